@@ -1,0 +1,142 @@
+"""BERT (Devlin et al. 2018, arXiv 1810.04805): the closed form of every class that transformers has for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pytest_bertsize.closed_forms import heads
+from pytest_bertsize.closed_forms.blocks import activation, block, embedding, layer_norm, linear, repeat
+from pytest_bertsize.closed_forms.family import Architecture, Family
+from pytest_bertsize.config_keys import ConfigKeys, Size, Switch
+
+if TYPE_CHECKING:
+    from pytest_bertsize.closed_forms.blocks import Block
+    from pytest_bertsize.closed_forms.dims import Dims
+
+WORD_EMBEDDINGS = "bert.embeddings.word_embeddings.weight"
+
+
+def embeddings(dims: Dims) -> Block:
+    """V·D + P·D + T·D + 2·D."""
+    V, D, P, T = dims.V, dims.D, dims.P, dims.T
+    return block(
+        "embeddings",
+        embedding("word_embeddings", V, D, component="embeddings.word"),
+        embedding("position_embeddings", P, D, component="embeddings.position"),
+        embedding("token_type_embeddings", T, D, component="embeddings.token_type"),
+        layer_norm("LayerNorm", D, component="embeddings.norm"),
+    )
+
+
+def attention(name: str, dims: Dims, component: str) -> Block:
+    """4·(D² + D) of projections, whatever the number of heads, and 2·D of norm."""
+    D = dims.D
+    return block(
+        name,
+        block("self", linear("query", D, D), linear("key", D, D), linear("value", D, D)),
+        linear("output.dense", D, D),
+        layer_norm("output.LayerNorm", D, component="encoder.norm"),
+        component=component,
+    )
+
+
+def encoder(dims: Dims) -> Block:
+    """L·(4·D² + 2·D·I + 9·D + I); cross-attention adds L·(4·D² + 6·D)."""
+    D, I, L = dims.D, dims.I, dims.L  # noqa: E741  (the field's symbol for intermediate_size)
+    return repeat(
+        "encoder.layer",
+        L,
+        attention("attention", dims, "encoder.attention"),
+        attention("crossattention", dims, "encoder.cross_attention") if dims.add_cross_attention else None,
+        block(
+            "intermediate",
+            linear("dense", D, I),
+            activation("intermediate_act_fn", dims.hidden_act),
+            component="encoder.feed_forward",
+        ),
+        linear("output.dense", I, D, component="encoder.feed_forward"),
+        layer_norm("output.LayerNorm", D, component="encoder.norm"),
+    )
+
+
+def bert(dims: Dims, *, pooler: bool, name: str = "bert") -> Block:
+    """Embeddings, encoder and, with a pooler, D² + D more."""
+    return block(
+        name,
+        embeddings(dims),
+        encoder(dims),
+        linear("pooler.dense", dims.D, dims.D, component="pooler") if pooler else None,
+    )
+
+
+def bert_model(dims: Dims) -> Block:
+    return bert(dims, pooler=dims.add_pooling_layer, name="")
+
+
+def for_pre_training(dims: Dims) -> Block:
+    return block("", bert(dims, pooler=True), heads.masked_lm(dims, WORD_EMBEDDINGS), heads.next_sentence(dims))
+
+
+def for_masked_lm(dims: Dims) -> Block:
+    return block("", bert(dims, pooler=False), heads.masked_lm(dims, WORD_EMBEDDINGS))
+
+
+def for_next_sentence_prediction(dims: Dims) -> Block:
+    return block("", bert(dims, pooler=True), heads.next_sentence(dims))
+
+
+def for_sequence_classification(dims: Dims) -> Block:
+    return block("", bert(dims, pooler=True), heads.classifier(dims))
+
+
+def for_multiple_choice(dims: Dims) -> Block:
+    return block("", bert(dims, pooler=True), heads.choice(dims))
+
+
+def for_token_classification(dims: Dims) -> Block:
+    return block("", bert(dims, pooler=False), heads.classifier(dims))
+
+
+def for_question_answering(dims: Dims) -> Block:
+    return block("", bert(dims, pooler=False), heads.span(dims))
+
+
+KEYS = ConfigKeys(
+    sizes=(
+        Size("vocab_size", "V", default=30522),
+        Size("hidden_size", "D", default=768),
+        Size("num_hidden_layers", "L", default=12, repeats=True),
+        Size("num_attention_heads", "A", default=12),
+        Size("intermediate_size", "I", default=3072),
+        Size("max_position_embeddings", "P", default=512),
+        Size("type_vocab_size", "T", default=2),
+    ),
+    switches=(
+        Switch("is_decoder", default=False),
+        Switch("add_cross_attention", default=False, needs="is_decoder"),
+        Switch("tie_word_embeddings", default=True),
+    ),
+    activation="gelu",
+    divisible=(("hidden_size", "num_attention_heads"),),
+    without_effect={
+        "position_embedding_type": ("absolute",),
+        "pruned_heads": ({}, None),
+        "add_pooling_layer": (),
+    },
+)
+
+FAMILY = Family(
+    name="bert",
+    keys=KEYS,
+    architectures=(
+        Architecture("BertModel", bert_model, options={"add_pooling_layer": True}),
+        Architecture("BertForPreTraining", for_pre_training),
+        Architecture("BertForMaskedLM", for_masked_lm),
+        Architecture("BertLMHeadModel", for_masked_lm),
+        Architecture("BertForNextSentencePrediction", for_next_sentence_prediction),
+        Architecture("BertForSequenceClassification", for_sequence_classification, labels=True),
+        Architecture("BertForMultipleChoice", for_multiple_choice),
+        Architecture("BertForTokenClassification", for_token_classification, labels=True),
+        Architecture("BertForQuestionAnswering", for_question_answering, labels=True),
+    ),
+)

@@ -1,0 +1,93 @@
+"""A family and its architectures: how a closed form is registered, counted, listed and written as a formula."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from pytest_bertsize.closed_forms.blocks import Block, tensors, terms
+from pytest_bertsize.closed_forms.dims import Dims
+from pytest_bertsize.inventory import Inventory, roll_up
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pytest_bertsize.config_keys import ConfigKeys
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """One model class: its name in transformers and the blocks that it consists of."""
+
+    name: str
+    blocks: Callable[[Dims], Block]
+    labels: bool = False
+    """Whether its size depends on C, the number of labels."""
+    options: Mapping[str, bool] = field(default_factory=lambda: MappingProxyType({}))
+    """Constructor arguments that change its size, with their defaults."""
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A ``model_type``: the config keys that it reads and the architectures that are built from them."""
+
+    name: str
+    keys: ConfigKeys
+    architectures: tuple[Architecture, ...]
+
+    def architecture(self, name: str) -> Architecture | None:
+        return next((each for each in self.architectures if each.name == name), None)
+
+    def component_names(self, dims: Dims) -> list[str]:
+        """Every component that some architecture of the family has, at every level: what a budget may name."""
+        switches = {**dims.switches, **{switch.key: True for switch in self.keys.switches}}
+        names: dict[str, int] = {}
+        for architecture in self.architectures:
+            everything = Dims({"C": 1, **dims.sizes}, {**switches, **dict.fromkeys(architecture.options, True)})
+            names |= ClosedForm(architecture, everything).components
+        return list(names)
+
+
+@dataclass(frozen=True)
+class ClosedForm:
+    """What the config alone says that a model consists of."""
+
+    architecture: Architecture
+    dims: Dims
+
+    @cached_property
+    def root(self) -> Block:
+        return self.architecture.blocks(self.dims)
+
+    @cached_property
+    def components(self) -> dict[str, int]:
+        """Parameters of every component at every level, without unrolling a layer."""
+        own: dict[str, int] = {}
+        for term in terms(self.root):
+            own[term.component] = own.get(term.component, 0) + term.total
+        return roll_up(own)
+
+    @property
+    def total(self) -> int:
+        return sum(term.total for term in terms(self.root))
+
+    @cached_property
+    def inventory(self) -> Inventory:
+        """Every tensor by name: repeats are unrolled here, so look at :attr:`total` first."""
+        return Inventory(tuple(tensors(self.root)))
+
+    def formulas(self) -> dict[str, str]:
+        """A formula for every component at every level and for the total: ``{"pooler": "D² + D", …}``.
+
+        The blocks are called again with symbols; repeats stay factored out, as in ``L·(4·D² + …)``.
+        """
+        from pytest_bertsize.closed_forms.formula import Formulas
+
+        symbolic = self.architecture.blocks(self.dims.symbolic())
+        return Formulas(terms(symbolic)).by_component()
+
+    def symbols(self) -> dict[str, Any]:
+        """The sizes behind the formulas: ``{"V": 30522, "D": 768, …}``."""
+        return dict(self.dims.sizes)

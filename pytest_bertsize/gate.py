@@ -1,0 +1,279 @@
+"""The gate in pytest: a declared model as a test item, a marked test held to its budget."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_bertsize import check
+from pytest_bertsize.build import Built, Helper, NotBuilt, Request
+from pytest_bertsize.findings import did_you_mean, shown
+from pytest_bertsize.reports import model_report
+from pytest_bertsize.settings import Limit, Settings, SettingsError, limits_from, load
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from pytest_bertsize.review import Review
+
+
+class Gate:
+    """Everything that one pytest process knows of the declared models."""
+
+    def __init__(
+        self, settings: Settings, result: Callable[[str], Built | NotBuilt], *, formulas: bool = False
+    ) -> None:
+        self.settings = settings
+        self.subjects = {
+            name: check.examine(model, settings, formulas=formulas) for name, model in settings.models.items()
+        }
+        self._result = result
+
+    def review(self, name: str, extra: tuple[Limit, ...] = ()) -> Review:
+        """The review of one declared model, held to ``extra`` limits as well; waits for it to be built."""
+        subject = self.subjects[name]
+        built = self._result(name) if subject.request else None
+        return check.conclude(subject, built, self.settings, extra)
+
+    def requests(self) -> list[Request]:
+        """What there is to build: every model that the closed form has bounded."""
+        return [subject.request for subject in self.subjects.values() if subject.request]
+
+
+_MARKER = inspect.Signature(
+    [
+        inspect.Parameter("model", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None),
+        inspect.Parameter("limits", inspect.Parameter.VAR_KEYWORD),
+    ]
+)
+"""What the marker takes: ``bert_budget(model=None, **limits)``."""
+
+GATE = pytest.StashKey[Gate | SettingsError]()
+REVIEW = pytest.StashKey["Review"]()
+
+
+class BudgetFailure(Exception):
+    """A review that did not pass: a test failure without a traceback."""
+
+    def __init__(self, review: Review) -> None:
+        super().__init__(review.headline)
+        self.review = review
+
+
+# opening the gate
+
+
+def table_path(config: pytest.Config) -> Path:
+    """Always the root's own pyproject.toml: pytest's settings may live in another file."""
+    return config.rootpath / "pyproject.toml"
+
+
+def open_for_run(config: pytest.Config) -> None:
+    """Arm the whole run: ``--bert-budget``.
+
+    :raises pytest.UsageError: for any mistake in the table or in an option.
+    """
+    from pytest_bertsize import ledger, workers
+
+    if hasattr(config, "workerinput"):
+        formulas = bool(config.getoption("bert_budget_report"))
+        gate = Gate(load(table_path(config)), workers.results_of(config), formulas=formulas)
+    else:
+        helper = _helper(config)
+        if not config.getoption("collectonly"):
+            helper.start()
+        try:
+            settings = load(table_path(config))
+            reports = ledger.report_paths(config, settings)
+        except SettingsError as error:
+            raise pytest.UsageError(str(error)) from None
+        gate = Gate(settings, helper.result, formulas=bool(reports))
+        if not config.getoption("collectonly"):
+            helper.ask(gate.requests())
+        config.pluginmanager.register(ledger.Ledger(config, settings, helper.versions, reports), "bertsize-ledger")
+        config.pluginmanager.register(workers.Controller(gate, helper), "bertsize-workers")
+    config.stash[GATE] = gate
+    config.pluginmanager.register(Collector(gate), "bertsize-collector")
+
+
+def open_for_tests(config: pytest.Config) -> None:
+    """Arm the tests that carry the marker or use the fixture; a mistake in the table is theirs to report."""
+    if GATE in config.stash:
+        return
+    try:
+        settings = load(table_path(config))
+    except SettingsError as error:
+        config.stash[GATE] = error
+        return
+    helper = _helper(config)
+    config.stash[GATE] = gate = Gate(settings, helper.result)
+    if not config.getoption("collectonly"):
+        helper.ask(gate.requests())
+
+
+def _helper(config: pytest.Config) -> Helper:
+    helper = Helper()
+    config.add_cleanup(helper.stop)
+    return helper
+
+
+# declared models as test items
+
+
+class Collector:
+    """Collects the declared models whatever ``testpaths`` and the command line say."""
+
+    def __init__(self, gate: Gate) -> None:
+        self.gate = gate
+
+    def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> BudgetFile | None:
+        if file_path != self.gate.settings.path:
+            return None
+        return BudgetFile.from_parent(parent, path=file_path, gate=self.gate)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
+        if not any(isinstance(item, BudgetItem) for item in items):
+            file = BudgetFile.from_parent(session, path=self.gate.settings.path, gate=self.gate)
+            items.extend(session.genitems(file))
+
+
+class BudgetFile(pytest.File):
+    """The project's pyproject.toml."""
+
+    def __init__(self, *, gate: Gate, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.gate = gate
+
+    def collect(self) -> Iterator[pytest.Item]:
+        for name in self.gate.settings.names:
+            yield BudgetItem.from_parent(self, name=name, gate=self.gate)
+
+
+class BudgetItem(pytest.Item):
+    """One declared model: ``pyproject.toml::NAME``."""
+
+    def __init__(self, *, gate: Gate, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.gate = gate
+
+    def runtest(self) -> None:
+        _hold(self, self.gate.review(self.name))
+
+    def reportinfo(self) -> tuple[Path, None, str]:
+        return self.path, None, f"bert budget: {self.name}"
+
+
+# marked tests
+
+
+def hold_marked(item: pytest.Item) -> None:
+    """Check every model that the test's markers name, each against all of their limits."""
+    for review in _reviews(item).values():
+        _hold(item, review)
+
+
+def review_for_test(item: pytest.Item) -> Review:
+    """What the fixture gives: the review of the nearest marker's model, or of the only one declared."""
+    review = next(iter(_reviews(item).values()))
+    if review.actual is None:
+        raise BudgetFailure(review)
+    return review
+
+
+def _hold(item: pytest.Item, review: Review) -> None:
+    item.stash[REVIEW] = review
+    if review.verdict == "failed":
+        raise BudgetFailure(review)
+
+
+def _reviews(item: pytest.Item) -> dict[str, Review]:
+    """By model, nearest marker first."""
+    gate = item.config.stash[GATE]
+    try:
+        if isinstance(gate, SettingsError):
+            raise gate
+        limits: dict[str, tuple[Limit, ...]] = {}
+        for marker in item.iter_markers("bert_budget"):
+            name, extra = _bound(marker, gate.settings, item)
+            limits[name] = (*limits.get(name, ()), *extra)
+        if not limits:
+            limits[_only_model(None, gate.settings)] = ()
+    except SettingsError as error:
+        pytest.fail(str(error), pytrace=False)
+    return {name: gate.review(name, extra) for name, extra in limits.items()}
+
+
+def _bound(marker: pytest.Mark, settings: Settings, item: pytest.Item) -> tuple[str, tuple[Limit, ...]]:
+    """The model that a marker names, and its limits."""
+    path, line, _ = item.location
+    place = f"{path}:{(line or 0) + 1}: @pytest.mark.bert_budget"
+    try:
+        arguments = _MARKER.bind(*marker.args, **marker.kwargs).arguments
+    except TypeError as error:
+        raise SettingsError(f'{place}: {error}; write @pytest.mark.bert_budget("NAME", total="110M")') from None
+    name = _only_model(arguments.get("model"), settings, place)
+    limits = limits_from(arguments.get("limits", {}), file=path, line=(line or 0) + 1)
+    for limit in limits:
+        _refuse_to_loosen(limit, settings, name, place)
+    return name, limits
+
+
+def _only_model(name: object, settings: Settings, place: str = "the fixture bert_budget") -> str:
+    known = ", ".join(settings.names)
+    if name is None and len(settings.names) == 1:
+        return settings.names[0]
+    if name is None:
+        raise SettingsError(
+            f'{place}: which model? {settings.file} declares {known}; write @pytest.mark.bert_budget("NAME")'
+        )
+    if not isinstance(name, str) or name not in settings.models:
+        nearest = did_you_mean(str(name), settings.names)
+        hint = f"did you mean {nearest!r}?" if nearest else f"there are {known}"
+        raise SettingsError(f"{place}: no model {shown(name)} is declared in {settings.file}; {hint}")
+    return name
+
+
+def _refuse_to_loosen(limit: Limit, settings: Settings, name: str, place: str) -> None:
+    declared = next((each for each in settings.models[name].limits if each.component == limit.component), None)
+    if declared is None:
+        return
+    if limit.maximum is not None and declared.maximum is not None and limit.maximum > declared.maximum:
+        looser = f"{limit.component} up to {limit.maximum:,}, where {settings.file} allows {declared.maximum:,}"
+    elif limit.minimum is not None and declared.minimum is not None and limit.minimum < declared.minimum:
+        looser = f"{limit.component} down to {limit.minimum:,}, where {settings.file} allows {declared.minimum:,}"
+    else:
+        return
+    raise SettingsError(f"{place} allows {looser}: a marker tightens a budget, it never loosens one; change the table")
+
+
+# reports
+
+
+def attach_review(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
+    """Put the review on the report as plain data, which survives the way from an xdist worker."""
+    failure = call.excinfo.value if call.excinfo else None
+    review = failure.review if isinstance(failure, BudgetFailure) else item.stash.get(REVIEW, None)
+    if review is None:
+        return
+    if isinstance(failure, BudgetFailure):
+        report.longrepr = review.headline
+        report.location = _location(item, review)
+        report.bertsize = {"declared": isinstance(item, BudgetItem), "model": model_report(review)}  # type: ignore[attr-defined]
+    elif isinstance(item, BudgetItem):
+        report.bertsize = {"declared": True, "model": model_report(review)}  # type: ignore[attr-defined]
+    report.user_properties += [
+        (f"bertsize.{name}", review.actual[name]) for name in ("total", "trainable") if review.actual
+    ]
+
+
+def _location(item: pytest.Item, review: Review) -> tuple[str, int | None, str]:
+    """The line of the budget, or of the config's key, so that an annotation lands on it."""
+    path, line, title = item.location
+    if not isinstance(item, BudgetItem):
+        return path, line, title
+    where = next((finding for finding in review.errors if finding.file and finding.line), None)
+    return (where.file or path, (where.line or 1) - 1, title) if where else (path, line, title)

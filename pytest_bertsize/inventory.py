@@ -1,0 +1,156 @@
+"""The one structure: the named tensors of a model, and their roll-up by component."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from math import prod
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+TOTAL = "total"
+TRAINABLE = "trainable"
+
+_INDEX = re.compile(r"(?<=\.)\d+(?=\.)")
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """One named tensor of a model."""
+
+    name: str
+    """Dotted name, as ``named_parameters`` gives it: ``encoder.layer.0.attention.self.query.weight``."""
+    shape: tuple[int, ...]
+    component: str
+    """Dotted component that it counts towards: ``encoder.attention``."""
+    trainable: bool = True
+    tied_to: str | None = None
+    """Name of the tensor whose storage this one shares; that one owns the parameters."""
+
+    @property
+    def size(self) -> int:
+        """Number of elements, whether or not the tensor owns them."""
+        return prod(self.shape)
+
+    @property
+    def owned(self) -> int:
+        """Number of parameters that count here: none for a tied tensor."""
+        return 0 if self.tied_to else self.size
+
+
+def levels(component: str) -> Iterator[str]:
+    """``'encoder.attention'`` → ``'encoder'``, ``'encoder.attention'``."""
+    return accumulate(component.split("."), lambda outer, inner: f"{outer}.{inner}")
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """The named tensors of one model. Its components' own counts always sum to :attr:`unique`."""
+
+    tensors: tuple[Tensor, ...]
+
+    @cached_property
+    def by_name(self) -> dict[str, Tensor]:
+        return {tensor.name: tensor for tensor in self.tensors}
+
+    @cached_property
+    def own(self) -> dict[str, int]:
+        """Parameters of each component itself, without those of the components below it."""
+        counts: Counter[str] = Counter()
+        for tensor in self.tensors:
+            counts[tensor.component] += tensor.owned
+        return dict(counts)
+
+    @cached_property
+    def components(self) -> dict[str, int]:
+        """Parameters of every component at every level, parents first: the roll-up of :attr:`own`."""
+        return roll_up(self.own)
+
+    @property
+    def unique(self) -> int:
+        """All parameters, tied ones counted once: the number that budgets mean."""
+        return sum(tensor.owned for tensor in self.tensors)
+
+    @property
+    def trainable(self) -> int:
+        """Parameters that an optimiser would change, tied ones counted once."""
+        return sum(tensor.owned for tensor in self.tensors if tensor.trainable)
+
+    @property
+    def stored(self) -> int:
+        """All parameters with the ties written out."""
+        return sum(tensor.size for tensor in self.tensors)
+
+    def __getitem__(self, component: str) -> int:
+        """Parameters of a component, of ``"total"`` or of ``"trainable"``; 0 for one that the model does not have."""
+        if component == TOTAL:
+            return self.unique
+        if component == TRAINABLE:
+            return self.trainable
+        return self.components.get(component, 0)
+
+    def under(self, component: str) -> Iterator[Tensor]:
+        """The tensors of a component and of the components below it."""
+        return (t for t in self.tensors if component == TOTAL or f"{t.component}.".startswith(f"{component}."))
+
+
+def roll_up(own: dict[str, int]) -> dict[str, int]:
+    """Add each component's own count to every component above it, parents first, in order of appearance."""
+    counts: dict[str, int] = {}
+    for component in own:
+        for level in levels(component):
+            counts.setdefault(level, 0)
+    for component, count in own.items():
+        for level in levels(component):
+            counts[level] += count
+    return _parents_first(counts)
+
+
+def _parents_first(counts: dict[str, int]) -> dict[str, int]:
+    """Children directly after their parent, each generation in its order of appearance."""
+    ordered: dict[str, int] = {}
+
+    def visit(parent: str) -> None:
+        for name, count in counts.items():
+            if name.rpartition(".")[0] == parent:
+                ordered[name] = count
+                visit(name)
+
+    visit("")
+    return ordered
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Tensors that differ in nothing but their layer's index, as one row."""
+
+    pattern: str
+    """The name with ``*`` for the index: ``encoder.layer.*.output.dense.weight``."""
+    component: str
+    shape: tuple[int, ...]
+    times: int
+    count: int
+    """Parameters of all of them together."""
+    tied_to: str | None
+
+
+def fold(tensors: Iterable[Tensor]) -> list[Fold]:
+    """Fold identical layers: twelve ``encoder.layer.N.output.dense.weight`` of one shape become one row ``×12``."""
+    groups: dict[tuple[str, str, tuple[int, ...], str | None], list[Tensor]] = {}
+    for tensor in tensors:
+        tied_to = tensor.tied_to and pattern(tensor.tied_to)
+        groups.setdefault((pattern(tensor.name), tensor.component, tensor.shape, tied_to), []).append(tensor)
+    return [
+        Fold(name, component, shape, len(group), sum(t.owned for t in group), tied_to)
+        for (name, component, shape, tied_to), group in groups.items()
+    ]
+
+
+def pattern(name: str) -> str:
+    """A tensor's name with ``*`` in place of every layer index."""
+    return _INDEX.sub("*", name)

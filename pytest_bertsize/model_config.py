@@ -1,0 +1,216 @@
+"""An untrusted config.json, read without transformers: bytes → one JSON object and its place."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NoReturn
+
+from pytest_bertsize.findings import Finding, Kind, Unusable, printable, shown
+from pytest_bertsize.source_lines import line_in_json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+NAMES = ("config.json", "bert_config.json")
+"""What a folder may hold one of."""
+LARGEST = 1024 * 1024
+"""Bytes; the largest config of a published model has a few hundred KB of label names."""
+DEEPEST = 64
+"""Nested objects and lists; transformers' own reader gives up in the hundreds."""
+
+_GIT_LFS = b"version https://git-lfs.github.com/spec/"
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """One JSON object of a config file, as it stands there."""
+
+    file: str
+    """Path relative to the project's root, as messages show it."""
+    key_path: tuple[str, ...]
+    """Keys that lead to the object; empty for the file itself."""
+    data: dict[str, object]
+    text: str
+    sha256: str
+    """Of the file's bytes."""
+
+    def line(self, key: str) -> int | None:
+        """The line on which a key of the object stands."""
+        return line_in_json(self.text, (*self.key_path, key))
+
+    @property
+    def reference(self) -> str:
+        """``train.json#model.bert_config``: what the project's table says."""
+        return f"{self.file}#{'.'.join(self.key_path)}" if self.key_path else self.file
+
+    @property
+    def model_type(self) -> object:
+        return self.data.get("model_type")
+
+    @cached_property
+    def architectures(self) -> tuple[str, ...]:
+        """The file's ``architectures``.
+
+        :raises Unusable: when it is anything but a list of names.
+        """
+        value = self.data.get("architectures")
+        names = [] if value is None else value
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            self.refuse("architectures", f"architectures is {shown(value)}", 'write a list, as in ["BertModel"]')
+        return tuple(names)
+
+    def refuse(self, key: str, message: str, fix: str, kind: Kind = "config-invalid") -> NoReturn:
+        """:raises Unusable: always, with a finding on the key's line."""
+        raise Unusable(Finding(kind, message, fix, file=self.file, line=self.line(key)))
+
+
+def read(root: Path, reference: str) -> ModelConfig:
+    """Read the config that a table names, relative to the project's root.
+
+    :param reference: a file, a folder that holds exactly one of :data:`NAMES`, either with ``#key.path`` behind it.
+    :raises Unusable: with one finding that says what is wrong with the file.
+    """
+    location, _, inner = reference.partition("#")
+    path = _config_file(root, location)
+    file = _relative(path, root)
+    content = _read_bytes(path, file)
+    text = _decode(content, file)
+    key_path = tuple(inner.split(".")) if inner else ()
+    data = _descend(_parse(text, file), key_path, file)
+    return ModelConfig(file, key_path, data, text, hashlib.sha256(content).hexdigest())
+
+
+def _relative(path: Path, root: Path) -> str:
+    return printable(str(path.relative_to(root) if path.is_relative_to(root) else path))
+
+
+def _fail(file: str, message: str, fix: str, line: int | None = None, kind: Kind = "config-invalid") -> NoReturn:
+    raise Unusable(Finding(kind, message, fix, file=file, line=line))
+
+
+def _config_file(root: Path, location: str) -> Path:
+    """The one file that ``location`` means. Never asks a hub: what is not on disk is missing."""
+    path = root / location
+    try:
+        if not path.resolve().is_relative_to(root.resolve()):
+            _fail(
+                printable(location),
+                "the config lies outside the project",
+                "copy it into the project",
+                None,
+                "config-refused",
+            )
+        if not path.is_dir():
+            return path
+        found = [path / name for name in NAMES if (path / name).is_file()]
+    except (OSError, RuntimeError, ValueError) as error:  # a symlink loop, a NUL byte, a name that is too long
+        _fail(printable(location), f"the path cannot be followed: {printable(str(error))}", "write the path of a file")
+    if len(found) == 1:
+        return found[0]
+    folder = _relative(path, root)
+    if found:
+        _fail(folder, f"the folder holds both {NAMES[0]} and {NAMES[1]}", f'name one: config = "{folder}/{NAMES[0]}"')
+    _fail(folder, f"the folder holds neither {NAMES[0]} nor {NAMES[1]}", "name the file itself")
+
+
+def _read_bytes(path: Path, file: str) -> bytes:
+    """The whole of a regular file, opened once."""
+    try:
+        with open(path, "rb", opener=_open_without_waiting) as stream:
+            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+                _fail(file, "this is not a regular file", "name a file")
+            content = stream.read(LARGEST + 1)
+    except FileNotFoundError:
+        _fail(file, "there is no such file", "write the path of the model's config.json, relative to pyproject.toml")
+    except (OSError, ValueError) as error:
+        _fail(file, f"the file cannot be read: {printable(str(error))}", "make it readable")
+    if len(content) > LARGEST:
+        _fail(file, f"the file is larger than {LARGEST:,} bytes", "name the config.json of one model")
+    return content
+
+
+def _open_without_waiting(path: str, flags: int) -> int:
+    """A named pipe must not hold the run up."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def _decode(content: bytes, file: str) -> str:
+    if content.startswith(_GIT_LFS):
+        _fail(file, "this is a git-LFS pointer, not the config", "run git lfs pull")
+    if content.startswith(b"\xef\xbb\xbf"):
+        _fail(
+            file, "the file starts with a byte order mark, which transformers refuses", "save it as UTF-8 without BOM"
+        )
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        _fail(file, f"byte {error.start:,} is not UTF-8", "save the file as UTF-8", line)
+
+
+class _RepeatedKey(ValueError):
+    """An object says one thing twice; ``json`` would silently keep the last."""
+
+
+def _parse(text: str, file: str) -> object:
+    try:
+        _check_depth(text)
+        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+    except _RepeatedKey as error:
+        key = error.args[0]
+        line = line_in_json(text, (key,))
+        _fail(file, f"the key {shown(key)} stands there twice in one object", "keep one of them", line)
+    except json.JSONDecodeError as error:
+        _fail(file, f"not JSON: {error.msg} at column {error.colno}", "correct the file", error.lineno)
+    except (ValueError, RecursionError) as error:
+        _fail(file, f"not JSON: {printable(str(error))}", "correct the file")
+
+
+def _check_depth(text: str) -> None:
+    depth = 0
+    for char in text:
+        depth += (char in "{[") - (char in "}]")
+        if depth > DEEPEST:
+            raise ValueError(f"nested more than {DEEPEST} deep")
+
+
+def _unique(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for key, value in pairs:
+        if key in found:
+            raise _RepeatedKey(key)
+        found[key] = value
+    return found
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a number")
+
+
+def _descend(value: object, key_path: Sequence[str], file: str) -> dict[str, object]:
+    """The object at ``key_path``."""
+    for depth, key in enumerate(key_path):
+        if not isinstance(value, dict) or key not in value:
+            keys = ", ".join(shown(each) for each in list(value)[:12]) if isinstance(value, dict) else "no object"
+            where = ".".join(key_path[: depth + 1])
+            _fail(
+                file,
+                f"there is no {printable(where)} in the file; at that place there is {keys}",
+                "correct what follows the #",
+            )
+        value = value[key]
+    if not isinstance(value, dict):
+        what = f"{'.'.join(key_path)} is" if key_path else "the file holds"
+        _fail(file, f"{printable(what)} {_kind_of(value)}, not an object", "name a model's config")
+    return value
+
+
+def _kind_of(value: object) -> str:
+    names = {list: "a list", str: "a string", bool: "true or false", int: "a number", float: "a number"}
+    return names.get(type(value), "null")

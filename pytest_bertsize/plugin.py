@@ -1,0 +1,110 @@
+"""pytest's side, in the order of a run: options, marker, collection, fixture, reports.
+
+Imported at every start of pytest wherever the plugin is installed, so it imports nothing but pytest; the gate itself is
+loaded when ``--bert-budget``, the marker or the fixture asks for it.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from pytest_bertsize.review import Review
+
+MARKER = """bert_budget(model=None, **limits): hold a model declared in [tool.bertsize.models] to its budget before \
+the test runs. model is its name (needed where several are declared); keyword limits such as pooler=0 or \
+encoder="86M" tighten its budget, never loosen it. Works with and without --bert-budget."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("bertsize", "size of BERT-family models (pytest-bertsize)")
+    group.addoption(
+        "--bert-budget",
+        action="store_true",
+        default=False,
+        help="check every model declared in pyproject.toml ([tool.bertsize.models.NAME]): count its parameters on "
+        "the meta device and compare them with the closed form and with its budget",
+    )
+    group.addoption(
+        "--bert-budget-report",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="with --bert-budget: write what was found to PATH, as JSON (.json); may be repeated",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", MARKER)
+    config.pluginmanager.register(FailureReports(config), "bertsize-failure-reports")
+    if config.getoption("bert_budget") or config.getoption("bert_budget_report"):
+        from pytest_bertsize import gate
+
+        gate.open_for_run(config)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Start the helper process as soon as a test is known to need it."""
+    if any(_asks_for_review(item) for item in items):
+        from pytest_bertsize import gate
+
+        gate.open_for_tests(config)
+
+
+def _asks_for_review(item: pytest.Item) -> bool:
+    return item.get_closest_marker("bert_budget") is not None or "bert_budget" in getattr(item, "fixturenames", ())
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> None:
+    """The marker is the check: a model over its budget fails the test before its first line."""
+    if item.get_closest_marker("bert_budget") is not None:
+        from pytest_bertsize import gate
+
+        gate.hold_marked(item)
+
+
+@pytest.fixture
+def bert_budget(request: pytest.FixtureRequest) -> Review:
+    """The Review of the marker's model, or of the only one declared: actual, expected, budget, findings, model."""
+    from pytest_bertsize import gate
+
+    return gate.review_for_test(request.node)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A failed budget becomes one line that stands alone, with the review beside it as plain data."""
+    report = yield
+    if call.when != "teardown" and (gate := sys.modules.get("pytest_bertsize.gate")):
+        gate.attach_review(item, call, report)
+    return report
+
+
+class FailureReports:
+    """Draws failed reviews where the terminal is: in the controller, whether or not workers ran the tests."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.failed: list[pytest.TestReport] = []
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed and hasattr(report, "bertsize") and not hasattr(self.config, "workerinput"):
+            from pytest_bertsize.failure import Failure
+
+            report.longrepr = Failure(report.bertsize["model"], report.location, self.config)  # type: ignore[assignment]
+            self.failed.append(report)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if self.failed:
+            from pytest_bertsize.failure import fit_into_short_summary
+
+            fit_into_short_summary(self.failed, terminalreporter)

@@ -1,0 +1,162 @@
+"""A Review as plain data: what the terminal, the JSON file and an xdist worker's message are all made from."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Literal, TypedDict, cast
+
+from pytest_bertsize.inventory import TOTAL, TRAINABLE, Fold, Inventory, fold
+
+if TYPE_CHECKING:
+    from pytest_bertsize.findings import Finding
+    from pytest_bertsize.review import Review
+
+
+class Component(TypedDict):
+    """One row: a component at some level, ``total``, or ``trainable`` where a limit names it."""
+
+    name: str
+    formula: str | None
+    expected: int | None
+    actual: int | None
+    base: int | None
+    min: int | None
+    max: int | None
+    limit: str | None
+    """The limit as its author wrote it."""
+    layers: int
+    """How many identical layers the component is spread over."""
+
+
+class FoldedTensor(TypedDict):
+    """Tensors that differ only in their layer's index."""
+
+    name: str
+    component: str
+    shape: list[int]
+    layers: int
+    expected: int | None
+    actual: int | None
+    tied_to: str | None
+
+
+class Totals(TypedDict):
+    """Three totals, never mixed: unique (expected and actual), trainable, stored (ties written out)."""
+
+    expected: int | None
+    actual: int | None
+    trainable: int | None
+    stored: int | None
+
+
+class FindingRow(TypedDict):
+    """A finding without the key that leads to its line."""
+
+    kind: str
+    severity: str
+    component: str | None
+    message: str
+    fix: str
+    expected: int | None
+    actual: int | None
+    limit: int | None
+    file: str | None
+    line: int | None
+
+
+class ModelReport(TypedDict):
+    """One element of ``models`` in the JSON report, schema 1."""
+
+    name: str
+    family: str
+    architecture: str
+    config: str
+    config_sha256: str
+    verdict: Literal["passed", "failed"]
+    headline: str
+    report_only: bool
+    symbols: dict[str, int]
+    totals: Totals
+    components: list[Component]
+    tensors: list[FoldedTensor]
+    findings: list[FindingRow]
+
+
+def model_report(review: Review) -> ModelReport:
+    """Everything that a report shows of a review; nothing downstream computes a verdict again."""
+    actual, expected = review.actual, review.expected
+    return ModelReport(
+        name=review.name,
+        family=review.family,
+        architecture=review.architecture,
+        config=review.config,
+        config_sha256=review.config_sha256,
+        verdict=review.verdict,
+        headline=review.headline,
+        report_only=not review.budget,
+        symbols=dict(review.symbols),
+        totals=Totals(
+            expected=expected.unique if expected else None,
+            actual=actual.unique if actual else None,
+            trainable=actual.trainable if actual else None,
+            stored=actual.stored if actual else None,
+        ),
+        components=_components(review) if actual and expected else [],
+        tensors=_tensors(expected, actual) if actual and expected else [],
+        findings=[_finding(finding) for finding in review.findings],
+    )
+
+
+def _components(review: Review) -> list[Component]:
+    trainable = [TRAINABLE] if review.limit(TRAINABLE) else []
+    return [_component(name, review) for name in (*review.component_names, *trainable, TOTAL)]
+
+
+def _component(name: str, review: Review) -> Component:
+    limit = review.limit(name)
+    return Component(
+        name=name,
+        formula=review.formulas.get(name),
+        expected=review.expected[name] if review.expected else None,
+        actual=review.actual[name] if review.actual else None,
+        base=None,
+        min=limit.minimum if limit else None,
+        max=limit.maximum if limit else None,
+        limit=str(limit) if limit else None,
+        layers=_layers(review.actual, name) if review.actual else 1,
+    )
+
+
+def _layers(inventory: Inventory, component: str) -> int:
+    """12 where every tensor of the component stands once in each of 12 layers, else 1."""
+    times = {row.times for row in fold(inventory.under(component))}
+    return times.pop() if component != TOTAL and len(times) == 1 else 1
+
+
+def _tensors(expected: Inventory, actual: Inventory) -> list[FoldedTensor]:
+    """The tensors of both sides, those that one side lacks among them."""
+    theirs = {_key(row): row for row in fold(expected.tensors)}
+    ours = {_key(row): row for row in fold(actual.tensors)}
+    return [_tensor((ours.get(key) or theirs[key]), theirs.get(key), ours.get(key)) for key in {**theirs, **ours}]
+
+
+def _key(row: Fold) -> tuple[str, str, tuple[int, ...], str | None, int]:
+    return row.pattern, row.component, row.shape, row.tied_to, row.times
+
+
+def _tensor(row: Fold, expected: Fold | None, actual: Fold | None) -> FoldedTensor:
+    return FoldedTensor(
+        name=row.pattern,
+        component=row.component,
+        shape=list(row.shape),
+        layers=row.times,
+        expected=expected.count if expected else None,
+        actual=actual.count if actual else None,
+        tied_to=row.tied_to,
+    )
+
+
+def _finding(finding: Finding) -> FindingRow:
+    row = asdict(finding)
+    del row["table_key"]
+    return cast("FindingRow", row)

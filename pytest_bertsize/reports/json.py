@@ -1,0 +1,53 @@
+"""The JSON report, schema 1. Other tools read it: keys are added, never renamed."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pytest_bertsize.reports import ModelReport
+
+SCHEMA = 1
+
+
+def document(models: Sequence[ModelReport], configured: Sequence[str], versions: Mapping[str, str]) -> dict[str, Any]:
+    """The report of one run.
+
+    :param models: those that were checked, in the order in which they are declared.
+    :param configured: the names of all that are declared.
+    """
+    checked = {model["name"] for model in models}
+    return {
+        "schema": SCHEMA,
+        "mode": "full",
+        "versions": dict(versions),
+        "configured": len(configured),
+        "checked": len(models),
+        "failed": sum(model["verdict"] == "failed" for model in models),
+        "not_checked": [name for name in configured if name not in checked],
+        "models": list(models),
+        "complete": checked == set(configured),
+    }
+
+
+def write(path: Path, report: Mapping[str, Any]) -> None:
+    """Replace the file at once, or leave it as it was.
+
+    :raises OSError: when it cannot be written.
+    """
+    text = json.dumps(report, ensure_ascii=False, indent=2) + "\n"
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,206 @@
+"""Inventories × budget → Review. Pure: no files, no torch, no pytest; the verdict is computed here and nowhere else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+from pytest_bertsize.differences import compare
+from pytest_bertsize.findings import Finding, did_you_mean
+from pytest_bertsize.hand_counts import what_was_forgotten
+from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory
+from pytest_bertsize.quantity import exact, rounded_up, signed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pytest_bertsize.settings import Limit
+
+
+@dataclass(frozen=True)
+class Review:
+    """What is known of one model, and the verdict on it."""
+
+    name: str
+    family: str
+    architecture: str
+    config: str
+    """``models/config.json`` or ``train.json#model.bert_config``."""
+    config_sha256: str
+    symbols: Mapping[str, int]
+    """``{"V": 30522, "D": 768, …}``."""
+    expected: Inventory | None
+    """By the closed form; ``None`` when the config was refused."""
+    actual: Inventory | None
+    """By the built model; ``None`` when it was not built."""
+    budget: tuple[Limit, ...]
+    """Empty: counted and compared with the closed form, held to no limit."""
+    findings: tuple[Finding, ...]
+    formulas: Mapping[str, str] = field(default_factory=dict, repr=False)
+    build: Callable[[], Any] | None = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def errors(self) -> tuple[Finding, ...]:
+        return tuple(finding for finding in self.findings if finding.severity == "error")
+
+    @property
+    def verdict(self) -> Literal["passed", "failed"]:
+        return "failed" if self.errors or self.actual is None or self.expected is None else "passed"
+
+    @property
+    def model(self) -> Any:
+        """The module itself, built on the meta device in this process: torch and transformers are imported now.
+
+        :raises RuntimeError: when the model was not built for the check either.
+        """
+        if self.build is None or self.actual is None:
+            raise RuntimeError(self.headline)
+        return self.build()
+
+    @property
+    def headline(self) -> str:
+        """One line that stands alone: model, component, actual, limit, signed delta."""
+        if self.verdict == "passed":
+            return f"{self.name}: {exact(self.actual.unique if self.actual else 0)} parameters"
+        if not self.errors:
+            return f"{self.name}: was not built"
+        worst = min(self.errors, key=_urgency)
+        more = len(self.errors) - 1
+        rest = f"; {more} more {'finding' if more == 1 else 'findings'}" if more else ""
+        return f"{self.name}: {_one_line(worst)}{rest}"
+
+    @property
+    def component_names(self) -> list[str]:
+        """Every component that either side has or that a limit names, parents first; without the totals."""
+        names = {
+            **(self.expected.components if self.expected else {}),
+            **(self.actual.components if self.actual else {}),
+        }
+        limited = [limit.component for limit in self.budget if limit.component not in {TOTAL, TRAINABLE, *names}]
+        return _parents_first([*names, *limited])
+
+    def limit(self, component: str) -> Limit | None:
+        """The limit on a component; the tightest, where a marker adds to the table."""
+        return _tightest([limit for limit in self.budget if limit.component == component])
+
+
+def review(subject: Review, actual: Inventory, *, known_components: list[str]) -> Review:
+    """Hold a built model against its closed form and its budget.
+
+    :param subject: what is known before the build; its ``expected`` is set.
+    :param known_components: what a limit may name although this architecture does not have it.
+    """
+    if subject.expected is None:
+        raise ValueError("a model without a closed form cannot be reviewed")
+    findings = [
+        *subject.findings,
+        *compare(subject.expected, actual, subject.formulas),
+        *(found for limit in subject.budget for found in _held(limit, actual, subject, known_components)),
+    ]
+    return replace(subject, actual=actual, findings=tuple(findings))
+
+
+def _held(limit: Limit, actual: Inventory, subject: Review, known_components: list[str]) -> list[Finding]:
+    """What a limit says about the count."""
+    component, count = limit.component, actual[limit.component]
+    if component not in {TOTAL, TRAINABLE, *actual.components}:
+        if component not in known_components:
+            return [_unknown_component(limit, subject, known_components)]
+        if limit.maximum != 0:
+            return [_absent_component(limit, subject)]
+    if limit.maximum is not None and count > limit.maximum:
+        return [_over(limit, count, actual)]
+    if limit.minimum is not None and count < limit.minimum:
+        return [_under(limit, count, actual)]
+    return []
+
+
+def _at(limit: Limit, finding: Finding) -> Finding:
+    return replace(finding, component=limit.component, file=limit.file, line=limit.line, table_key=limit.table_key)
+
+
+def _unknown_component(limit: Limit, subject: Review, known: list[str]) -> Finding:
+    nearest = did_you_mean(limit.component, [*known, TOTAL, TRAINABLE])
+    hint = f"did you mean {nearest!r}?" if nearest else f"there are {', '.join([TOTAL, TRAINABLE, *known])}"
+    message = f"the budget names the component {limit.component!r}, which no {subject.family} model has"
+    return _at(limit, Finding("config-invalid", message, hint))
+
+
+def _absent_component(limit: Limit, subject: Review) -> Finding:
+    message = (
+        f"the budget limits {limit.component!r}, which this {subject.architecture} does not have: nothing would be held"
+    )
+    return _at(
+        limit, Finding("config-invalid", message, f'remove it, or write budget."{limit.component}" = 0 to keep it out')
+    )
+
+
+def _over(limit: Limit, count: int, actual: Inventory) -> Finding:
+    bound = limit.maximum or 0
+    message = f"{limit.component} is {exact(count)}, {exact(count - bound)} over its {_bound(limit)}"
+    hint = what_was_forgotten(actual, limit.component, bound)
+    return _at(limit, Finding("over-budget", message, hint or _accept(limit, count), actual=count, limit=bound))
+
+
+def _under(limit: Limit, count: int, actual: Inventory) -> Finding:
+    bound = limit.minimum or 0
+    message = f"{limit.component} is {exact(count)}, {exact(bound - count)} under its {_bound(limit)}"
+    hint = what_was_forgotten(actual, limit.component, bound)
+    return _at(limit, Finding("under-budget", message, hint or _accept(limit, count), actual=count, limit=bound))
+
+
+def _bound(limit: Limit) -> str:
+    if limit.is_exact:
+        return f"exact limit of {exact(limit.maximum or 0)}"
+    return f"limit of {limit.written if isinstance(limit.written, str) else limit}"
+
+
+def _accept(limit: Limit, count: int) -> str:
+    """How to write the budget that takes the model as it is."""
+    if isinstance(limit.written, dict):
+        bound = "exact" if limit.is_exact else "max" if limit.maximum is not None and count > limit.maximum else "min"
+        value = rounded_up(count, limit.written[bound]) if bound == "max" else f"{count:_}"
+        return f"to accept it, write {bound} = {value}"
+    return f"to accept it, write {rounded_up(count, limit.written)}"
+
+
+def _tightest(limits: list[Limit]) -> Limit | None:
+    if len(limits) < 2:  # noqa: PLR2004
+        return limits[0] if limits else None
+    maximum = min((each.maximum for each in limits if each.maximum is not None), default=None)
+    minimum = max((each.minimum for each in limits if each.minimum is not None), default=None)
+    return replace(limits[-1], minimum=minimum, maximum=maximum)
+
+
+_ORDER = ("config-refused", "config-invalid", "unknown-closed-form", "build-failed", "over-budget", "under-budget")
+
+
+def _urgency(finding: Finding) -> tuple[int, bool, int]:
+    """The headline is what kept the model from being checked; else the total; else the largest overshoot."""
+    kind = _ORDER.index(finding.kind) if finding.kind in _ORDER else len(_ORDER)
+    overshoot = abs((finding.actual or 0) - (finding.limit or 0))
+    return (kind, finding.component != TOTAL, -overshoot)
+
+
+def _one_line(finding: Finding) -> str:
+    if finding.actual is not None and finding.limit is not None:
+        delta = signed(finding.actual - finding.limit)
+        return f"{finding.component} {exact(finding.actual)}, limit {exact(finding.limit)} ({delta})"
+    if finding.actual is not None and finding.expected is not None:
+        delta = signed(finding.actual - finding.expected)
+        return f"{finding.component} {exact(finding.actual)}, closed form {exact(finding.expected)} ({delta})"
+    fix = f"; {finding.fix}" if finding.fix else ""
+    return f"{finding.place}: {finding.message}{fix}" if finding.place else f"{finding.message}{fix}"
+
+
+def _parents_first(names: list[str]) -> list[str]:
+    """Children behind their parent, each generation in its order of appearance."""
+    order = {name: index for index, name in enumerate(names)}
+
+    def key(name: str) -> list[tuple[int, str]]:
+        parts = name.split(".")
+        path = [".".join(parts[: depth + 1]) for depth in range(len(parts))]
+        return [(order.get(each, len(order)), each) for each in path]
+
+    return sorted(names, key=key)
