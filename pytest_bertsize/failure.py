@@ -6,7 +6,7 @@ import os
 import sys
 import textwrap
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from rich.cells import cell_len
 
@@ -45,7 +45,7 @@ class Failure:
     def fit(self, width: int) -> None:
         """Shorten the line for the short summary by whole words: pytest itself would cut through a number."""
         self.reprcrash = replace(
-            self.reprcrash, message=textwrap.shorten(self.model["headline"], width, placeholder=" …")
+            self.reprcrash, message=textwrap.shorten(self.model["headline"], width, placeholder=" ...")
         )
 
     def toterminal(self, tw: TerminalWriter) -> None:
@@ -72,6 +72,9 @@ def fit_into_short_summary(reports: Sequence[pytest.TestReport], terminalreporte
     """Where pytest trims its summary lines to the terminal, trim ours first; it does not on CI, and neither do we."""
     if os.environ.get("CI") or os.environ.get("BUILD_NUMBER") or terminalreporter.verbosity > 1:
         return
+    config = terminalreporter.config
     for report in reports:
-        taken = cell_len(f"FAILED {cast('Any', terminalreporter.config).cwd_relative_nodeid(report.nodeid)} - ")
-        cast("Failure", report.longrepr).fit(max(terminalreporter._tw.fullwidth - taken, 0))  # noqa: SLF001
+        path, _, name = report.nodeid.partition("::")
+        shown = os.path.relpath(config.rootpath / path, config.invocation_params.dir)
+        room = terminalreporter._tw.fullwidth - cell_len(f"FAILED {shown}::{name} - ")  # noqa: SLF001  (no other way)
+        cast("Failure", report.longrepr).fit(max(room, 0))

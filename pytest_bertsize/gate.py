@@ -14,7 +14,7 @@ from pytest_bertsize.reports import model_report
 from pytest_bertsize.settings import Limit, Settings, SettingsError, limits_from, load
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator, Iterator
     from pathlib import Path
 
     from pytest_bertsize.review import Review
@@ -97,6 +97,7 @@ def open_for_run(config: pytest.Config) -> None:
         config.pluginmanager.register(workers.Controller(gate, helper), "bertsize-workers")
     config.stash[GATE] = gate
     config.pluginmanager.register(Collector(gate), "bertsize-collector")
+    config.pluginmanager.register(Attachments(), "bertsize-attachments")
 
 
 def open_for_tests(config: pytest.Config) -> None:
@@ -110,6 +111,7 @@ def open_for_tests(config: pytest.Config) -> None:
         return
     helper = _helper(config)
     config.stash[GATE] = gate = Gate(settings, helper.result)
+    config.pluginmanager.register(Attachments(), "bertsize-attachments")
     if not config.getoption("collectonly"):
         helper.ask(gate.requests())
 
@@ -203,7 +205,7 @@ def _reviews(item: pytest.Item) -> dict[str, Review]:
         if not limits:
             limits[_only_model(None, gate.settings)] = ()
     except SettingsError as error:
-        pytest.fail(str(error), pytrace=False)
+        raise pytest.fail.Exception(str(error), pytrace=False) from None
     return {name: gate.review(name, extra) for name, extra in limits.items()}
 
 
@@ -253,21 +255,28 @@ def _refuse_to_loosen(limit: Limit, settings: Settings, name: str, place: str) -
 # reports
 
 
-def attach_review(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
-    """Put the review on the report as plain data, which survives the way from an xdist worker."""
-    failure = call.excinfo.value if call.excinfo else None
-    review = failure.review if isinstance(failure, BudgetFailure) else item.stash.get(REVIEW, None)
-    if review is None:
-        return
-    if isinstance(failure, BudgetFailure):
-        report.longrepr = review.headline
-        report.location = _location(item, review)
-        report.bertsize = {"declared": isinstance(item, BudgetItem), "model": model_report(review)}  # type: ignore[attr-defined]
-    elif isinstance(item, BudgetItem):
-        report.bertsize = {"declared": True, "model": model_report(review)}  # type: ignore[attr-defined]
-    report.user_properties += [
-        (f"bertsize.{name}", review.actual[name]) for name in ("total", "trainable") if review.actual
-    ]
+class Attachments:
+    """Puts each review on its test's report as plain data, which survives the way from an xdist worker."""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        failure = call.excinfo.value if call.excinfo else None
+        if isinstance(failure, BudgetFailure):
+            report.longrepr = failure.review.headline
+            report.location = _location(item, failure.review)
+            _attach(failure.review, item, report)
+        elif isinstance(item, BudgetItem) and call.when == "call" and REVIEW in item.stash:
+            _attach(item.stash[REVIEW], item, report)
+        return report
+
+
+def _attach(review: Review, item: pytest.Item, report: pytest.TestReport) -> None:
+    report.bertsize = {"declared": isinstance(item, BudgetItem), "model": model_report(review)}  # type: ignore[attr-defined]
+    if review.actual:
+        item.user_properties += [(f"bertsize.{name}", review.actual[name]) for name in ("total", "trainable")]
 
 
 def _location(item: pytest.Item, review: Review) -> tuple[str, int | None, str]:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 TOTAL = "total"
 TRAINABLE = "trainable"
 
+CANONICAL = ("embeddings", "encoder", "decoder", "pooler", "head", "adapters")
+"""The components that all families share, in the order of a forward pass."""
+
 _INDEX = re.compile(r"(?<=\.)\d+(?=\.)")
 
 
@@ -108,21 +111,13 @@ def roll_up(own: dict[str, int]) -> dict[str, int]:
     for component, count in own.items():
         for level in levels(component):
             counts[level] += count
-    return _parents_first(counts)
+    return {name: counts[name] for name in parents_first(counts)}
 
 
-def _parents_first(counts: dict[str, int]) -> dict[str, int]:
-    """Children directly after their parent, each generation in its order of appearance."""
-    ordered: dict[str, int] = {}
-
-    def visit(parent: str) -> None:
-        for name, count in counts.items():
-            if name.rpartition(".")[0] == parent:
-                ordered[name] = count
-                visit(name)
-
-    visit("")
-    return ordered
+def parents_first(names: Iterable[str]) -> list[str]:
+    """Each component before those below it; the canonical ones in order, others in their order of appearance."""
+    order = {name: index for index, name in enumerate(dict.fromkeys((*CANONICAL, *names)))}
+    return sorted(names, key=lambda name: [(order.get(level, len(order)), level) for level in levels(name)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,6 +100,7 @@ class Ledger:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         verbosity = self.config.get_verbosity()
         style = style_of(terminalreporter._tw, verbosity)  # noqa: SLF001  (pytest's own plugins have no other way)
+        terminalreporter.ensure_newline()
         terminalreporter.section("bert size")
         if self.models and verbosity >= 0:
             terminalreporter.write_line(terminal.overview(self.models, style))

@@ -6,14 +6,11 @@ loaded when ``--bert-budget``, the marker or the fixture asks for it.
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-
     from pytest_bertsize.review import Review
 
 MARKER = """bert_budget(model=None, **limits): hold a model declared in [tool.bertsize.models] to its budget before \
@@ -75,17 +72,6 @@ def bert_budget(request: pytest.FixtureRequest) -> Review:
     from pytest_bertsize import gate
 
     return gate.review_for_test(request.node)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item, call: pytest.CallInfo[None]
-) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A failed budget becomes one line that stands alone, with the review beside it as plain data."""
-    report = yield
-    if call.when != "teardown" and (gate := sys.modules.get("pytest_bertsize.gate")):
-        gate.attach_review(item, call, report)
-    return report
 
 
 class FailureReports:

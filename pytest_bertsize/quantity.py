@@ -93,7 +93,7 @@ def _three_digits(size: int, *, up: bool) -> str:
 
 
 def percent_used(actual: int, limit: int) -> str:
-    """How much of a limit is used, in at most four characters; never 100% for more than all of it.
+    """How much of a limit is used, in at most four characters; 100% is all of it, not more and not less.
 
     ``(96, 100)`` → ``'96%'``, ``(1001, 1000)`` → ``'101%'``, ``(95, 10)`` → ``'>9x'``.
     """
@@ -101,7 +101,7 @@ def percent_used(actual: int, limit: int) -> str:
         return "0%" if actual == 0 else ">9x"
     if actual > 9 * limit:
         return ">9x"
-    return f"{-(-100 * actual // limit)}%"
+    return f"{100 * actual // limit}%" if actual <= limit else f"{-(-100 * actual // limit)}%"
 
 
 def rounded_up(count: int, like: object) -> str:

@@ -7,9 +7,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_bertsize.differences import compare
-from pytest_bertsize.findings import Finding, did_you_mean
+from pytest_bertsize.findings import Finding, Kind, did_you_mean
 from pytest_bertsize.hand_counts import what_was_forgotten
-from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory
+from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory, parents_first
 from pytest_bertsize.quantity import exact, rounded_up, signed
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Review:
             **(self.actual.components if self.actual else {}),
         }
         limited = [limit.component for limit in self.budget if limit.component not in {TOTAL, TRAINABLE, *names}]
-        return _parents_first([*names, *limited])
+        return parents_first([*names, *limited])
 
     def limit(self, component: str) -> Limit | None:
         """The limit on a component; the tightest, where a marker adds to the table."""
@@ -110,9 +110,9 @@ def _held(limit: Limit, actual: Inventory, subject: Review, known_components: li
         if limit.maximum != 0:
             return [_absent_component(limit, subject)]
     if limit.maximum is not None and count > limit.maximum:
-        return [_over(limit, count, actual)]
+        return [_broken("over-budget", limit, count, limit.maximum, subject, actual)]
     if limit.minimum is not None and count < limit.minimum:
-        return [_under(limit, count, actual)]
+        return [_broken("under-budget", limit, count, limit.minimum, subject, actual)]
     return []
 
 
@@ -136,18 +136,31 @@ def _absent_component(limit: Limit, subject: Review) -> Finding:
     )
 
 
-def _over(limit: Limit, count: int, actual: Inventory) -> Finding:
-    bound = limit.maximum or 0
-    message = f"{limit.component} is {exact(count)}, {exact(count - bound)} over its {_bound(limit)}"
-    hint = what_was_forgotten(actual, limit.component, bound)
-    return _at(limit, Finding("over-budget", message, hint or _accept(limit, count), actual=count, limit=bound))
+def _broken(kind: Kind, limit: Limit, count: int, bound: int, subject: Review, actual: Inventory) -> Finding:
+    side = kind.partition("-")[0]
+    message = f"{limit.component} is {exact(count)}, {exact(abs(count - bound))} {side} its {_bound(limit)}"
+    fix = (
+        what_was_forgotten(actual, limit.component, bound)
+        or _sum_of_the_others(limit, bound, subject.budget, actual)
+        or _accept(limit, count)
+    )
+    return _at(limit, Finding(kind, message, fix, actual=count, limit=bound))
 
 
-def _under(limit: Limit, count: int, actual: Inventory) -> Finding:
-    bound = limit.minimum or 0
-    message = f"{limit.component} is {exact(count)}, {exact(bound - count)} under its {_bound(limit)}"
-    hint = what_was_forgotten(actual, limit.component, bound)
-    return _at(limit, Finding("under-budget", message, hint or _accept(limit, count), actual=count, limit=bound))
+def _sum_of_the_others(limit: Limit, bound: int, budget: tuple[Limit, ...], actual: Inventory) -> str:
+    """Whether a claimed total is the sum of the claimed parts, so that only these are wrong."""
+    parts = [
+        each for each in budget if each.component not in {TOTAL, TRAINABLE} and not _has_limits_below(each, budget)
+    ]
+    if limit.component != TOTAL or sum(part.maximum or 0 for part in parts) != bound:
+        return ""
+    off = [(part.component, actual[part.component] - (part.maximum or 0)) for part in parts]
+    named = ", ".join(f"{component} {signed(delta)}" for component, delta in off if delta)
+    return f"that is the sum of the other limits, and off by as much as they are: {named}" if named else ""
+
+
+def _has_limits_below(limit: Limit, budget: tuple[Limit, ...]) -> bool:
+    return any(other.component.startswith(f"{limit.component}.") for other in budget)
 
 
 def _bound(limit: Limit) -> str:
@@ -192,15 +205,3 @@ def _one_line(finding: Finding) -> str:
         return f"{finding.component} {exact(finding.actual)}, closed form {exact(finding.expected)} ({delta})"
     fix = f"; {finding.fix}" if finding.fix else ""
     return f"{finding.place}: {finding.message}{fix}" if finding.place else f"{finding.message}{fix}"
-
-
-def _parents_first(names: list[str]) -> list[str]:
-    """Children behind their parent, each generation in its order of appearance."""
-    order = {name: index for index, name in enumerate(names)}
-
-    def key(name: str) -> list[tuple[int, str]]:
-        parts = name.split(".")
-        path = [".".join(parts[: depth + 1]) for depth in range(len(parts))]
-        return [(order.get(each, len(order)), each) for each in path]
-
-    return sorted(names, key=key)

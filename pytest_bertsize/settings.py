@@ -115,8 +115,9 @@ class Settings:
 
 
 def _limit_from_shorthand(value: object) -> object:
-    """``"110M"`` is the most that passes."""
-    return value if isinstance(value, dict) else {"max": value}
+    """``"110M"`` is the most that passes; ``None``, which only a marker can say, is no limit at all."""
+    limit = value if isinstance(value, dict) else {"max": value}
+    return {bound: parse_count(count) if count is None else count for bound, count in limit.items()}
 
 
 def _budget_or_report_only(value: object) -> object:
@@ -206,6 +207,8 @@ def limits_from(
             checked = _Limit.model_validate(_limit_from_shorthand(value))
         except ValidationError as error:
             raise SettingsError(f"{file}:{line}: {component}: {_sentence(error.errors()[0], {}, ())}") from None
+        except ValueError as error:
+            raise SettingsError(f"{file}:{line}: {component}: {error}") from None
         low = checked.min if checked.exact is None else checked.exact
         high = checked.max if checked.exact is None else checked.exact
         limits.append(Limit(component, low, high, value, file, line, (*table_key, component) if table_key else None))
@@ -243,9 +246,9 @@ def _find_table(document: dict[str, Any], path: Path) -> dict[str, Any]:
     if table is None:
         nearest = did_you_mean("bertsize", tools if isinstance(tools, dict) else ())
         hint = f"did you mean [tool.bertsize] where it says [tool.{printable(nearest)}]?" if nearest else EXAMPLE
-        raise SettingsError(f"{path.name}: no model is declared, so nothing would be checked; {hint}")
+        raise SettingsError(f"{path}: no model is declared, so nothing would be checked; {hint}")
     if not isinstance(table, dict) or not table or table.get("models") == {}:
-        raise SettingsError(f"{path.name}: [tool.bertsize] declares no model, so nothing would be checked; {EXAMPLE}")
+        raise SettingsError(f"{path}: [tool.bertsize] declares no model, so nothing would be checked; {EXAMPLE}")
     return table
 
 

@@ -26,6 +26,8 @@ class Component(TypedDict):
     """The limit as its author wrote it."""
     layers: int
     """How many identical layers the component is spread over."""
+    failed: bool
+    """Whether an error is about this very component."""
 
 
 class FoldedTensor(TypedDict):
@@ -124,6 +126,7 @@ def _component(name: str, review: Review) -> Component:
         max=limit.maximum if limit else None,
         limit=str(limit) if limit else None,
         layers=_layers(review.actual, name) if review.actual else 1,
+        failed=any(finding.component == name for finding in review.errors),
     )
 
 

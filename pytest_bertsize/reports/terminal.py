@@ -88,7 +88,9 @@ def overview(models: Sequence[ModelReport], style: Style) -> str:
 
 
 def _overview_width(cells: list[list[str]], columns: list[int]) -> int:
-    return sum(max(cell_len(row[column]) for row in cells) + 2 for column in columns)
+    """What the columns take; a name takes no more than it may be shortened to."""
+    natural = {column: max(cell_len(row[column]) for row in cells) for column in columns}
+    return sum(min(width, NAME) if column == 1 else width for column, width in natural.items()) + 2 * len(columns)
 
 
 def _overview_row(model: ModelReport) -> list[str]:
@@ -194,9 +196,8 @@ def _lines(row: Component, model: ModelReport, style: Style) -> list[_Line]:
 
 def _component_line(row: Component) -> _Line:
     actual, expected, room = row["actual"] or 0, row["expected"] or 0, _left(row)
-    failed = _differs(row) or (room is not None and room < 0)
     cells: dict[Column, str] = {
-        "component": ("✗ " if failed else "  ") + _label(row),
+        "component": ("✗ " if row["failed"] else "  ") + _label(row),
         "closed form": exact(expected),
         "actual": exact(actual),
         "vs formula": "=" if actual == expected else signed(actual - expected),
@@ -205,7 +206,7 @@ def _component_line(row: Component) -> _Line:
         "used": "" if row["max"] is None else percent_used(actual, row["max"]),
         "": "" if row["max"] is None else _bar(actual, row["max"]),
     }
-    return _Line(cells, failed, room=room)
+    return _Line(cells, row["failed"], room=room)
 
 
 def _label(row: Component) -> str:

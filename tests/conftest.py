@@ -1,0 +1,67 @@
+"""Shared by all tests.
+
+The BERT classes and our own modules are imported here, once: pytester restores ``sys.modules`` after each inner run,
+and torch cannot be imported twice.
+"""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from transformers import BertConfig, BertForMaskedLM, BertModel
+
+from pytest_bertsize import failure, gate, ledger, workers
+from pytest_bertsize.closed_forms import formula
+
+pytest_plugins = ["pytester"]
+
+assert all((BertConfig, BertForMaskedLM, BertModel, failure, formula, gate, ledger, workers))
+
+BERT_BASE: dict[str, Any] = {
+    "architectures": ["BertForMaskedLM"],
+    "model_type": "bert",
+    "vocab_size": 30522,
+    "hidden_size": 768,
+    "num_hidden_layers": 12,
+    "num_attention_heads": 12,
+    "intermediate_size": 3072,
+    "max_position_embeddings": 512,
+    "type_vocab_size": 2,
+}
+"""bert-base-uncased (Devlin et al. 2018, table 1 and the published config.json)."""
+
+
+@pytest.fixture
+def bert_base() -> dict[str, Any]:
+    """A fresh copy of bert-base-uncased's config."""
+    return dict(BERT_BASE)
+
+
+@pytest.fixture
+def tiny() -> dict[str, Any]:
+    """A BERT that is built in a few milliseconds; no size of it equals another."""
+    sizes = {"vocab_size": 101, "hidden_size": 48, "num_hidden_layers": 3, "num_attention_heads": 4}
+    return {**BERT_BASE, **sizes, "intermediate_size": 72, "max_position_embeddings": 40, "type_vocab_size": 5}
+
+
+Project = Callable[..., pytest.Pytester]
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester, tiny: dict[str, Any]) -> Project:
+    """Lay a project out: ``project(table, config, **files)``; the configs are ``config.json`` and what else is named."""
+
+    def lay(table: str, config: dict[str, Any] | str | None = None, **files: str) -> pytest.Pytester:
+        written = config if isinstance(config, str) else json.dumps(tiny if config is None else config, indent=2)
+        Path("config.json").write_text(written, encoding="utf-8")
+        Path("pyproject.toml").write_text("[tool.pytest]\n" + textwrap.dedent(table), encoding="utf-8")
+        for name, text in files.items():
+            Path(f"{name}.py").write_text(textwrap.dedent(text), encoding="utf-8")
+        return pytester
+
+    return lay

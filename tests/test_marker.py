@@ -1,0 +1,148 @@
+"""``@pytest.mark.bert_budget`` and the fixture: a test that a model's size has a say in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+Project = Callable[..., pytest.Pytester]
+
+TABLE = """
+[tool.bertsize.models.encoder]
+config = "config.json"
+budget.total = "60K"
+budget.embeddings = { min = 7_000, max = 8_000 }
+"""
+SECOND = """
+[tool.bertsize.models.second]
+config = "config.json"
+architecture = "BertModel"
+budget = "report-only"
+"""
+# the tiny model of conftest.py has 59,549 parameters, 2,549 of them in its head
+
+HEADER = "import pytest\n"
+
+
+def test_the_marker_alone_arms_the_check(project: Project) -> None:
+    source = HEADER + "@pytest.mark.bert_budget('encoder', total=59_548)\ndef test_it(): print('the body ran')"
+    result = project(TABLE, test_a=source).runpytest()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["encoder: total 59,549, limit 59,548 (+1)", "*vs formula*", "*test_a.py:*"])
+    result.stdout.no_fnmatch_line("the body ran")
+
+
+def test_a_marked_test_within_its_budget_runs(project: Project) -> None:
+    source = HEADER + "@pytest.mark.bert_budget(total=59_549)\ndef test_it(): assert 'the body ran' == 'no'"
+    result = project(TABLE, test_a=source).runpytest()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["E*AssertionError: assert 'the body ran' == 'no'"])
+
+
+def test_the_fixture_gives_the_review(project: Project) -> None:
+    source = """
+        import pytest
+
+        @pytest.mark.bert_budget("encoder", pooler=0)
+        def test_review(bert_budget):
+            assert bert_budget.actual["head"] == bert_budget.expected["head"] == 2_549
+            assert bert_budget.actual["total"] == 59_549
+            assert bert_budget.findings == ()
+            assert [str(limit) for limit in bert_budget.budget] == ["60K", "7,000-8,000", "0"]
+            assert sum(p.numel() for p in bert_budget.model.parameters()) == 59_549
+            assert bert_budget.model.device.type == "meta"
+    """
+    project(TABLE, test_a=source).runpytest().assert_outcomes(passed=1)
+
+
+def test_the_fixture_needs_no_marker_where_one_model_is_declared(project: Project) -> None:
+    source = "def test_it(bert_budget): assert bert_budget.name == 'encoder'"
+    project(TABLE, test_a=source).runpytest().assert_outcomes(passed=1)
+
+
+def test_the_fixture_gives_the_nearest_markers_model(project: Project) -> None:
+    source = """
+        import pytest
+
+        @pytest.mark.bert_budget("encoder")
+        class TestIt:
+            @pytest.mark.bert_budget("second")
+            def test_it(self, bert_budget):
+                assert bert_budget.name == "second"
+    """
+    project(TABLE + SECOND, test_a=source).runpytest().assert_outcomes(passed=1)
+
+
+def test_a_looser_marker_on_the_function_does_not_hide_that_of_its_class(project: Project) -> None:
+    source = """
+        import pytest
+
+        @pytest.mark.bert_budget("encoder", head=2_548)
+        class TestIt:
+            @pytest.mark.bert_budget("encoder", head=3_000)
+            def test_it(self): pass
+    """
+    result = project(TABLE, test_a=source).runpytest()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["encoder: head 2,549, limit 2,548 (+1)"])
+
+
+def test_marked_tests_run_beside_the_gate_with_one_helper(project: Project) -> None:
+    source = (
+        HEADER + "@pytest.mark.bert_budget('encoder', head=2_549)\ndef test_it(bert_budget): assert bert_budget.actual"
+    )
+    result = project(TABLE + SECOND, test_a=source).runpytest_subprocess("--bert-budget", "-n2")
+    result.assert_outcomes(passed=3)
+
+
+def test_a_model_that_cannot_be_built_fails_the_test_that_asks_for_it(project: Project) -> None:
+    source = "def test_it(bert_budget): assert bert_budget.actual"
+    result = project(TABLE, "{}", test_a=source).runpytest()
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["encoder: pyproject.toml:3: config.json has no model_type*"])
+
+
+@pytest.mark.parametrize(
+    ("marker", "message"),
+    [
+        ("('encodr')", "*no model \"encodr\" is declared in pyproject.toml; did you mean 'encoder'?"),
+        ("('xyz')", '*no model "xyz" is declared in pyproject.toml; there are encoder, second'),
+        ("()", '*which model? pyproject.toml declares encoder, second; write @pytest.mark.bert_budget("NAME")'),
+        ("(7)", "*no model 7 is declared in pyproject.toml; *"),
+        (
+            "('encoder', 'total')",
+            '*too many positional arguments; write @pytest.mark.bert_budget("NAME", total="110M")',
+        ),
+        (
+            "('encoder', total='61K')",
+            "*allows total up to 61,000, where pyproject.toml allows 60,000: a marker tightens*",
+        ),
+        (
+            "('encoder', embeddings={'min': 6_999})",
+            "*allows embeddings down to 6,999, where pyproject.toml allows 7,000*",
+        ),
+        ("('encoder', total=1e5)", "test_a.py:2: total: 100000.0 is not a count of parameters: write a whole number*"),
+        ("('encoder', total='110MB')", "test_a.py:2: total: '110MB' is not a count*did you mean '110M'?"),
+        ("('encoder', total=None)", "test_a.py:2: total: None is not a count of parameters*"),
+        ("('encoder', total=True)", "test_a.py:2: total: True is not a count of parameters*"),
+        ("('encoder', total=float('nan'))", "test_a.py:2: total: nan is not a count of parameters*"),
+        ("('encoder', total=-1)", "test_a.py:2: total: -1 is negative*"),
+        ("('encoder', total={})", "test_a.py:2: total: an empty limit holds nothing*"),
+        ("('encoder', hed=0)", "*names the component 'hed', which no bert model has (test_a.py:2)"),
+    ],
+)
+def test_a_wrong_marker_fails_its_test_in_one_line(project: Project, marker: str, message: str) -> None:
+    source = HEADER + f"@pytest.mark.bert_budget{marker}\ndef test_it(): pass"
+    result = project(TABLE + SECOND, test_a=source).runpytest()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([message.replace("[", "[[]").replace("?", "[?]")])
+    result.stdout.no_fnmatch_line("*Traceback*")
+
+
+@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["alone", "-n2"])
+def test_a_wrong_table_fails_the_tests_that_need_it_and_no_other(project: Project, workers: list[str]) -> None:
+    source = HEADER + "@pytest.mark.bert_budget\ndef test_it(): pass\ndef test_other(): pass"
+    result = project("[tool.bertsize]\nmodel = 1\n", test_a=source).runpytest_subprocess(*workers)
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*tool.bertsize.models: no model is declared; did you mean*"])

@@ -1,0 +1,188 @@
+"""The report in the terminal: every number whole at every width, with and without colour, Unicode and CJK."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from pytest_bertsize.reports import Component, FindingRow, ModelReport, Totals, terminal
+from pytest_bertsize.reports.terminal import Style
+
+NUMBER = re.compile(r"\d[\d,]*")
+
+
+def component(name: str, actual: int, expected: int | None = None, maximum: int | None = None, **more: Any) -> Component:
+    expected = actual if expected is None else expected
+    failed = actual != expected or (maximum is not None and actual > maximum)
+    limit = None if maximum is None else f"{maximum:,}"
+    row = Component(
+        name=name,
+        formula=more.get("formula"),
+        expected=expected,
+        actual=actual,
+        base=None,
+        min=None,
+        max=maximum,
+        limit=limit,
+        layers=more.get("layers", 1),
+        failed=failed,
+    )
+    return row
+
+
+def model(*components: Component, findings: list[FindingRow] | None = None, name: str = "encoder") -> ModelReport:
+    total = components[-1]
+    return ModelReport(
+        name=name,
+        family="bert",
+        architecture="BertForMaskedLM",
+        config="models/config.json",
+        config_sha256="",
+        verdict="failed",
+        headline=f"{name}: total {total['actual']:,}, limit {total['max']:,}",
+        report_only=False,
+        symbols={"V": 30522, "D": 768},
+        totals=Totals(expected=1, actual=1, trainable=1, stored=1),
+        components=list(components),
+        tensors=[],
+        findings=findings or [],
+    )
+
+
+def finding(message: str, fix: str = "", severity: str = "error") -> FindingRow:
+    return FindingRow(
+        kind="over-budget",
+        severity=severity,
+        component=None,
+        message=message,
+        fix=fix,
+        expected=None,
+        actual=None,
+        limit=None,
+        file="pyproject.toml",
+        line=11,
+    )
+
+
+DEMO = model(
+    component("embeddings", 24_230_400, maximum=25_000_000),
+    component("embeddings.word", 23_440_896),
+    component("encoder", 99_230_208, maximum=86_000_000, layers=14),
+    component("encoder.attention", 33_094_656, layers=14),
+    component("head", 24_094_068, 24_063_546, maximum=1_000_000, formula="D² + D·V + 3·D + V"),
+    component("head.decoder", 23_501_940, 23_471_418, formula="D·V + V"),
+    component("total", 147_554_676, 147_524_154, maximum=110_000_000),
+    findings=[
+        finding("total is 147,554,676, 37,554,676 over its limit of 110M", "to accept it, write 148M"),
+        finding("the key x is ignored", severity="warning"),
+    ],
+)
+"""The model of the design's picture: 14 layers, an untied decoder."""
+
+
+def test_the_report_at_80_columns() -> None:
+    assert terminal.failure(DEMO, Style(80)) == Path(__file__).with_name("report-80.txt").read_text("utf-8").rstrip("\n")
+
+
+def test_the_report_at_60_columns_in_ascii() -> None:
+    text = terminal.failure(DEMO, Style(60, unicode=False))
+    assert text == Path(__file__).with_name("report-60-ascii.txt").read_text("utf-8").rstrip("\n")
+    assert text.isascii()
+
+
+counts = st.integers(0, 10**13)
+
+
+@given(
+    width=st.integers(60, 200),
+    actual=counts,
+    expected=counts,
+    limit=st.integers(0, 10**18),
+    verbosity=st.integers(0, 2),
+    unicode=st.booleans(),
+    colour=st.booleans(),
+)
+def test_no_number_is_ever_cut(
+    width: int, actual: int, expected: int, limit: int, verbosity: int, unicode: bool, colour: bool  # noqa: FBT001
+) -> None:
+    rows = [
+        component("encoder.cross_attention", actual, expected, limit, layers=123),
+        component("total", actual, expected, limit),
+    ]
+    text = terminal.failure(model(*rows), Style(width, colour=colour, unicode=unicode, verbosity=verbosity))
+    plain = re.sub(r"\x1b\[[\d;]*m", "", text)
+    table = plain.split("component", 1)[1]
+    delta, left = f"{abs(actual - expected):,}", ""
+    whole = {f"{actual:,}", f"{expected:,}", f"{limit:,}", delta, "123", *_compact(actual, limit), left}
+    assert set(NUMBER.findall(table.replace("-v shows", ""))) <= whole
+    assert f"{actual:,}" in table
+    assert max(cell_len(line) for line in plain.splitlines()) < width
+
+
+def _compact(actual: int, limit: int) -> set[str]:
+    """The numbers of the columns left and used: rounded by design, and never more than four digits."""
+    from pytest_bertsize.quantity import compact_left, percent_used
+
+    shown = f"{compact_left(limit - actual)} {percent_used(actual, limit)}"
+    return {part for text in NUMBER.findall(shown) for part in (text, *text.split("."))} | set(re.findall(r"\d+", shown))
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+def test_columns_are_dropped_whole_and_the_least_important_first(width: int) -> None:
+    header = next(line for line in terminal.failure(DEMO, Style(width)).splitlines() if "component" in line)
+    shown = [column for column in ("actual", "vs formula", "budget", "left", "used") if column in header]
+    assert shown == ["actual", "vs formula", "budget", "left", "used"][: len(shown)]
+    assert len(shown) >= 3
+
+
+def test_colour_adds_nothing_but_colour() -> None:
+    coloured = terminal.failure(DEMO, Style(80, colour=True))
+    assert "\x1b[1;31m" in coloured
+    lines = [line.rstrip() for line in re.sub(r"\x1b\[[\d;]*m", "", coloured).splitlines()]
+    assert lines == terminal.failure(DEMO, Style(80)).splitlines()
+
+
+def test_without_detail_only_what_fails_or_is_limited_is_shown() -> None:
+    text = terminal.failure(DEMO, Style(80))
+    assert "word" not in text
+    assert "(2 parts that match their closed form are not shown: -v shows them)" in text
+    assert "word" in terminal.failure(DEMO, Style(80, verbosity=1))
+
+
+def test_wide_characters_keep_the_columns_straight() -> None:
+    rows = terminal.overview([model(*DEMO["components"], name=name) for name in ("词嵌入模型", "encoder")], Style(80))
+    positions = [cell_len(line[: line.index("147,554,676")]) for line in rows.splitlines()[1:]]
+    assert len(positions) == 2
+    assert len(set(positions)) == 1
+
+
+def test_a_long_name_is_shortened_before_a_number_is() -> None:
+    name = "a-very-long-name-of-a-model-that-nobody-can-remember-2"
+    text = terminal.overview([model(*DEMO["components"], name=name)], Style(60))
+    assert "147,554,676" in text
+    assert "110,000,000" in text
+    assert max(cell_len(line) for line in text.splitlines()) < 60
+
+
+@pytest.mark.parametrize(("colour", "escapes"), [("yes", True), ("no", False)])
+def test_pytests_own_colour_setting_decides(pytester: pytest.Pytester, colour: str, escapes: bool) -> None:  # noqa: FBT001
+    pytester.makefile(".toml", pyproject='[tool.pytest]\n[tool.bertsize.models.a]\nconfig = "none"\nbudget.total = 1\n')
+    result = pytester.runpytest_subprocess("--bert-budget", f"--color={colour}")
+    assert ("\x1b[1;31ma: none: there is no such file" in result.stdout.str()) is escapes
+
+
+def test_no_color_is_honoured_and_ascii_terminals_get_ascii(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytester.makefile(".toml", pyproject='[tool.pytest]\n[tool.bertsize.models.a]\nconfig = "none"\nbudget.total = 1\n')
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    result = pytester.runpytest_subprocess("--bert-budget")
+    assert result.stdout.str().isascii()
+    assert "\x1b" not in result.stdout.str()
+    assert "\\u" not in result.stdout.str()
+    result.stdout.fnmatch_lines(["x there is no such file (none)", "  > write the path*"])
