@@ -81,7 +81,8 @@ CASES = {
         "configs/null-size.json:10: type_vocab_size is null, which is not a whole number; write one, as in 2",
     ),
     "zero": Bad(
-        changed(num_hidden_layers=0), "configs/zero.json:6: num_hidden_layers is 0: a size is at least 1; write one, as in 12"
+        changed(num_hidden_layers=0),
+        "configs/zero.json:6: num_hidden_layers is 0: a size is at least 1; write one, as in 12",
     ),
     "negative": Bad(
         changed(num_attention_heads=-4),
@@ -118,7 +119,7 @@ CASES = {
     ),
     "unknown-family": Bad(
         changed(model_type="brt"),
-        'configs/unknown-family.json:2: there is no closed form for the family "brt"; did you mean \'bert\'?',
+        "configs/unknown-family.json:2: there is no closed form for the family \"brt\"; did you mean 'bert'?",
     ),
     "unknown-class": Bad(
         changed(architectures=["BertForMaskedML"]),
@@ -197,7 +198,11 @@ def test_each_bad_model_fails_with_one_sentence_and_the_good_one_is_checked(
         if isinstance(bad.config, bytes):
             (configs / f"{name}.json").write_bytes(bad.config)
         elif bad.config is not None:
-            text = bad.config if isinstance(bad.config, str) else json.dumps(bad.config, indent=1).replace("[\n  ", "[").replace("\n ]", "]")
+            text = (
+                bad.config
+                if isinstance(bad.config, str)
+                else json.dumps(bad.config, indent=1).replace("[\n  ", "[").replace("\n ]", "]")
+            )
             (configs / f"{name}.json").write_text(text, encoding="utf-8")
         if bad.headline:
             config = "" if "config =" in bad.table else f'config = "configs/{name}.json"\n'
@@ -208,9 +213,7 @@ def test_each_bad_model_fails_with_one_sentence_and_the_good_one_is_checked(
     result.assert_outcomes(passed=1, failed=len(CASES))
     result.stdout.no_fnmatch_line("*Traceback*")
     found = {model["name"]: model["headline"] for model in json.loads(Path("size.json").read_text("utf-8"))["models"]}
-    wrong = {
-        name: found[name] for name, bad in CASES.items() if not _matches(found[name], f"{name}: {bad.headline}")
-    }
+    wrong = {name: found[name] for name, bad in CASES.items() if not _matches(found[name], f"{name}: {bad.headline}")}
     assert wrong == {}
 
 
@@ -230,7 +233,9 @@ def _matches(text: str, pattern: str) -> bool:
         ),
     ],
 )
-def test_a_folder_without_one_config_fails(project: Project, files: list[str], headline: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_without_one_config_fails(
+    project: Project, files: list[str], headline: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     Path("configs").mkdir()
     for file in files:
         (Path("configs") / file).write_text(json.dumps(TINY))
@@ -240,7 +245,9 @@ def test_a_folder_without_one_config_fails(project: Project, files: list[str], h
     result.stdout.fnmatch_lines([f"a: {headline}"])
 
 
-@pytest.mark.parametrize(("file", "reference"), [("config.json", "configs"), ("bert_config.json", "configs/bert_config.json")])
+@pytest.mark.parametrize(
+    ("file", "reference"), [("config.json", "configs"), ("bert_config.json", "configs/bert_config.json")]
+)
 def test_a_folder_and_a_file_of_google_are_read(project: Project, file: str, reference: str) -> None:
     Path("configs").mkdir()
     (Path("configs") / file).write_text(json.dumps(GOOGLE))

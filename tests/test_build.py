@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
@@ -17,6 +15,10 @@ from pytest_bertsize.build.child import Refused, instantiate, take_inventory
 from pytest_bertsize.closed_forms import FAMILIES, ClosedForm
 from pytest_bertsize.closed_forms.dims import Dims
 from pytest_bertsize.inventory import Inventory, Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 TINY = {"vocab_size": 11, "hidden_size": 4, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 3}
 
@@ -201,7 +203,7 @@ def test_a_build_leaves_default_device_dtype_and_random_state_alone() -> None:
     assert torch.equal(before, torch.get_rng_state())
 
 
-class Module(torch.nn.Module):
+class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
     """Two names for one tensor, a frozen one, and a buffer."""
 
     def __init__(self) -> None:

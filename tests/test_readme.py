@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import shutil
 from pathlib import Path
-from typing import get_args
-
-import pytest
+from typing import TYPE_CHECKING, get_args
 
 from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.findings import Kind
 from pytest_bertsize.settings import load
+
+if TYPE_CHECKING:
+    import pytest
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")

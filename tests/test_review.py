@@ -239,8 +239,10 @@ def test_equal_counts_of_different_shape_differ() -> None:
         ),
         (
             {"encodr": 1, "total": 1},
-            "zh: pyproject.toml:3: the budget names the component 'encodr', which no bert model has; "
-            "did you mean 'encoder'?; 1 more finding",
+            (
+                "zh: pyproject.toml:3: the budget names the component 'encodr', which no bert model has; "
+                "did you mean 'encoder'?; 1 more finding"
+            ),
         ),
         ({}, "zh: 102,290,312 parameters"),
     ],

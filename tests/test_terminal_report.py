@@ -17,11 +17,13 @@ from pytest_bertsize.reports.terminal import Style
 NUMBER = re.compile(r"\d[\d,]*")
 
 
-def component(name: str, actual: int, expected: int | None = None, maximum: int | None = None, **more: Any) -> Component:
+def component(
+    name: str, actual: int, expected: int | None = None, maximum: int | None = None, **more: Any
+) -> Component:
     expected = actual if expected is None else expected
     failed = actual != expected or (maximum is not None and actual > maximum)
     limit = None if maximum is None else f"{maximum:,}"
-    row = Component(
+    return Component(
         name=name,
         formula=more.get("formula"),
         expected=expected,
@@ -33,7 +35,6 @@ def component(name: str, actual: int, expected: int | None = None, maximum: int 
         layers=more.get("layers", 1),
         failed=failed,
     )
-    return row
 
 
 def model(*components: Component, findings: list[FindingRow] | None = None, name: str = "encoder") -> ModelReport:
@@ -87,7 +88,9 @@ DEMO = model(
 
 
 def test_the_report_at_80_columns() -> None:
-    assert terminal.failure(DEMO, Style(80)) == Path(__file__).with_name("report-80.txt").read_text("utf-8").rstrip("\n")
+    assert terminal.failure(DEMO, Style(80)) == Path(__file__).with_name("report-80.txt").read_text("utf-8").rstrip(
+        "\n"
+    )
 
 
 def test_the_report_at_60_columns_in_ascii() -> None:
@@ -109,7 +112,13 @@ counts = st.integers(0, 10**13)
     colour=st.booleans(),
 )
 def test_no_number_is_ever_cut(
-    width: int, actual: int, expected: int, limit: int, verbosity: int, unicode: bool, colour: bool  # noqa: FBT001
+    width: int,
+    actual: int,
+    expected: int,
+    limit: int,
+    verbosity: int,
+    unicode: bool,  # noqa: FBT001
+    colour: bool,  # noqa: FBT001
 ) -> None:
     rows = [
         component("encoder.cross_attention", actual, expected, limit, layers=123),
@@ -130,7 +139,9 @@ def _compact(actual: int, limit: int) -> set[str]:
     from pytest_bertsize.quantity import compact_left, percent_used
 
     shown = f"{compact_left(limit - actual)} {percent_used(actual, limit)}"
-    return {part for text in NUMBER.findall(shown) for part in (text, *text.split("."))} | set(re.findall(r"\d+", shown))
+    return {part for text in NUMBER.findall(shown) for part in (text, *text.split("."))} | set(
+        re.findall(r"\d+", shown)
+    )
 
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
@@ -177,7 +188,9 @@ def test_pytests_own_colour_setting_decides(pytester: pytest.Pytester, colour: s
     assert ("\x1b[1;31ma: none: there is no such file" in result.stdout.str()) is escapes
 
 
-def test_no_color_is_honoured_and_ascii_terminals_get_ascii(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_color_is_honoured_and_ascii_terminals_get_ascii(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytester.makefile(".toml", pyproject='[tool.pytest]\n[tool.bertsize.models.a]\nconfig = "none"\nbudget.total = 1\n')
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")

@@ -1,0 +1,195 @@
+"""The table of one model's components. A number is never cut: whole columns go first, the least important one ahead."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
+from rich.console import Group, JustifyMethod, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from pytest_bertsize.quantity import compact_left, exact, percent_used, signed
+from pytest_bertsize.reports.drawing import NAME, Style, fit, powers, usable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pytest_bertsize.reports import Component, FoldedTensor, ModelReport
+
+Column: TypeAlias = Literal["component", "actual", "closed form", "vs formula", "budget", "left", "used", ""]
+
+COLUMNS: tuple[Column, ...] = ("component", "closed form", "actual", "vs formula", "budget", "left", "used", "")
+DROPPED_FIRST: tuple[Column, ...] = ("", "closed form", "used", "left", "budget", "vs formula")
+NARROWEST_NAME = 14
+TENSOR = 40
+"""Cells that a tensor's name gets before columns are dropped for it."""
+BAR = 9
+"""Cells of a full bar."""
+
+
+def component_table(model: ModelReport, style: Style) -> RenderableType:
+    rows, hidden = _selected(model["components"], style.verbosity)
+    lines = [line for row in rows for line in _lines(row, model, style)]
+    columns, widths = _layout(lines, style)
+    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=0, header_style="bold", border_style="dim")
+    for column in columns:
+        justify: JustifyMethod = "left" if column in {"component", ""} else "right"
+        table.add_column(_header(column), width=widths[column], justify=justify, no_wrap=True)
+    for line in lines:
+        table.add_row(*(_cell(line, column, widths) for column in columns))
+    parts: list[RenderableType] = [table]
+    if hidden:
+        what = "part that matches its" if hidden == 1 else "parts that match their"
+        are, it = ("is", "it") if hidden == 1 else ("are", "them")
+        parts.append(Text(f"  ({hidden} {what} closed form {are} not shown: -v shows {it})", style="dim"))
+    return Group(*parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One line of the table, as text; ``row`` is what it is about."""
+
+    cells: dict[Column, str]
+    failed: bool = False
+    dim: bool = False
+    left: int | None = None
+
+
+def _selected(components: Sequence[Component], verbosity: int) -> tuple[list[Component], int]:
+    """The rows to show, and how many are left out; those all match and have no limit."""
+    if verbosity:
+        return list(components), 0
+    wanted = {row["name"] for row in components if "." not in row["name"] or row["limit"] or _differs(row)}
+    wanted |= {name.rpartition(".")[0] for name in wanted}
+    chosen = [row for row in components if row["name"] in wanted]
+    return chosen, len(components) - len(chosen)
+
+
+def _lines(row: Component, model: ModelReport, style: Style) -> list[_Line]:
+    lines = [_component_line(row)]
+    if _differs(row):
+        lines.append(_expectation(row, style))
+    if style.verbosity > 1:
+        lines += [_tensor_line(t, row) for t in model["tensors"] if t["component"] == row["name"]]
+    return lines
+
+
+def _component_line(row: Component) -> _Line:
+    actual, expected, left = row["actual"] or 0, row["expected"] or 0, room(row)
+    cells: dict[Column, str] = {
+        "component": ("✗ " if row["failed"] else "  ") + _label(row),
+        "closed form": exact(expected),
+        "actual": exact(actual),
+        "vs formula": "=" if actual == expected else signed(actual - expected),
+        "budget": row["limit"] or "",
+        "left": "" if left is None else compact_left(left),
+        "used": "" if row["max"] is None else percent_used(actual, row["max"]),
+        "": "" if row["max"] is None else _bar(actual, row["max"]),
+    }
+    return _Line(cells, row["failed"], left=left)
+
+
+def _label(row: Component) -> str:
+    depth = row["name"].count(".")
+    times = f" ×{row['layers']}" if row["layers"] > 1 and (depth or row["layers"] > 1) else ""
+    return f"{'  ' * depth}{row['name'].rpartition('.')[2]}{times}"
+
+
+def _expectation(row: Component, style: Style) -> _Line:
+    """What the closed form says, under a row that differs from it; a long formula stands in the finding alone."""
+    formula = row["formula"] if row["formula"] and len(row["formula"]) <= NAME else "closed form"
+    name = f"{'  ' * (row['name'].count('.') + 2)}{formula}"
+    return _Line(
+        {"component": powers(name, style), "actual": exact(row["expected"] or 0), "vs formula": "expected"}, dim=True
+    )
+
+
+def _tensor_line(tensor: FoldedTensor, row: Component) -> _Line:
+    times = f" ×{tensor['layers']}" if tensor["layers"] > 1 else ""
+    shape = f" ({', '.join(str(size) for size in tensor['shape'])})"
+    name = f"{'  ' * (row['name'].count('.') + 2)}{_tail(tensor['name'])}{shape}{times}"
+    actual, expected = tensor["actual"], tensor["expected"]
+    cells: dict[Column, str] = {
+        "component": name,
+        "closed form": "" if expected is None else exact(expected),
+        "actual": "missing" if actual is None else "tied" if tensor["tied_to"] else exact(actual),
+        "vs formula": "=" if actual == expected else "not expected" if expected is None else "missing",
+    }
+    return _Line(cells, failed=actual != expected, dim=actual == expected)
+
+
+def _tail(name: str) -> str:
+    """The end of a tensor's name that tells it from its neighbours: ``query.weight``."""
+    return name.rpartition(".*.")[2] if ".*." in name else name
+
+
+def _differs(row: Component) -> bool:
+    return row["actual"] != row["expected"]
+
+
+def _bar(actual: int, limit: int) -> str:
+    """The share of the limit that is used, rounded down; an arrow where it runs over."""
+    if actual > limit:
+        return "█" * BAR + "▶"
+    eighths = 8 * BAR * actual // limit if limit else 0
+    return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
+
+
+def _header(column: Column) -> str:
+    return "  component" if column == "component" else column
+
+
+def _layout(lines: Sequence[_Line], style: Style) -> tuple[list[Column], dict[Column, int]]:
+    """Drop whole columns until the rest fits; only names of components are ever shortened."""
+    natural = {
+        column: max(cell_len(_header(column)), *(cell_len(line.cells.get(column, "")) for line in lines))
+        for column in COLUMNS
+    }
+    columns = [column for column in COLUMNS if column not in _unused(lines, style)]
+    for dropped in DROPPED_FIRST:
+        if _needed(
+            columns, natural, NARROWEST_NAME if dropped == "vs formula" else _name_room(natural, style)
+        ) <= usable(style):
+            break
+        if dropped in columns:
+            columns.remove(dropped)
+    rest = _needed(columns, natural, 0)
+    return columns, {**natural, "component": min(natural["component"], max(usable(style) - rest, NARROWEST_NAME))}
+
+
+def _unused(lines: Sequence[_Line], style: Style) -> set[Column]:
+    """Columns that say nothing here; the closed form's count is only shown where somebody asks for detail."""
+    empty: set[Column] = {column for column in COLUMNS if not any(line.cells.get(column) for line in lines)}
+    return empty | (set() if style.verbosity else {"closed form"})
+
+
+def _name_room(natural: dict[Column, int], style: Style) -> int:
+    """What names need before columns are dropped for them; a longer tensor name is shortened instead."""
+    return min(natural["component"], TENSOR if style.verbosity > 1 else NAME)
+
+
+def _needed(columns: Sequence[Column], natural: dict[Column, int], name: int) -> int:
+    return sum(name if column == "component" else natural[column] for column in columns) + len(columns)
+
+
+def _cell(line: _Line, column: Column, widths: dict[Column, int]) -> Text:
+    text = line.cells.get(column, "")
+    colour = "dim" if line.dim else ""
+    if line.failed and column in {"component", "actual", "vs formula"}:
+        colour = "bold red"
+    if line.left is not None and column in {"left", "used", ""}:
+        colour = "red" if line.left < 0 else "green"
+    return Text(fit(text, widths["component"]) if column == "component" else text, style=colour)
+
+
+def room(row: Component) -> int | None:
+    """Room under the limit, or above the lower one; negative by how much a limit is broken."""
+    actual, low, high = row["actual"] or 0, row["min"], row["max"]
+    if low is not None and actual < low:
+        return actual - low
+    if high is not None:
+        return high - actual
+    return None if low is None else actual - low

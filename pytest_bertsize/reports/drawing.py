@@ -1,0 +1,69 @@
+"""What all terminal reports are drawn with: the width and colour that are there, ASCII where that is all there is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from io import StringIO
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len
+from rich.console import Console
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+NARROWEST = 60
+"""Columns; a narrower terminal wraps."""
+NAME = 24
+"""Cells that a name gets before columns are dropped for it."""
+
+_ASCII = str.maketrans("✗✓×·─█▶→≥…▏▎▍▌▋▊▉", "x+x*-#>>>~    ###")
+"""One cell for one cell, so that columns stay where they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """What the terminal can show."""
+
+    width: int = 80
+    colour: bool = False
+    unicode: bool = True
+    verbosity: int = 0
+
+
+def draw(content: RenderableType, style: Style) -> str:
+    drawn = StringIO()
+    console = Console(
+        file=drawn,
+        width=usable(style),
+        force_terminal=style.colour,
+        color_system="standard" if style.colour else None,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        legacy_windows=False,
+        _environ={},
+    )
+    console.print(content)
+    text = drawn.getvalue() if style.unicode else drawn.getvalue().translate(_ASCII)
+    return "\n".join(line.rstrip() for line in text.splitlines())
+
+
+def usable(style: Style) -> int:
+    return max(style.width, NARROWEST) - 1
+
+
+def powers(text: str, style: Style) -> str:
+    """Superscripts need two cells in ASCII, so they are written out before anything is laid out."""
+    return text if style.unicode else text.replace("²", "^2").replace("³", "^3")
+
+
+def fit(text: str, width: int) -> str:
+    """Shorten a name to a number of cells from its left: its end tells it from its neighbours and has the numbers."""
+    if cell_len(text) <= width:
+        return text
+    name = text.lstrip("✗ ")
+    indent = text[: len(text) - len(name)]
+    while name and cell_len(name) > width - len(indent) - 1:
+        name = name[1:]
+    return f"{indent}…{name}"
