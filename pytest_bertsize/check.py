@@ -10,7 +10,7 @@ from pytest_bertsize.build import Built, NotBuilt, Request
 from pytest_bertsize.closed_forms import FAMILIES, ClosedForm, family_of
 from pytest_bertsize.closed_forms.dims import Dims
 from pytest_bertsize.config_keys import resolve
-from pytest_bertsize.findings import Finding, Unusable, did_you_mean, shown
+from pytest_bertsize.findings import Finding, Unusable, did_you_mean, printable, shown
 from pytest_bertsize.model_config import ModelConfig, read
 from pytest_bertsize.quantity import exact
 from pytest_bertsize.review import Review, review
@@ -41,25 +41,26 @@ def examine(model: Model, settings: Settings, *, formulas: bool = False) -> Subj
 
     :param formulas: write the formulas out as well, which loads sympy.
     """
-    config: ModelConfig | None = None
+    known = _unchecked(model)
     try:
         config = read(settings.root, model.config)
+        known = replace(known, config=config.reference, config_sha256=config.sha256)
         family = _family(model, config)
         architecture = _architecture(model, config, family)
+        known = replace(known, family=family.name, architecture=architecture.name)
         options = _options(model, architecture)
         values = resolve(family.keys, config, model.overrides, labels=architecture.labels)
         form = ClosedForm(architecture, Dims(values.sizes, {**values.switches, **options}))
         _refuse_the_absurd(form, family, config)
     except Unusable as unusable:
         findings = tuple(_placed(finding, model, settings) for finding in unusable.findings)
-        return Subject(_unchecked(model, config, findings), None, [], None)
+        return Subject(replace(known, findings=findings), None, [], None)
     request = Request(model.name, family.name, architecture.name, values.for_build, options)
     known = replace(
-        _unchecked(model, config, tuple(_placed(finding, model, settings) for finding in values.findings)),
-        family=family.name,
-        architecture=architecture.name,
+        known,
         symbols=values.sizes,
         expected=form.inventory,
+        findings=tuple(_placed(finding, model, settings) for finding in values.findings),
         formulas=form.formulas() if formulas else {},
         build=partial(_build_here, request),
     )
@@ -125,18 +126,19 @@ def _refuse_the_absurd(form: ClosedForm, family: Family, config: ModelConfig) ->
         raise Unusable(finding)
 
 
-def _unchecked(model: Model, config: ModelConfig | None, findings: tuple[Finding, ...]) -> Review:
+def _unchecked(model: Model) -> Review:
+    """What the table alone says."""
     return Review(
         name=model.name,
         family=model.family or "",
         architecture=model.architecture or "",
-        config=config.reference if config else model.config,
-        config_sha256=config.sha256 if config else "",
+        config=printable(model.config),
+        config_sha256="",
         symbols={},
         expected=None,
         actual=None,
         budget=model.limits,
-        findings=findings,
+        findings=(),
     )
 
 

@@ -146,6 +146,12 @@ def fold(tensors: Iterable[Tensor]) -> list[Fold]:
     ]
 
 
+def layers(inventory: Inventory, component: str) -> int:
+    """12 where every tensor of the component stands once in each of 12 layers, else 1."""
+    times = {row.times for row in fold(inventory.under(component))}
+    return times.pop() if component != TOTAL and len(times) == 1 else 1
+
+
 def pattern(name: str) -> str:
     """A tensor's name with ``*`` in place of every layer index."""
     return _INDEX.sub("*", name)

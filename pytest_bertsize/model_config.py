@@ -47,7 +47,7 @@ class ModelConfig:
     @property
     def reference(self) -> str:
         """``train.json#model.bert_config``: what the project's table says."""
-        return f"{self.file}#{'.'.join(self.key_path)}" if self.key_path else self.file
+        return f"{self.file}#{printable('.'.join(self.key_path))}" if self.key_path else self.file
 
     @property
     def model_type(self) -> object:

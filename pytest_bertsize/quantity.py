@@ -114,4 +114,4 @@ def rounded_up(count: int, like: object) -> str:
         return f"{count:_}"
     places = len(match["digits"].partition(".")[2])
     scaled = (Decimal(count) / SCALES[match["unit"]]).quantize(Decimal(1).scaleb(-places), ROUND_CEILING)
-    return f'"{scaled}{match["unit"]}"'
+    return f'"{scaled:,}{match["unit"]}"'.replace(",", "_")

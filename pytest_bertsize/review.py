@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pytest_bertsize.differences import compare
 from pytest_bertsize.findings import Finding, Kind, did_you_mean
 from pytest_bertsize.hand_counts import what_was_forgotten
-from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory, parents_first
+from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory, layers, parents_first
 from pytest_bertsize.quantity import exact, rounded_up, signed
 
 if TYPE_CHECKING:
@@ -142,9 +142,18 @@ def _broken(kind: Kind, limit: Limit, count: int, bound: int, subject: Review, a
     fix = (
         what_was_forgotten(actual, limit.component, bound)
         or _sum_of_the_others(limit, bound, subject.budget, actual)
-        or _accept(limit, count)
+        or f"{_layers_that_fit(limit, count, actual)}{_accept(limit, count)}"
     )
     return _at(limit, Finding(kind, message, fix, actual=count, limit=bound))
+
+
+def _layers_that_fit(limit: Limit, count: int, actual: Inventory) -> str:
+    """How many of a component's identical layers its limit affords."""
+    have = layers(actual, limit.component)
+    if have == 1 or limit.maximum is None or count <= limit.maximum:
+        return ""
+    each = count // have
+    return f"one layer of it is {exact(each)}, so {limit.maximum // each} of {have} fit; "
 
 
 def _sum_of_the_others(limit: Limit, bound: int, budget: tuple[Limit, ...], actual: Inventory) -> str:

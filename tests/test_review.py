@@ -297,3 +297,9 @@ def test_a_total_that_is_the_sum_of_wrong_parts_is_off_by_as_much() -> None:
     parts = {"embeddings": {"exact": 16_622_592}, "encoder": {"exact": 85_054_464}, "head": {"exact": 600_000}}
     found = reviewed(**parts, total={"exact": 16_622_592 + 85_054_464 + 600_000})
     assert found.errors[-1].fix == "that is the sum of the other limits, and off by as much as they are: head +13,256"
+
+
+def test_a_repeated_component_says_how_many_layers_its_limit_affords() -> None:
+    # 7,087,872 a layer: SOURCES E
+    found = only(reviewed(encoder="80M"))
+    assert found.fix == 'one layer of it is 7,087,872, so 11 of 12 fit; to accept it, write "86M"'

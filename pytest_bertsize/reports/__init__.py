@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Literal, TypedDict, cast
 
-from pytest_bertsize.inventory import TOTAL, TRAINABLE, Fold, Inventory, fold
+from pytest_bertsize.inventory import TOTAL, TRAINABLE, Fold, Inventory, fold, layers
 
 if TYPE_CHECKING:
     from pytest_bertsize.findings import Finding
@@ -125,15 +125,9 @@ def _component(name: str, review: Review) -> Component:
         min=limit.minimum if limit else None,
         max=limit.maximum if limit else None,
         limit=str(limit) if limit else None,
-        layers=_layers(review.actual, name) if review.actual else 1,
+        layers=layers(review.actual, name) if review.actual else 1,
         failed=any(finding.component == name for finding in review.errors),
     )
-
-
-def _layers(inventory: Inventory, component: str) -> int:
-    """12 where every tensor of the component stands once in each of 12 layers, else 1."""
-    times = {row.times for row in fold(inventory.under(component))}
-    return times.pop() if component != TOTAL and len(times) == 1 else 1
 
 
 def _tensors(expected: Inventory, actual: Inventory) -> list[FoldedTensor]:

@@ -1,0 +1,259 @@
+"""The parent's side of building: one helper process per run, its limits and its answers. Imports neither torch nor transformers."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+from dataclasses import asdict, dataclass, field
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from pytest_bertsize.findings import printable
+from pytest_bertsize.inventory import Inventory, Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+LONGEST_ANSWER = 16 * 1024 * 1024
+"""Bytes; a model of 1,000 layers answers in 2 MB."""
+
+_ENVIRONMENT = {
+    "HF_HUB_OFFLINE": "1",
+    "TRANSFORMERS_OFFLINE": "1",
+    "TRANSFORMERS_VERBOSITY": "error",
+    "CUDA_VISIBLE_DEVICES": "",
+    "TOKENIZERS_PARALLELISM": "false",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One model to build: a known class, by name, and a clean config."""
+
+    name: str
+    family: str
+    architecture: str
+    config: Mapping[str, Any]
+    options: Mapping[str, bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What the helper found, before components are known."""
+
+    tensors: tuple[Tensor, ...]
+    """Without components: those come from the closed form, joined by name."""
+    declared_ties: Mapping[str, str]
+    """Each tied name and its source, as the class itself declares them."""
+
+    def inventory(self, expected: Inventory) -> Inventory:
+        """Give every tensor its component; one that the closed form does not know lands in the nearest enclosing one."""
+        return Inventory(
+            tuple(
+                Tensor(t.name, t.shape, _component(t.name, expected), t.trainable, t.tied_to) for t in self.tensors
+            )
+        )
+
+    def lost_ties(self) -> list[str]:
+        """Names on which the tensors' identity and the class's own declaration disagree."""
+        by_identity = {tensor.name: tensor.tied_to for tensor in self.tensors if tensor.tied_to}
+        sources = {name: _last_source(name, self.declared_ties) for name in self.declared_ties}
+        return sorted(
+            name for name in by_identity.keys() | sources.keys() if by_identity.get(name) != sources.get(name)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NotBuilt:
+    """Why there is no model, as the rest of a sentence: ``"it was not built within 30 s"``."""
+
+    reason: str
+
+
+def _last_source(name: str, ties: Mapping[str, str]) -> str:
+    seen = {name}
+    while (name := ties[name]) in ties and name not in seen:
+        seen.add(name)
+    return name
+
+
+def _component(name: str, expected: Inventory) -> str:
+    """The closed form's component of a name, else that of the longest module path they share."""
+    if known := expected.by_name.get(name):
+        return known.component
+    parts = name.split(".")
+    for depth in range(len(parts) - 1, 0, -1):
+        prefix = ".".join(parts[:depth]) + "."
+        enclosed = {t.component for t in expected.tensors if t.name.startswith(prefix)}
+        if enclosed:
+            return _common(enclosed)
+    return "unexpected"
+
+
+def _common(components: set[str]) -> str:
+    """``{'encoder.attention', 'encoder.norm'}`` → ``'encoder'``; ``'unexpected'`` where they share nothing."""
+    shared = os.path.commonprefix([component.split(".") for component in components])
+    return ".".join(shared) or "unexpected"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Seconds after which the helper is killed."""
+
+    importing: float = 120.0
+    building: float = 30.0
+    """One model, from the last answer on."""
+
+
+@dataclass
+class Helper:
+    """The helper process of one run. :meth:`start` returns at once; :meth:`result` waits.
+
+    A helper that dies, hangs or answers nonsense fails the model that it was at, and another one builds the rest.
+    """
+
+    limits: Limits = field(default_factory=Limits)
+    command: Sequence[str] = (sys.executable, "-P", "-m", "pytest_bertsize.build.child")
+    versions: dict[str, str] = field(default_factory=dict)
+    _process: subprocess.Popen[bytes] | None = None
+    _pending: list[Request] = field(default_factory=list)
+    _results: dict[str, Built | NotBuilt] = field(default_factory=dict)
+    _buffer: bytearray = field(default_factory=bytearray)
+
+    def start(self) -> None:
+        """Start the process: it imports torch and transformers while pytest goes on."""
+        self._buffer.clear()
+        self._process = subprocess.Popen(  # noqa: S603  (our own module, by our own interpreter)
+            list(self.command),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, **_ENVIRONMENT},
+            start_new_session=True,
+        )
+
+    def ask(self, requests: Sequence[Request]) -> None:
+        """Say which models to build; once in a helper's life."""
+        self._pending = list(requests)
+        self._send()
+
+    def result(self, name: str) -> Built | NotBuilt:
+        """What became of one model that was asked for; waits until it is known."""
+        while name not in self._results:
+            if name not in {request.name for request in self._pending}:
+                return NotBuilt("it was never asked for")
+            self._next_answer()
+        return self._results[name]
+
+    def stop(self) -> None:
+        """End the process, whatever it is doing."""
+        if self._process is None:
+            return
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream:
+                with contextlib.suppress(OSError):
+                    stream.close()
+        self._process.wait()
+        self._process = None
+
+    def _send(self) -> None:
+        if self._process is None:
+            self.start()
+        assert self._process is not None
+        assert self._process.stdin is not None
+        line = json.dumps([asdict(request) for request in self._pending]).encode() + b"\n"
+        with contextlib.suppress(OSError):  # a helper that is dead already is noticed where it is read
+            self._process.stdin.write(line)
+            self._process.stdin.close()
+
+    def _next_answer(self) -> None:
+        """Read one message, and move on accordingly."""
+        try:
+            message = self._message()
+            if "ready" in message:
+                self.versions.update((str(name), str(version)) for name, version in message["ready"].items())
+            elif "failed" in message:
+                self._give_up(f"torch and transformers cannot be imported: {printable(str(message['failed']))}")
+            elif message["name"] == self._pending[0].name:
+                self._results[self._pending[0].name] = _understood(message)
+                self._pending.pop(0)
+            else:
+                raise ValueError(message)
+        except _HelperLost as lost:
+            self._lose(str(lost))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            self._lose("the helper process answered nonsense")
+
+    def _lose(self, reason: str) -> None:
+        """The model at hand is lost with its helper; the rest get a new one, unless it never came up."""
+        self.stop()
+        if not self.versions:
+            return self._give_up(reason)
+        self._results[self._pending.pop(0).name] = NotBuilt(reason)
+        if self._pending:
+            self._send()
+
+    def _give_up(self, reason: str) -> None:
+        self._results.update((request.name, NotBuilt(reason)) for request in self._pending)
+        self._pending.clear()
+        self.stop()
+
+    def _message(self) -> Any:  # noqa: ANN401  (JSON)
+        """The next line of the helper, or the reason why there is none."""
+        seconds = self.limits.building if self.versions else self.limits.importing
+        deadline = monotonic() + seconds
+        while b"\n" not in self._buffer:
+            self._read_some(deadline, seconds)
+        line, _, rest = self._buffer.partition(b"\n")
+        self._buffer = bytearray(rest)
+        return json.loads(bytes(line))
+
+    def _read_some(self, deadline: float, seconds: float) -> None:
+        if self._process is None or self._process.stdout is None:
+            raise _HelperLost("the helper process is gone")
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._process.stdout, selectors.EVENT_READ)
+            if not selector.select(max(0.0, deadline - monotonic())):
+                what = "it was not built" if self.versions else "torch and transformers were not imported"
+                raise _HelperLost(f"{what} within {seconds:g} s")
+        chunk = os.read(self._process.stdout.fileno(), 1 << 20)
+        if not chunk:
+            raise _HelperLost(_cause_of_death(self._process.wait()))
+        self._buffer += chunk
+        if len(self._buffer) > LONGEST_ANSWER:
+            raise _HelperLost(f"the helper process answered more than {LONGEST_ANSWER:,} bytes")
+
+
+class _HelperLost(Exception):  # noqa: N818
+    """The helper process is dead, silent or babbling."""
+
+
+def _cause_of_death(status: int) -> str:
+    if status < 0:
+        return f"the helper process was killed by {signal.Signals(-status).name}"
+    return f"the helper process ended early, with status {status}"
+
+
+def _understood(message: Mapping[str, Any]) -> Built | NotBuilt:
+    """:raises ValueError, TypeError, KeyError: when the message is no inventory."""
+    if "error" in message:
+        return NotBuilt(printable(str(message["error"])))
+    tensors = tuple(_tensor(*row) for row in message["tensors"])
+    if not tensors:
+        return NotBuilt("it has no parameters")
+    return Built(tensors, {str(name): str(source) for name, source in message["declared_ties"].items()})
+
+
+def _tensor(name: object, shape: Sequence[object], trainable: object, tied_to: object) -> Tensor:
+    if not isinstance(name, str) or not isinstance(trainable, bool) or not (tied_to is None or isinstance(tied_to, str)):
+        raise TypeError(name)
+    if not all(type(size) is int and size >= 0 for size in shape):
+        raise ValueError(shape)
+    return Tensor(name, tuple(int(str(size)) for size in shape), "", trainable, tied_to)

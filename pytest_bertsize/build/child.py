@@ -1,0 +1,141 @@
+"""The helper process: the only importer of torch and transformers.
+
+It imports both with the garbage collector paused, builds every model that it is asked for on the meta device, answers
+with one line of JSON each, and leaves by ``os._exit``: collection and interpreter shutdown are half of what a plain
+import costs. Requests come in on standard input; answers leave on a descriptor of their own, so that nothing that a
+library prints can be mistaken for one.
+"""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from torch import nn
+
+MEMORY_ABOVE_IMPORT = 1024**3
+"""Bytes of address space that building may take on top of what the imports took."""
+
+
+class Refused(Exception):  # noqa: N818
+    """A request for something that is not a model class of the library."""
+
+
+def instantiate(request: Mapping[str, Any]) -> nn.Module:
+    """Build one model on the meta device: no memory, no weights, no network, ties kept.
+
+    :param request: ``architecture`` and ``family`` by name, ``config`` and ``options`` as keyword arguments.
+    :raises Refused: when transformers has no such class, or the class belongs to another family.
+    """
+    import torch
+    import transformers
+
+    found = getattr(transformers, request["architecture"], None)
+    if not (inspect.isclass(found) and issubclass(found, transformers.PreTrainedModel)):
+        raise Refused(f"transformers {transformers.__version__} has no model class {request['architecture']}")
+    model_class: Any = found
+    config_class = model_class.config_class
+    if getattr(config_class, "model_type", None) != request["family"]:
+        raise Refused(f"{request['architecture']} is of the family {config_class.model_type!r}, not {request['family']!r}")
+    config = config_class(**request["config"], attn_implementation="eager")  # fresh: constructors change their config
+    with torch.device("meta"):
+        model: nn.Module = model_class(config, **request["options"])
+    return model
+
+
+def take_inventory(model: nn.Module) -> dict[str, Any]:
+    """List every parameter by name: ``[name, shape, trainable, tied to]``, and the ties that the class declares.
+
+    Buffers are no parameters. Names that share a tensor are found by identity (on meta, every ``data_ptr`` is 0); the
+    owner is the source that the class declares, whatever was registered first.
+    """
+    declared = dict(getattr(model, "all_tied_weights_keys", None) or {})
+    names_of: dict[int, list[str]] = {}
+    parameters = {}
+    for name, parameter in model.named_parameters(remove_duplicate=False):
+        names_of.setdefault(id(parameter), []).append(name)
+        parameters[name] = parameter
+    owner = {name: _owner(names, declared) for names in names_of.values() for name in names}
+    tensors = [
+        [name, [int(size) for size in parameter.shape], bool(parameter.requires_grad), owner[name] if owner[name] != name else None]
+        for name, parameter in parameters.items()
+    ]
+    return {"tensors": tensors, "declared_ties": declared}
+
+
+def _owner(names: list[str], declared: Mapping[str, str]) -> str:
+    return next((name for name in names if name in declared.values() and name not in declared), names[0])
+
+
+def main() -> None:
+    gc.disable()
+    answers = _take_over_descriptors()
+    try:
+        import torch
+        import transformers
+        import transformers.modeling_utils
+    except BaseException as error:  # noqa: BLE001  (whatever an import raises, the parent is told)
+        _answer(answers, {"failed": _in_words(error)})
+        os._exit(1)
+    gc.freeze()
+    gc.enable()
+    _answer(answers, {"ready": {"torch": str(torch.__version__), "transformers": transformers.__version__}})
+    requests = json.loads(sys.stdin.buffer.readline() or b"[]")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    for request in requests:
+        _answer(answers, {"name": request["name"], **_built(request)})
+    os._exit(0)
+
+
+def _built(request: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        _limit_memory()
+        return take_inventory(instantiate(request))
+    except BaseException as error:  # noqa: BLE001  (a config can raise any of sixteen classes)
+        return {"error": _in_words(error)}
+
+
+def _in_words(error: BaseException) -> str:
+    cause = error.__cause__ or error
+    text = " ".join(str(cause).split())
+    return f"{type(cause).__name__}: {text}" if text else type(cause).__name__
+
+
+def _limit_memory() -> None:
+    """Cap the address space, counted from what the process has now; a platform that cannot is left as it is."""
+    import resource
+
+    try:
+        with open("/proc/self/statm", encoding="ascii") as stream:  # noqa: PTH123  (procfs, not a path of ours)
+            now = int(stream.read().split()[0]) * resource.getpagesize()
+    except OSError:
+        return
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    wanted = now + MEMORY_ABOVE_IMPORT
+    resource.setrlimit(resource.RLIMIT_AS, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
+
+
+def _take_over_descriptors() -> int:
+    """Keep standard output for the answers; whatever libraries print goes nowhere."""
+    answers = os.dup(1)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    return answers
+
+
+def _answer(descriptor: int, message: Mapping[str, Any]) -> None:
+    remaining = memoryview(json.dumps(message).encode() + b"\n")
+    while remaining:
+        remaining = remaining[os.write(descriptor, remaining) :]
+
+
+if __name__ == "__main__":
+    main()
