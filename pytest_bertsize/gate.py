@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_bertsize import check
 from pytest_bertsize.build import Built, Helper, NotBuilt, Request
-from pytest_bertsize.findings import did_you_mean, shown
 from pytest_bertsize.reports import model_report
-from pytest_bertsize.settings import Limit, Settings, SettingsError, limits_from, load
+from pytest_bertsize.settings import Limit, Settings, SettingsError, load
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -38,18 +36,11 @@ class Gate:
         built = self._result(name) if subject.request else None
         return check.conclude(subject, built, self.settings, extra)
 
-    def requests(self) -> list[Request]:
+    @property
+    def requests(self) -> dict[str, Request]:
         """What there is to build: every model that the closed form has bounded."""
-        return [subject.request for subject in self.subjects.values() if subject.request]
+        return {name: subject.request for name, subject in self.subjects.items() if subject.request}
 
-
-_MARKER = inspect.Signature(
-    [
-        inspect.Parameter("model", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None),
-        inspect.Parameter("limits", inspect.Parameter.VAR_KEYWORD),
-    ]
-)
-"""What the marker takes: ``bert_budget(model=None, **limits)``."""
 
 GATE = pytest.StashKey[Gate | SettingsError]()
 REVIEW = pytest.StashKey["Review"]()
@@ -92,9 +83,9 @@ def open_for_run(config: pytest.Config) -> None:
             raise pytest.UsageError(str(error)) from None
         gate = Gate(settings, helper.result, formulas=bool(reports))
         if not config.getoption("collectonly"):
-            helper.ask(gate.requests())
+            helper.ask([*gate.requests.values()])
         config.pluginmanager.register(ledger.Ledger(config, settings, helper.versions, reports), "bertsize-ledger")
-        config.pluginmanager.register(workers.Controller(gate, helper), "bertsize-workers")
+        config.pluginmanager.register(workers.Controller([*gate.requests], helper), "bertsize-workers")
     config.stash[GATE] = gate
     config.pluginmanager.register(Collector(gate), "bertsize-collector")
     config.pluginmanager.register(Attachments(), "bertsize-attachments")
@@ -113,7 +104,7 @@ def open_for_tests(config: pytest.Config) -> None:
     config.stash[GATE] = gate = Gate(settings, helper.result)
     config.pluginmanager.register(Attachments(), "bertsize-attachments")
     if not config.getoption("collectonly"):
-        helper.ask(gate.requests())
+        helper.ask([*gate.requests.values()])
 
 
 def _helper(config: pytest.Config) -> Helper:
@@ -163,93 +154,16 @@ class BudgetItem(pytest.Item):
         self.gate = gate
 
     def runtest(self) -> None:
-        _hold(self, self.gate.review(self.name))
+        hold(self, self.gate.review(self.name))
 
     def reportinfo(self) -> tuple[Path, None, str]:
         return self.path, None, f"bert budget: {self.name}"
 
 
-# marked tests
-
-
-def hold_marked(item: pytest.Item) -> None:
-    """Check every model that the test's markers name, each against all of their limits."""
-    for review in _reviews(item).values():
-        _hold(item, review)
-
-
-def review_for_test(item: pytest.Item) -> Review:
-    """What the fixture gives: the review of the nearest marker's model, or of the only one declared."""
-    review = next(iter(_reviews(item).values()))
-    if review.actual is None:
-        raise BudgetFailure(review)
-    return review
-
-
-def _hold(item: pytest.Item, review: Review) -> None:
+def hold(item: pytest.Item, review: Review) -> None:
     item.stash[REVIEW] = review
     if review.verdict == "failed":
         raise BudgetFailure(review)
-
-
-def _reviews(item: pytest.Item) -> dict[str, Review]:
-    """By model, nearest marker first."""
-    gate = item.config.stash[GATE]
-    try:
-        if isinstance(gate, SettingsError):
-            raise gate
-        limits: dict[str, tuple[Limit, ...]] = {}
-        for marker in item.iter_markers("bert_budget"):
-            name, extra = _bound(marker, gate.settings, item)
-            limits[name] = (*limits.get(name, ()), *extra)
-        if not limits:
-            limits[_only_model(None, gate.settings)] = ()
-    except SettingsError as error:
-        raise pytest.fail.Exception(str(error), pytrace=False) from None
-    return {name: gate.review(name, extra) for name, extra in limits.items()}
-
-
-def _bound(marker: pytest.Mark, settings: Settings, item: pytest.Item) -> tuple[str, tuple[Limit, ...]]:
-    """The model that a marker names, and its limits."""
-    path, line, _ = item.location
-    place = f"{path}:{(line or 0) + 1}: @pytest.mark.bert_budget"
-    try:
-        arguments = _MARKER.bind(*marker.args, **marker.kwargs).arguments
-    except TypeError as error:
-        raise SettingsError(f'{place}: {error}; write @pytest.mark.bert_budget("NAME", total="110M")') from None
-    name = _only_model(arguments.get("model"), settings, place)
-    limits = limits_from(arguments.get("limits", {}), file=path, line=(line or 0) + 1)
-    for limit in limits:
-        _refuse_to_loosen(limit, settings, name, place)
-    return name, limits
-
-
-def _only_model(name: object, settings: Settings, place: str = "the fixture bert_budget") -> str:
-    known = ", ".join(settings.names)
-    if name is None and len(settings.names) == 1:
-        return settings.names[0]
-    if name is None:
-        raise SettingsError(
-            f'{place}: which model? {settings.file} declares {known}; write @pytest.mark.bert_budget("NAME")'
-        )
-    if not isinstance(name, str) or name not in settings.models:
-        nearest = did_you_mean(str(name), settings.names)
-        hint = f"did you mean {nearest!r}?" if nearest else f"there are {known}"
-        raise SettingsError(f"{place}: no model {shown(name)} is declared in {settings.file}; {hint}")
-    return name
-
-
-def _refuse_to_loosen(limit: Limit, settings: Settings, name: str, place: str) -> None:
-    declared = next((each for each in settings.models[name].limits if each.component == limit.component), None)
-    if declared is None:
-        return
-    if limit.maximum is not None and declared.maximum is not None and limit.maximum > declared.maximum:
-        looser = f"{limit.component} up to {limit.maximum:,}, where {settings.file} allows {declared.maximum:,}"
-    elif limit.minimum is not None and declared.minimum is not None and limit.minimum < declared.minimum:
-        looser = f"{limit.component} down to {limit.minimum:,}, where {settings.file} allows {declared.minimum:,}"
-    else:
-        return
-    raise SettingsError(f"{place} allows {looser}: a marker tightens a budget, it never loosens one; change the table")
 
 
 # reports

@@ -61,17 +61,17 @@ def _asks_for_review(item: pytest.Item) -> bool:
 def pytest_runtest_call(item: pytest.Item) -> None:
     """The marker is the check: a model over its budget fails the test before its first line."""
     if item.get_closest_marker("bert_budget") is not None:
-        from pytest_bertsize import gate
+        from pytest_bertsize import marked_tests
 
-        gate.hold_marked(item)
+        marked_tests.hold_marked(item)
 
 
 @pytest.fixture
 def bert_budget(request: pytest.FixtureRequest) -> Review:
     """The Review of the marker's model, or of the only one declared: actual, expected, budget, findings, model."""
-    from pytest_bertsize import gate
+    from pytest_bertsize import marked_tests
 
-    return gate.review_for_test(request.node)
+    return marked_tests.review_for_test(request.node)
 
 
 class FailureReports:

@@ -16,10 +16,9 @@ from pytest_bertsize.build import Built, NotBuilt
 from pytest_bertsize.inventory import Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Generator, Sequence
 
     from pytest_bertsize.build import Helper
-    from pytest_bertsize.gate import Gate
 
 RESULTS = "bertsize_results"
 """Key of ``workerinput``: the file in which workers find what was built."""
@@ -28,8 +27,8 @@ RESULTS = "bertsize_results"
 class Controller:
     """Hands the helper's results to the workers, if there are any."""
 
-    def __init__(self, gate: Gate, helper: Helper) -> None:
-        self.gate = gate
+    def __init__(self, names: Sequence[str], helper: Helper) -> None:
+        self.names = names
         self.helper = helper
         self.folder: Path | None = None
 
@@ -43,7 +42,7 @@ class Controller:
     def pytest_runtestloop(self) -> Generator[None, object, object]:
         """Workers start and collect while the models are built, and run no test before this hook is through."""
         if self.folder is not None:
-            results = {request.name: _plain(self.helper.result(request.name)) for request in self.gate.requests()}
+            results = {name: asdict(self.helper.result(name)) for name in self.names}
             (self.folder / "results.json").write_text(json.dumps(results), encoding="utf-8")
         return (yield)
 
@@ -67,10 +66,6 @@ def results_of(config: pytest.Config) -> Callable[[str], Built | NotBuilt]:
             return NotBuilt(f"the xdist worker cannot read what was built: {error}")
 
     return result
-
-
-def _plain(result: Built | NotBuilt) -> dict[str, Any]:
-    return asdict(result)
 
 
 def _from_plain(value: dict[str, Any]) -> Built | NotBuilt:

@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 from transformers import BertConfig, BertForMaskedLM, BertModel
 
-from pytest_bertsize import failure, gate, ledger, workers
+from pytest_bertsize import failure, gate, ledger, marked_tests, workers
 from pytest_bertsize.closed_forms import formula
 
 pytest_plugins = ["pytester"]
 
-assert all((BertConfig, BertForMaskedLM, BertModel, failure, formula, gate, ledger, workers))
+assert all((BertConfig, BertForMaskedLM, BertModel, failure, formula, gate, ledger, marked_tests, workers))
 
 BERT_BASE: dict[str, Any] = {
     "architectures": ["BertForMaskedLM"],

@@ -218,7 +218,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
 def test_the_declared_source_owns_a_tied_tensor_whatever_comes_first() -> None:
     module = Module()
     module.all_tied_weights_keys = {"second.weight": "first.weight"}
-    built = _understood(take_inventory(module))
+    built = _understood({"name": "", **take_inventory(module)}, "")
     assert isinstance(built, Built)
     assert built.tensors == (
         Tensor("second.weight", (3, 2), "", tied_to="first.weight"),
@@ -229,7 +229,7 @@ def test_the_declared_source_owns_a_tied_tensor_whatever_comes_first() -> None:
 
 
 def test_a_tie_that_the_class_does_not_declare_is_found() -> None:
-    built = _understood(take_inventory(Module()))
+    built = _understood({"name": "", **take_inventory(Module())}, "")
     assert isinstance(built, Built)
     assert built.lost_ties() == ["first.weight"]
 
@@ -238,7 +238,7 @@ def test_a_declared_tie_that_was_lost_is_found() -> None:
     module = Module()
     module.second = torch.nn.Linear(2, 3, bias=False)
     module.all_tied_weights_keys = {"second.weight": "first.weight"}
-    built = _understood(take_inventory(module))
+    built = _understood({"name": "", **take_inventory(module)}, "")
     assert isinstance(built, Built)
     assert built.lost_ties() == ["second.weight"]
 

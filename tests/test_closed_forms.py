@@ -38,7 +38,7 @@ def build(form: ClosedForm) -> Built:
     config = {key: form.dims.sizes[symbol] for symbol, key in keys.items()}
     config |= {name: form.dims.switches[name] for name in SWITCHES}
     request = {"architecture": form.architecture.name, "family": "bert", "config": config, "options": options}
-    built = _understood(take_inventory(instantiate(request)))
+    built = _understood({"name": "", **take_inventory(instantiate(request))}, "")
     assert isinstance(built, Built)
     return built
 

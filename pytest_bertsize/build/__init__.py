@@ -1,4 +1,4 @@
-"""The parent's side of building: one helper process per run, its limits and its answers. Imports neither torch nor transformers."""
+"""The parent's side of building: one helper process per run, its limits and its answers. It never imports torch."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import subprocess
 import sys
 from dataclasses import asdict, dataclass, field
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pytest_bertsize.findings import printable
-from pytest_bertsize.inventory import Inventory, Tensor
+from pytest_bertsize.inventory import Inventory, Tensor, levels
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -52,11 +52,9 @@ class Built:
     """Each tied name and its source, as the class itself declares them."""
 
     def inventory(self, expected: Inventory) -> Inventory:
-        """Give every tensor its component; one that the closed form does not know lands in the nearest enclosing one."""
+        """Give every tensor its component: that of the closed form, else the nearest enclosing one."""
         return Inventory(
-            tuple(
-                Tensor(t.name, t.shape, _component(t.name, expected), t.trainable, t.tied_to) for t in self.tensors
-            )
+            tuple(Tensor(t.name, t.shape, _component(t.name, expected), t.trainable, t.tied_to) for t in self.tensors)
         )
 
     def lost_ties(self) -> list[str]:
@@ -97,8 +95,8 @@ def _component(name: str, expected: Inventory) -> str:
 
 def _common(components: set[str]) -> str:
     """``{'encoder.attention', 'encoder.norm'}`` → ``'encoder'``; ``'unexpected'`` where they share nothing."""
-    shared = os.path.commonprefix([component.split(".") for component in components])
-    return ".".join(shared) or "unexpected"
+    shared = set.intersection(*(set(levels(component)) for component in components))
+    return max(shared, key=len, default="unexpected")
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,11 +179,9 @@ class Helper:
                 self.versions.update((str(name), str(version)) for name, version in message["ready"].items())
             elif "failed" in message:
                 self._give_up(f"torch and transformers cannot be imported: {printable(str(message['failed']))}")
-            elif message["name"] == self._pending[0].name:
-                self._results[self._pending[0].name] = _understood(message)
-                self._pending.pop(0)
             else:
-                raise ValueError(message)
+                self._results[self._pending[0].name] = _understood(message, self._pending[0].name)
+                self._pending.pop(0)
         except _HelperLost as lost:
             self._lose(str(lost))
         except (ValueError, KeyError, TypeError, AttributeError):
@@ -199,13 +195,14 @@ class Helper:
         self._results[self._pending.pop(0).name] = NotBuilt(reason)
         if self._pending:
             self._send()
+        return None
 
     def _give_up(self, reason: str) -> None:
         self._results.update((request.name, NotBuilt(reason)) for request in self._pending)
         self._pending.clear()
         self.stop()
 
-    def _message(self) -> Any:  # noqa: ANN401  (JSON)
+    def _message(self) -> Any:
         """The next line of the helper, or the reason why there is none."""
         seconds = self.limits.building if self.versions else self.limits.importing
         deadline = monotonic() + seconds
@@ -231,7 +228,7 @@ class Helper:
             raise _HelperLost(f"the helper process answered more than {LONGEST_ANSWER:,} bytes")
 
 
-class _HelperLost(Exception):  # noqa: N818
+class _HelperLost(Exception):
     """The helper process is dead, silent or babbling."""
 
 
@@ -241,8 +238,10 @@ def _cause_of_death(status: int) -> str:
     return f"the helper process ended early, with status {status}"
 
 
-def _understood(message: Mapping[str, Any]) -> Built | NotBuilt:
-    """:raises ValueError, TypeError, KeyError: when the message is no inventory."""
+def _understood(message: Mapping[str, Any], name: str) -> Built | NotBuilt:
+    """:raises ValueError, TypeError, KeyError: when the message is no inventory of the model ``name``."""
+    if message["name"] != name:
+        raise ValueError(message)
     if "error" in message:
         return NotBuilt(printable(str(message["error"])))
     tensors = tuple(_tensor(*row) for row in message["tensors"])
@@ -252,8 +251,8 @@ def _understood(message: Mapping[str, Any]) -> Built | NotBuilt:
 
 
 def _tensor(name: object, shape: Sequence[object], trainable: object, tied_to: object) -> Tensor:
-    if not isinstance(name, str) or not isinstance(trainable, bool) or not (tied_to is None or isinstance(tied_to, str)):
+    if not (isinstance(name, str) and isinstance(trainable, bool) and isinstance(tied_to, str | None)):
         raise TypeError(name)
     if not all(type(size) is int and size >= 0 for size in shape):
         raise ValueError(shape)
-    return Tensor(name, tuple(int(str(size)) for size in shape), "", trainable, tied_to)
+    return Tensor(name, tuple(cast("Sequence[int]", shape)), "", trainable, tied_to)

@@ -24,7 +24,7 @@ MEMORY_ABOVE_IMPORT = 1024**3
 """Bytes of address space that building may take on top of what the imports took."""
 
 
-class Refused(Exception):  # noqa: N818
+class Refused(Exception):
     """A request for something that is not a model class of the library."""
 
 
@@ -43,7 +43,8 @@ def instantiate(request: Mapping[str, Any]) -> nn.Module:
     model_class: Any = found
     config_class = model_class.config_class
     if getattr(config_class, "model_type", None) != request["family"]:
-        raise Refused(f"{request['architecture']} is of the family {config_class.model_type!r}, not {request['family']!r}")
+        family = config_class.model_type
+        raise Refused(f"{request['architecture']} is of the family {family!r}, not {request['family']!r}")
     config = config_class(**request["config"], attn_implementation="eager")  # fresh: constructors change their config
     with torch.device("meta"):
         model: nn.Module = model_class(config, **request["options"])
@@ -63,8 +64,9 @@ def take_inventory(model: nn.Module) -> dict[str, Any]:
         names_of.setdefault(id(parameter), []).append(name)
         parameters[name] = parameter
     owner = {name: _owner(names, declared) for names in names_of.values() for name in names}
+    tied_to = {name: owned_by for name, owned_by in owner.items() if owned_by != name}
     tensors = [
-        [name, [int(size) for size in parameter.shape], bool(parameter.requires_grad), owner[name] if owner[name] != name else None]
+        [name, [int(size) for size in parameter.shape], bool(parameter.requires_grad), tied_to.get(name)]
         for name, parameter in parameters.items()
     ]
     return {"tensors": tensors, "declared_ties": declared}
@@ -81,7 +83,7 @@ def main() -> None:
         import torch
         import transformers
         import transformers.modeling_utils
-    except BaseException as error:  # noqa: BLE001  (whatever an import raises, the parent is told)
+    except BaseException as error:
         _answer(answers, {"failed": _in_words(error)})
         os._exit(1)
     gc.freeze()
@@ -98,7 +100,7 @@ def _built(request: Mapping[str, Any]) -> dict[str, Any]:
     try:
         _limit_memory()
         return take_inventory(instantiate(request))
-    except BaseException as error:  # noqa: BLE001  (a config can raise any of sixteen classes)
+    except BaseException as error:
         return {"error": _in_words(error)}
 
 

@@ -1,0 +1,97 @@
+"""Tests with the marker or the fixture ``bert_budget``: which models they ask for, and with which limits."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_bertsize.findings import did_you_mean, shown
+from pytest_bertsize.gate import GATE, BudgetFailure, hold
+from pytest_bertsize.settings import Limit, Settings, SettingsError, limits_from
+
+if TYPE_CHECKING:
+    from pytest_bertsize.review import Review
+
+_MARKER = inspect.Signature(
+    [
+        inspect.Parameter("model", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None),
+        inspect.Parameter("limits", inspect.Parameter.VAR_KEYWORD),
+    ]
+)
+"""What the marker takes: ``bert_budget(model=None, **limits)``."""
+
+
+def hold_marked(item: pytest.Item) -> None:
+    """Check every model that the test's markers name, each against all of their limits."""
+    for review in _reviews(item).values():
+        hold(item, review)
+
+
+def review_for_test(item: pytest.Item) -> Review:
+    """What the fixture gives: the review of the nearest marker's model, or of the only one declared."""
+    review = next(iter(_reviews(item).values()))
+    if review.actual is None:
+        raise BudgetFailure(review)
+    return review
+
+
+def _reviews(item: pytest.Item) -> dict[str, Review]:
+    """By model, nearest marker first."""
+    gate = item.config.stash[GATE]
+    try:
+        if isinstance(gate, SettingsError):
+            raise gate
+        limits: dict[str, tuple[Limit, ...]] = {}
+        for marker in item.iter_markers("bert_budget"):
+            name, extra = _bound(marker, gate.settings, item)
+            limits[name] = (*limits.get(name, ()), *extra)
+        if not limits:
+            limits[_only_model(None, gate.settings)] = ()
+    except SettingsError as error:
+        raise pytest.fail.Exception(str(error), pytrace=False) from None
+    return {name: gate.review(name, extra) for name, extra in limits.items()}
+
+
+def _bound(marker: pytest.Mark, settings: Settings, item: pytest.Item) -> tuple[str, tuple[Limit, ...]]:
+    """The model that a marker names, and its limits."""
+    path, line, _ = item.location
+    place = f"{path}:{(line or 0) + 1}: @pytest.mark.bert_budget"
+    try:
+        arguments = _MARKER.bind(*marker.args, **marker.kwargs).arguments
+    except TypeError as error:
+        raise SettingsError(f'{place}: {error}; write @pytest.mark.bert_budget("NAME", total="110M")') from None
+    name = _only_model(arguments.get("model"), settings, place)
+    limits = limits_from(arguments.get("limits", {}), file=path, line=(line or 0) + 1)
+    for limit in limits:
+        _refuse_to_loosen(limit, settings, name, place)
+    return name, limits
+
+
+def _only_model(name: object, settings: Settings, place: str = "the fixture bert_budget") -> str:
+    known = ", ".join(settings.names)
+    if name is None and len(settings.names) == 1:
+        return settings.names[0]
+    if name is None:
+        raise SettingsError(
+            f'{place}: which model? {settings.file} declares {known}; write @pytest.mark.bert_budget("NAME")'
+        )
+    if not isinstance(name, str) or name not in settings.models:
+        nearest = did_you_mean(str(name), settings.names)
+        hint = f"did you mean {nearest!r}?" if nearest else f"there are {known}"
+        raise SettingsError(f"{place}: no model {shown(name)} is declared in {settings.file}; {hint}")
+    return name
+
+
+def _refuse_to_loosen(limit: Limit, settings: Settings, name: str, place: str) -> None:
+    declared = next((each for each in settings.models[name].limits if each.component == limit.component), None)
+    if declared is None:
+        return
+    if limit.maximum is not None and declared.maximum is not None and limit.maximum > declared.maximum:
+        looser = f"{limit.component} up to {limit.maximum:,}, where {settings.file} allows {declared.maximum:,}"
+    elif limit.minimum is not None and declared.minimum is not None and limit.minimum < declared.minimum:
+        looser = f"{limit.component} down to {limit.minimum:,}, where {settings.file} allows {declared.minimum:,}"
+    else:
+        return
+    raise SettingsError(f"{place} allows {looser}: a marker tightens a budget, it never loosens one; change the table")
