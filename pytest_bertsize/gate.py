@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_bertsize import check
-from pytest_bertsize.build import Built, Helper, NotBuilt, Request
 from pytest_bertsize.reports import model_report
 from pytest_bertsize.settings import Limit, Settings, SettingsError, load
 
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
     from pathlib import Path
 
+    from pytest_bertsize.build import Built, Helper, NotBuilt, Request
     from pytest_bertsize.review import Review
 
 
@@ -62,55 +62,48 @@ def table_path(config: pytest.Config) -> Path:
     return config.rootpath / "pyproject.toml"
 
 
-def open_for_run(config: pytest.Config) -> None:
+def open_for_run(config: pytest.Config, helper: Helper) -> None:
     """Arm the whole run: ``--bert-budget``.
 
     :raises pytest.UsageError: for any mistake in the table or in an option.
     """
     from pytest_bertsize import ledger, workers
 
-    if hasattr(config, "workerinput"):
-        formulas = bool(config.getoption("bert_budget_report"))
-        gate = Gate(load(table_path(config)), workers.results_of(config), formulas=formulas)
-    else:
-        helper = _helper(config)
-        if not config.getoption("collectonly"):
-            helper.start()
-        try:
-            settings = load(table_path(config))
-            reports = ledger.report_paths(config, settings)
-        except SettingsError as error:
-            raise pytest.UsageError(str(error)) from None
-        gate = Gate(settings, helper.result, formulas=bool(reports))
-        if not config.getoption("collectonly"):
-            helper.ask([*gate.requests.values()])
-        config.pluginmanager.register(ledger.Ledger(config, settings, helper.versions, reports), "bertsize-ledger")
-        config.pluginmanager.register(workers.Controller([*gate.requests], helper), "bertsize-workers")
-    config.stash[GATE] = gate
-    config.pluginmanager.register(Collector(gate), "bertsize-collector")
-    config.pluginmanager.register(Attachments(), "bertsize-attachments")
-
-
-def open_for_tests(config: pytest.Config) -> None:
-    """Arm the tests that carry the marker or use the fixture; a mistake in the table is theirs to report."""
-    if GATE in config.stash:
-        return
     try:
         settings = load(table_path(config))
+        reports = ledger.report_paths(config, settings)
+    except SettingsError as error:
+        raise pytest.UsageError(str(error)) from None
+    if hasattr(config, "workerinput"):
+        gate = Gate(settings, workers.results_of(config), formulas=bool(reports))
+    else:
+        gate = Gate(settings, helper.result, formulas=bool(reports))
+        config.pluginmanager.register(ledger.Ledger(config, settings, helper.versions, reports), "bertsize-ledger")
+        config.pluginmanager.register(workers.Controller([*gate.requests], helper), "bertsize-workers")
+        _ask(helper, gate, config)
+    config.pluginmanager.register(Collector(gate), "bertsize-collector")
+    _arm(config, gate)
+
+
+def open_for_tests(config: pytest.Config, helper: Helper) -> None:
+    """Arm the tests that carry the marker or use the fixture; a mistake in the table is theirs to report."""
+    try:
+        gate = Gate(load(table_path(config)), helper.result)
     except SettingsError as error:
         config.stash[GATE] = error
         return
-    helper = _helper(config)
-    config.stash[GATE] = gate = Gate(settings, helper.result)
-    config.pluginmanager.register(Attachments(), "bertsize-attachments")
+    _ask(helper, gate, config)
+    _arm(config, gate)
+
+
+def _ask(helper: Helper, gate: Gate, config: pytest.Config) -> None:
     if not config.getoption("collectonly"):
         helper.ask([*gate.requests.values()])
 
 
-def _helper(config: pytest.Config) -> Helper:
-    helper = Helper()
-    config.add_cleanup(helper.stop)
-    return helper
+def _arm(config: pytest.Config, gate: Gate) -> None:
+    config.stash[GATE] = gate
+    config.pluginmanager.register(Attachments(), "bertsize-attachments")
 
 
 # declared models as test items

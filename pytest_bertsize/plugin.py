@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from pytest_bertsize.build import Helper
     from pytest_bertsize.review import Review
 
 MARKER = """bert_budget(model=None, **limits): hold a model declared in [tool.bertsize.models] to its budget before \
@@ -40,17 +41,30 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARKER)
     config.pluginmanager.register(FailureReports(config), "bertsize-failure-reports")
     if config.getoption("bert_budget") or config.getoption("bert_budget_report"):
+        helper = _helper(config, start=not hasattr(config, "workerinput"))
         from pytest_bertsize import gate
 
-        gate.open_for_run(config)
+        gate.open_for_run(config, helper)
+
+
+def _helper(config: pytest.Config, *, start: bool) -> Helper:
+    """The run's helper process; it imports torch while the rest of the gate is imported here, and pytest collects."""
+    from pytest_bertsize.build import Helper
+
+    helper = Helper()
+    config.add_cleanup(helper.stop)
+    if start and not config.getoption("collectonly"):
+        helper.start()
+    return helper
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Start the helper process as soon as a test is known to need it."""
-    if any(_asks_for_review(item) for item in items):
+    if not config.getoption("bert_budget") and any(_asks_for_review(item) for item in items):
+        helper = _helper(config, start=True)
         from pytest_bertsize import gate
 
-        gate.open_for_tests(config)
+        gate.open_for_tests(config, helper)
 
 
 def _asks_for_review(item: pytest.Item) -> bool:
