@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.config_vocabulary import ACTIVATIONS, ALIASES, INERT, PASSED, REFUSED
-from pytest_bertsize.findings import Finding, Kind, Severity, Unusable, did_you_mean, shown
+from pytest_bertsize.findings import Finding, Kind, Severity, Unusable, did_you_mean, number, printable, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -105,6 +105,7 @@ class _Reading:
         self.labels = labels
         self.merged = {**config.data, **overrides}
         self.findings: list[Finding] = []
+        self.wrong: set[str] = set()
 
     def values(self) -> Values:
         for key in self.config.data:
@@ -126,6 +127,8 @@ class _Reading:
         self, key: str, message: str, fix: str, kind: Kind = "config-invalid", severity: Severity = "error"
     ) -> None:
         """Add a finding at the place where the key stands: the table if it overrides, else the file."""
+        if severity == "error":
+            self.wrong.add(key)
         if key in self.overrides:
             finding = Finding(kind, message, fix, severity, table_key=("overrides", key))
         else:
@@ -141,7 +144,7 @@ class _Reading:
             return self._found(key, f"the key {shown(key)} is refused: {reason}", "remove it", "config-refused")
         if key in self.keys.without_effect:
             return self._say_without_effect(key)
-        if meant := self._shape_key_meant(key):
+        if meant := self._key_meant(key):
             return self._found(
                 key, f"{shown(key)} is not a key of this family and would be ignored", f'write "{meant}"'
             )
@@ -157,22 +160,25 @@ class _Reading:
         fix = "write options = { add_pooling_layer = … } in the table" if key == "add_pooling_layer" else "remove it"
         self._found(key, message, fix, "ignored-key", "warning")
 
-    def _shape_key_meant(self, key: str) -> str:
-        """The shape key that a name was probably meant for; a known alias only counts where that key is missing."""
-        plain = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key).lower().replace("-", "_")
-        if plain in self.keys.shape_keys:
-            return plain
-        for shape_key in self.keys.shape_keys:
-            if plain in ALIASES.get(shape_key, ()) and shape_key not in self.merged:
-                return shape_key
-        return did_you_mean(plain, self.keys.shape_keys, cutoff=0.87)
+    def _key_meant(self, key: str) -> str:
+        """The key that a name was probably meant for; another library's name only counts where ours is missing."""
+        shape_key = self._by_another_name(key)
+        if shape_key:
+            return "" if shape_key in self.merged else shape_key
+        return did_you_mean(_snake(key), sorted(self.keys.meaningful), cutoff=0.87)
+
+    def _by_another_name(self, key: str) -> str:
+        """The shape key that other libraries call by this name."""
+        known = (shape_key for shape_key in self.keys.shape_keys if _snake(key) in ALIASES.get(shape_key, ()))
+        return next(known, "")
 
     def _check_key_of_table(self, key: str) -> None:
         if key in self.keys.meaningful | PASSED:
             return
-        nearest = did_you_mean(key, self.keys.meaningful)
-        fix = f"did you mean {nearest}?" if nearest else f"it can override {', '.join(sorted(self.keys.meaningful))}"
-        self._found(key, f"overrides.{key} changes nothing in this family", fix)
+        known = sorted(self.keys.meaningful)
+        nearest = self._by_another_name(key) or did_you_mean(_snake(key), known)
+        fix = f"did you mean {nearest}?" if nearest else f"it can override {', '.join(known)}"
+        self._found(key, f"overrides.{printable(key)} changes nothing in this family", fix)
 
     # what they say
 
@@ -195,10 +201,13 @@ class _Reading:
         if type(value) is not int:
             self._found(key, f"{key} is {shown(value)}, which is not a whole number", f"write one, as in {default}")
         elif value < 1:
-            self._found(key, f"{key} is {value}: a size is at least 1", f"write one, as in {default}")
+            self._found(key, f"{key} is {number(value)}: a size is at least 1", f"write one, as in {default}")
         elif value > largest:
             self._found(
-                key, f"{key} is {value:,}, more than {largest:,}", "write the size that the model has", "config-refused"
+                key,
+                f"{key} is {number(value)}, more than {largest:,}",
+                "write the size that the model has",
+                "config-refused",
             )
         else:
             return value
@@ -230,10 +239,8 @@ class _Reading:
                 self._say_missing("num_labels", DEFAULT_LABELS)
             return named or DEFAULT_LABELS
         count = self._whole_number("num_labels", DEFAULT_LABELS, MOST_LABELS)
-        if named is not None and named != count:
-            message = (
-                f"num_labels is {count:,} and id2label names {named:,}: transformers 4 builds the one, 5 the other"
-            )
+        if named not in {None, count} and "num_labels" not in self.wrong:
+            message = f"num_labels is {count:,} and id2label names {named}: transformers 4 builds the one, 5 the other"
             self._found("num_labels", message, "make them agree")
         return count
 
@@ -255,10 +262,15 @@ class _Reading:
 
     def _check_relations(self, sizes: Mapping[str, int], switches: Mapping[str, bool]) -> None:
         for key, divisor in self.keys.divisible:
-            if sizes[key] % sizes[divisor]:
+            if sizes[key] % sizes[divisor] and not self.wrong & {key, divisor}:
                 message = f"{key} {sizes[key]:,} is not a multiple of {divisor} {sizes[divisor]:,}"
                 self._found(key, message, f"write a multiple of {sizes[divisor]:,}")
         for switch in self.keys.switches:
             if switch.needs and switches[switch.key] and not switches[switch.needs]:
                 message = f"{switch.key} is true without {switch.needs}: the class refuses that"
                 self._found(switch.key, message, f'write "{switch.needs}": true')
+
+
+def _snake(key: str) -> str:
+    """``numHiddenLayers`` and ``num-hidden-layers`` → ``num_hidden_layers``."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key).lower().replace("-", "_")

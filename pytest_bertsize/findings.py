@@ -26,6 +26,7 @@ Severity: TypeAlias = Literal["error", "warning", "note"]
 
 LONGEST = 200
 """The most characters of a foreign text that a message shows."""
+LONGEST_NUMBER = 10**30
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,11 @@ def shown(value: object) -> str:
     except (TypeError, ValueError, RecursionError):
         text = f"<{type(value).__name__}>"
     return printable(text)
+
+
+def number(value: int) -> str:
+    """``30522`` → ``'30,522'``; a number that would fill lines is described instead."""
+    return f"{value:,}" if abs(value) < LONGEST_NUMBER else "a number of more than 30 digits"
 
 
 def printable(text: str) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import stat
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NoReturn
 
 from pytest_bertsize.findings import Finding, Kind, Unusable, printable, shown
-from pytest_bertsize.source_lines import line_in_json
+from pytest_bertsize.source_lines import line_in_json, repeated_in_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +25,7 @@ LARGEST = 1024 * 1024
 DEEPEST = 64
 """Nested objects and lists; transformers' own reader gives up in the hundreds."""
 
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _GIT_LFS = b"version https://git-lfs.github.com/spec/"
 
 
@@ -79,6 +81,7 @@ def read(root: Path, reference: str) -> ModelConfig:
     location, _, inner = reference.partition("#")
     path = _config_file(root, location)
     file = _relative(path, root)
+    _refuse_outside(root, path, file)
     content = _read_bytes(path, file)
     text = _decode(content, file)
     key_path = tuple(inner.split(".")) if inner else ()
@@ -98,14 +101,7 @@ def _config_file(root: Path, location: str) -> Path:
     """The one file that ``location`` means. Never asks a hub: what is not on disk is missing."""
     path = root / location
     try:
-        if not path.resolve().is_relative_to(root.resolve()):
-            _fail(
-                printable(location),
-                "the config lies outside the project",
-                "copy it into the project",
-                None,
-                "config-refused",
-            )
+        _refuse_outside(root, path, printable(location))
         if not path.is_dir():
             return path
         found = [path / name for name in NAMES if (path / name).is_file()]
@@ -117,6 +113,12 @@ def _config_file(root: Path, location: str) -> Path:
     if found:
         _fail(folder, f"the folder holds both {NAMES[0]} and {NAMES[1]}", f'name one: config = "{folder}/{NAMES[0]}"')
     _fail(folder, f"the folder holds neither {NAMES[0]} nor {NAMES[1]}", "name the file itself")
+
+
+def _refuse_outside(root: Path, path: Path, file: str) -> None:
+    """What a symlink leads to counts, not where it stands."""
+    if not path.resolve().is_relative_to(root.resolve()):
+        _fail(file, "the config lies outside the project", "copy it into the project", kind="config-refused")
 
 
 def _read_bytes(path: Path, file: str) -> bytes:
@@ -164,8 +166,9 @@ def _parse(text: str, file: str) -> object:
         return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
     except _RepeatedKey as error:
         key = error.args[0]
-        line = line_in_json(text, (key,))
-        _fail(file, f"the key {shown(key)} stands there twice in one object", "keep one of them", line)
+        _fail(
+            file, f"the key {shown(key)} stands there twice in one object", "keep one of them", repeated_in_json(text)
+        )
     except json.JSONDecodeError as error:
         _fail(file, f"not JSON: {error.msg} at column {error.colno}", "correct the file", error.lineno)
     except (ValueError, RecursionError) as error:
@@ -174,7 +177,7 @@ def _parse(text: str, file: str) -> object:
 
 def _check_depth(text: str) -> None:
     depth = 0
-    for char in text:
+    for char in _STRING.sub("", text):
         depth += (char in "{[") - (char in "}]")
         if depth > DEEPEST:
             raise ValueError(f"nested more than {DEEPEST} deep")
@@ -197,7 +200,11 @@ def _descend(value: object, key_path: Sequence[str], file: str) -> dict[str, obj
     """The object at ``key_path``."""
     for depth, key in enumerate(key_path):
         if not isinstance(value, dict) or key not in value:
-            keys = ", ".join(shown(each) for each in list(value)[:12]) if isinstance(value, dict) else "no object"
+            keys = (
+                ", ".join(shown(each) for each in list(value)[:12]) or "an empty object"
+                if isinstance(value, dict)
+                else "no object"
+            )
             where = ".".join(key_path[: depth + 1])
             _fail(
                 file,

@@ -6,10 +6,12 @@ Written by hand because every unit library reads "1.2B" as 1.2 *bytes*. K, M, B 
 from __future__ import annotations
 
 import re
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 
 SCALES = {"": 1, "K": 10**3, "M": 10**6, "B": 10**9, "T": 10**12}
 LONGEST_SHOWN = 60
+PRECISION = 80
+"""Digits: more than any count has before and behind its point."""
 LARGEST = 10**18
 """The largest count that can be written: a thousand times any model that can be built."""
 
@@ -34,9 +36,10 @@ def _parse_text(text: str) -> int:
     match = _COUNT.fullmatch(text)
     if match is None:
         raise ValueError(f"{_shown(text)} is not a count of parameters: {HOW_TO_WRITE}{_near_miss(text)}")
-    exact = Decimal(match["digits"].replace("_", "")) * SCALES[match["unit"]]
+    with localcontext(prec=PRECISION):
+        exact = Decimal(match["digits"].replace("_", "")) * SCALES[match["unit"]]
     if exact != exact.to_integral_value():
-        raise ValueError(f"{_shown(text)} is not a whole number of parameters: {exact.normalize()}")
+        raise ValueError(f"{_shown(text)} is not a whole number of parameters: {f'{exact:f}'.rstrip('0')}")
     return int(exact)
 
 
@@ -50,14 +53,16 @@ def _in_range(count: int, value: object) -> int:
 
 def _near_miss(text: str) -> str:
     """Name the spelling that was probably meant, such as '110M' for '110 mb'."""
-    candidate = re.sub(r"[\s,]|params?$|parameters?$", "", text, flags=re.IGNORECASE).upper().removesuffix("B")
-    if text.strip().upper() == f"{candidate}B" and candidate[-1:].isdigit():
-        candidate += "B"
-    return f"; did you mean {candidate!r}?" if _COUNT.fullmatch(candidate) else ""
+    bare = re.sub(r"[\s,]|params?$|parameters?$", "", text, flags=re.IGNORECASE).upper()
+    meant = next((each for each in (bare, bare.removesuffix("B")) if _COUNT.fullmatch(each)), "")
+    return f"; did you mean {meant!r}?" if meant else ""
 
 
 def _shown(value: object) -> str:
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # an integer of more digits than Python writes out
+        text = f"an {type(value).__name__} of thousands of digits"
     return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
 
 
@@ -89,7 +94,7 @@ def _three_digits(size: int, *, up: bool) -> str:
         rounded = (Decimal(size) / scale).quantize(Decimal(1).scaleb(-places), rounding)
         if rounded < SCALES["K"]:
             return f"{rounded}{unit}".replace(".0", "")
-    return f"{size // SCALES['T']:,}T"
+    return f"{-(-size // SCALES['T']) if up else size // SCALES['T']:,}T"
 
 
 def percent_used(actual: int, limit: int) -> str:
@@ -113,5 +118,6 @@ def rounded_up(count: int, like: object) -> str:
     if match is None or match["unit"] == "":
         return f"{count:_}"
     places = len(match["digits"].partition(".")[2])
-    scaled = (Decimal(count) / SCALES[match["unit"]]).quantize(Decimal(1).scaleb(-places), ROUND_CEILING)
+    with localcontext(prec=PRECISION):
+        scaled = (Decimal(count) / SCALES[match["unit"]]).quantize(Decimal(1).scaleb(-places), ROUND_CEILING)
     return f'"{scaled:,}{match["unit"]}"'.replace(",", "_")

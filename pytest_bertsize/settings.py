@@ -127,9 +127,16 @@ def _budget_or_report_only(value: object) -> object:
         if not value:
             raise ValueError(f'an empty budget holds nothing: write budget.total = "110M", or budget = "{REPORT_ONLY}"')
         return value
-    raise ValueError(
-        f'{shown(value)} is not a budget: write budget.total = {shown(value)}, or budget = "{REPORT_ONLY}"'
-    )
+    total = shown(value) if _is_count(value) else '"110M"'
+    raise ValueError(f'{shown(value)} is not a budget: write budget.total = {total}, or budget = "{REPORT_ONLY}"')
+
+
+def _is_count(value: object) -> bool:
+    try:
+        parse_count(value)
+    except ValueError:
+        return False
+    return True
 
 
 def _model_name(name: str) -> str:
@@ -206,7 +213,9 @@ def limits_from(
         try:
             checked = _Limit.model_validate(_limit_from_shorthand(value))
         except ValidationError as error:
-            raise SettingsError(f"{file}:{line}: {component}: {_sentence(error.errors()[0], {}, ())}") from None
+            found = error.errors()[0]
+            location = ("models", "", "budget", component, *map(str, found["loc"]))
+            raise SettingsError(f"{file}:{line}: {component}: {_sentence(found, {}, location)}") from None
         except ValueError as error:
             raise SettingsError(f"{file}:{line}: {component}: {error}") from None
         low = checked.min if checked.exact is None else checked.exact
@@ -258,11 +267,21 @@ def _find_table(document: dict[str, Any], path: Path) -> dict[str, Any]:
 def _all_mistakes(error: ValidationError, table: Mapping[str, Any], text: str, path: Path) -> str:
     lines = []
     for each in error.errors(include_url=False):
-        location = tuple(str(part) for part in each["loc"] if part != "[key]")
+        location = _as_in_the_table(tuple(str(part) for part in each["loc"] if part != "[key]"), table)
         line = line_in_toml(text, (*TABLE, *location)) or 1
         lines.append((line, f"{path.name}:{line}: {_dotted((*TABLE, *location))}: {_sentence(each, table, location)}"))
     found = [sentence for _, sentence in sorted(lines)]
     return found[0] if len(found) == 1 else "\n".join([f"{len(found)} mistakes in [tool.bertsize]", *found])
+
+
+def _as_in_the_table(location: tuple[str, ...], table: Mapping[str, Any]) -> tuple[str, ...]:
+    """Without the ``max`` that stands for a limit in short."""
+    node: Any = table
+    for depth, part in enumerate(location):
+        if not isinstance(node, dict):
+            return location[:depth]
+        node = node.get(part)
+    return location
 
 
 def _dotted(path: Sequence[str]) -> str:
