@@ -158,11 +158,15 @@ def test_a_helper_that_cannot_import_is_not_started_again(scripted: Callable[...
     assert [helper.result("a"), helper.result("b")] == [NotBuilt(reason)] * 2
 
 
-def test_a_helper_that_never_comes_up_fails_all(scripted: Callable[..., Helper]) -> None:
-    helper = scripted("time.sleep(60)", importing=0.5)
+def test_a_helper_that_never_comes_up_fails_all_and_is_not_started_again(
+    scripted: Callable[..., Helper], tmp_path: Path
+) -> None:
+    starts = tmp_path / "starts"
+    helper = scripted(f"open({str(starts)!r}, 'a').write('x'); time.sleep(60)", importing=1)
     helper.ask([request("a"), request("b")])
-    reason = "torch and transformers were not imported within 0.5 s"
+    reason = "torch and transformers were not imported within 1 s"
     assert [helper.result("b"), helper.result("a")] == [NotBuilt(reason)] * 2
+    assert starts.read_text() == "x"
 
 
 def test_a_stopped_helper_leaves_no_process_behind(scripted: Callable[..., Helper], tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from pytest_bertsize.reports import Component, FindingRow, ModelReport, Totals, terminal
+from pytest_bertsize.reports import Component, FindingRow, FoldedTensor, ModelReport, Totals, terminal
 from pytest_bertsize.reports.terminal import Style
 
 NUMBER = re.compile(r"\d[\d,]*")
@@ -179,6 +179,24 @@ def test_a_long_name_is_shortened_before_a_number_is() -> None:
     assert "147,554,676" in text
     assert "110,000,000" in text
     assert max(cell_len(line) for line in text.splitlines()) < 60
+
+
+@pytest.mark.parametrize("width", [60, 70, 80, 120])
+def test_a_long_tensor_name_is_shortened_before_its_shape_is(width: int) -> None:
+    tensor = FoldedTensor(
+        name="bert.embeddings.position_embeddings.weight",
+        component="embeddings",
+        shape=[1024, 768],
+        layers=12,
+        expected=786_432,
+        actual=786_432,
+        tied_to=None,
+    )
+    text = terminal.failure({**DEMO, "tensors": [tensor]}, Style(width, verbosity=2))
+    line = next(line for line in text.splitlines() if "weight" in line)
+    assert "weight (1024, 768) ×12 " in line
+    assert "786,432" in line
+    assert cell_len(line) < width
 
 
 @pytest.mark.parametrize(("colour", "escapes"), [("yes", True), ("no", False)])

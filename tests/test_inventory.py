@@ -1,0 +1,250 @@
+"""The named tensors of a model and their roll-up: whatever they are, every row adds up to the total."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_bertsize.inventory import Fold, Inventory, Tensor, fold, layers, levels, parents_first, pattern, roll_up
+
+COMPONENTS = st.lists(st.sampled_from(["a", "b", "head", "encoder", "embeddings"]), min_size=1, max_size=3).map(
+    ".".join
+)
+NAMES = st.lists(
+    st.sampled_from(["layer", "layer.0", "layer.1", "layer.12", "dense", "weight", "bias"]), min_size=1, max_size=4
+).map(".".join)
+
+
+@st.composite
+def inventories(draw: st.DrawFn) -> Inventory:
+    """Any tensors of any components; some frozen, some tied to another."""
+    names = draw(st.lists(NAMES, unique=True, max_size=12))
+    shapes = st.lists(st.integers(0, 10**6), max_size=3).map(tuple)
+    return Inventory(
+        tuple(
+            Tensor(name, draw(shapes), draw(COMPONENTS), draw(st.booleans()), draw(st.none() | st.sampled_from(names)))
+            for name in names
+        )
+    )
+
+
+def layered(count: int) -> tuple[Tensor, ...]:
+    """The two tensors of a norm in each of ``count`` layers."""
+    return tuple(
+        Tensor(f"encoder.layer.{index}.norm.{name}", (768,), "encoder.norm")
+        for index in range(count)
+        for name in ("weight", "bias")
+    )
+
+
+# of bert-base-chinese's BertForMaskedLM (SOURCES D): the matrix, the decoder that shares it, and two more
+WORDS = Tensor("bert.embeddings.word_embeddings.weight", (21128, 768), "embeddings.word")
+POSITIONS = Tensor("bert.embeddings.position_embeddings.weight", (512, 768), "embeddings.position", trainable=False)
+DECODER = Tensor("cls.predictions.decoder.weight", (21128, 768), "head.decoder", tied_to=WORDS.name)
+BIAS = Tensor("cls.predictions.bias", (21128,), "head.decoder")
+MODEL = Inventory((WORDS, POSITIONS, DECODER, BIAS))
+
+
+# a tensor
+
+
+def test_a_tensor_has_the_product_of_its_shape() -> None:
+    assert WORDS.size == WORDS.owned == 16_226_304  # Embedding-Token: SOURCES E
+    assert Tensor("scale", (), "a").size == 1
+    assert Tensor("empty", (0, 768), "a").size == 0
+
+
+def test_a_tied_tensor_has_a_size_and_owns_nothing() -> None:
+    assert (DECODER.size, DECODER.owned) == (16_226_304, 0)
+
+
+def test_sizes_are_exact_beyond_sixty_four_bits() -> None:
+    assert Tensor("hostile", (10**9, 10**9, 10**9), "a").size == 10**27
+
+
+# an inventory
+
+
+def test_a_tied_tensor_counts_once_and_is_stored_twice() -> None:
+    words, positions, bias = 21128 * 768, 512 * 768, 21128
+    assert MODEL.unique == words + positions + bias
+    assert MODEL.trainable == words + bias
+    assert MODEL.stored == 2 * words + positions + bias
+
+
+def test_a_component_counts_what_is_below_it() -> None:
+    words, positions, bias = 21128 * 768, 512 * 768, 21128
+    assert MODEL.own == {"embeddings.word": words, "embeddings.position": positions, "head.decoder": bias}
+    assert MODEL.components == {
+        "embeddings": words + positions,
+        "embeddings.word": words,
+        "embeddings.position": positions,
+        "head": bias,
+        "head.decoder": bias,
+    }
+
+
+def test_a_component_whose_every_tensor_is_tied_is_there_and_counts_nothing() -> None:
+    assert Inventory((WORDS, DECODER)).components["head.decoder"] == 0
+
+
+def test_an_inventory_answers_for_the_totals_for_components_and_for_what_it_does_not_have() -> None:
+    assert MODEL["total"] == MODEL.unique
+    assert MODEL["trainable"] == MODEL.trainable
+    assert MODEL["embeddings"] == MODEL.components["embeddings"]
+    assert MODEL["pooler"] == 0
+
+
+def test_the_tensors_of_a_component_are_those_below_it_too() -> None:
+    assert list(MODEL.under("embeddings")) == [WORDS, POSITIONS]
+    assert list(MODEL.under("embeddings.word")) == [WORDS]
+    assert list(MODEL.under("total")) == list(MODEL.tensors)
+    assert list(MODEL.under("pooler")) == []
+
+
+def test_a_component_is_not_above_one_that_only_begins_like_it() -> None:
+    inventory = Inventory((Tensor("a", (1,), "head"), Tensor("b", (1,), "header"), Tensor("c", (1,), "head.er")))
+    assert [tensor.name for tensor in inventory.under("head")] == ["a", "c"]
+    assert inventory["head"] == 2
+
+
+def test_tensors_are_found_by_name() -> None:
+    assert MODEL.by_name["cls.predictions.bias"] is BIAS
+    assert list(MODEL.by_name) == [tensor.name for tensor in MODEL.tensors]
+
+
+def test_an_empty_inventory_counts_nothing() -> None:
+    empty = Inventory(())
+    assert (empty.unique, empty.trainable, empty.stored, empty.components, empty["total"]) == (0, 0, 0, {}, 0)
+
+
+@given(inventories())
+def test_the_components_own_counts_sum_to_the_total(inventory: Inventory) -> None:
+    assert sum(inventory.own.values()) == inventory.unique == inventory["total"]
+
+
+@given(inventories())
+def test_the_uppermost_components_sum_to_the_total(inventory: Inventory) -> None:
+    assert sum(count for name, count in inventory.components.items() if "." not in name) == inventory.unique
+
+
+@given(inventories())
+def test_every_component_is_its_own_and_those_directly_below_it(inventory: Inventory) -> None:
+    found = inventory.components
+    for name, count in found.items():
+        below = sum(each for other, each in found.items() if other.rpartition(".")[0] == name)
+        assert count == inventory.own.get(name, 0) + below
+
+
+@given(inventories())
+def test_every_component_is_the_sum_of_the_tensors_under_it(inventory: Inventory) -> None:
+    for name in [*inventory.components, "total"]:
+        assert sum(tensor.owned for tensor in inventory.under(name)) == inventory[name]
+
+
+@given(inventories())
+def test_the_three_totals_are_in_order(inventory: Inventory) -> None:
+    assert 0 <= inventory.trainable <= inventory.unique <= inventory.stored
+
+
+# levels and their order
+
+
+def test_the_levels_of_a_component_are_itself_and_all_above_it() -> None:
+    assert list(levels("encoder")) == ["encoder"]
+    assert list(levels("encoder.layer.norm")) == ["encoder", "encoder.layer", "encoder.layer.norm"]
+
+
+def test_components_stand_in_the_order_of_a_forward_pass_with_others_behind_as_they_come() -> None:
+    found = parents_first(
+        ["zoo", "head", "ark", "pooler", "encoder", "encoder.norm", "encoder.attention", "embeddings"]
+    )
+    assert found == ["embeddings", "encoder", "encoder.norm", "encoder.attention", "pooler", "head", "zoo", "ark"]
+
+
+def test_a_roll_up_names_components_that_have_nothing_of_their_own() -> None:
+    assert list(roll_up({"head.decoder": 1, "encoder.norm": 2, "encoder": 4}).items()) == [
+        ("encoder", 6),
+        ("encoder.norm", 2),
+        ("head", 1),
+        ("head.decoder", 1),
+    ]
+
+
+@given(st.dictionaries(COMPONENTS, st.integers(0, 10**12)))
+def test_a_component_stands_behind_its_parent_and_among_its_kin(own: dict[str, int]) -> None:
+    ordered = list(roll_up(own))
+    assert set(ordered) == {level for name in own for level in levels(name)}
+    for index, name in enumerate(ordered):
+        family = [each for each in ordered if each == name or each.startswith(f"{name}.")]
+        assert ordered[index : index + len(family)] == family
+
+
+# folding
+
+
+def test_a_layers_index_becomes_a_star() -> None:
+    assert pattern("encoder.layer.11.output.dense.weight") == "encoder.layer.*.output.dense.weight"
+    assert pattern("layer.0.experts.15.weight") == "layer.*.experts.*.weight"
+    assert pattern("layer.0.1.weight") == "layer.*.*.weight"
+    assert pattern("layer0.conv2d.weight") == "layer0.conv2d.weight"
+
+
+def test_identical_layers_fold_into_one_row() -> None:
+    assert fold(layered(12)) == [
+        Fold("encoder.layer.*.norm.weight", "encoder.norm", (768,), 12, 9_216, None),  # 12 × 768
+        Fold("encoder.layer.*.norm.bias", "encoder.norm", (768,), 12, 9_216, None),
+    ]
+
+
+def test_a_layer_of_another_shape_has_a_row_of_its_own() -> None:
+    odd = Tensor("encoder.layer.2.norm.weight", (769,), "encoder.norm")
+    rows = fold((*layered(2), odd))
+    assert [(row.shape, row.times) for row in rows] == [((768,), 2), ((768,), 2), ((769,), 1)]
+
+
+def test_a_layer_of_another_component_has_a_row_of_its_own() -> None:
+    odd = Tensor("encoder.layer.2.norm.weight", (768,), "adapters")
+    assert [row.times for row in fold((*layered(2), odd))] == [2, 2, 1]
+
+
+def test_tied_layers_fold_with_what_they_are_tied_to_and_count_nothing() -> None:
+    copies = [
+        Tensor(f"decoder.layer.{index}.weight", (5,), "decoder", tied_to=f"encoder.layer.{index}.weight")
+        for index in range(3)
+    ]
+    free = Tensor("decoder.layer.3.weight", (5,), "decoder")
+    assert fold([*copies, free]) == [
+        Fold("decoder.layer.*.weight", "decoder", (5,), 3, 0, "encoder.layer.*.weight"),
+        Fold("decoder.layer.*.weight", "decoder", (5,), 1, 5, None),
+    ]
+
+
+@given(inventories())
+def test_the_folded_rows_sum_to_the_total_and_stand_for_every_tensor(inventory: Inventory) -> None:
+    rows = fold(inventory.tensors)
+    assert sum(row.count for row in rows) == inventory.unique
+    assert sum(row.times for row in rows) == len(inventory.tensors)
+
+
+@given(inventories())
+def test_a_folded_row_is_as_often_its_tensor_as_it_says(inventory: Inventory) -> None:
+    for row in fold(inventory.tensors):
+        size = Tensor(row.pattern, row.shape, row.component, tied_to=row.tied_to).owned
+        assert row.count == row.times * size
+
+
+def test_a_component_that_stands_once_in_each_layer_is_so_many_layers() -> None:
+    assert [layers(Inventory(layered(count)), "encoder") for count in (1, 2, 12)] == [1, 2, 12]
+
+
+def test_a_component_of_which_a_part_is_not_repeated_is_one() -> None:
+    final = Tensor("encoder.final_norm.weight", (768,), "encoder.norm")
+    inventory = Inventory((*layered(12), final))
+    assert layers(inventory, "encoder") == 1
+    assert layers(Inventory((*layered(12), WORDS)), "encoder") == 12
+
+
+def test_the_total_and_what_is_not_there_are_one() -> None:
+    inventory = Inventory(layered(12))
+    assert (layers(inventory, "total"), layers(inventory, "pooler")) == (1, 1)

@@ -1,0 +1,316 @@
+"""Counts as people write them, exactly; and counts as tables show them, never better than they are."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from pytest_bertsize.quantity import (
+    LARGEST,
+    SCALES,
+    compact_left,
+    exact,
+    parse_count,
+    percent_used,
+    rounded_up,
+    signed,
+)
+
+HOW = (
+    " is not a count of parameters: write a whole number, or a string such as '110M' or '1.2B' "
+    "(K, M, B, T are powers of 1,000)"
+)
+BEYOND = " is more than any model has: the largest count is 1,000,000,000,000,000,000"
+DECIMALS = {"": 0, "K": 3, "M": 6, "B": 9, "T": 12}
+"""Digits behind the point that a unit needs to write any count in full."""
+
+COUNTS = st.integers(0, LARGEST)
+DIFFERENCES = st.integers(-LARGEST, LARGEST)
+STYLES = st.sampled_from(
+    ["110M", "110.0M", "1.20B", "0.5K", "1_000K", "1.000T", "110_000_000", "86000000", 86_000_000, {"max": "1M"}]
+)
+
+
+def said_about(value: object) -> str:
+    with pytest.raises(ValueError) as refused:  # noqa: PT011  (the whole message is compared)
+        parse_count(value)
+    return str(refused.value)
+
+
+def in_full(count: int, unit: str) -> str:
+    """``(110_500_000, "M")`` → ``'110.500000M'``."""
+    whole, rest = divmod(count, SCALES[unit])
+    return f"{whole}.{rest:0{DECIMALS[unit]}d}{unit}" if unit else f"{whole}"
+
+
+def as_number(shown: str) -> Fraction:
+    """What a compact text says, read apart from the module under test: ``'-13.3M'`` → -13,300,000."""
+    unit = shown[-1] if shown[-1] in "KMBT" else ""
+    return Fraction(shown.removesuffix(unit).replace(",", "")) * SCALES[unit]
+
+
+# read
+
+
+@pytest.mark.parametrize(
+    ("written", "count"),
+    [
+        (0, 0),
+        (1, 1),
+        (86_000_000, 86_000_000),
+        (LARGEST, 10**18),
+        ("0", 0),
+        ("86000000", 86_000_000),
+        ("86_000_000", 86_000_000),
+        ("110M", 110_000_000),
+        ("1.2B", 1_200_000_000),
+        ("0.5K", 500),
+        ("1.001K", 1_001),
+        ("102.290312M", 102_290_312),  # bert-base-chinese: SOURCES D
+        ("1T", 1_000_000_000_000),
+        ("1_024K", 1_024_000),
+        ("1_000_000T", 10**18),
+    ],
+    ids=repr,
+)
+def test_a_count_is_read_exactly(written: object, count: int) -> None:
+    assert parse_count(written) == count
+
+
+@given(COUNTS, st.sampled_from(list(SCALES)))
+def test_any_count_survives_being_written_in_any_unit(count: int, unit: str) -> None:
+    assert parse_count(in_full(count, unit)) == count
+
+
+@given(COUNTS)
+def test_any_count_survives_being_written_in_digits(count: int) -> None:
+    assert parse_count(count) == parse_count(str(count)) == parse_count(f"{count:_}") == count
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (1.0, "1.0"),
+        (110e6, "110000000.0"),
+        (float("inf"), "inf"),
+        (None, "None"),
+        (True, "True"),
+        (False, "False"),
+        ([1], "[1]"),
+        ({"max": 1}, "{'max': 1}"),
+    ],
+    ids=repr,
+)
+def test_anything_but_whole_numbers_and_texts_is_refused(value: object, shown: str) -> None:
+    assert said_about(value) == f"{shown}{HOW}"
+
+
+def test_a_float_is_refused_even_when_it_is_whole() -> None:
+    assert said_about(103_000_000.0) == f"103000000.0{HOW}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "M", "-5M", "+5M", "1e6", "1.M", ".5M", "1__0", "_1", "1_", "1.2.3M", "1.2G", "110 million", "110Mio", "abc"],
+)
+def test_a_text_that_is_no_count_is_refused(text: str) -> None:
+    assert said_about(text) == f"'{text}'{HOW}"
+
+
+def test_digits_of_other_scripts_are_refused() -> None:
+    arabic_110 = "\N{ARABIC-INDIC DIGIT ONE}\N{ARABIC-INDIC DIGIT ONE}\N{ARABIC-INDIC DIGIT ZERO}M"
+    assert said_about(arabic_110) == f"'{arabic_110}'{HOW}"
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("110m", "110M"),
+        ("110 M", "110M"),
+        ("110M ", "110M"),
+        ("110MB", "110M"),
+        ("110mb", "110M"),
+        ("110KB", "110K"),
+        ("110M params", "110M"),
+        ("110M parameters", "110M"),
+        ("12 params", "12"),
+        ("1,000,000", "1000000"),
+        ("1.2b", "1.2B"),
+        ("1.2BB", "1.2B"),
+        ("1.2 B", "1.2B"),
+        ("1.2 b", "1.2B"),
+        ("110B parameters", "110B"),
+        ("1.2B params", "1.2B"),
+    ],
+)
+def test_the_spelling_that_was_probably_meant_is_named(text: str, meant: str) -> None:
+    assert said_about(text) == f"'{text}'{HOW}; did you mean '{meant}'?"
+
+
+@pytest.mark.parametrize(
+    ("text", "amount"),
+    [
+        ("1.5", "1.5"),
+        ("1.2345678M", "1234567.8"),
+        ("0.0001K", "0.1"),
+        # more digits than decimal's default context of 28 carries: a rounded product would pass for a whole number
+        ("1000000000000.0000000000000001K", "1000000000000000.0000000000001"),
+    ],
+)
+def test_a_fraction_of_a_parameter_is_refused(text: str, amount: str) -> None:
+    assert said_about(text) == f"'{text}' is not a whole number of parameters: {amount}"
+
+
+@pytest.mark.parametrize("count", [-1, -110_000_000])
+def test_a_negative_count_is_refused(count: int) -> None:
+    assert said_about(count) == f"{count} is negative: a count of parameters never is"
+
+
+def test_the_largest_count_is_the_last_that_is_read() -> None:
+    assert parse_count(LARGEST - 1) == 999_999_999_999_999_999
+    assert parse_count(LARGEST) == 1_000_000_000_000_000_000
+    assert said_about(LARGEST + 1) == f"1000000000000000001{BEYOND}"
+    assert said_about("1000000.000001T") == f"'1000000.000001T'{BEYOND}"
+
+
+def test_a_message_shows_at_most_sixty_characters_of_a_value() -> None:
+    assert said_about("x" * 58) == f"'{'x' * 58}'{HOW}"
+    assert said_about("x" * 59) == f"'{'x' * 59}…{HOW}"
+    assert said_about(10**59) == f"1{'0' * 59}{BEYOND}"
+    assert said_about(10**60) == f"1{'0' * 59}…{BEYOND}"
+
+
+def test_a_count_of_more_digits_than_python_writes_is_still_named() -> None:
+    assert said_about(16**4000).endswith(BEYOND)  # a TOML file can say 0x1000…; 4,817 digits, Python writes 4,300
+
+
+# write
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0, "0"), (999, "999"), (1_000, "1,000"), (109_482_240, "109,482,240")], ids=repr
+)
+def test_an_exact_count_has_its_thousands_set_apart(number: int, text: str) -> None:
+    assert exact(number) == text
+
+
+@pytest.mark.parametrize(("delta", "text"), [(-1_000, "-1,000"), (-1, "-1"), (0, "0"), (1, "+1"), (30_522, "+30,522")])
+def test_a_difference_has_its_sign_and_zero_has_none(delta: int, text: str) -> None:
+    assert signed(delta) == text
+
+
+@pytest.mark.parametrize(
+    ("left", "text"),
+    [
+        (0, "0"),
+        (1, "+1"),
+        (-1, "-1"),
+        (999, "+999"),
+        (1_000, "+1K"),
+        (1_001, "+1K"),
+        (-999, "-999"),
+        (-1_000, "-1K"),
+        (-1_001, "-1.1K"),
+        (99_999, "+99.9K"),
+        (-99_900, "-99.9K"),
+        (-99_901, "-100K"),
+        (769_000, "+769K"),
+        (999_999, "+999K"),
+        (-999_000, "-999K"),
+        (-999_001, "-1M"),
+        (-13_230_208, "-13.3M"),
+        (999_999_999_999_999, "+999T"),
+        (1_000_000_000_000_000, "+1,000T"),
+        (-999_999_999_999_999, "-1,000T"),
+    ],
+)
+def test_room_is_rounded_down_and_overshoot_up(left: int, text: str) -> None:
+    assert compact_left(left) == text
+
+
+@given(DIFFERENCES)
+def test_room_left_is_never_flattered(left: int) -> None:
+    shown = compact_left(left)
+    assert as_number(shown) <= left
+    assert shown.startswith("+" if left > 0 else "-" if left < 0 else "0")
+
+
+@given(st.integers(-999 * 10**12, 999 * 10**12))
+def test_room_left_is_short_and_near_the_truth(left: int) -> None:
+    shown = compact_left(left)
+    assert len(shown) <= 6
+    assert abs(as_number(shown) - left) <= abs(left) / Fraction(10)
+
+
+@pytest.mark.parametrize(
+    ("actual", "limit", "text"),
+    [
+        (0, 0, "0%"),
+        (1, 0, ">9x"),
+        (0, 10, "0%"),
+        (1, 10**9, "0%"),
+        (96, 100, "96%"),
+        (999, 1_000, "99%"),
+        (1_000, 1_000, "100%"),
+        (1_001, 1_000, "101%"),
+        (89, 10, "890%"),
+        (90, 10, "900%"),
+        (91, 10, ">9x"),
+    ],
+)
+def test_how_much_of_a_limit_is_used(actual: int, limit: int, text: str) -> None:
+    assert percent_used(actual, limit) == text
+
+
+@given(st.integers(1, LARGEST), st.integers(-2, 2))
+@example(10**18, 1)
+def test_a_hundred_percent_is_all_of_it_and_neither_more_nor_less(limit: int, beside: int) -> None:
+    assert (percent_used(limit + beside, limit) == "100%") == (beside == 0)
+
+
+@given(COUNTS, COUNTS)
+def test_the_share_that_is_used_fits_four_characters_and_tells_over_from_within(actual: int, limit: int) -> None:
+    shown = percent_used(actual, limit)
+    assert len(shown) <= 4
+    over = shown == ">9x" or int(shown.removesuffix("%")) > 100
+    assert over == (actual > limit)
+
+
+@pytest.mark.parametrize(
+    ("count", "like", "text"),
+    [
+        (110_000_000, "110M", '"110M"'),
+        (110_000_001, "110M", '"111M"'),
+        (113_123_456, "110M", '"114M"'),
+        (113_123_456, "110.0M", '"113.2M"'),
+        (113_123_456, "1.2B", '"0.2B"'),
+        (1_234_567_890, "110M", '"1_235M"'),
+        (113_123_456, 86_000_000, "113_123_456"),
+        (113_123_456, "86_000_000", "113_123_456"),
+        (113_123_456, None, "113_123_456"),
+        (0, "110M", '"0M"'),
+    ],
+)
+def test_a_new_budget_is_written_in_the_style_of_the_old(count: int, like: object, text: str) -> None:
+    assert rounded_up(count, like) == text
+
+
+@given(COUNTS, STYLES)
+def test_a_rounded_budget_lets_its_count_pass_and_keeps_its_style(count: int, like: object) -> None:
+    written = rounded_up(count, like)
+    budget = parse_count(written.strip('"') if written.startswith('"') else int(written))
+    assert count <= budget
+    assert rounded_up(budget, like) == written
+
+
+@given(COUNTS, st.sampled_from(["K", "M", "B", "T"]), st.integers(0, 12))
+def test_a_rounded_budget_is_less_than_one_step_above(count: int, unit: str, places: int) -> None:
+    written = rounded_up(count, f"1{'.' if places else ''}{'0' * places}{unit}").strip('"')
+    assert 0 <= as_number(written.replace("_", "")) - count < Fraction(SCALES[unit], 10**places)
+
+
+def test_a_style_of_many_decimals_can_be_kept() -> None:
+    assert rounded_up(10**13, "1.000000000000000000K") == '"10_000_000_000.000000000000000000K"'
