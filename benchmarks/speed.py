@@ -25,7 +25,7 @@ from pytest_bertsize.closed_forms import ClosedForm
 from pytest_bertsize.settings import Settings, load
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
     from typing import TypeAlias
 
     Samples: TypeAlias = Iterator[tuple[str, float]]
@@ -66,9 +66,7 @@ print(process_time() - start)
 IMPORT_LIBRARY = f"from transformers import {ARCHITECTURE}"
 
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-"""Compiled modules are kept, as they are where a package is installed: else every process compiles the plugin anew."""
-ALONE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "pytest_bertsize.plugin"}
-"""What other installed plugins cost pytest at its start is not the gate's: it is noted apart."""
+"""Compiled modules are kept, as they are wherever a package is installed: else every process compiles them anew."""
 
 NOTE_PEAKS = """
 import json, pathlib, resource, pytest
@@ -111,14 +109,14 @@ class Run:
     output: str
 
 
-def run(*arguments: str, folder: Path | None = None, environment: Mapping[str, str] = ENVIRONMENT) -> Run:
+def run(*arguments: str, folder: Path | None = None) -> Run:
     """Run this interpreter.
 
     :raises SystemExit: when it fails; its figures would mean nothing.
     """
     start = perf_counter()
     process = subprocess.Popen(
-        [sys.executable, *arguments], cwd=folder, env=environment, stdout=subprocess.PIPE, text=True
+        [sys.executable, *arguments], cwd=folder, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True
     )
     assert process.stdout
     with process.stdout:
@@ -136,8 +134,8 @@ def in_bytes(maxrss: int) -> int:
     return maxrss if sys.platform == "darwin" else maxrss * 1024
 
 
-def run_gate(project: Path, environment: Mapping[str, str] = ENVIRONMENT | ALONE) -> Run:
-    return run("-m", "pytest", "-p", "no:cacheprovider", "--bert-budget", folder=project, environment=environment)
+def run_gate(project: Path) -> Run:
+    return run("-m", "pytest", "-p", "no:cacheprovider", "--bert-budget", folder=project)
 
 
 # samples: what was measured, and how many seconds or bytes it took
@@ -159,10 +157,6 @@ def gate_over_one(project: Path) -> Samples:
     own, helper = json.loads((project / "peaks.json").read_text())
     yield "pytest peak", in_bytes(own)
     yield "helper peak", in_bytes(helper)
-
-
-def gate_beside_other_plugins(project: Path) -> Samples:
-    yield "gate, all plugins", run_gate(project, ENVIRONMENT).seconds
 
 
 def gate_over_many(project: Path) -> Samples:
@@ -259,7 +253,6 @@ def probes(folder: Path) -> list[Callable[[], Samples]]:
         import_of_plugin,
         import_of_library,
         partial(gate_over_one, one),
-        partial(gate_beside_other_plugins, one),
         partial(gate_over_many, many),
         partial(builds, subjects, settings),
         partial(counting, deep),
@@ -290,11 +283,8 @@ def main() -> int:
 def raw(median: dict[str, float]) -> Iterator[str]:
     """The medians behind the table."""
     for what, value in median.items():
-        yield (
-            f"  {what:<18} {value / 1e6:>10,.1f} MB"
-            if what.endswith("peak")
-            else f"  {what:<18} {value * 1e3:>10,.3f} ms"
-        )
+        shown = f"{value / 1e6:,.1f} MB" if what.endswith("peak") else f"{value * 1e3:,.3f} ms"
+        yield f"  {what:<16} {shown:>14}"
 
 
 if __name__ == "__main__":

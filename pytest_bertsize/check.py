@@ -16,6 +16,8 @@ from pytest_bertsize.quantity import exact
 from pytest_bertsize.review import Review, review
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pytest_bertsize.closed_forms import Architecture, Family
     from pytest_bertsize.settings import Limit, Model, Settings
 
@@ -32,7 +34,8 @@ class Subject:
     review: Review
     """Everything but ``actual``; its errors, if it has any, are why the model is not built."""
     request: Request | None
-    known_components: list[str]
+    known_components: Callable[[], list[str]]
+    """What a budget may name in this family."""
     form: ClosedForm | None
 
 
@@ -54,7 +57,7 @@ def examine(model: Model, settings: Settings, *, formulas: bool = False) -> Subj
         _refuse_the_absurd(form, family, config)
     except Unusable as unusable:
         findings = tuple(_placed(finding, model, settings) for finding in unusable.findings)
-        return Subject(replace(known, findings=findings), None, [], None)
+        return Subject(replace(known, findings=findings), None, list, None)
     request = Request(model.name, family.name, architecture.name, values.for_build, options)
     known = replace(
         known,
@@ -64,7 +67,7 @@ def examine(model: Model, settings: Settings, *, formulas: bool = False) -> Subj
         formulas=form.formulas() if formulas else {},
         build=partial(_build_here, request),
     )
-    return Subject(known, request, family.component_names(form.dims), form)
+    return Subject(known, request, partial(family.component_names, form.dims), form)
 
 
 def _build_here(request: Request) -> Any:

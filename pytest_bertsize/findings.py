@@ -79,6 +79,8 @@ def number(value: int) -> str:
 
 def printable(text: str) -> str:
     """``text`` without control characters, cut to :data:`LONGEST` characters."""
+    if len(text) <= LONGEST and text.isprintable():
+        return text
     cut = text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in cut)
 

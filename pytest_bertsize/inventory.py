@@ -97,6 +97,16 @@ class Inventory:
             return self.trainable
         return self.components.get(component, 0)
 
+    @cached_property
+    def folded(self) -> list[Fold]:
+        """The tensors with identical layers as one row."""
+        return fold(self.tensors)
+
+    def layers(self, component: str) -> int:
+        """12 where every tensor of the component stands once in each of 12 layers, else 1."""
+        times = {row.times for row in self.folded if f"{row.component}.".startswith(f"{component}.")}
+        return times.pop() if len(times) == 1 else 1
+
     def under(self, component: str) -> Iterator[Tensor]:
         """The tensors of a component and of the components below it."""
         return (t for t in self.tensors if component == TOTAL or f"{t.component}.".startswith(f"{component}."))
@@ -144,12 +154,6 @@ def fold(tensors: Iterable[Tensor]) -> list[Fold]:
         Fold(name, component, shape, len(group), sum(t.owned for t in group), tied_to)
         for (name, component, shape, tied_to), group in groups.items()
     ]
-
-
-def layers(inventory: Inventory, component: str) -> int:
-    """12 where every tensor of the component stands once in each of 12 layers, else 1."""
-    times = {row.times for row in fold(inventory.under(component))}
-    return times.pop() if component != TOTAL and len(times) == 1 else 1
 
 
 def pattern(name: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pytest_bertsize.differences import compare
 from pytest_bertsize.findings import Finding, Kind, did_you_mean
 from pytest_bertsize.hand_counts import what_was_forgotten
-from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory, layers, parents_first
+from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory, parents_first
 from pytest_bertsize.quantity import exact, rounded_up, signed
 
 if TYPE_CHECKING:
@@ -85,11 +85,11 @@ class Review:
         return _tightest([limit for limit in self.budget if limit.component == component])
 
 
-def review(subject: Review, actual: Inventory, *, known_components: list[str]) -> Review:
+def review(subject: Review, actual: Inventory, *, known_components: Callable[[], list[str]]) -> Review:
     """Hold a built model against its closed form and its budget.
 
     :param subject: what is known before the build; its ``expected`` is set.
-    :param known_components: what a limit may name although this architecture does not have it.
+    :param known_components: what a limit may name although this architecture does not have it; asked when one does.
     """
     if subject.expected is None:
         raise ValueError("a model without a closed form cannot be reviewed")
@@ -101,12 +101,13 @@ def review(subject: Review, actual: Inventory, *, known_components: list[str]) -
     return replace(subject, actual=actual, findings=tuple(findings))
 
 
-def _held(limit: Limit, actual: Inventory, subject: Review, known_components: list[str]) -> list[Finding]:
+def _held(limit: Limit, actual: Inventory, subject: Review, known_components: Callable[[], list[str]]) -> list[Finding]:
     """What a limit says about the count."""
     component, count = limit.component, actual[limit.component]
     if component not in {TOTAL, TRAINABLE, *actual.components}:
-        if component not in known_components:
-            return [_unknown_component(limit, subject, known_components)]
+        known = known_components()
+        if component not in known:
+            return [_unknown_component(limit, subject, known)]
         if limit.maximum != 0:
             return [_absent_component(limit, subject)]
     if limit.maximum is not None and count > limit.maximum:
@@ -149,7 +150,7 @@ def _broken(kind: Kind, limit: Limit, count: int, bound: int, subject: Review, a
 
 def _layers_that_fit(limit: Limit, count: int, actual: Inventory) -> str:
     """How many of a component's identical layers its limit affords."""
-    have = layers(actual, limit.component)
+    have = actual.layers(limit.component)
     if have == 1 or limit.maximum is None or count <= limit.maximum:
         return ""
     each = count // have

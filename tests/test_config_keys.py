@@ -283,6 +283,12 @@ def test_another_librarys_name_is_ignored_with_a_warning_beside_the_key_itself(a
     assert told(*values.findings) == [ignored(alias, NEXT_LINE + 1)], key
 
 
+@pytest.mark.parametrize("alias", ["nLayers", "n-layers", "N_LAYERS"])
+def test_another_librarys_name_is_recognised_in_another_spelling(alias: str) -> None:
+    found = refused({alias: 4}, without="num_hidden_layers")
+    assert found == [misspelt(alias, "num_hidden_layers", NEXT_LINE - 1), defaulted("num_hidden_layers", 12)]
+
+
 def test_another_librarys_name_is_ignored_with_a_warning_where_the_table_has_the_key() -> None:
     values = read({"n_layers": 4}, {"num_hidden_layers": 6}, without="num_hidden_layers")
     assert values.sizes == SIZES | {"L": 6}

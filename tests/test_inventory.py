@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_bertsize.inventory import Fold, Inventory, Tensor, fold, layers, levels, parents_first, pattern, roll_up
+from pytest_bertsize.inventory import Fold, Inventory, Tensor, fold, levels, parents_first, pattern, roll_up
 
 COMPONENTS = st.lists(st.sampled_from(["a", "b", "head", "encoder", "embeddings"]), min_size=1, max_size=3).map(
     ".".join
@@ -188,6 +188,7 @@ def test_a_layers_index_becomes_a_star() -> None:
     assert pattern("layer.0.experts.15.weight") == "layer.*.experts.*.weight"
     assert pattern("layer.0.1.weight") == "layer.*.*.weight"
     assert pattern("layer0.conv2d.weight") == "layer0.conv2d.weight"
+    assert pattern("scales.3") == "scales.3"  # the tensor's own name, not a layer's
 
 
 def test_identical_layers_fold_into_one_row() -> None:
@@ -235,16 +236,16 @@ def test_a_folded_row_is_as_often_its_tensor_as_it_says(inventory: Inventory) ->
 
 
 def test_a_component_that_stands_once_in_each_layer_is_so_many_layers() -> None:
-    assert [layers(Inventory(layered(count)), "encoder") for count in (1, 2, 12)] == [1, 2, 12]
+    assert [Inventory(layered(count)).layers("encoder") for count in (1, 2, 12)] == [1, 2, 12]
 
 
 def test_a_component_of_which_a_part_is_not_repeated_is_one() -> None:
     final = Tensor("encoder.final_norm.weight", (768,), "encoder.norm")
     inventory = Inventory((*layered(12), final))
-    assert layers(inventory, "encoder") == 1
-    assert layers(Inventory((*layered(12), WORDS)), "encoder") == 12
+    assert inventory.layers("encoder") == 1
+    assert Inventory((*layered(12), WORDS)).layers("encoder") == 12
 
 
 def test_the_total_and_what_is_not_there_are_one() -> None:
     inventory = Inventory(layered(12))
-    assert (layers(inventory, "total"), layers(inventory, "pooler")) == (1, 1)
+    assert (inventory.layers("total"), inventory.layers("pooler")) == (1, 1)

@@ -76,6 +76,7 @@ def test_a_key_that_is_not_there_has_no_line(data: dict[str, Any]) -> None:
         pytest.param('{"a"\n:\n1,\n"b":\n2}', ["b"], 4, id="colon on a line of its own"),
         pytest.param('{"a": "\u2028",\n"b": 2}', ["b"], 2, id="U+2028 breaks no line"),
         pytest.param('[{\n"a": 1}]', ["a"], None, id="in a list at the top"),
+        pytest.param('{"x": ["a": 1]}', ["x", "a"], None, id="a colon in a list"),
         pytest.param('{"a": 1', ["a"], 1, id="an object that is never closed"),
         pytest.param("}]", ["a"], None, id="no object at all"),
         pytest.param("", ["a"], None, id="empty"),

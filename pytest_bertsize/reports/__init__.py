@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Literal, TypedDict, cast
 
-from pytest_bertsize.inventory import TOTAL, TRAINABLE, Fold, Inventory, fold, layers
+from pytest_bertsize.inventory import TOTAL, TRAINABLE, Fold, Inventory
 
 if TYPE_CHECKING:
     from pytest_bertsize.findings import Finding
@@ -125,15 +125,15 @@ def _component(name: str, review: Review) -> Component:
         min=limit.minimum if limit else None,
         max=limit.maximum if limit else None,
         limit=str(limit) if limit else None,
-        layers=layers(review.actual, name) if review.actual else 1,
+        layers=review.actual.layers(name) if review.actual else 1,
         failed=any(finding.component == name for finding in review.errors),
     )
 
 
 def _tensors(expected: Inventory, actual: Inventory) -> list[FoldedTensor]:
     """The tensors of both sides, those that one side lacks among them."""
-    theirs = {_key(row): row for row in fold(expected.tensors)}
-    ours = {_key(row): row for row in fold(actual.tensors)}
+    theirs = {_key(row): row for row in expected.folded}
+    ours = {_key(row): row for row in actual.folded}
     return [_tensor((ours.get(key) or theirs[key]), theirs.get(key), ours.get(key)) for key in {**theirs, **ours}]
 
 
