@@ -177,8 +177,8 @@ def _needed(columns: Sequence[Column], natural: dict[Column, int], name: int) ->
 
 def _cell(line: _Line, column: Column, widths: dict[Column, int]) -> Text:
     text = line.cells.get(column, "")
-    colour = "dim" if line.dim else ""
-    if line.failed and column in {"component", "actual", "vs formula"}:
+    colour = "dim" if line.dim or text == "=" else ""
+    if line.failed and column in {"component", "actual", "vs formula"} and text != "=":
         colour = "bold red"
     if line.left is not None and column in {"left", "used", ""}:
         colour = "red" if line.left < 0 else "green"
