@@ -7,18 +7,29 @@ and torch cannot be imported twice.
 from __future__ import annotations
 
 import json
+import os
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 from transformers import BertConfig, BertForMaskedLM, BertModel
 
 from pytest_bertsize import failure, gate, ledger, marked_tests, workers
 from pytest_bertsize.closed_forms import formula
 
 pytest_plugins = ["pytester"]
+
+# Nothing here is timed. Under tox, which is what gates a merge, the same examples are drawn each time; at the desk new ones.
+settings.register_profile(
+    "bertsize",
+    deadline=None,
+    derandomize="TOX_ENV_NAME" in os.environ,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("bertsize")
 
 assert all((BertConfig, BertForMaskedLM, BertModel, failure, formula, gate, ledger, marked_tests, workers))
 
