@@ -164,7 +164,8 @@ class _Reading:
         """The key that a name was probably meant for; another library's name only counts where ours is missing."""
         shape_key = self._by_another_name(key)
         if shape_key:
-            return "" if shape_key in self.merged else shape_key
+            counts = self.labels or shape_key != "num_labels"
+            return shape_key if counts and shape_key not in self.merged else ""
         return did_you_mean(_snake(key), sorted(self.keys.meaningful), cutoff=0.87)
 
     def _by_another_name(self, key: str) -> str:

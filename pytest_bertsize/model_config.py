@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import re
 import stat
@@ -163,12 +164,10 @@ class _RepeatedKey(ValueError):
 def _parse(text: str, file: str) -> object:
     try:
         _check_depth(text)
-        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite)
     except _RepeatedKey as error:
-        key = error.args[0]
-        _fail(
-            file, f"the key {shown(key)} stands there twice in one object", "keep one of them", repeated_in_json(text)
-        )
+        key, line = repeated_in_json(text) or (error.args[0], None)
+        _fail(file, f"the key {shown(key)} stands there twice in one object", "keep one of them", line)
     except json.JSONDecodeError as error:
         _fail(file, f"not JSON: {error.msg} at column {error.colno}", "correct the file", error.lineno)
     except (ValueError, RecursionError) as error:
@@ -190,6 +189,14 @@ def _unique(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
             raise _RepeatedKey(key)
         found[key] = value
     return found
+
+
+def _finite(digits: str) -> float:
+    """``1e999`` is as little a number as ``Infinity`` is."""
+    value = float(digits)
+    if not math.isfinite(value):
+        raise ValueError(f"{digits} is not a number")
+    return value
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -78,12 +78,12 @@ def line_in_json(text: str, path: Sequence[str]) -> int | None:
     return text.count("\n", 0, found[-1]) + 1 if found else None
 
 
-def repeated_in_json(text: str) -> int | None:
-    """The 1-based line on which a key stands in its object for the second time."""
+def repeated_in_json(text: str) -> tuple[str, int] | None:
+    """The first key that stands in its object for the second time, and the 1-based line on which it does."""
     seen = set()
     for at, keys, opened_at in _json_keys(text):
         if (opened_at, keys[-1]) in seen:
-            return text.count("\n", 0, at) + 1
+            return keys[-1], text.count("\n", 0, at) + 1
         seen.add((opened_at, keys[-1]))
     return None
 

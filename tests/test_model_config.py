@@ -336,6 +336,14 @@ def test_a_key_that_stands_twice_in_one_object_is_refused_at_the_second(
     )
 
 
+def test_of_two_repeated_keys_the_one_that_is_named_is_the_one_whose_line_is_told(root: Path) -> None:
+    write(root / "config.json", '{"outer": 1,\n"outer": 2,\n"x": {"inner": 1,\n"inner": 2}}')
+    place, message, _ = told(refused(root))
+    line = {"outer": 2, "inner": 4}[message.split('"')[1]]
+    assert place == f"config.json:{line}"
+    assert message.endswith("stands there twice in one object")
+
+
 def test_the_same_key_in_two_objects_is_no_repetition(root: Path) -> None:
     write(root / "config.json", '{"a": {"a": 1}, "b": [{"a": 2}, {"a": 3}]}')
     assert read(root, "config.json").data == {"a": {"a": 1}, "b": [{"a": 2}, {"a": 3}]}
