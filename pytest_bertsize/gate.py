@@ -149,8 +149,8 @@ class BudgetItem(pytest.Item):
     def runtest(self) -> None:
         hold(self, self.gate.review(self.name))
 
-    def reportinfo(self) -> tuple[Path, None, str]:
-        return self.path, None, f"bert budget: {self.name}"
+    def reportinfo(self) -> tuple[Path, int, str]:
+        return self.path, 0, f"bert budget: {self.name}"
 
 
 def hold(item: pytest.Item, review: Review) -> None:

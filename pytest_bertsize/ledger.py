@@ -66,6 +66,10 @@ class Ledger:
         return [self._models[name] for name in self.settings.names if name in self._models]
 
     @property
+    def failed(self) -> int:
+        return sum(model["verdict"] == "failed" for model in self.models)
+
+    @property
     def not_checked(self) -> list[str]:
         return [name for name in self.settings.names if name not in self._models]
 
@@ -79,7 +83,7 @@ class Ledger:
             self._models[found["model"]["name"]] = found["model"]
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Write the reports, and never leave with 0 where a declared model was not checked."""
+        """Write the reports, and never leave with 0 where a declared model failed or was not checked."""
         if self.config.getoption("collectonly"):
             return
         for path in self.reports:
@@ -90,7 +94,7 @@ class Ledger:
         if session.exitstatus == pytest.ExitCode.OK:
             if self.problems:
                 session.exitstatus = pytest.ExitCode.USAGE_ERROR
-            elif self.not_checked:
+            elif self.not_checked or self.failed:
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _document(self) -> dict[str, object]:
@@ -120,6 +124,5 @@ class Ledger:
                 terminalreporter.write_line(warnings)
 
     def _count(self) -> str:
-        failed = sum(model["verdict"] == "failed" for model in self.models)
         reports = "".join(f"; {path.name} written" for path in self.reports if not self.problems)
-        return f"{len(self.settings.names)} configured, {len(self.models)} checked, {failed} failed{reports}"
+        return f"{len(self.settings.names)} configured, {len(self.models)} checked, {self.failed} failed{reports}"

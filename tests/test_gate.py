@@ -84,6 +84,21 @@ def test_deselection_is_never_green(project: Project) -> None:
     result.stdout.fnmatch_lines(["NOT CHECKED: bursts", "1 configured, 0 checked, 0 failed"])
 
 
+@pytest.mark.parametrize(
+    ("mark", "said"), [("skip", "NOT CHECKED: bursts"), ("xfail", "1 configured, 1 checked, 1 failed")]
+)
+def test_a_conftest_that_marks_models_does_not_make_them_green(project: Project, mark: str, said: str) -> None:
+    conftest = f"""
+        import pytest
+        def pytest_collection_modifyitems(items):
+            for item in items:
+                item.add_marker(pytest.mark.{mark})
+    """
+    result = project(BURSTS, conftest=conftest).runpytest("--bert-budget")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines([said])
+
+
 def test_last_failed_runs_the_failed_model_again(project: Project) -> None:
     pytester = project(FITS + BURSTS)
     pytester.runpytest("--bert-budget")
