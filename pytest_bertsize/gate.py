@@ -1,4 +1,4 @@
-"""The gate in pytest: a declared model as a test item, a marked test held to its budget."""
+"""The gate in pytest: a declared model as a test item; a Review becomes pass or fail."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def what_was_forgotten(inventory: Inventory, component: str, claim: int) -> str:
     if component == TRAINABLE:
         return ""
     rows = fold(inventory.under(component))
-    guesses = _of_the_whole(inventory) if component == TOTAL else _of_a_component(rows)
+    guesses = _of_the_whole(inventory, rows) if component == TOTAL else _of_a_component(rows)
     return next((sentence for count, sentence in guesses if count == claim and claim), "") or _nothing(
         claim, inventory, component
     )
@@ -46,13 +46,13 @@ def _of_a_component(rows: list[Fold]) -> Iterator[tuple[int, str]]:
         )
 
 
-def _of_the_whole(inventory: Inventory) -> Iterator[tuple[int, str]]:
+def _of_the_whole(inventory: Inventory, rows: list[Fold]) -> Iterator[tuple[int, str]]:
     total = inventory.unique
     yield inventory.stored, f"that counts tied tensors twice, {exact(inventory.stored - total)} too many"
     for part in ("pooler", "head", "embeddings.position", "embeddings"):
         if count := inventory[part]:
             yield total - count, f"that is without the {part}, which is {exact(count)}"
-    yield from _of_a_component(fold(inventory.under(TOTAL)))
+    yield from _of_a_component(rows)
 
 
 def _nothing(claim: int, inventory: Inventory, component: str) -> str:

@@ -51,6 +51,11 @@ def levels(component: str) -> Iterator[str]:
     return accumulate(component.split("."), lambda outer, inner: f"{outer}.{inner}")
 
 
+def is_within(component: str, outer: str) -> bool:
+    """Whether a component is ``outer`` or below it; everything is within the total."""
+    return outer == TOTAL or f"{component}.".startswith(f"{outer}.")
+
+
 @dataclass(frozen=True)
 class Inventory:
     """The named tensors of one model. Its components' own counts always sum to :attr:`unique`."""
@@ -104,12 +109,12 @@ class Inventory:
 
     def layers(self, component: str) -> int:
         """12 where every tensor of the component stands once in each of 12 layers, else 1."""
-        times = {row.times for row in self.folded if f"{row.component}.".startswith(f"{component}.")}
-        return times.pop() if len(times) == 1 else 1
+        times = {row.times for row in self.folded if is_within(row.component, component)}
+        return times.pop() if component != TOTAL and len(times) == 1 else 1
 
     def under(self, component: str) -> Iterator[Tensor]:
         """The tensors of a component and of the components below it."""
-        return (t for t in self.tensors if component == TOTAL or f"{t.component}.".startswith(f"{component}."))
+        return (tensor for tensor in self.tensors if is_within(tensor.component, component))
 
 
 def roll_up(own: dict[str, int]) -> dict[str, int]:

@@ -9,7 +9,7 @@ import pytest
 
 from pytest_bertsize import __version__
 from pytest_bertsize.failure import style_of
-from pytest_bertsize.reports import json, terminal
+from pytest_bertsize.reports import count_failed, json, names_not_checked, terminal
 from pytest_bertsize.settings import SettingsError
 
 if TYPE_CHECKING:
@@ -67,11 +67,11 @@ class Ledger:
 
     @property
     def failed(self) -> int:
-        return sum(model["verdict"] == "failed" for model in self.models)
+        return count_failed(self.models)
 
     @property
     def not_checked(self) -> list[str]:
-        return [name for name in self.settings.names if name not in self._models]
+        return names_not_checked(self.models, self.settings.names)
 
     def pytest_report_header(self) -> str:
         count = len(self.settings.names)

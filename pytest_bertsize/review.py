@@ -176,7 +176,7 @@ def _has_limits_below(limit: Limit, budget: tuple[Limit, ...]) -> bool:
 def _bound(limit: Limit) -> str:
     if limit.is_exact:
         return f"exact limit of {exact(limit.maximum or 0)}"
-    return f"limit of {limit.written if isinstance(limit.written, str) else limit}"
+    return f"limit of {limit}"
 
 
 def _accept(limit: Limit, count: int) -> str:

@@ -201,10 +201,8 @@ def load(path: Path) -> Settings:
     return Settings(path, text, models)
 
 
-def limits_from(
-    written: Mapping[str, object], *, file: str, line: int | None = None, table_key: tuple[str, ...] = ()
-) -> tuple[Limit, ...]:
-    """Limits of a budget table, or of a marker's keywords.
+def limits_from(written: Mapping[str, object], *, file: str, line: int | None = None) -> tuple[Limit, ...]:
+    """Limits of a marker's keywords.
 
     :raises SettingsError: naming the component whose limit is no limit.
     """
@@ -218,16 +216,26 @@ def limits_from(
             raise SettingsError(f"{file}:{line}: {component}: {_sentence(found, {}, location)}") from None
         except ValueError as error:
             raise SettingsError(f"{file}:{line}: {component}: {error}") from None
-        low = checked.min if checked.exact is None else checked.exact
-        high = checked.max if checked.exact is None else checked.exact
-        limits.append(Limit(component, low, high, value, file, line, (*table_key, component) if table_key else None))
+        limits.append(Limit(component, *_low_and_high(checked), value, file, line))
     return tuple(limits)
+
+
+def _low_and_high(limit: _Limit) -> tuple[int | None, int | None]:
+    return (limit.min, limit.max) if limit.exact is None else (limit.exact, limit.exact)
 
 
 def _declared(name: str, model: _Model, written: Mapping[str, Any], path: Path) -> Model:
     key = (*TABLE, "models", name)
-    budget = written["budget"] if model.budget is not None else {}
-    limits = limits_from(budget, file=path.name, table_key=(*key, "budget"))
+    limits = tuple(
+        Limit(
+            component,
+            *_low_and_high(limit),
+            written["budget"][component],
+            path.name,
+            table_key=(*key, "budget", component),
+        )
+        for component, limit in (model.budget or {}).items()
+    )
     return Model(name, model.config, model.family, model.architecture, model.overrides, model.options, limits, key)
 
 

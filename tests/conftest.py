@@ -48,12 +48,6 @@ BERT_BASE: dict[str, Any] = {
 
 
 @pytest.fixture
-def bert_base() -> dict[str, Any]:
-    """A fresh copy of bert-base-uncased's config."""
-    return dict(BERT_BASE)
-
-
-@pytest.fixture
 def tiny() -> dict[str, Any]:
     """A BERT that is built in a few milliseconds; no size of it equals another."""
     sizes = {"vocab_size": 101, "hidden_size": 48, "num_hidden_layers": 3, "num_attention_heads": 4}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms.blocks import Block, tensors, terms
 from pytest_bertsize.closed_forms.dims import Dims
@@ -87,7 +87,3 @@ class ClosedForm:
 
         symbolic = self.architecture.blocks(self.dims.symbolic())
         return Formulas(terms(symbolic)).by_component()
-
-    def symbols(self) -> dict[str, Any]:
-        """The sizes behind the formulas: ``{"V": 30522, "D": 768, …}``."""
-        return dict(self.dims.sizes)

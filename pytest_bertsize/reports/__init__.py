@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Literal, TypedDict, cast
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, Fold, Inventory
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pytest_bertsize.findings import Finding
     from pytest_bertsize.review import Review
 
@@ -82,6 +84,16 @@ class ModelReport(TypedDict):
     components: list[Component]
     tensors: list[FoldedTensor]
     findings: list[FindingRow]
+
+
+def count_failed(models: Sequence[ModelReport]) -> int:
+    return sum(model["verdict"] == "failed" for model in models)
+
+
+def names_not_checked(models: Sequence[ModelReport], configured: Sequence[str]) -> list[str]:
+    """Of the declared models those that no report is about, in the order of their declaration."""
+    checked = {model["name"] for model in models}
+    return [name for name in configured if name not in checked]
 
 
 def model_report(review: Review) -> ModelReport:

@@ -50,7 +50,7 @@ def component_table(model: ModelReport, style: Style) -> RenderableType:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """One line of the table, as text; ``row`` is what it is about."""
+    """One line of the table, as text."""
 
     cells: dict[Column, str]
     failed: bool = False
@@ -94,7 +94,7 @@ def _component_line(row: Component) -> _Line:
 
 def _label(row: Component) -> str:
     depth = row["name"].count(".")
-    times = f" ×{row['layers']}" if row["layers"] > 1 and (depth or row["layers"] > 1) else ""
+    times = f" ×{row['layers']}" if row["layers"] > 1 else ""
     return f"{'  ' * depth}{row['name'].rpartition('.')[2]}{times}"
 
 

@@ -8,6 +8,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_bertsize.reports import count_failed, names_not_checked
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -22,17 +24,17 @@ def document(models: Sequence[ModelReport], configured: Sequence[str], versions:
     :param models: those that were checked, in the order in which they are declared.
     :param configured: the names of all that are declared.
     """
-    checked = {model["name"] for model in models}
+    not_checked = names_not_checked(models, configured)
     return {
         "schema": SCHEMA,
         "mode": "full",
         "versions": dict(versions),
         "configured": len(configured),
         "checked": len(models),
-        "failed": sum(model["verdict"] == "failed" for model in models),
-        "not_checked": [name for name in configured if name not in checked],
+        "failed": count_failed(models),
+        "not_checked": not_checked,
         "models": list(models),
-        "complete": checked == set(configured),
+        "complete": not not_checked,
     }
 
 
