@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from pytest_bertsize.build import Built, NotBuilt, Request
 from pytest_bertsize.closed_forms import FAMILIES, ClosedForm, family_of
 from pytest_bertsize.closed_forms.dims import Dims
-from pytest_bertsize.config_keys import resolve
 from pytest_bertsize.findings import Finding, Unusable, did_you_mean, printable, shown
 from pytest_bertsize.model_config import ModelConfig, read
 from pytest_bertsize.quantity import exact
@@ -23,6 +22,8 @@ if TYPE_CHECKING:
 
 MOST_PARAMETERS = 10**13
 """More than any model that was ever trained: what is above is a mistake, and is not built."""
+MOST_TENSORS = 100_000
+"""Layers within layers multiply; 1,000 of MobileBERT's have 46,000."""
 MOST_LAYERS = 1_000
 """A layer takes 1.3 ms to build, so that 10⁵ of them would take minutes."""
 
@@ -52,7 +53,7 @@ def examine(model: Model, settings: Settings, *, formulas: bool = False) -> Subj
         architecture = _architecture(model, config, family)
         known = replace(known, family=family.name, architecture=architecture.name)
         options = _options(model, architecture)
-        values = resolve(family.keys, config, model.overrides, labels=architecture.labels)
+        values = family.resolve(config, model.overrides, architecture)
         form = ClosedForm(architecture, Dims(values.sizes, {**values.switches, **options}))
         _refuse_the_absurd(form, family, config)
     except Unusable as unusable:
@@ -61,7 +62,7 @@ def examine(model: Model, settings: Settings, *, formulas: bool = False) -> Subj
     request = Request(model.name, family.name, architecture.name, values.for_build, options)
     known = replace(
         known,
-        symbols=values.sizes,
+        symbols={symbol: size for symbol, size in values.sizes.items() if size is not None},
         expected=form.inventory,
         findings=tuple(_placed(finding, model, settings) for finding in values.findings),
         formulas=form.formulas() if formulas else {},
@@ -120,9 +121,12 @@ def _ties(built: Built) -> list[Finding]:
 def _refuse_the_absurd(form: ClosedForm, family: Family, config: ModelConfig) -> None:
     """Count by the closed form first: what would take minutes or is no model is never built, nor listed."""
     for size in family.keys.sizes:
-        if size.repeats and form.dims.sizes[size.symbol] > MOST_LAYERS:
+        if size.repeats and (form.dims.sizes[size.symbol] or 0) > MOST_LAYERS:
             message = f"{size.key} is {form.dims.sizes[size.symbol]:,}: more than {MOST_LAYERS:,} layers are not built"
             config.refuse(size.key, message, "write the number of layers that the model has", "config-refused")
+    if form.tensor_count > MOST_TENSORS:
+        message = f"by the closed form this is {exact(form.tensor_count)} tensors, more than {exact(MOST_TENSORS)}"
+        raise Unusable(Finding("config-refused", message, "write the layers that the model has", file=config.file))
     if form.total > MOST_PARAMETERS:
         message = f"by the closed form this is {exact(form.total)} parameters, more than {exact(MOST_PARAMETERS)}"
         finding = Finding("config-refused", message, "correct its sizes", file=config.file, expected=form.total)

@@ -42,14 +42,22 @@ REFUSED = {
 }
 """Keys that steer transformers itself: with them the library may build something else than what the file says."""
 
-ALIASES = {
-    "vocab_size": ("n_vocab", "vocabulary_size", "n_words"),
-    "hidden_size": ("d_model", "n_embd", "dim", "hidden_dim", "embed_dim"),
-    "num_hidden_layers": ("num_layers", "n_layers", "n_layer", "encoder_layers"),
-    "num_attention_heads": ("num_heads", "n_heads", "n_head", "encoder_attention_heads"),
-    "intermediate_size": ("d_ff", "ffn_dim", "intermediate_dim", "feed_forward_size", "encoder_ffn_dim"),
-    "max_position_embeddings": ("n_positions", "max_sequence_length", "max_seq_length", "max_seq_len"),
-    "type_vocab_size": ("num_segments", "token_type_vocab_size", "num_token_types"),
-    "num_labels": ("n_labels", "num_classes", "n_classes"),
+SYNONYMS = {
+    "V": ("vocab_size", "n_vocab", "vocabulary_size", "n_words", "n_token"),
+    "D": ("hidden_size", "d_model", "n_embd", "dim", "hidden_dim", "embed_dim", "emb_dim"),
+    "L": ("num_hidden_layers", "num_layers", "n_layers", "n_layer", "encoder_layers"),
+    "A": ("num_attention_heads", "num_heads", "n_heads", "n_head", "encoder_attention_heads"),
+    "I": (
+        "intermediate_size",
+        "d_ff",
+        "d_inner",
+        "ffn_dim",
+        "intermediate_dim",
+        "feed_forward_size",
+        "encoder_ffn_dim",
+    ),
+    "P": ("max_position_embeddings", "n_positions", "max_sequence_length", "max_seq_length", "max_seq_len"),
+    "T": ("type_vocab_size", "num_segments", "token_type_vocab_size", "num_token_types"),
+    "C": ("num_labels", "n_labels", "num_classes", "n_classes"),
 }
-"""Names that other libraries have for a shape key: in BERT they are silently ignored."""
+"""The names that libraries have for one size, by its symbol: each family honours one of them and swallows the rest."""

@@ -128,7 +128,7 @@ CASES = {
     ),
     "other-familys-class": Bad(
         changed(architectures=["RobertaModel"]),
-        "configs/other-familys-class.json:3: there is no closed form for \"RobertaModel\" in the family 'bert'; "
+        "configs/other-familys-class.json:3: \"RobertaModel\" is of the family 'roberta', and the config of 'bert'; "
         "did you mean 'BertModel'?",
     ),
     "two-classes": Bad(

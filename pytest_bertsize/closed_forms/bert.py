@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms import heads
 from pytest_bertsize.closed_forms.blocks import activation, block, embedding, layer_norm, linear, repeat
+from pytest_bertsize.closed_forms.body import POOLER, Body
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.config_keys import ConfigKeys, Size, Switch
+from pytest_bertsize.closed_forms.unused_keys import UNUSED_KEYS
+from pytest_bertsize.config_keys import ConfigKeys, Size, Switch, hidden_act
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Block
     from pytest_bertsize.closed_forms.dims import Dims
-
-WORD_EMBEDDINGS = "bert.embeddings.word_embeddings.weight"
 
 
 def embeddings(dims: Dims) -> Block:
@@ -59,7 +59,7 @@ def encoder(dims: Dims) -> Block:
     )
 
 
-def bert(dims: Dims, *, pooler: bool, name: str = "bert") -> Block:
+def bert(dims: Dims, *, pooler: bool, name: str) -> Block:
     """Embeddings, encoder and, with a pooler, D² + D more."""
     return block(
         name,
@@ -67,38 +67,6 @@ def bert(dims: Dims, *, pooler: bool, name: str = "bert") -> Block:
         encoder(dims),
         linear("pooler.dense", dims.D, dims.D, component="pooler") if pooler else None,
     )
-
-
-def bert_model(dims: Dims) -> Block:
-    return bert(dims, pooler=dims.add_pooling_layer, name="")
-
-
-def for_pre_training(dims: Dims) -> Block:
-    return block("", bert(dims, pooler=True), heads.masked_lm(dims, WORD_EMBEDDINGS), heads.next_sentence(dims))
-
-
-def for_masked_lm(dims: Dims) -> Block:
-    return block("", bert(dims, pooler=False), heads.masked_lm(dims, WORD_EMBEDDINGS))
-
-
-def for_next_sentence_prediction(dims: Dims) -> Block:
-    return block("", bert(dims, pooler=True), heads.next_sentence(dims))
-
-
-def for_sequence_classification(dims: Dims) -> Block:
-    return block("", bert(dims, pooler=True), heads.classifier(dims))
-
-
-def for_multiple_choice(dims: Dims) -> Block:
-    return block("", bert(dims, pooler=True), heads.choice(dims))
-
-
-def for_token_classification(dims: Dims) -> Block:
-    return block("", bert(dims, pooler=False), heads.classifier(dims))
-
-
-def for_question_answering(dims: Dims) -> Block:
-    return block("", bert(dims, pooler=False), heads.span(dims))
 
 
 KEYS = ConfigKeys(
@@ -116,27 +84,26 @@ KEYS = ConfigKeys(
         Switch("add_cross_attention", default=False, needs="is_decoder"),
         Switch("tie_word_embeddings", default=True),
     ),
-    activation="gelu",
+    choices=(hidden_act("gelu"),),
     divisible=(("hidden_size", "num_attention_heads"),),
-    without_effect={
-        "position_embedding_type": ("absolute",),
-        "pruned_heads": ({}, None),
-        "add_pooling_layer": (),
-    },
+    ignored=UNUSED_KEYS,
 )
+
+BODY = Body("bert", bert)
+MASKED_LM = heads.masked_lm("bert.embeddings.word_embeddings.weight")
 
 FAMILY = Family(
     name="bert",
     keys=KEYS,
     architectures=(
-        Architecture("BertModel", bert_model, options={"add_pooling_layer": True}),
-        Architecture("BertForPreTraining", for_pre_training),
-        Architecture("BertForMaskedLM", for_masked_lm),
-        Architecture("BertLMHeadModel", for_masked_lm),
-        Architecture("BertForNextSentencePrediction", for_next_sentence_prediction),
-        Architecture("BertForSequenceClassification", for_sequence_classification, labels=True),
-        Architecture("BertForMultipleChoice", for_multiple_choice),
-        Architecture("BertForTokenClassification", for_token_classification, labels=True),
-        Architecture("BertForQuestionAnswering", for_question_answering, labels=True),
+        Architecture("BertModel", BODY.alone, options=POOLER),
+        Architecture("BertForPreTraining", BODY.under(MASKED_LM, heads.next_sentence, pooler=True)),
+        Architecture("BertForMaskedLM", BODY.under(MASKED_LM)),
+        Architecture("BertLMHeadModel", BODY.under(MASKED_LM)),
+        Architecture("BertForNextSentencePrediction", BODY.under(heads.next_sentence, pooler=True)),
+        Architecture("BertForSequenceClassification", BODY.under(heads.classifier, pooler=True), labels=True),
+        Architecture("BertForMultipleChoice", BODY.under(heads.choice, pooler=True)),
+        Architecture("BertForTokenClassification", BODY.under(heads.classifier), labels=True),
+        Architecture("BertForQuestionAnswering", BODY.under(heads.span), labels=True),
     ),
 )

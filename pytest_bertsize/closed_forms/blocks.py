@@ -39,6 +39,12 @@ class Block:
     children: tuple[Node, ...]
     component: str | None = None
     times: Count | None = None
+    start: int = 0
+    """Index of the first copy."""
+    keys: tuple[str, ...] = ()
+    """What the copies are called where it is not by index (``torch.nn.ModuleDict``)."""
+    passes: Count | None = None
+    """How often a forward pass goes through the copies, all told, where that is not once through each."""
 
 
 Node: TypeAlias = Parameter | Block
@@ -50,13 +56,31 @@ def parameter(name: str, *shape: Count, component: str | None = None, trainable:
 
 
 def block(name: str, *children: Node | None, component: str | None = None) -> Block:
-    """A module; a child that the config leaves out is ``None``."""
+    """A module; a child that the config leaves out is ``None``. Without a name, a group for a component's sake."""
     return Block(name, tuple(child for child in children if child is not None), component)
 
 
-def repeat(name: str, times: Count, *children: Node | None, component: str | None = None) -> Block:
-    """``times`` identical modules under ``name.0``, ``name.1``, …"""
-    return replace(block(name, *children, component=component), times=times)
+def repeat(
+    name: str,
+    times: Count,
+    *children: Node | None,
+    start: int = 0,
+    passes: Count | None = None,
+    component: str | None = None,
+) -> Block:
+    """``times`` identical modules under ``name.0``, ``name.1``, …
+
+    What only some layers have is a repeat of its own beside the first: ``repeat("layers", L - 1, …, start=1)``.
+
+    :param start: index of the first one.
+    :param passes: how often a forward pass goes through them, all told, where layers share their weights (ALBERT).
+    """
+    return replace(block(name, *children, component=component), times=times, start=start, passes=passes)
+
+
+def each(name: str, keys: tuple[str, ...], *children: Node | None, component: str | None = None) -> Block:
+    """Identical modules under ``name.KEY`` for every key (``torch.nn.ModuleDict``)."""
+    return replace(block(name, *children, component=component), times=len(keys), keys=keys)
 
 
 def linear(name: str, inputs: Count, outputs: Count, *, bias: bool = True, component: str | None = None) -> Block:
@@ -101,38 +125,61 @@ def tied(module: Block, **sources: str) -> Block:
     return replace(module, children=children)
 
 
+def frozen(module: Block) -> Block:
+    """The module with parameters that are not trained: sinusoidal positions that a class keeps as parameters."""
+    children = tuple(
+        replace(child, trainable=False) if isinstance(child, Parameter) else frozen(child) for child in module.children
+    )
+    return replace(module, children=children)
+
+
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One parameter of the tree: how many a single copy has, and through which repeats it is multiplied."""
+    """One parameter of the tree: the size of a single copy, and through which repeats it is multiplied."""
 
     component: str
-    own: Count
+    size: Count
     times: Count
+    passes: Count
+    """How often a forward pass uses it, all copies together."""
+    tied: bool = False
+
+    @property
+    def own(self) -> Count:
+        """What a single copy adds to the count; a tied one owns nothing."""
+        return 0 if self.tied else self.size
 
     @property
     def total(self) -> Count:
         return self.times * self.own
 
 
-def terms(node: Node, component: str = "", times: Count = 1) -> Iterator[Term]:
-    """Every parameter with what it owns, without unrolling a single repeat; a tied one owns nothing."""
+def terms(node: Node, component: str = "", times: Count = 1, passes: Count = 1) -> Iterator[Term]:
+    """Every parameter with what it owns, without unrolling a single repeat."""
     component = node.component or component
     if isinstance(node, Parameter):
-        yield Term(component, 0 if node.tied_to else prod(node.shape), times)
+        yield Term(component, prod(node.shape), times, passes, tied=node.tied_to is not None)
         return
-    inner = times if node.times is None else times * node.times
+    copies = 1 if node.times is None else node.times
+    used = copies if node.passes is None else node.passes
     for child in node.children:
-        yield from terms(child, component, inner)
+        yield from terms(child, component, times * copies, passes * used)
 
 
 def tensors(node: Node, prefix: str = "", component: str = "") -> Iterator[Tensor]:
     """Every tensor by its full name, repeats unrolled. Dimensions must be integers."""
     component = node.component or component
-    name = f"{prefix}{node.name}"
     if isinstance(node, Parameter):
-        yield Tensor(name, node.shape, component, node.trainable, node.tied_to)
+        yield Tensor(f"{prefix}{node.name}", node.shape, component, node.trainable, node.tied_to)
         return
-    prefixes = [f"{name}." if name else ""] if node.times is None else [f"{name}.{i}." for i in range(node.times)]
-    for each in prefixes:
+    for inside in _prefixes(node, prefix):
         for child in node.children:
-            yield from tensors(child, each, component)
+            yield from tensors(child, inside, component)
+
+
+def _prefixes(node: Block, prefix: str) -> list[str]:
+    """``encoder.layer`` → ``encoder.layer.0.``, ``encoder.layer.1.``, …; a block without a name adds none."""
+    name = f"{prefix}{node.name}." if node.name else prefix
+    if node.times is None:
+        return [name]
+    return [f"{name}{copy}." for copy in node.keys or range(node.start, node.start + node.times)]

@@ -14,9 +14,11 @@ class Dims:
     """``dims.V``, ``dims.D``, … are integers, or sympy symbols when a formula is shown; switches are always known."""
 
     sizes: Mapping[str, Any]
-    """By symbol: ``{"V": 30522, "D": 768, …}``, in the order in which they are shown."""
+    """By symbol: ``{"V": 30522, "D": 768, …}``, in the order in which they are shown; ``None`` where left out."""
     switches: Mapping[str, Any]
     """By key: ``{"tie_word_embeddings": True, "hidden_act": "gelu", "add_pooling_layer": True, …}``."""
+    numbers: Mapping[str, Any] | None = None
+    """The integers behind symbols."""
 
     def __getattr__(self, name: str) -> Any:
         for table in (self.sizes, self.switches):
@@ -24,8 +26,21 @@ class Dims:
                 return table[name]
         raise AttributeError(f"no size or switch {name!r}; there are {', '.join([*self.sizes, *self.switches])}")
 
+    @property
+    def known(self) -> Dims:
+        """The same with integers, for what has to be decided: ``dims.known.E != dims.known.D``."""
+        return self if self.numbers is None else Dims(self.numbers, self.switches)
+
+    def either(self, symbol: str, otherwise: Any) -> Any:
+        """A size that the config may leave out, or what the library takes in its place: ``dims.either("E", D)``."""
+        return otherwise if self.sizes[symbol] is None else self.sizes[symbol]
+
     def symbolic(self) -> Dims:
-        """The same switches, with a positive integer symbol for every size."""
+        """The same switches, with a positive integer symbol for every size that is there."""
         from sympy import Symbol
 
-        return Dims({name: Symbol(name, positive=True, integer=True) for name in self.sizes}, self.switches)
+        symbols = {
+            name: None if size is None else Symbol(name, positive=True, integer=True)
+            for name, size in self.sizes.items()
+        }
+        return Dims(symbols, self.switches, self.sizes)

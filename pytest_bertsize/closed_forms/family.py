@@ -14,7 +14,8 @@ from pytest_bertsize.inventory import Inventory, roll_up
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from pytest_bertsize.config_keys import ConfigKeys
+    from pytest_bertsize.config_keys import ConfigKeys, Rule, Values
+    from pytest_bertsize.model_config import ModelConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,8 @@ class Architecture:
     """Whether its size depends on C, the number of labels."""
     options: Mapping[str, bool] = field(default_factory=lambda: MappingProxyType({}))
     """Constructor arguments that change its size, with their defaults."""
+    rules: tuple[Rule, ...] = ()
+    """What this class asks of the config's values on top of its family."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +43,28 @@ class Family:
     def architecture(self, name: str) -> Architecture | None:
         return next((each for each in self.architectures if each.name == name), None)
 
+    def resolve(self, config: ModelConfig, overrides: Mapping[str, object], architecture: Architecture) -> Values:
+        """What a config says for the family's keys.
+
+        :raises Unusable: with a finding for everything that is wrong, all at once.
+        """
+        from pytest_bertsize.config_values import resolve
+
+        return resolve(self.keys, config, overrides, labels=architecture.labels, rules=architecture.rules)
+
     def component_names(self, dims: Dims) -> list[str]:
-        """Every component that some architecture of the family has, at every level: what a budget may name."""
-        switches = {**dims.switches, **{switch.key: True for switch in self.keys.switches}}
+        """Every component that some architecture of the family has, at every level: what a budget may name.
+
+        Parts that come and go with the config are asked for both ways: every switch on, no two sizes equal.
+        """
+        on = {**dims.switches, **{switch.key: True for switch in self.keys.switches}}
+        distinct = {size.symbol: index for index, size in enumerate(self.keys.sizes, 2)}
         names: dict[str, int] = {}
         for architecture in self.architectures:
-            everything = Dims({"C": 1, **dims.sizes}, {**switches, **dict.fromkeys(architecture.options, True)})
-            names |= ClosedForm(architecture, everything).components
+            options = dict.fromkeys(architecture.options, True)
+            for sizes, switches in ((dims.sizes, dims.switches), (dims.sizes, on), (distinct, on)):
+                everything = Dims({"C": 1, **sizes}, {**switches, **options})
+                names |= ClosedForm(architecture, everything).components
         return list(names)
 
 
@@ -72,6 +90,21 @@ class ClosedForm:
     @property
     def total(self) -> int:
         return sum(term.total for term in terms(self.root))
+
+    @property
+    def tensor_count(self) -> int:
+        """How many tensors :attr:`inventory` would list."""
+        return sum(term.times for term in terms(self.root))
+
+    @property
+    def stored(self) -> int:
+        """The total with ties written out."""
+        return sum(term.times * term.size for term in terms(self.root))
+
+    @property
+    def unrolled(self) -> int:
+        """The total with ties written out and a copy of a shared layer for each pass through it."""
+        return sum(term.passes * term.size for term in terms(self.root))
 
     @cached_property
     def inventory(self) -> Inventory:

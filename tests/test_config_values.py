@@ -10,13 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_bertsize.closed_forms.bert import KEYS
-from pytest_bertsize.config_keys import LARGEST_SIZE, MOST_LABELS, Values, resolve
-from pytest_bertsize.config_vocabulary import ACTIVATIONS, ALIASES, INERT, PASSED, REFUSED
+from pytest_bertsize.config_values import LARGEST_SIZE, MOST_LABELS, resolve
+from pytest_bertsize.config_vocabulary import ACTIVATIONS, INERT, PASSED, REFUSED, SYNONYMS
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.model_config import ModelConfig
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from pytest_bertsize.config_keys import Values
 
 BASE: dict[str, Any] = {
     "model_type": "bert",
@@ -191,7 +193,7 @@ def test_a_key_that_only_the_class_cares_for_is_handed_to_it_as_it_stands(key: s
     assert values.for_build[key] == "whatever"
 
 
-@pytest.mark.parametrize("key", ["foo", "embedding_size", "num_hidden_groups", "relative_attention", ""])
+@pytest.mark.parametrize("key", ["foo", "num_hidden_groups", "relative_attention", ""])
 def test_an_unknown_key_is_ignored_with_a_warning(key: str) -> None:
     values = read({key: 3})
     assert values.sizes == SIZES
@@ -265,7 +267,8 @@ def test_a_misspelt_switch_is_an_error_because_it_would_change_the_count(key: st
     assert refused({key: False}) == [misspelt(key, meant)]
 
 
-ALIAS_PAIRS = [(alias, key) for key, aliases in ALIASES.items() for alias in aliases]
+OWN = {symbol: key for key, symbol in SYMBOLS.items()} | {"C": "num_labels"}
+ALIAS_PAIRS = [(name, OWN[symbol]) for symbol, names in SYNONYMS.items() for name in names if name != OWN[symbol]]
 
 
 @pytest.mark.parametrize(("alias", "key"), ALIAS_PAIRS, ids=[alias for alias, _ in ALIAS_PAIRS])
@@ -295,20 +298,43 @@ def test_another_librarys_name_is_ignored_with_a_warning_where_the_table_has_the
     assert told(*values.findings) == [ignored("n_layers", NEXT_LINE - 1)]
 
 
+IGNORED = "transformers ≥ 5 builds the same model without it"
+AN_ARGUMENT = "it is an argument of the class, not a key of its config"
+IN_THE_TABLE = "write options = { add_pooling_layer = … } in the table"
+
+
 @pytest.mark.parametrize(
-    ("key", "value", "shown", "fix"),
+    ("key", "value", "shown", "why", "fix"),
     [
-        ("position_embedding_type", "relative_key", '"relative_key"', "remove it"),
-        ("pruned_heads", {"1": [0]}, '{"1": [0]}', "remove it"),
-        ("add_pooling_layer", False, "false", "write options = { add_pooling_layer = … } in the table"),
-        ("add_pooling_layer", True, "true", "write options = { add_pooling_layer = … } in the table"),
+        # transformers 4: a table of (2·512 - 1, 64) in each of 12 layers (correctness.md §7)
+        (
+            "position_embedding_type",
+            "relative_key",
+            '"relative_key"',
+            f"{IGNORED}; it would have cost 785,664 parameters",
+            "remove it",
+        ),
+        ("position_embedding_type", "rotary", '"rotary"', IGNORED, "remove it"),
+        # transformers 4: 64 rows of query, key and value with their biases, and 64 columns of the output
+        ("pruned_heads", {"1": [0]}, '{"1": [0]}', f"{IGNORED}; it would have saved 196,800 parameters", "remove it"),
+        ("pruned_heads", {"1": 0}, '{"1": 0}', IGNORED, "remove it"),
+        # a word table of 128 and a projection in place of one of 768: 30522·128 + 128·768 + 768 - 30522·768
+        (
+            "embedding_size",
+            128,
+            "128",
+            "this family has one width throughout; it would have saved 19,435,008 parameters",
+            "remove it",
+        ),
+        ("add_pooling_layer", False, "false", AN_ARGUMENT, IN_THE_TABLE),
+        ("add_pooling_layer", True, "true", AN_ARGUMENT, IN_THE_TABLE),
     ],
 )
-def test_a_key_that_looks_as_if_it_changed_a_count_is_ignored_with_a_warning(
-    key: str, value: object, shown: str, fix: str
+def test_a_key_that_looks_as_if_it_changed_a_count_is_ignored_with_what_it_would_have_cost(
+    key: str, value: object, shown: str, why: str, fix: str
 ) -> None:
     values = read({key: value})
-    message = f"{key} = {shown} is ignored: transformers ≥ 5 builds the same model without it"
+    message = f"{key} = {shown} is ignored: {why}"
     assert told(*values.findings) == [("warning", "ignored-key", f"config.json:{NEXT_LINE}", message, fix)]
     assert key not in values.for_build
 

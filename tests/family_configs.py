@@ -1,0 +1,148 @@
+"""Draw configs for any family, and compare what its closed form says with what transformers builds.
+
+Shared by the tests and by ``benchmarks/closed_forms.py``. Only small unusual sizes are drawn: a count of 7 layers of
+width 13 goes wrong for the same reasons as one of 12 layers of width 768, and is built in a tenth of the time.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from math import lcm
+from typing import TYPE_CHECKING, Any
+
+from hypothesis import assume
+from hypothesis import strategies as st
+
+from pytest_bertsize.build import Built, _understood
+from pytest_bertsize.build.child import instantiate, take_inventory
+from pytest_bertsize.closed_forms import FAMILIES, Architecture, ClosedForm, Family
+from pytest_bertsize.closed_forms.dims import Dims
+from pytest_bertsize.model_config import ModelConfig
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pytest_bertsize.config_keys import Choice, ConfigKeys, Listing, Size, Values
+
+ACTIVATIONS = ("gelu", "relu", "prelu", "xielu")
+"""One of each kind: with no parameter, with one and with two."""
+
+PAIRS = [(family.name, each.name) for family in FAMILIES.values() for each in family.architectures]
+"""Every family and architecture that there is a closed form for."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One config of one architecture."""
+
+    family: Family
+    architecture: Architecture
+    config: Mapping[str, Any]
+    options: Mapping[str, bool]
+
+    def values(self) -> Values:
+        """What our own reader makes of it."""
+        data = {"model_type": self.family.name, **self.config}
+        config = ModelConfig("config.json", (), data, json.dumps(data), "")
+        return self.family.resolve(config, {}, self.architecture)
+
+    def closed_form(self) -> ClosedForm:
+        values = self.values()
+        return ClosedForm(self.architecture, Dims(values.sizes, {**values.switches, **self.options}))
+
+    def built(self) -> Built:
+        """What transformers builds, in this process, by the code that the helper runs."""
+        request = {
+            "family": self.family.name,
+            "architecture": self.architecture.name,
+            "config": self.values().for_build,
+            "options": dict(self.options),
+        }
+        built = _understood({"name": "", **take_inventory(instantiate(request))}, "")
+        assert isinstance(built, Built)
+        return built
+
+
+def mismatch(case: Case) -> str:
+    """How the built model differs from the closed form, ``""`` if every tensor's name, shape, tie and trainability agree."""
+    expected = {t.name: (t.shape, t.tied_to, t.trainable) for t in case.closed_form().inventory.tensors}
+    built = case.built()
+    actual = {t.name: (t.shape, t.tied_to, t.trainable) for t in built.tensors}
+    wrong = [
+        f"{name}: closed form {expected.get(name)}, built {actual.get(name)}"
+        for name in sorted(expected.keys() | actual.keys())
+        if expected.get(name) != actual.get(name)
+    ]
+    wrong += [f"{name}: not tied as its class declares" for name in built.lost_ties()]
+    return "\n".join(wrong)
+
+
+def case(family: str, architecture: str, config: Mapping[str, Any], **options: bool) -> Case:
+    found = FAMILIES[family].architecture(architecture)
+    assert found is not None
+    return Case(FAMILIES[family], found, config, {**found.options, **options})
+
+
+@st.composite
+def cases(draw: st.DrawFn, family: str, architecture: str) -> Case:
+    """Any config of an architecture: each field that counts, each boolean both ways, sizes of any proportion."""
+    keys = FAMILIES[family].keys
+    config = draw(configs(keys))
+    found = FAMILIES[family].architecture(architecture)
+    assert found is not None
+    if found.labels:
+        config["num_labels"] = draw(st.integers(1, 5))
+    for rule in found.rules:
+        assume(rule.holds({**complete(keys, config), "num_labels": config.get("num_labels", 2)}))
+    return Case(FAMILIES[family], found, config, {name: draw(st.booleans()) for name in found.options})
+
+
+@st.composite
+def configs(draw: st.DrawFn, keys: ConfigKeys) -> dict[str, Any]:
+    """Any config that a family's rules allow."""
+    config: dict[str, Any] = {size.key: draw(_sizes(size)) for size in keys.sizes}
+    for key, divisors in _divisors(keys).items():
+        together = lcm(*(config[divisor] for divisor in divisors if config[divisor] is not None))
+        if config[key] is not None:
+            config[key] = together * draw(st.integers(1, 4))
+    config |= {choice.key: draw(_words(choice)) for choice in keys.choices}
+    config |= {listing.key: draw(_lists(listing)) for listing in keys.lists}
+    for switch in keys.switches:
+        config[switch.key] = draw(st.booleans()) and (not switch.needs or config[switch.needs])
+    config = {key: value for key, value in config.items() if value is not None}
+    assume(all(rule.holds(complete(keys, config)) for rule in keys.all_rules))
+    return config
+
+
+def complete(keys: ConfigKeys, config: Mapping[str, Any]) -> dict[str, Any]:
+    """The config with ``None`` for what it leaves out."""
+    return {**{size.key: size.default for size in keys.sizes if size.default is None}, **config}
+
+
+def _sizes(size: Size) -> st.SearchStrategy[int | None]:
+    if size.repeats:
+        return st.integers(max(size.minimum, 1), 3)
+    if size.symbol in {"V", "P"}:  # room for the padding and the other special tokens that classes index
+        return st.integers(9, 40)
+    number = st.integers(size.minimum, 12)
+    return number if size.default is not None else st.none() | number
+
+
+def _divisors(keys: ConfigKeys) -> dict[str, list[str]]:
+    """Each key with the keys that it has to be a multiple of."""
+    divisors: dict[str, list[str]] = {}
+    for key, divisor in keys.divisible:
+        divisors.setdefault(key, []).append(divisor)
+    return divisors
+
+
+def _words(choice: Choice) -> st.SearchStrategy[str]:
+    return st.sampled_from([word for word in choice.words if word in ACTIVATIONS] or sorted(choice.words))
+
+
+def _lists(listing: Listing) -> st.SearchStrategy[list[Any]]:
+    if listing.of is int:
+        return st.lists(st.integers(1, 3), min_size=len(listing.default) and 1, max_size=4)
+    words = sorted(listing.words) or ["en", "de_DE", "hi"]
+    return st.lists(st.sampled_from(words), min_size=len(listing.default) and 1, unique=True)
