@@ -71,7 +71,8 @@ class _Reading:
         sizes = {size.key: self._size(size) for size in self.keys.sizes}
         switches = self._all_switches()
         by_symbol = {size.symbol: sizes[size.key] for size in self.keys.sizes}
-        shape: dict[str, Any] = {**{key: value for key, value in sizes.items() if value is not None}, **switches}
+        shape: dict[str, Any] = {key: value for key, value in {**sizes, **switches}.items() if value not in (None, ())}
+        shape |= {listing.key: () for listing in self.keys.lists if self.merged.get(listing.key) in ([], ())}
         if self.labels:
             by_symbol[LABELS] = shape["num_labels"] = self._num_labels()
         self._check_needs(switches)

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cache
 from math import lcm
 from typing import TYPE_CHECKING, Any
 
-from hypothesis import assume
+import transformers
+from hypothesis import Phase, assume, find, settings
 from hypothesis import strategies as st
 
 from pytest_bertsize.build import Built, _understood
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pytest_bertsize.config_keys import Choice, ConfigKeys, Listing, Size, Values
+    from pytest_bertsize.inventory import Tensor
 
 ACTIVATIONS = ("gelu", "relu", "prelu", "xielu")
 """One of each kind: with no parameter, with one and with two."""
@@ -62,6 +65,39 @@ class Case:
         built = _understood({"name": "", **take_inventory(instantiate(request))}, "")
         assert isinstance(built, Built)
         return built
+
+
+def config_class(family: str) -> Any:
+    """The library's config class of a family."""
+    architecture = FAMILIES[family].architectures[0].name
+    return getattr(transformers, architecture).config_class
+
+
+@cache
+def typical(family: str, architecture: str) -> tuple[Case, ...]:
+    """Two small configs: with every switch off, and with every switch on that may be."""
+    switches = [switch.key for switch in FAMILIES[family].keys.switches]
+    strategy, quick = cases(family, architecture), settings(database=None, derandomize=True, phases=[Phase.generate])
+    most = max(len(switches) - 2, 1)
+    return (
+        find(strategy, lambda drawn: True, settings=quick),  # noqa: ARG005
+        find(
+            strategy,
+            lambda drawn: sum(drawn.config[key] for key in switches) >= min(most, len(switches)),
+            settings=quick,
+        ),
+    )
+
+
+def built_with(case: Case, changes: Mapping[str, Any]) -> tuple[Tensor, ...] | None:
+    """What transformers builds from the case with ``changes`` written into its config, ``None`` where it refuses them."""
+    config = {**case.values().for_build, **changes}
+    request = {"family": case.family.name, "architecture": case.architecture.name, "options": dict(case.options)}
+    try:
+        found = _understood({"name": "", **take_inventory(instantiate({**request, "config": config}))}, "")
+    except Exception:  # noqa: BLE001  (whatever a class says to a value of the wrong kind)
+        return None
+    return found.tensors if isinstance(found, Built) else None
 
 
 def mismatch(case: Case) -> str:
