@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import sympy
@@ -13,9 +14,11 @@ from hypothesis import strategies as st
 
 from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.closed_forms.blocks import terms
-from pytest_bertsize.config_keys import Choice, Listing, Size, Switch
 from pytest_bertsize.config_vocabulary import INERT, PASSED
 from tests.family_configs import PAIRS, built_with, cases, config_class, mismatch, typical
+
+if TYPE_CHECKING:
+    from pytest_bertsize.config_keys import Choice, Listing, Size, Switch
 
 EXAMPLES = 12
 """Configs drawn for each architecture; ``benchmarks/closed_forms.py`` draws a thousand for each family."""
