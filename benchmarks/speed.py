@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from pytest_bertsize.build import Built, Helper, NotBuilt
 from pytest_bertsize.check import Subject, conclude, examine
 from pytest_bertsize.closed_forms import ClosedForm
+from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.settings import Settings, load
 
 if TYPE_CHECKING:
@@ -188,7 +189,7 @@ def answers(helper: Helper, subjects: dict[str, Subject]) -> list[tuple[str, Bui
 
 
 def review(name: str, built: Built | NotBuilt, settings: Settings) -> None:
-    reviewed = conclude(examine(settings.models[name], settings), built, settings)
+    reviewed = conclude(examine(settings.models[name], settings, Registry()), built, settings)
     assert reviewed.verdict == "passed", reviewed.headline
 
 
@@ -246,7 +247,7 @@ def probes(folder: Path) -> list[Callable[[], Samples]]:
     one = write_project(folder / "one", {"base": BASE})
     many = write_project(folder / "many", {f"base-{number}": BASE for number in range(MANY)})
     settings = load(write_project(folder / "sizes", {"base": BASE, "large": LARGE, "deep": DEEP}) / "pyproject.toml")
-    subjects = {name: examine(model, settings) for name, model in settings.models.items()}
+    subjects = {name: examine(model, settings, Registry()) for name, model in settings.models.items()}
     deep = subjects.pop("deep").form
     assert deep
     return [

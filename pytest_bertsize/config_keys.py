@@ -38,14 +38,16 @@ class Switch:
     default: bool
     needs: str = ""
     """Another switch, without which the class refuses this one."""
+    null: bool = False
+    """Whether the library takes ``null`` for it, which then means the default."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A key that holds one of a few words."""
+    """A key that holds one of a few words, or ``null`` where that is the library's default."""
 
     key: str
-    default: str
+    default: str | None
     words: Collection[str]
 
 
@@ -60,6 +62,8 @@ class Listing:
     """The words that there are; empty where any word that can be a module's name will do."""
     separator: str = ""
     """What stands between words where a file writes them as one string: ``"c2p|p2c"``."""
+    as_long_as: str = ""
+    """Another list, which has as many entries; left out, or null, it is that many ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +89,8 @@ class Ignored:
     cost: Callable[[Any, Dims], int | None] | None = None
     """Parameters that the value would have added (or removed: negative), ``None`` for a value of no meaning."""
     fix: str = "remove it"
+    only: tuple[str, ...] = ()
+    """How the names of the architectures end that it would have cost something; empty for all of them."""
 
 
 def multiple(key: str, of: str) -> Rule:
@@ -97,7 +103,17 @@ def multiple(key: str, of: str) -> Rule:
     )
 
 
-def hidden_act(default: str, key: str = "hidden_act") -> Choice:
+def same(key: str, of: str) -> Rule:
+    """Two sizes must be equal, as where a class asserts that its embeddings are as wide as its layers."""
+    return Rule(
+        (key, of),
+        lambda values: values[key] == values[of],
+        f"{key} is {{{key}:,}} and {of} {{{of}:,}}: the class refuses two different ones",
+        f'write "{key}": {{{of}}}',
+    )
+
+
+def hidden_act(default: str | None, key: str = "hidden_act") -> Choice:
     """The activation function: of those that transformers knows, ``prelu`` and ``xielu`` have parameters."""
     return Choice(key, default, ACTIVATIONS)
 
@@ -112,9 +128,13 @@ class ConfigKeys:
     lists: tuple[Listing, ...] = ()
     divisible: tuple[tuple[str, str], ...] = ()
     """Pairs of size keys, of which the first must be a multiple of the second."""
+    equal: tuple[tuple[str, str], ...] = ()
+    """Pairs of size keys that the class refuses unless they are equal."""
     rules: tuple[Rule, ...] = ()
     ignored: Mapping[str, Ignored] = field(default_factory=lambda: MappingProxyType({}))
     """Keys that look as if they changed a count, and do not."""
+    labels: int = 2
+    """Default of ``num_labels``."""
     inert: frozenset[str] = frozenset()
     """Further keys of the family's published configs that change no count; they never reach the build."""
 
@@ -145,7 +165,7 @@ class ConfigKeys:
 
     @property
     def all_rules(self) -> tuple[Rule, ...]:
-        return (*(multiple(*pair) for pair in self.divisible), *self.rules)
+        return (*(multiple(*pair) for pair in self.divisible), *(same(*pair) for pair in self.equal), *self.rules)
 
 
 @dataclass(frozen=True, slots=True)

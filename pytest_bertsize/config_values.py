@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.closed_forms.dims import Dims
-from pytest_bertsize.config_keys import Choice, ConfigKeys, Listing, Rule, Size, Switch, Values
+from pytest_bertsize.config_keys import Choice, ConfigKeys, Ignored, Listing, Size, Switch, Values
 from pytest_bertsize.config_vocabulary import INERT, PASSED, REFUSED, SYNONYMS
 from pytest_bertsize.findings import Finding, Kind, Severity, Unusable, did_you_mean, number, printable, shown
 from pytest_bertsize.quantity import exact
@@ -14,47 +14,66 @@ from pytest_bertsize.quantity import exact
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pytest_bertsize.closed_forms.family import Architecture
     from pytest_bertsize.model_config import ModelConfig
 
 LARGEST_SIZE = 10**9
+MOST_LAYERS = 1_000
+"""A layer takes 1.3 ms to build, so that 10⁵ of them would take minutes."""
 LONGEST_LIST = 1_000
 """Entries of a list, and the sum of its numbers: each is a module that costs time to build."""
 MOST_LABELS = 100_000
 """transformers makes a name for each label before it makes a model: 10⁸ of them end in a MemoryError."""
 LABELS = "C"
 """The symbol of ``num_labels``."""
-DEFAULT_LABELS = 2
 
 
 def resolve(
-    keys: ConfigKeys,
-    config: ModelConfig,
-    overrides: Mapping[str, object],
-    *,
-    labels: bool,
-    rules: tuple[Rule, ...] = (),
+    keys: ConfigKeys, config: ModelConfig, overrides: Mapping[str, object], architecture: Architecture
 ) -> Values:
     """Read a family's keys from a config.
 
     :param overrides: the table's ``overrides``; they win over the file.
-    :param labels: whether the architecture has a head with ``num_labels`` outputs.
-    :param rules: what this architecture asks for on top of its family's rules.
+    :param architecture: whether it has labels to count, and what it asks for on top of its family's rules.
     :raises Unusable: with a finding for everything that is wrong, all at once.
     """
-    reading = _Reading(keys, config, overrides, labels=labels)
-    values = reading.values((*keys.all_rules, *rules))
+    reading = _Reading(keys, config, overrides, architecture)
+    values = reading.values()
     if any(finding.severity == "error" for finding in reading.findings):
         raise Unusable(*reading.findings)
     return values
 
 
+def without_effect(
+    ignored: Mapping[str, Ignored], config: ModelConfig, dims: Dims | None, architecture: str
+) -> list[Finding]:
+    """A warning for each key of a config that looks as if it changed a count, with what it would have cost.
+
+    :param dims: ``None`` where the sizes are not known.
+    """
+    findings = []
+    for key, known in ignored.items():
+        if key not in config.data or config.data[key] in known.harmless:
+            continue
+        value = config.data[key]
+        concerns = not known.only or architecture.endswith(known.only)
+        cost = known.cost(value, dims) if known.cost and dims and concerns else None
+        verb = "cost" if cost is None or cost >= 0 else "saved"
+        would = f"; it would have {verb} {exact(abs(cost))} parameters" if cost is not None else ""
+        message = f"{key} = {shown(value)} is ignored: {known.because}{would}"
+        findings.append(Finding("ignored-key", message, known.fix, "warning", file=config.file, line=config.line(key)))
+    return findings
+
+
 class _Reading:
     """One pass over one config; findings gather on the way."""
 
-    def __init__(self, keys: ConfigKeys, config: ModelConfig, overrides: Mapping[str, object], *, labels: bool) -> None:
+    def __init__(
+        self, keys: ConfigKeys, config: ModelConfig, overrides: Mapping[str, object], architecture: Architecture
+    ) -> None:
         self.keys = keys
         self.config = config
-        self.labels = labels
+        self.architecture = architecture
         self.findings: list[Finding] = []
         self.wrong: set[str] = set()
         self.written_as: dict[str, str] = {}
@@ -63,7 +82,7 @@ class _Reading:
         self.overrides = self._by_own_name(overrides)
         self.merged = {**self.in_file, **self.overrides}
 
-    def values(self, rules: tuple[Rule, ...]) -> Values:
+    def values(self) -> Values:
         for key in self.config.data:
             self._check_key_of_file(key)
         for key in self.overrides:
@@ -73,11 +92,11 @@ class _Reading:
         by_symbol = {size.symbol: sizes[size.key] for size in self.keys.sizes}
         shape: dict[str, Any] = {key: value for key, value in {**sizes, **switches}.items() if value not in (None, ())}
         shape |= {listing.key: () for listing in self.keys.lists if self.merged.get(listing.key) in ([], ())}
-        if self.labels:
+        if self.architecture.labels:
             by_symbol[LABELS] = shape["num_labels"] = self._num_labels()
         self._check_needs(switches)
-        self._check_rules(rules, {**sizes, **shape})
-        self._say_what_is_without_effect(Dims(by_symbol, switches))
+        self._check_rules({**sizes, **shape})
+        self.findings += self._without_effect(None if self.wrong else Dims(by_symbol, switches))
         passed = {key: value for key, value in self.merged.items() if key in PASSED}
         for_build = {**passed, **{key: list(v) if isinstance(v, tuple) else v for key, v in shape.items()}}
         return Values(by_symbol, switches, for_build, tuple(self.findings))
@@ -132,22 +151,14 @@ class _Reading:
             key, f"the key {shown(key)} is ignored: it changes no count", "remove it", "ignored-key", "warning"
         )
 
-    def _say_what_is_without_effect(self, dims: Dims) -> None:
-        for key, ignored in self.keys.ignored.items():
-            if key not in self.config.data or self.config.data[key] in ignored.harmless:
-                continue
-            value = self.config.data[key]
-            cost = ignored.cost(value, dims) if ignored.cost and not self.wrong else None
-            verb = "cost" if cost is None or cost >= 0 else "saved"
-            would = f"; it would have {verb} {exact(abs(cost))} parameters" if cost is not None else ""
-            message = f"{key} = {shown(value)} is ignored: {ignored.because}{would}"
-            self._found(key, message, ignored.fix, "ignored-key", "warning")
+    def _without_effect(self, dims: Dims | None) -> list[Finding]:
+        return without_effect(self.keys.ignored, self.config, dims, self.architecture.name)
 
     def _key_meant(self, key: str) -> str:
         """The key that a name was probably meant for; another library's name only counts where ours is missing."""
         shape_key = self._by_another_name(key)
         if shape_key:
-            counts = self.labels or shape_key != "num_labels"
+            counts = self.architecture.labels or shape_key != "num_labels"
             return shape_key if counts and shape_key not in self.merged else ""
         return did_you_mean(_snake(key), sorted(self.keys.meaningful), cutoff=0.87)
 
@@ -176,7 +187,11 @@ class _Reading:
         if size.default is None and self.merged[size.key] is None:
             return None
         default = size.minimum if size.default is None else size.default
-        return self._whole_number(size.key, default, LARGEST_SIZE, size.minimum)
+        value = self._whole_number(size.key, default, LARGEST_SIZE, size.minimum)
+        if size.repeats and value > MOST_LAYERS:
+            message = f"{size.key} is {value:,}: more than {MOST_LAYERS:,} layers are not built"
+            self._found(size.key, message, "write the number of layers that the model has", "config-refused")
+        return value
 
     def _say_missing(self, key: str, default: object) -> None:
         text = exact(default) if isinstance(default, int) else shown(default)
@@ -207,21 +222,28 @@ class _Reading:
 
     def _switch(self, switch: Switch) -> bool:
         value = self.merged.get(switch.key, switch.default)
+        if value is None and switch.null:
+            return switch.default
         if type(value) is not bool:
             self._found(switch.key, f"{switch.key} is {shown(value)}, not true or false", "write true or false")
             return switch.default
         return value
 
-    def _choice(self, choice: Choice) -> str:
+    def _choice(self, choice: Choice) -> str | None:
         value = self.merged.get(choice.key, choice.default)
+        if value is None and choice.default is None:
+            return None
         if isinstance(value, str) and value in choice.words:
             return value
         nearest = did_you_mean(str(value), choice.words)
-        fix = f"did you mean {nearest!r}?" if nearest else f"write {choice.default!r}, for example"
+        fix = f"did you mean {nearest!r}?" if nearest else f"write {choice.default or min(choice.words)!r}, for example"
         self._found(choice.key, f"{choice.key} is {shown(value)}, which transformers does not know", fix)
         return choice.default
 
     def _listing(self, listing: Listing) -> tuple[Any, ...]:
+        if listing.as_long_as and self.merged.get(listing.key) is None:
+            other = next(each for each in self.keys.lists if each.key == listing.as_long_as)
+            return (1,) * len(self._listing(other))
         if listing.key not in self.merged:
             return listing.default
         value = self.merged[listing.key]
@@ -246,9 +268,9 @@ class _Reading:
         named = self._id2label(place["id2label"]) if place.get("id2label") is not None else None
         if "num_labels" not in place:
             if named is None:
-                self._say_missing("num_labels", DEFAULT_LABELS)
-            return named or DEFAULT_LABELS
-        count = self._whole_number("num_labels", DEFAULT_LABELS, MOST_LABELS)
+                self._say_missing("num_labels", self.keys.labels)
+            return named or self.keys.labels
+        count = self._whole_number("num_labels", self.keys.labels, MOST_LABELS)
         if named not in {None, count} and "num_labels" not in self.wrong:
             message = f"num_labels is {count:,} and id2label names {named}: transformers 4 builds the one, 5 the other"
             self._found("num_labels", message, "make them agree")
@@ -276,8 +298,8 @@ class _Reading:
                 message = f"{switch.key} is true without {switch.needs}: the class refuses that"
                 self._found(switch.key, message, f'write "{switch.needs}": true')
 
-    def _check_rules(self, rules: tuple[Rule, ...], values: Mapping[str, Any]) -> None:
-        for rule in rules:
+    def _check_rules(self, values: Mapping[str, Any]) -> None:
+        for rule in (*self.keys.all_rules, *self.architecture.rules):
             if not self.wrong.intersection(rule.keys) and not rule.holds(values):
                 self._found(rule.keys[0], rule.message.format_map(values), rule.fix.format_map(values))
 

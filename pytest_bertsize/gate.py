@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pytest_bertsize.build import Built, Helper, NotBuilt, Request
+    from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.review import Review
 
 
@@ -22,11 +23,16 @@ class Gate:
     """Everything that one pytest process knows of the declared models."""
 
     def __init__(
-        self, settings: Settings, result: Callable[[str], Built | NotBuilt], *, formulas: bool = False
+        self,
+        settings: Settings,
+        registry: Registry,
+        result: Callable[[str], Built | NotBuilt],
+        *,
+        formulas: bool = False,
     ) -> None:
         self.settings = settings
         self.subjects = {
-            name: check.examine(model, settings, formulas=formulas) for name, model in settings.models.items()
+            name: check.examine(model, settings, registry, formulas=formulas) for name, model in settings.models.items()
         }
         self._result = result
 
@@ -67,17 +73,18 @@ def open_for_run(config: pytest.Config, helper: Helper) -> None:
 
     :raises pytest.UsageError: for any mistake in the table or in an option.
     """
-    from pytest_bertsize import ledger, workers
+    from pytest_bertsize import contributions, ledger, workers
 
     try:
         settings = load(table_path(config))
         reports = ledger.report_paths(config, settings)
+        registry = contributions.registry(config)
     except SettingsError as error:
         raise pytest.UsageError(str(error)) from None
     if hasattr(config, "workerinput"):
-        gate = Gate(settings, workers.results_of(config), formulas=bool(reports))
+        gate = Gate(settings, registry, workers.results_of(config), formulas=bool(reports))
     else:
-        gate = Gate(settings, helper.result, formulas=bool(reports))
+        gate = Gate(settings, registry, helper.result, formulas=bool(reports))
         config.pluginmanager.register(ledger.Ledger(config, settings, helper.versions, reports), "bertsize-ledger")
         config.pluginmanager.register(workers.Controller([*gate.requests], helper), "bertsize-workers")
         _ask(helper, gate, config)
@@ -87,8 +94,10 @@ def open_for_run(config: pytest.Config, helper: Helper) -> None:
 
 def open_for_tests(config: pytest.Config, helper: Helper) -> None:
     """Arm the tests that carry the marker or use the fixture; a mistake in the table is theirs to report."""
+    from pytest_bertsize import contributions
+
     try:
-        gate = Gate(load(table_path(config)), helper.result)
+        gate = Gate(load(table_path(config)), contributions.registry(config), helper.result)
     except SettingsError as error:
         config.stash[GATE] = error
         return

@@ -125,4 +125,7 @@ class Ledger:
 
     def _count(self) -> str:
         reports = "".join(f"; {path.name} written" for path in self.reports if not self.problems)
-        return f"{len(self.settings.names)} configured, {len(self.models)} checked, {self.failed} failed{reports}"
+        alone = sum(not model["closed_form"] for model in self.models)
+        budget = f"; {alone} without a closed form, held to the budget alone" if alone else ""
+        counts = f"{len(self.settings.names)} configured, {len(self.models)} checked, {self.failed} failed"
+        return f"{counts}{budget}{reports}"

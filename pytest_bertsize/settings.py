@@ -83,6 +83,8 @@ class Model:
     limits: tuple[Limit, ...]
     """Empty when the budget is ``"report-only"``."""
     table_key: tuple[str, ...]
+    closed_form: bool = True
+    """``False``: held to its budget alone, because there is no closed form for it."""
 
 
 @dataclass(frozen=True)
@@ -176,6 +178,7 @@ class _Model(_Strict):
     architecture: Text | None = None
     overrides: dict[str, Any] = {}
     options: dict[str, bool] = {}
+    closed_form: bool = True
     budget: Annotated[
         dict[str, Annotated[_Limit, BeforeValidator(_limit_from_shorthand)]] | None,
         BeforeValidator(_budget_or_report_only),
@@ -236,7 +239,17 @@ def _declared(name: str, model: _Model, written: Mapping[str, Any], path: Path) 
         )
         for component, limit in (model.budget or {}).items()
     )
-    return Model(name, model.config, model.family, model.architecture, model.overrides, model.options, limits, key)
+    return Model(
+        name,
+        model.config,
+        model.family,
+        model.architecture,
+        model.overrides,
+        model.options,
+        limits,
+        key,
+        model.closed_form,
+    )
 
 
 def _read(path: Path) -> str:

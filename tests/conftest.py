@@ -27,7 +27,7 @@ settings.register_profile(
     "bertsize",
     deadline=None,
     derandomize="TOX_ENV_NAME" in os.environ,
-    suppress_health_check=[HealthCheck.too_slow],
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 settings.load_profile("bertsize")
 

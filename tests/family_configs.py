@@ -13,19 +13,20 @@ from math import lcm
 from typing import TYPE_CHECKING, Any
 
 import transformers
-from hypothesis import Phase, assume, find, settings
+from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
 from pytest_bertsize.build import Built, _understood
 from pytest_bertsize.build.child import instantiate, take_inventory
 from pytest_bertsize.closed_forms import FAMILIES, Architecture, ClosedForm, Family
 from pytest_bertsize.closed_forms.dims import Dims
+from pytest_bertsize.config_vocabulary import ACTIVATIONS as ALL_ACTIVATIONS
 from pytest_bertsize.model_config import ModelConfig
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pytest_bertsize.config_keys import Choice, ConfigKeys, Listing, Size, Values
+    from pytest_bertsize.config_keys import Choice, ConfigKeys, Listing, Size, Switch, Values
     from pytest_bertsize.inventory import Tensor
 
 ACTIVATIONS = ("gelu", "relu", "prelu", "xielu")
@@ -33,6 +34,11 @@ ACTIVATIONS = ("gelu", "relu", "prelu", "xielu")
 
 PAIRS = [(family.name, each.name) for family in FAMILIES.values() for each in family.architectures]
 """Every family and architecture that there is a closed form for."""
+
+
+ENCODERS = ("bert", "roberta", "electra", "xlm-roberta", "ernie")
+DECODERS = ("bert", "roberta", "electra", "bert-generation")
+"""Sides of a pair: each decoder can look at an encoder."""
 
 
 @dataclass(frozen=True)
@@ -74,19 +80,29 @@ def config_class(family: str) -> Any:
 
 
 @cache
-def typical(family: str, architecture: str) -> tuple[Case, ...]:
-    """Two small configs: with every switch off, and with every switch on that may be."""
-    switches = [switch.key for switch in FAMILIES[family].keys.switches]
-    strategy, quick = cases(family, architecture), settings(database=None, derandomize=True, phases=[Phase.generate])
-    most = max(len(switches) - 2, 1)
-    return (
-        find(strategy, lambda drawn: True, settings=quick),  # noqa: ARG005
-        find(
-            strategy,
-            lambda drawn: sum(drawn.config[key] for key in switches) >= min(most, len(switches)),
-            settings=quick,
-        ),
+def sample(family: str, architecture: str) -> tuple[Case, ...]:
+    """A few dozen configs, the same each time."""
+    drawn: list[Case] = []
+
+    @settings(
+        max_examples=40,
+        database=None,
+        derandomize=True,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
     )
+    @given(cases(family, architecture))
+    def draw(case: Case) -> None:
+        drawn.append(case)
+
+    draw()
+    return tuple(drawn)
+
+
+def typical(family: str, architecture: str) -> tuple[Case, Case]:
+    """Two configs of the sample: with the fewest and with the most of its switches on."""
+    ordered = sorted(sample(family, architecture), key=lambda drawn: sum(v is True for v in drawn.config.values()))
+    return ordered[0], ordered[-1]
 
 
 def built_with(case: Case, changes: Mapping[str, Any]) -> tuple[Tensor, ...] | None:
@@ -124,13 +140,13 @@ def case(family: str, architecture: str, config: Mapping[str, Any], **options: b
 def cases(draw: st.DrawFn, family: str, architecture: str) -> Case:
     """Any config of an architecture: each field that counts, each boolean both ways, sizes of any proportion."""
     keys = FAMILIES[family].keys
-    config = draw(configs(keys))
+    config = draw(configs(keys) if family != "encoder-decoder" else pairs())
     found = FAMILIES[family].architecture(architecture)
     assert found is not None
-    if found.labels:
+    if found.labels and draw(st.sampled_from([True, True, True, False])):
         config["num_labels"] = draw(st.integers(1, 5))
     for rule in found.rules:
-        assume(rule.holds({**complete(keys, config), "num_labels": config.get("num_labels", 2)}))
+        assume(rule.holds({"num_labels": keys.labels, **complete(keys, config)}))
     return Case(FAMILIES[family], found, config, {name: draw(st.booleans()) for name in found.options})
 
 
@@ -142,18 +158,43 @@ def configs(draw: st.DrawFn, keys: ConfigKeys) -> dict[str, Any]:
         together = lcm(*(config[divisor] for divisor in divisors if config[divisor] is not None))
         if config[key] is not None:
             config[key] = together * draw(st.integers(1, 4))
+    config |= {key: config[other] for key, other in keys.equal}
     config |= {choice.key: draw(_words(choice)) for choice in keys.choices}
-    config |= {listing.key: draw(_lists(listing)) for listing in keys.lists}
+    for listing in keys.lists:
+        config[listing.key] = draw(_lists(listing, config.get(listing.as_long_as)))
     for switch in keys.switches:
         config[switch.key] = draw(st.booleans()) and (not switch.needs or config[switch.needs])
-    config = {key: value for key, value in config.items() if value is not None}
+    optional = {size.key for size in keys.sizes if size.default is None}
+    for rule in keys.all_rules:  # what may be left out is left out where it does not fit
+        if rule.keys[0] in optional and not rule.holds(complete(keys, config)):
+            config[rule.keys[0]] = None
+    needed = {switch.needs for switch in keys.switches}
+    named = [each.key for each in keys.switches] + [each.key for each in keys.choices]
+    left_out = {key for key in named if key not in needed and draw(st.integers(0, 3)) == 0}
+    config = {key: value for key, value in config.items() if value is not None and key not in left_out}
     assume(all(rule.holds(complete(keys, config)) for rule in keys.all_rules))
     return config
 
 
+@st.composite
+def pairs(draw: st.DrawFn) -> dict[str, Any]:
+    """A config for each side; half of the decoders have a width of their own."""
+    encoder, decoder = draw(st.sampled_from(ENCODERS)), draw(st.sampled_from(DECODERS))
+    sides = {
+        "encoder": {"model_type": encoder, **draw(configs(FAMILIES[encoder].keys))},
+        "decoder": {"model_type": decoder, **draw(configs(FAMILIES[decoder].keys)), "is_decoder": True},
+    }
+    if draw(st.booleans()):
+        sides["decoder"] |= {"hidden_size": sides["encoder"]["hidden_size"], "num_attention_heads": 1}
+    if draw(st.booleans()):
+        sides["decoder"]["cross_attention_hidden_size"] = sides["encoder"]["hidden_size"]
+    return sides
+
+
 def complete(keys: ConfigKeys, config: Mapping[str, Any]) -> dict[str, Any]:
-    """The config with ``None`` for what it leaves out."""
-    return {**{size.key: size.default for size in keys.sizes if size.default is None}, **config}
+    """The config with the library's default for what it leaves out."""
+    named: list[Size | Switch | Choice | Listing] = [*keys.sizes, *keys.switches, *keys.choices, *keys.lists]
+    return {**{each.key: each.default for each in named}, **config}
 
 
 def _sizes(size: Size) -> st.SearchStrategy[int | None]:
@@ -173,11 +214,17 @@ def _divisors(keys: ConfigKeys) -> dict[str, list[str]]:
     return divisors
 
 
-def _words(choice: Choice) -> st.SearchStrategy[str]:
-    return st.sampled_from([word for word in choice.words if word in ACTIVATIONS] or sorted(choice.words))
+def _words(choice: Choice) -> st.SearchStrategy[str | None]:
+    others = sorted(set(choice.words) - ALL_ACTIVATIONS)
+    words = st.sampled_from(others) if others else st.nothing()
+    if activations := [word for word in ACTIVATIONS if word in choice.words]:
+        words |= st.sampled_from(activations)
+    return words if choice.default is not None else st.none() | words
 
 
-def _lists(listing: Listing) -> st.SearchStrategy[list[Any]]:
+def _lists(listing: Listing, as_long_as: list[Any] | None) -> st.SearchStrategy[list[Any]]:
+    if as_long_as is not None:
+        return st.lists(st.integers(1, 3), min_size=len(as_long_as), max_size=len(as_long_as))
     if listing.of is int:
         return st.lists(st.integers(1, 3), min_size=len(listing.default) and 1, max_size=4)
     words = sorted(listing.words) or ["en", "de_DE", "hi"]

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_bertsize.closed_forms.bert import KEYS
-from pytest_bertsize.config_values import LARGEST_SIZE, MOST_LABELS, resolve
+from pytest_bertsize.closed_forms import Architecture
+from pytest_bertsize.closed_forms.bert import BODY, KEYS
+from pytest_bertsize.config_values import LARGEST_SIZE, MOST_LABELS, MOST_LAYERS, resolve
 from pytest_bertsize.config_vocabulary import ACTIVATIONS, INERT, PASSED, REFUSED, SYNONYMS
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.model_config import ModelConfig
@@ -44,6 +45,7 @@ SYMBOLS = {
 SWITCHES = {"is_decoder": False, "add_cross_attention": False, "tie_word_embeddings": True, "hidden_act": "gelu"}
 NEXT_LINE = 10
 """Where a key stands that is added to BASE: one line for the brace and one for each of the eight keys above it."""
+PLAIN, LABELLED = (Architecture("BertModel", BODY.alone, labels=labels) for labels in (False, True))
 THREE = {"0": "no", "1": "maybe", "2": "yes"}
 TWO = {"0": "no", "1": "yes"}
 AN_EXAMPLE = 'write {"0": "no", "1": "yes"}'
@@ -65,7 +67,7 @@ def read(
 ) -> Values:
     """BASE with changes, without the keys that are named."""
     data = {key: value for key, value in {**BASE, **(changes or {})}.items() if key not in without.split()}
-    return resolve(KEYS, config_of(data), overrides or {}, labels=labels)
+    return resolve(KEYS, config_of(data), overrides or {}, LABELLED if labels else PLAIN)
 
 
 def told(*findings: Finding) -> list[Told]:
@@ -134,6 +136,7 @@ def bert_configs(draw: st.DrawFn) -> dict[str, Any]:
     heads = draw(st.integers(1, 1_000))
     config = dict.fromkeys(SYMBOLS, 0) | {key: draw(st.integers(1, LARGEST_SIZE)) for key in SYMBOLS}
     config |= {"num_attention_heads": heads, "hidden_size": heads * draw(st.integers(1, 1_000_000))}
+    config["num_hidden_layers"] = draw(st.integers(1, MOST_LAYERS))
     is_decoder = draw(st.booleans())
     more = {
         "model_type": "bert",
@@ -150,7 +153,7 @@ def bert_configs(draw: st.DrawFn) -> dict[str, Any]:
 
 @given(bert_configs())
 def test_any_valid_config_gives_back_its_own_sizes_and_switches(config: dict[str, Any]) -> None:
-    values = resolve(KEYS, config_of(config), {}, labels=True)
+    values = resolve(KEYS, config_of(config), {}, LABELLED)
     assert values.sizes == {symbol: config[key] for key, symbol in SYMBOLS.items()} | {"C": config["num_labels"]}
     assert values.switches == {key: config[key] for key in SWITCHES}
     assert values.for_build == {
@@ -162,8 +165,8 @@ def test_any_valid_config_gives_back_its_own_sizes_and_switches(config: dict[str
 @given(bert_configs(), bert_configs())
 def test_overrides_win_over_the_file(config: dict[str, Any], other: dict[str, Any]) -> None:
     overrides = {key: value for key, value in other.items() if key in {*SYMBOLS, *SWITCHES, "num_labels"}}
-    expected = resolve(KEYS, config_of(other), {}, labels=True)
-    found = resolve(KEYS, config_of(config), overrides, labels=True)
+    expected = resolve(KEYS, config_of(other), {}, LABELLED)
+    found = resolve(KEYS, config_of(config), overrides, LABELLED)
     assert (found.sizes, found.switches, found.findings) == (expected.sizes, expected.switches, ())
 
 
@@ -171,7 +174,7 @@ def test_overrides_win_over_the_file(config: dict[str, Any], other: dict[str, An
 def test_overrides_complete_a_file_without_a_single_size(config: dict[str, Any], empty: dict[str, Any]) -> None:
     overrides = {key: value for key, value in config.items() if key in {*SYMBOLS, *SWITCHES, "num_labels"}}
     file = {key: value for key, value in empty.items() if key in INERT}
-    values = resolve(KEYS, config_of(file), overrides, labels=True)
+    values = resolve(KEYS, config_of(file), overrides, LABELLED)
     assert values.sizes == {symbol: config[key] for key, symbol in SYMBOLS.items()} | {"C": config["num_labels"]}
     assert values.findings == ()
 

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import sympy
+import transformers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_bertsize.closed_forms import FAMILIES
+from pytest_bertsize.closed_forms import FAMILIES, ClosedForm
 from pytest_bertsize.closed_forms.blocks import terms
+from pytest_bertsize.closed_forms.dims import Dims
 from pytest_bertsize.config_vocabulary import INERT, PASSED
-from tests.family_configs import PAIRS, built_with, cases, config_class, mismatch, typical
+from tests.family_configs import PAIRS, built_with, cases, config_class, mismatch, sample, typical
 
 if TYPE_CHECKING:
     from pytest_bertsize.config_keys import Choice, Listing, Size, Switch
@@ -47,6 +51,51 @@ def test_count_tensors_components_and_formula_tell_one_story(
     assert sympy.sympify(total).subs(values) == form.total
 
 
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_class_that_transformers_has_for_a_family_has_a_closed_form(name: str) -> None:
+    module = sys.modules[config_class(name).__module__.replace(".configuration_", ".modeling_")]
+    public = {
+        each
+        for each, found in vars(module).items()
+        if isinstance(found, type)
+        and issubclass(found, transformers.PreTrainedModel)
+        and found.__module__ == module.__name__
+        and hasattr(transformers, each)
+        and not each.endswith("PreTrainedModel")
+    }
+    assert public - LEFT_OUT == {architecture.name for architecture in FAMILIES[name].architectures}
+
+
+LEFT_OUT = {
+    "EsmForProteinFolding",  # a folding trunk on top of ESM, with a config of its own inside
+    "PretrainedBartModel",  # an old name of a class without parameters
+    "BartPretrainedModel",
+}
+
+
+@pytest.mark.parametrize(("family", "architecture"), PAIRS)
+def test_an_architecture_says_whether_labels_count(family: str, architecture: str) -> None:
+    known = FAMILIES[family].architecture(architecture)
+    assert known
+    drawn = [found.closed_form().dims for found in sample(family, architecture)]
+    three, four = (
+        [ClosedForm(known, Dims({**dims.sizes, "C": labels}, dims.switches)).total for dims in drawn]
+        for labels in (3, 4)
+    )
+    assert (three != four) == known.labels
+
+
+@pytest.mark.parametrize(("family", "architecture"), PAIRS)
+def test_depth_costs_nothing_until_tensors_are_listed(family: str, architecture: str) -> None:
+    """As many terms for a thousand layers as for one: counting takes the same time at any depth."""
+    found = typical(family, architecture)[0]
+    deep = {size.key: 1_000 for size in found.family.keys.sizes if size.repeats}
+    shallow, thousand = (
+        replace(found, config={**found.config, **dict.fromkeys(deep, depth)}).closed_form() for depth in (1, 1_000)
+    )
+    assert len(list(terms(shallow.root))) == len(list(terms(thousand.root)))
+
+
 # every field that matters is honoured
 
 
@@ -55,11 +104,12 @@ def test_a_family_knows_every_field_of_its_config_class_and_its_default(name: st
     keys = FAMILIES[name].keys
     fields = {field.name: field for field in dataclasses.fields(config_class(name))}
     assert fields.keys() - keys.meaningful - keys.ignored.keys() - keys.inert - INERT - PASSED == set()
-    library = vars(config_class(name)())
     known: list[Size | Switch | Choice | Listing] = [*keys.sizes, *keys.switches, *keys.choices, *keys.lists]
+    null = {switch.key for switch in keys.switches if switch.null}
     ours = {each.key: list(each.default) or None if isinstance(each.default, tuple) else each.default for each in known}
-    theirs = {key: list(value) if isinstance(value, tuple) else value for key, value in library.items()}
-    assert ours == {key: theirs.get(key, default) for key, default in ours.items()}
+    theirs = {key: _default(field) for key, field in fields.items() if key in ours.keys() - null}
+    assert {key: default for key, default in ours.items() if key in theirs} == theirs
+    assert keys.labels == config_class(name)().num_labels
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -85,6 +135,12 @@ def test_a_field_that_is_said_to_change_no_count_changes_none(name: str) -> None
         if built_with(plain, {field: value}) not in (built_with(plain, {}), None)
     ]
     assert changed == []
+
+
+def _default(field: dataclasses.Field[Any]) -> object:
+    """What the config class declares as a field's default."""
+    made = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+    return list(made) if isinstance(made, tuple) else made
 
 
 def _others(value: object) -> list[object]:

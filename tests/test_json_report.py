@@ -47,9 +47,10 @@ def test_a_model_is_identified_and_totalled(report: dict[str, Any]) -> None:
     assert (fits["name"], fits["verdict"], bursts["name"], bursts["verdict"]) == ("fits", "passed", "bursts", "failed")
     assert (fits["family"], fits["architecture"], fits["config"]) == ("bert", "BertForMaskedLM", "config.json")
     assert fits["config_sha256"] == hashlib.sha256(Path("config.json").read_bytes()).hexdigest()
-    # stored: the decoder's 101·48 + 101 written out
-    totals = {"expected": 59_549, "actual": 59_549, "trainable": 59_549, "stored": 59_549 + 101 * 48 + 101}
+    written_out = 59_549 + 101 * 48 + 101  # the decoder's matrix and bias
+    totals = {"expected": 59_549, "actual": 59_549, "trainable": 59_549, "stored": written_out, "unrolled": written_out}
     assert fits["totals"] == totals
+    assert fits["closed_form"] is True
     assert fits["symbols"] == {"V": 101, "D": 48, "L": 3, "A": 4, "I": 72, "P": 40, "T": 5}
 
 

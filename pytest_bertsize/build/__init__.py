@@ -10,6 +10,8 @@ import signal
 import subprocess
 import sys
 from dataclasses import asdict, dataclass, field
+from functools import partial
+from itertools import takewhile
 from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 
@@ -40,6 +42,10 @@ class Request:
     architecture: str
     config: Mapping[str, Any]
     options: Mapping[str, bool]
+    module: str = "transformers"
+    """Where the class is found."""
+    root: str = ""
+    """The project's folder, from which a module of its own is imported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +57,14 @@ class Built:
     declared_ties: Mapping[str, str]
     """Each tied name and its source, as the class itself declares them."""
 
-    def inventory(self, expected: Inventory) -> Inventory:
-        """Give every tensor its component: that of the closed form, else the nearest enclosing one."""
+    def inventory(self, expected: Inventory | None) -> Inventory:
+        """Give every tensor its component: that of the closed form, else the nearest enclosing one.
+
+        :param expected: ``None`` where there is no closed form; then a component is a module by its name.
+        """
+        component = partial(_component, expected=expected) if expected else _module
         return Inventory(
-            tuple(Tensor(t.name, t.shape, _component(t.name, expected), t.trainable, t.tied_to) for t in self.tensors)
+            tuple(Tensor(t.name, t.shape, component(t.name), t.trainable, t.tied_to) for t in self.tensors)
         )
 
     def lost_ties(self) -> list[str]:
@@ -91,6 +101,12 @@ def _component(name: str, expected: Inventory) -> str:
         if enclosed:
             return _common(enclosed)
     return "unexpected"
+
+
+def _module(name: str) -> str:
+    """``bert.encoder.layer.0.output.dense.weight`` → ``bert.encoder``: the two outermost modules of a tensor."""
+    modules = name.split(".")[:-1][:2]
+    return ".".join(takewhile(lambda part: not part.isdigit(), modules)) or "parameters"
 
 
 def _common(components: set[str]) -> str:

@@ -9,10 +9,12 @@ library prints can be mistaken for one.
 from __future__ import annotations
 
 import gc
+import importlib
 import inspect
 import json
 import os
 import sys
+import warnings
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -31,24 +33,36 @@ class Refused(Exception):
 def instantiate(request: Mapping[str, Any]) -> nn.Module:
     """Build one model on the meta device: no memory, no weights, no network, ties kept.
 
-    :param request: ``architecture`` and ``family`` by name, ``config`` and ``options`` as keyword arguments.
-    :raises Refused: when transformers has no such class, or the class belongs to another family.
+    :param request: ``architecture`` and ``family`` by name, ``config`` and ``options`` as keyword arguments, and the
+        ``module`` that has the class, where that is not transformers.
+    :raises Refused: when there is no such class, or the class belongs to another family.
     """
     import torch
-    import transformers
 
-    found = getattr(transformers, request["architecture"], None)
-    if not (inspect.isclass(found) and issubclass(found, transformers.PreTrainedModel)):
-        raise Refused(f"transformers {transformers.__version__} has no model class {request['architecture']}")
-    model_class: Any = found
+    model_class = _model_class(request)
     config_class = model_class.config_class
     if getattr(config_class, "model_type", None) != request["family"]:
         family = config_class.model_type
         raise Refused(f"{request['architecture']} is of the family {family!r}, not {request['family']!r}")
     config = config_class(**request["config"], attn_implementation="eager")  # fresh: constructors change their config
-    with torch.device("meta"):
+    with torch.device("meta"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a tensor without elements counts like any other
         model: nn.Module = model_class(config, **request["options"])
     return model
+
+
+def _model_class(request: Mapping[str, Any]) -> Any:
+    import transformers
+
+    library = request.get("module", "transformers")
+    if library != "transformers" and request["root"] not in sys.path:
+        sys.path.insert(0, request["root"])
+    module = importlib.import_module(library)
+    found = getattr(module, request["architecture"], None)
+    if inspect.isclass(found) and issubclass(found, transformers.PreTrainedModel):
+        return found
+    where = f"transformers {transformers.__version__}" if module is transformers else library
+    raise Refused(f"{where} has no model class {request['architecture']}")
 
 
 def take_inventory(model: nn.Module) -> dict[str, Any]:

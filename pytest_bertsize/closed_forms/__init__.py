@@ -12,7 +12,7 @@ from typing import cast
 
 from pytest_bertsize.closed_forms.family import Architecture, ClosedForm, Family
 
-__all__ = ["FAMILIES", "Architecture", "ClosedForm", "Family", "family_of"]
+__all__ = ["FAMILIES", "Architecture", "ClosedForm", "Family"]
 
 _MODULES = {
     # encoders
@@ -20,6 +20,55 @@ _MODULES = {
     "roberta": "roberta",
     "xlm-roberta": "xlm_roberta",
     "camembert": "camembert",
+    "ernie": "ernie",
+    "megatron-bert": "megatron_bert",
+    "roberta-prelayernorm": "roberta_prelayernorm",
+    "xlm-roberta-xl": "xlm_roberta_xl",
+    "data2vec-text": "data2vec_text",
+    "layoutlm": "layoutlm",
+    "splinter": "splinter",
+    "bert-generation": "bert_generation",
+    "big_bird": "big_bird",
+    "roc_bert": "roc_bert",
+    "tapas": "tapas",
+    "longformer": "longformer",
+    "ibert": "ibert",
+    "nystromformer": "nystromformer",
+    "fnet": "fnet",
+    "funnel": "funnel",
+    "luke": "luke",
+    "xmod": "xmod",
+    "canine": "canine",
+    "yoso": "yoso",
+    "mra": "mra",
+    "distilbert": "distilbert",
+    "albert": "albert",
+    "electra": "electra",
+    "mpnet": "mpnet",
+    "squeezebert": "squeezebert",
+    "rembert": "rembert",
+    "convbert": "convbert",
+    "mobilebert": "mobilebert",
+    "gpt2": "gpt2",
+    "openai-gpt": "openai_gpt",
+    "xlm": "xlm",
+    "flaubert": "flaubert",
+    "xlnet": "xlnet",
+    "deberta": "deberta",
+    "bart": "bart",
+    "deberta-v2": "deberta_v2",
+    "mbart": "mbart",
+    "marian": "marian",
+    "pegasus": "pegasus",
+    "modernbert": "modernbert",
+    "encoder-decoder": "encoder_decoder",
+    "t5": "t5",
+    "mt5": "mt5",
+    "nomic_bert": "nomic_bert",
+    "eurobert": "eurobert",
+    "gte": "gte",
+    "esm": "esm",
+    "roformer": "roformer",
 }
 """The file of each family, in the order in which messages and the README name them."""
 
@@ -46,8 +95,3 @@ FAMILIES: Mapping[str, Family] = _Families()
 @cache
 def _load(module: str) -> Family:
     return cast("Family", import_module(f"{__name__}.{module}").FAMILY)
-
-
-def family_of(architecture: str) -> Family | None:
-    """The family that an architecture belongs to."""
-    return next((family for family in FAMILIES.values() if family.architecture(architecture)), None)

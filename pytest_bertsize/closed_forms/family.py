@@ -28,6 +28,8 @@ class Architecture:
     """Whether its size depends on C, the number of labels."""
     options: Mapping[str, bool] = field(default_factory=lambda: MappingProxyType({}))
     """Constructor arguments that change its size, with their defaults."""
+    defined_in: str = "transformers"
+    """The module that has the class; a contributed closed form may be about a class of the project's own."""
     rules: tuple[Rule, ...] = ()
     """What this class asks of the config's values on top of its family."""
 
@@ -50,7 +52,7 @@ class Family:
         """
         from pytest_bertsize.config_values import resolve
 
-        return resolve(self.keys, config, overrides, labels=architecture.labels, rules=architecture.rules)
+        return resolve(self.keys, config, overrides, architecture)
 
     def component_names(self, dims: Dims) -> list[str]:
         """Every component that some architecture of the family has, at every level: what a budget may name.
@@ -118,5 +120,6 @@ class ClosedForm:
         """
         from pytest_bertsize.closed_forms.formula import Formulas
 
-        symbolic = self.architecture.blocks(self.dims.symbolic())
-        return Formulas(terms(symbolic)).by_component()
+        dims = self.dims.symbolic()
+        numbers = {symbol: self.dims.sizes[name] for name, symbol in dims.sizes.items() if symbol is not None}
+        return Formulas(terms(self.architecture.blocks(dims)), numbers).by_component()

@@ -45,12 +45,17 @@ class FoldedTensor(TypedDict):
 
 
 class Totals(TypedDict):
-    """Three totals, never mixed: unique (expected and actual), trainable, stored (ties written out)."""
+    """Four totals, never mixed.
+
+    Unique (expected and actual), trainable, stored (ties written out), and unrolled: by the closed form, with a copy of
+    a shared layer for each pass through it as well.
+    """
 
     expected: int | None
     actual: int | None
     trainable: int | None
     stored: int | None
+    unrolled: int | None
 
 
 class FindingRow(TypedDict):
@@ -79,6 +84,8 @@ class ModelReport(TypedDict):
     verdict: Literal["passed", "failed"]
     headline: str
     report_only: bool
+    closed_form: bool
+    """``False``: not compared with a closed form, by the table's own word."""
     symbols: dict[str, int]
     totals: Totals
     components: list[Component]
@@ -108,15 +115,17 @@ def model_report(review: Review) -> ModelReport:
         verdict=review.verdict,
         headline=review.headline,
         report_only=not review.budget,
+        closed_form=review.closed_form,
         symbols=dict(review.symbols),
         totals=Totals(
             expected=expected.unique if expected else None,
             actual=actual.unique if actual else None,
             trainable=actual.trainable if actual else None,
             stored=actual.stored if actual else None,
+            unrolled=review.unrolled,
         ),
-        components=_components(review) if actual and expected else [],
-        tensors=_tensors(expected, actual) if actual and expected else [],
+        components=_components(review) if actual and (expected or not review.closed_form) else [],
+        tensors=_tensors(expected, actual) if actual and (expected or not review.closed_form) else [],
         findings=[_finding(finding) for finding in review.findings],
     )
 
@@ -142,9 +151,9 @@ def _component(name: str, review: Review) -> Component:
     )
 
 
-def _tensors(expected: Inventory, actual: Inventory) -> list[FoldedTensor]:
+def _tensors(expected: Inventory | None, actual: Inventory) -> list[FoldedTensor]:
     """The tensors of both sides, those that one side lacks among them."""
-    theirs = {_key(row): row for row in expected.folded}
+    theirs = {_key(row): row for row in expected.folded} if expected else {}
     ours = {_key(row): row for row in actual.folded}
     return [_tensor((ours.get(key) or theirs[key]), theirs.get(key), ours.get(key)) for key in {**theirs, **ours}]
 

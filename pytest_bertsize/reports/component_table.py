@@ -41,11 +41,29 @@ def component_table(model: ModelReport, style: Style) -> RenderableType:
     for line in lines:
         table.add_row(*(_cell(line, column, widths) for column in columns))
     parts: list[RenderableType] = [table]
+    if more := _other_totals(model):
+        parts.append(Text(f"  ({more})", style="dim"))
     if hidden:
-        what = "part that matches its" if hidden == 1 else "parts that match their"
-        are, it = ("is", "it") if hidden == 1 else ("are", "them")
-        parts.append(Text(f"  ({hidden} {what} closed form {are} not shown: -v shows {it})", style="dim"))
+        parts.append(Text(f"  ({_left_out(hidden, model)})", style="dim"))
     return Group(*parts)
+
+
+def _left_out(hidden: int, model: ModelReport) -> str:
+    one = hidden == 1
+    what = f"{'part that matches its' if one else 'parts that match their'} closed form"
+    if not model["closed_form"]:
+        what = f"{'part' if one else 'parts'} without a limit"
+    return f"{hidden} {what} {'is' if one else 'are'} not shown: -v shows {'it' if one else 'them'}"
+
+
+def _other_totals(model: ModelReport) -> str:
+    """What a counter that writes shared weights out would say, where that is another number."""
+    totals = model["totals"]
+    stored, unrolled = totals["stored"], totals["unrolled"]
+    parts = [] if stored in {None, totals["actual"]} else [f"with ties written out {exact(stored or 0)}"]
+    if unrolled is not None and unrolled not in {stored, totals["expected"]} and totals["actual"] == totals["expected"]:
+        parts.append(f"with shared layers unrolled {exact(unrolled)}")
+    return "; ".join(parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +96,12 @@ def _lines(row: Component, model: ModelReport, style: Style) -> list[_Line]:
 
 
 def _component_line(row: Component) -> _Line:
-    actual, expected, left = row["actual"] or 0, row["expected"] or 0, room(row)
+    actual, expected, left = row["actual"] or 0, row["expected"], room(row)
     cells: dict[Column, str] = {
         "component": ("✗ " if row["failed"] else "  ") + _label(row),
-        "closed form": exact(expected),
+        "closed form": "" if expected is None else exact(expected),
         "actual": exact(actual),
-        "vs formula": "=" if actual == expected else signed(actual - expected),
+        "vs formula": "" if expected is None else "=" if actual == expected else signed(actual - expected),
         "budget": row["limit"] or "",
         "left": "" if left is None else compact_left(left),
         "used": "" if row["max"] is None else percent_used(actual, row["max"]),
@@ -118,6 +136,8 @@ def _tensor_line(tensor: FoldedTensor, row: Component) -> _Line:
         "actual": "missing" if actual is None else "tied" if tensor["tied_to"] else exact(actual),
         "vs formula": "=" if actual == expected else "not expected" if expected is None else "missing",
     }
+    if row["expected"] is None:  # there is no closed form to compare with
+        return _Line({**cells, "vs formula": ""}, dim=True)
     return _Line(cells, failed=actual != expected, dim=actual == expected)
 
 
@@ -127,7 +147,7 @@ def _tail(name: str) -> str:
 
 
 def _differs(row: Component) -> bool:
-    return row["actual"] != row["expected"]
+    return row["expected"] is not None and row["actual"] != row["expected"]
 
 
 def _bar(actual: int, limit: int) -> str:

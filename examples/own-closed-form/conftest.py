@@ -1,0 +1,24 @@
+"""The closed form of colbert.ColBert, which pytest-bertsize asks for through its hook."""
+
+from dataclasses import replace
+
+from pytest_bertsize.closed_forms import Architecture, Family, bert
+from pytest_bertsize.closed_forms.blocks import Block, linear
+from pytest_bertsize.closed_forms.dims import Dims
+from pytest_bertsize.config_keys import Size
+
+
+def projection(dims: Dims) -> Block:
+    """D·W, without a bias."""
+    return linear("linear", dims.D, dims.W, bias=False, component="head.projection")
+
+
+FAMILY = Family(
+    name="bert",  # the config's model_type
+    keys=replace(bert.KEYS, sizes=(*bert.KEYS.sizes, Size("token_width", "W", default=128))),
+    architectures=(Architecture("ColBert", bert.BODY.under(projection, pooler=True), defined_in="colbert"),),
+)
+
+
+def pytest_bertsize_closed_forms() -> list[Family]:
+    return [FAMILY]

@@ -1,0 +1,192 @@
+"""BART (Lewis et al. 2019, arXiv 1910.13461): an encoder and a decoder that share their word embeddings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from pytest_bertsize.closed_forms import heads
+from pytest_bertsize.closed_forms.blocks import activation, block, embedding, layer_norm, linear, repeat, tied
+from pytest_bertsize.closed_forms.family import Architecture, Family
+from pytest_bertsize.config_keys import ConfigKeys, Ignored, Size, Switch, hidden_act, multiple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pytest_bertsize.closed_forms.blocks import Block, Count
+    from pytest_bertsize.closed_forms.body import Head
+    from pytest_bertsize.closed_forms.dims import Dims
+
+
+def words(name: str, dims: Dims, rows: Count, shared: str = "") -> Block:
+    """V·D, or nothing where they are tied.
+
+    :param shared: full name of the matrix that they are tied to, if the config ties.
+    """
+    module = embedding(name, rows, dims.D, component="embeddings.word")
+    return tied(module, weight=shared) if shared and dims.tie_word_embeddings else module
+
+
+def learned_positions(dims: Dims) -> Block:
+    """(P + 2)·D: the first two rows are never used (fairseq's offset)."""
+    return embedding("embed_positions", dims.P + 2, dims.D)
+
+
+def attention(name: str, dims: Dims, component: str) -> Block:
+    """4·(D² + D), whatever the number of heads."""
+    D = dims.D
+    return block(name, *(linear(f"{each}_proj", D, D) for each in ("k", "v", "q", "out")), component=component)
+
+
+def layers(stack: str, count: Count, inner: Count, dims: Dims) -> Block:
+    """L·(4·D² + 2·D·I + 9·D + I); cross-attention, which every decoder has, adds L·(4·D² + 6·D).
+
+    :param stack: ``"encoder"`` or ``"decoder"``.
+    """
+    D, norm, feed_forward = dims.D, f"{stack}.norm", f"{stack}.feed_forward"
+    crosses = stack == "decoder"
+    return repeat(
+        "layers",
+        count,
+        attention("self_attn", dims, f"{stack}.attention"),
+        layer_norm("self_attn_layer_norm", D, component=norm),
+        attention("encoder_attn", dims, f"{stack}.cross_attention") if crosses else None,
+        layer_norm("encoder_attn_layer_norm", D, component=norm) if crosses else None,
+        activation("activation_fn", dims.activation_function, component=feed_forward),
+        linear("fc1", D, inner, component=feed_forward),
+        linear("fc2", inner, D, component=feed_forward),
+        layer_norm("final_layer_norm", D, component=norm),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Stacks:
+    """The encoder and the decoder of BART and its kin, which differ in what stands around their layers."""
+
+    positions: Callable[[Dims], Block] = learned_positions
+    norms: tuple[str, ...] = ("layernorm_embedding",)
+    """The norms of a whole stack, 2·D each."""
+
+    def encoder(self, dims: Dims, shared: str = "") -> Block:
+        return self._stack("encoder", dims, words("embed_tokens", dims, dims.V, shared), dims.L, dims.I)
+
+    def decoder(self, dims: Dims, shared: str = "", *, rows: Count | None = None) -> Block:
+        """The decoder.
+
+        :param rows: of its word embeddings, where that is not V.
+        """
+        tokens = words("embed_tokens", dims, dims.V if rows is None else rows, shared)
+        return self._stack("decoder", dims, tokens, dims.Ld, dims.Id)
+
+    def _stack(self, name: str, dims: Dims, tokens: Block, count: Count, inner: Count) -> Block:
+        return block(
+            name,
+            tokens,
+            block("", self.positions(dims), component=f"{name}.position"),
+            layers(name, count, inner, dims),
+            *(layer_norm(norm, dims.D, component=f"{name}.norm") for norm in self.norms),
+        )
+
+    def both(self, dims: Dims, name: str = "", *, rows: Count | None = None) -> Block:
+        """``shared`` and the two stacks: V·D of word embeddings; untied, 3·V·D.
+
+        :param name: the attribute under which a class with a head keeps them.
+        :param rows: of the decoder's word embeddings, where that is not V.
+        """
+        shared = f"{name}.shared.weight" if name else "shared.weight"
+        tokens = words("shared", dims, dims.V)
+        return block(name, tokens, self.encoder(dims, shared), self.decoder(dims, shared, rows=rows))
+
+    def under(self, *tops: Head) -> Callable[[Dims], Block]:
+        """The class that puts heads on both stacks."""
+        return lambda dims: block("", self.both(dims, "model"), *(top(dims) for top in tops))
+
+    def causal(self, dims: Dims) -> Block:
+        """The decoder alone, which keeps its cross-attention, and a language-model head."""
+        lm_head = heads.projection("lm_head", DECODER_WORDS, bias=False)
+        return block("", block("model", self.decoder(dims)), lm_head(dims))
+
+
+def start_and_end(dims: Dims) -> Block:
+    """``qa_outputs``: 2·D + 2; the class sets its two labels itself, whatever the config says."""
+    return linear("qa_outputs", dims.D, 2, component="head.qa_outputs")
+
+
+SHARED_WORDS = "model.shared.weight"
+DECODER_WORDS = "model.decoder.embed_tokens.weight"
+ENCODES = (multiple("d_model", "encoder_attention_heads"),)
+"""Asked of the classes that have an encoder; those of a decoder alone never read its sizes."""
+
+
+def generators(prefix: str, stacks: Stacks) -> tuple[Architecture, ...]:
+    """The classes that all families of BART's kind have.
+
+    :param prefix: of the classes' names: ``"Bart"``.
+    """
+    lm_head = heads.projection("lm_head", SHARED_WORDS, bias=False)
+    return (
+        Architecture(f"{prefix}Model", stacks.both, rules=ENCODES),
+        Architecture(f"{prefix}ForConditionalGeneration", stacks.under(lm_head), rules=ENCODES),
+        Architecture(f"{prefix}ForCausalLM", stacks.causal),
+    )
+
+
+def architectures(prefix: str, stacks: Stacks) -> tuple[Architecture, ...]:
+    """The classes of BART and mBART."""
+    classified, answered = stacks.under(heads.classification_head), stacks.under(start_and_end)
+    return (
+        *generators(prefix, stacks),
+        Architecture(f"{prefix}ForSequenceClassification", classified, labels=True, rules=ENCODES),
+        Architecture(f"{prefix}ForQuestionAnswering", answered, rules=ENCODES),
+    )
+
+
+def old_keys(*, final_norm: bool = False, embedding_norm: bool = True, sinusoids: bool = False) -> dict[str, Ignored]:
+    """Keys with which transformers 3 told BART's kin apart; since 4, each family is built in its one way."""
+    return {
+        "add_final_layer_norm": _fixed(final_norm, "a norm at the end of each stack"),
+        "normalize_embedding": _fixed(embedding_norm, "a norm after its embeddings"),
+        "static_position_embeddings": _fixed(sinusoids, "sinusoidal positions"),
+    }
+
+
+def _fixed(has: bool, what: str) -> Ignored:  # noqa: FBT001
+    return Ignored((has,), because=f"this family always has {what}" if has else f"this family never has {what}")
+
+
+INERT = frozenset(
+    {"dropout", "attention_dropout", "activation_dropout", "classif_dropout", "encoder_layerdrop", "decoder_layerdrop"}
+    | {
+        "normalize_before",
+        "init_std",
+        "scale_embedding",
+        "is_decoder",
+        "_num_labels",
+        "force_bos_token_to_be_generated",
+    }
+    | {"add_bias_logits", "extra_pos_embeddings", "do_blenderbot_90_layernorm", "save_step", "replacing_rate"}
+    | {"student_encoder_layers", "student_decoder_layers"}
+)
+"""Of published configs, beyond what every family has."""
+
+KEYS = ConfigKeys(
+    sizes=(
+        Size("vocab_size", "V", default=50265),
+        Size("d_model", "D", default=1024, aliases=("hidden_size",)),
+        Size("encoder_layers", "L", default=12, repeats=True, aliases=("num_hidden_layers",)),
+        Size("encoder_attention_heads", "A", default=16, aliases=("num_attention_heads",)),
+        Size("encoder_ffn_dim", "I", default=4096),
+        Size("decoder_layers", "Ld", default=12, repeats=True),
+        Size("decoder_attention_heads", "Ad", default=16),
+        Size("decoder_ffn_dim", "Id", default=4096),
+        Size("max_position_embeddings", "P", default=1024),
+    ),
+    switches=(Switch("tie_word_embeddings", default=True),),
+    choices=(hidden_act("gelu", key="activation_function"),),
+    divisible=(("d_model", "decoder_attention_heads"),),
+    ignored=old_keys(),
+    inert=INERT,
+)
+
+
+FAMILY = Family("bart", replace(KEYS, labels=3), architectures("Bart", Stacks()))

@@ -1,0 +1,219 @@
+"""Pairs of models, such as BERT2BERT (Rothe et al. 2019, arXiv 1907.12461): any encoder, and a decoder that reads it.
+
+A pair has no shape of its own: its config holds one for each side, and each side has the closed form of its family.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from pytest_bertsize.closed_forms import FAMILIES
+from pytest_bertsize.closed_forms.blocks import Block, Parameter, block, linear, terms
+from pytest_bertsize.closed_forms.dims import Dims
+from pytest_bertsize.closed_forms.family import Architecture, Family
+from pytest_bertsize.config_keys import ConfigKeys, Ignored, Values
+from pytest_bertsize.config_values import without_effect
+from pytest_bertsize.findings import Finding, Kind, Unusable, printable, shown
+from pytest_bertsize.inventory import levels, parents_first
+from pytest_bertsize.model_config import ModelConfig
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pytest_bertsize.closed_forms.blocks import Node
+
+SIDES = {"encoder": "e", "decoder": "d"}
+"""Each side with the suffix of its symbols: ``De`` is the encoder's width, ``Dd`` the decoder's."""
+CROSS_WIDTH = "cross_attention_hidden_size"
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One half of a pair: a class of its own family, and that family's switches."""
+
+    name: str
+    family: Family
+    architecture: Architecture
+    switches: Mapping[str, Any]
+
+    def dims(self, pair: Dims) -> Dims:
+        """The pair's sizes as this side's own: ``De`` → ``D``."""
+        own = {**self.switches, **self.architecture.options}
+        return Dims(self._own(pair.sizes), own, None if pair.numbers is None else self._own(pair.numbers))
+
+    def _own(self, sizes: Mapping[str, Any]) -> dict[str, Any]:
+        suffix = SIDES[self.name]
+        return {name.removesuffix(suffix): size for name, size in sizes.items() if name.endswith(suffix)}
+
+    def component(self, own: str) -> str:
+        """``embeddings.word`` → ``decoder.embeddings.word``; a BERT that decodes calls its layers ``encoder``."""
+        stem, _, rest = own.partition(".")
+        if stem == "head":
+            return own
+        return ".".join(filter(None, (self.name, rest if stem in SIDES else own)))
+
+    def blocks(self, pair: Dims) -> Block:
+        return replace(self._placed(self.architecture.blocks(self.dims(pair))), name=self.name)
+
+    def _placed(self, node: Block) -> Block:
+        """The same blocks with the pair's components, tied to names under this side."""
+        children: list[Node] = []
+        for child in node.children:
+            component = child.component and self.component(child.component)
+            if isinstance(child, Parameter):
+                tied_to = child.tied_to and f"{self.name}.{child.tied_to}"
+                children.append(replace(child, component=component, tied_to=tied_to))
+            else:
+                children.append(replace(self._placed(child), component=component))
+        component = node.component and self.component(node.component)
+        return replace(node, children=tuple(children), component=component)
+
+
+def pair(dims: Dims) -> Block:
+    """Both sides and, where their widths differ, De·Dd + Dd of projection between them."""
+    projected = dims.known.De != dims.known.Dd and not dims.cross_width
+    return block(
+        "",
+        dims.encoder.blocks(dims),
+        dims.decoder.blocks(dims),
+        linear("enc_to_dec_proj", dims.De, dims.Dd, component="decoder.projection") if projected else None,
+    )
+
+
+def _tied_sides(value: Any, dims: Dims) -> int | None:
+    """All of the encoder but its pooler, which the decoder would have shared (transformers 4)."""
+    if value is not True or dims.encoder.family is not dims.decoder.family:
+        return None
+    own = dims.encoder.dims(dims)
+    without_pooler = Dims(own.sizes, {**own.switches, "add_pooling_layer": False})
+    return -int(sum(term.total for term in terms(dims.encoder.architecture.blocks(without_pooler))))
+
+
+IGNORED = {
+    "tie_encoder_decoder": Ignored((False,), cost=_tied_sides),
+    "tie_word_embeddings": Ignored((True,), because="the key of the same name in the decoder decides"),
+}
+KEYS = ConfigKeys(sizes=(), inert=frozenset({*SIDES, *IGNORED}))
+
+
+@dataclass(frozen=True, slots=True)
+class PairFamily(Family):
+    """The family of pairs: what it reads is what its two sides read."""
+
+    def resolve(self, config: ModelConfig, overrides: Mapping[str, object], architecture: Architecture) -> Values:
+        """Read both sides, each by the keys of its family.
+
+        :raises Unusable: with a finding for everything that is wrong on either side.
+        """
+        sides, values = _both_sides(config, overrides)
+        cross_width = _cross_width(config, values)
+        switches = {**sides, "cross_width": cross_width is not None}
+        sizes = {f"{symbol}{SIDES[name]}": size for name in SIDES for symbol, size in values[name].sizes.items()}
+        top = Family.resolve(self, config, {}, architecture)
+        ignored = without_effect(IGNORED, config, Dims(sizes, switches), architecture.name)
+        for_build: dict[str, Any] = {
+            name: {"model_type": sides[name].family.name, **values[name].for_build} for name in SIDES
+        }
+        if cross_width is not None:
+            for_build["decoder"][CROSS_WIDTH] = cross_width
+        found = (*values["encoder"].findings, *values["decoder"].findings, *top.findings, *ignored)
+        return Values(sizes, switches, {**for_build}, (*found, *_blind(config, values["decoder"])))
+
+    def component_names(self, dims: Dims) -> list[str]:
+        """What either side's family has, under that side's name."""
+        names = {
+            side.component(own): None
+            for side in (dims.encoder, dims.decoder)
+            for own in side.family.component_names(side.dims(dims))
+        }
+        return parents_first({level for name in [*names, "decoder.projection"] for level in levels(name)})
+
+
+def _both_sides(config: ModelConfig, overrides: Mapping[str, object]) -> tuple[dict[str, Side], dict[str, Values]]:
+    sides: dict[str, Side] = {}
+    values: dict[str, Values] = {}
+    wrong = [_no_such_override(key) for key in overrides if key not in SIDES]
+    for name in SIDES:
+        try:
+            sides[name], values[name] = _side(name, config, overrides.get(name, {}))
+        except Unusable as unusable:
+            wrong += [_in_side(finding, name) for finding in unusable.findings]
+    if wrong:
+        raise Unusable(*wrong)
+    return sides, values
+
+
+def _side(name: str, config: ModelConfig, overrides: object) -> tuple[Side, Values]:
+    data = config.data.get(name)
+    if not isinstance(data, dict):
+        config.refuse(name, f"{name} is {shown(data)}: a pair has a config for each side", "write an object")
+    if not isinstance(overrides, dict):
+        message, fix = f"overrides.{name} is {shown(overrides)}", f"write {name} = {{ vocab_size = 21128 }}"
+        raise Unusable(Finding("config-invalid", message, fix, table_key=("overrides",)))
+    own = ModelConfig(config.file, (*config.key_path, name), data, config.text, config.sha256)
+    family = FAMILIES.get(own.model_type) if isinstance(own.model_type, str) else None
+    architecture = _class_for(name, family)
+    if family is None or architecture is None:
+        message = f"the {name} is {shown(own.model_type)}, for which there is no closed form as {_A[name]}"
+        own.refuse("model_type", message, "write closed_form = false to hold the pair to its budget alone", _UNKNOWN)
+    values = family.resolve(own, overrides, architecture)
+    return Side(name, family, architecture, values.switches), values
+
+
+_A = {"encoder": "an encoder", "decoder": "a decoder"}
+_UNKNOWN: Kind = "unknown-closed-form"
+_ENDINGS = {
+    "encoder": ("Model", "Encoder"),
+    "decoder": ("ForCausalLM", "LMHeadModel", "GenerationDecoder"),
+}
+"""Of the class that the library takes for a side (its Auto mappings)."""
+
+
+def _class_for(side: str, family: Family | None) -> Architecture | None:
+    """``BertModel`` encodes, ``BertLMHeadModel`` decodes."""
+    if family is None or isinstance(family, PairFamily):
+        return None
+    heads = () if side == "decoder" else _ENDINGS["decoder"]
+    named = (
+        each
+        for each in family.architectures
+        if each.name.endswith(_ENDINGS[side]) and not each.name.endswith(heads or "?")
+    )
+    return min(named, key=lambda each: len(each.name), default=None)
+
+
+def _in_side(finding: Finding, name: str) -> Finding:
+    """``overrides.vocab_size`` → ``overrides.decoder.vocab_size``."""
+    if finding.table_key is None or len(finding.table_key) == 1:
+        return finding
+    return replace(finding, table_key=("overrides", name, *finding.table_key[1:]))
+
+
+def _no_such_override(key: str) -> Finding:
+    message = f"overrides.{printable(key)} changes nothing in a pair"
+    fix = "write overrides = { decoder = { vocab_size = 21128 } }, for example"
+    return Finding("config-invalid", message, fix, table_key=("overrides", key))
+
+
+def _cross_width(config: ModelConfig, values: Mapping[str, Values]) -> int | None:
+    """``cross_attention_hidden_size`` of the decoder, which says that it reads the encoder without a projection."""
+    decoder = config.data["decoder"]
+    width = decoder.get(CROSS_WIDTH) if isinstance(decoder, dict) else None
+    encoder = values["encoder"].sizes["D"]
+    if width in {None, encoder}:
+        return encoder if width else None
+    message = f"{CROSS_WIDTH} is {shown(width)}, and the encoder is {encoder:,} wide: the class refuses that"
+    raise Unusable(Finding("config-invalid", message, f'write "{CROSS_WIDTH}": {encoder}', file=config.file))
+
+
+def _blind(config: ModelConfig, decoder: Values) -> list[Finding]:
+    """A decoder that cannot see the encoder is built without a word."""
+    if decoder.switches.get("add_cross_attention", True):
+        return []
+    message = "the decoder has no cross-attention, so that it cannot see the encoder"
+    fix = 'write "is_decoder": true and "add_cross_attention": true in the decoder'
+    return [Finding("defaulted-key", message, fix, "warning", file=config.file, line=config.line("decoder"))]
+
+
+FAMILY = PairFamily("encoder-decoder", KEYS, (Architecture("EncoderDecoderModel", pair),))

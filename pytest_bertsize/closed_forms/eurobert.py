@@ -1,0 +1,102 @@
+"""EuroBERT (Boizard et al. 2025, arXiv 2503.05500): an encoder of the layers that Llama has, keys shared by heads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pytest_bertsize.closed_forms import heads, rotary
+from pytest_bertsize.closed_forms.blocks import block, embedding, linear, parameter, repeat
+from pytest_bertsize.closed_forms.body import Body
+from pytest_bertsize.closed_forms.family import Architecture, Family
+from pytest_bertsize.closed_forms.unused_keys import ADD_POOLING_LAYER, EMBEDDING_SIZE
+from pytest_bertsize.config_keys import ConfigKeys, Size, Switch, hidden_act
+
+if TYPE_CHECKING:
+    from pytest_bertsize.closed_forms.blocks import Block
+    from pytest_bertsize.closed_forms.dims import Dims
+
+
+def rms_norm(name: str, dims: Dims) -> Block:
+    """D: a scale without a shift (Zhang and Sennrich 2019, arXiv 1910.07467)."""
+    return block(name, parameter("weight", dims.D), component="encoder.norm")
+
+
+def attention(dims: Dims) -> Block:
+    """2·D·S·(A + Q): keys and values have Q heads of their own, A unless the config says so (arXiv 2305.13245)."""
+    keys = rotary.query_width(dims) if dims.known.Q is None else dims.Q * rotary.head_width(dims)
+    return rotary.attention(dims, rotary.query_width(dims), keys, bias=dims.attention_bias)
+
+
+def eurobert(dims: Dims, *, pooler: bool = False, name: str = "") -> Block:  # noqa: ARG001  (it never pools)
+    """V·D + L·(2·D·S·(A + Q) + 3·D·I + 2·D) + D; embeddings have no norm, but there is one after the last layer."""
+    return block(
+        name,
+        embedding("embed_tokens", dims.V, dims.D, component="embeddings.word"),
+        repeat(
+            "layers",
+            dims.L,
+            rms_norm("input_layernorm", dims),
+            attention(dims),
+            rms_norm("post_attention_layernorm", dims),
+            rotary.gated_mlp(dims, bias=dims.mlp_bias, last_bias=dims.mlp_bias),
+        ),
+        rms_norm("norm", dims),
+    )
+
+
+def masked_lm(dims: Dims) -> Block:
+    """``lm_head``: V·D unless it is tied, which it is not by default; ``mlp_bias`` gives it V of bias, too."""
+    return heads.projection("lm_head", "model.embed_tokens.weight", bias=dims.mlp_bias)(dims)
+
+
+def transform(dims: Dims) -> Block:
+    """``dense``: D² + D ahead of the classifier of sequences."""
+    return linear("dense", dims.D, dims.D, component="head.transform")
+
+
+KEYS = ConfigKeys(
+    sizes=(
+        Size("vocab_size", "V", default=128256),
+        Size("hidden_size", "D", default=768),
+        Size("num_hidden_layers", "L", default=12, repeats=True),
+        Size("num_attention_heads", "A", default=12),
+        Size("num_key_value_heads", "Q", default=None),
+        Size("head_dim", "S", default=None),
+        Size("intermediate_size", "I", default=3072),
+        rotary.padding(128001),
+    ),
+    switches=(
+        Switch("attention_bias", default=False),
+        Switch("mlp_bias", default=False),
+        Switch("tie_word_embeddings", default=False),
+    ),
+    choices=(hidden_act("silu"),),
+    divisible=(("hidden_size", "num_attention_heads"),),
+    rules=(rotary.PADS_WITHIN, rotary.EVEN_HEAD_DIM, rotary.EVEN_HEADS),
+    ignored={**rotary.UNUSED_KEYS, "embedding_size": EMBEDDING_SIZE, "add_pooling_layer": ADD_POOLING_LAYER},
+    inert=rotary.INERT
+    | {
+        "bos_token",
+        "clf_pooling",
+        "eos_token",
+        "hidden_dropout",
+        "is_causal",
+        "mask_token",
+        "pad_token",
+        "pretraining_tp",
+        "rms_norm_eps",
+    },
+)
+
+BODY = Body("model", eurobert)
+
+FAMILY = Family(
+    name="eurobert",
+    keys=KEYS,
+    architectures=(
+        Architecture("EuroBertModel", eurobert),
+        Architecture("EuroBertForMaskedLM", BODY.under(masked_lm)),
+        Architecture("EuroBertForSequenceClassification", BODY.under(transform, heads.classifier), labels=True),
+        Architecture("EuroBertForTokenClassification", BODY.under(heads.classifier), labels=True),
+    ),
+)

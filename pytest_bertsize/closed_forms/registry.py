@@ -1,0 +1,79 @@
+"""Which closed forms there are: those of this package, and those that a project or a plugin contributes."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from pytest_bertsize.closed_forms import FAMILIES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from pytest_bertsize.closed_forms.family import Architecture, Family
+
+
+class Conflict(Exception):
+    """Two closed forms for one architecture: nobody could say which of them is right."""
+
+
+class Registry:
+    """Every closed form by family (``model_type``) and architecture (class name)."""
+
+    def __init__(
+        self, contributed: Iterable[tuple[str, Family]] = (), builtin: Mapping[str, Family] = FAMILIES
+    ) -> None:
+        """Add contributions to what is built in.
+
+        :param contributed: who contributes, by name, and what.
+        :raises Conflict: when an architecture of a family has a closed form already.
+        """
+        self._builtin = builtin
+        self._contributed: list[Family] = []
+        self._origins: dict[tuple[str, str], str] = {}
+        for origin, family in contributed:
+            self._add(family, origin)
+
+    def _add(self, family: Family, origin: str) -> None:
+        for architecture in family.architectures:
+            other = self._origin(family.name, architecture.name)
+            if other:
+                raise Conflict(
+                    f"{origin} contributes a closed form for {architecture.name} of the family {family.name!r}, "
+                    f"and so does {other}: remove one of them"
+                )
+            self._origins[family.name, architecture.name] = origin
+        self._contributed.append(family)
+
+    def _origin(self, family: str, architecture: str) -> str:
+        builtin = self._builtin.get(family)
+        if builtin and builtin.architecture(architecture):
+            return "pytest-bertsize itself"
+        return self._origins.get((family, architecture), "")
+
+    @property
+    def names(self) -> list[str]:
+        """Every family by its ``model_type``."""
+        return list(dict.fromkeys([*self._builtin, *(family.name for family in self._contributed)]))
+
+    def families(self, name: str) -> list[Family]:
+        """What there is for a ``model_type``, the built-in family first; empty where there is nothing."""
+        builtin = [self._builtin[name]] if name in self._builtin else []
+        return [*builtin, *(family for family in self._contributed if family.name == name)]
+
+    def find(self, name: str, architecture: str) -> tuple[Family, Architecture] | None:
+        """The closed form of one architecture of a family."""
+        found = ((family, family.architecture(architecture)) for family in self.families(name))
+        return next(((family, known) for family, known in found if known), None)
+
+    def family_of(self, architecture: str) -> Family | None:
+        """The family that has an architecture of this name."""
+        return next((family for family in self._all() if family.architecture(architecture)), None)
+
+    def nearest(self, architecture: str, family: str = "") -> list[str]:
+        """The supported architectures whose names are most like ``architecture``, of one family if it has any."""
+        among = self.families(family) or self._all()
+        return get_close_matches(architecture, [each.name for known in among for each in known.architectures], n=3)
+
+    def _all(self) -> list[Family]:
+        return [*self._builtin.values(), *self._contributed]

@@ -1,0 +1,34 @@
+"""What a family changes about another: more parts, parts by other names, and parts that it does without."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pytest_bertsize.closed_forms.blocks import Block
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pytest_bertsize.closed_forms.blocks import Node
+
+
+def extended(module: Block, *more: Node | None) -> Block:
+    """The module with more in it; what the config leaves out is ``None``."""
+    return replace(module, children=(*module.children, *(child for child in more if child is not None)))
+
+
+def changed(module: Block, changes: Mapping[str, str | None], inside: str = "") -> Block:
+    """The module with other names for parts of it, and without those that become ``None``.
+
+    :param changes: by its path, what a part is called in the block that has it:
+        ``{"encoder.layer.attention.output.LayerNorm": "ln", "embeddings.LayerNorm": None}``.
+    :param inside: the path of ``module`` itself, with a dot.
+    """
+    parts: list[Node] = []
+    for child in module.children:
+        path = f"{inside}{child.name}"
+        name = changes.get(path, child.name)
+        part = changed(child, changes, f"{path}.") if isinstance(child, Block) else child
+        parts += [] if name is None else [replace(part, name=name)]
+    return replace(module, children=tuple(parts))
