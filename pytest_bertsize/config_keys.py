@@ -67,6 +67,14 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True)
+class Index:
+    """A key that names a row of the embeddings, which has to be there; ``null`` names none. It changes no count."""
+
+    key: str
+    default: int
+
+
+@dataclass(frozen=True, slots=True)
 class Rule:
     """What the values of several keys must be to each other, lest the class refuse them or build something else."""
 
@@ -126,6 +134,7 @@ class ConfigKeys:
     switches: tuple[Switch, ...] = ()
     choices: tuple[Choice, ...] = ()
     lists: tuple[Listing, ...] = ()
+    indices: tuple[Index, ...] = ()
     divisible: tuple[tuple[str, str], ...] = ()
     """Pairs of size keys, of which the first must be a multiple of the second."""
     equal: tuple[tuple[str, str], ...] = ()
@@ -161,6 +170,7 @@ class ConfigKeys:
     @property
     def meaningful(self) -> set[str]:
         words = (*(each.key for each in self.choices), *(each.key for each in self.lists))
+        words = (*words, *(index.key for index in self.indices))
         return {*self.shape_keys, *self.aliases, *(each.key for each in self.switches), *words, "id2label"}
 
     @property

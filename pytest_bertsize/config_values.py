@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.closed_forms.dims import Dims
-from pytest_bertsize.config_keys import Choice, ConfigKeys, Ignored, Listing, Size, Switch, Values
+from pytest_bertsize.config_keys import Choice, ConfigKeys, Ignored, Index, Listing, Size, Switch, Values
 from pytest_bertsize.config_vocabulary import INERT, PASSED, REFUSED, SYNONYMS
 from pytest_bertsize.findings import Finding, Kind, Severity, Unusable, did_you_mean, number, printable, shown
 from pytest_bertsize.quantity import exact
@@ -95,6 +95,7 @@ class _Reading:
         if self.architecture.labels:
             by_symbol[LABELS] = shape["num_labels"] = self._num_labels()
         self._check_needs(switches)
+        shape |= {index.key: self._index(index) for index in self.keys.indices}
         self._check_rules({**sizes, **shape})
         self.findings += self._without_effect(None if self.wrong else Dims(by_symbol, switches))
         passed = {key: value for key, value in self.merged.items() if key in PASSED}
@@ -219,6 +220,13 @@ class _Reading:
         else:
             return value
         return default
+
+    def _index(self, index: Index) -> int | None:
+        value = self.merged.get(index.key, index.default)
+        if value is None or (type(value) is int and abs(value) <= LARGEST_SIZE):
+            return value
+        self._found(index.key, f"{index.key} is {shown(value)}, which is no index", f"write one, as in {index.default}")
+        return index.default
 
     def _switch(self, switch: Switch) -> bool:
         value = self.merged.get(switch.key, switch.default)

@@ -159,6 +159,7 @@ def configs(draw: st.DrawFn, keys: ConfigKeys) -> dict[str, Any]:
         if config[key] is not None:
             config[key] = together * draw(st.integers(1, 4))
     config |= {key: config[other] for key, other in keys.equal}
+    config |= {index.key: draw(st.none() | st.integers(0, 8)) for index in keys.indices}
     config |= {choice.key: draw(_words(choice)) for choice in keys.choices}
     for listing in keys.lists:
         config[listing.key] = draw(_lists(listing, config.get(listing.as_long_as)))
@@ -171,7 +172,10 @@ def configs(draw: st.DrawFn, keys: ConfigKeys) -> dict[str, Any]:
     needed = {switch.needs for switch in keys.switches}
     named = [each.key for each in keys.switches] + [each.key for each in keys.choices]
     left_out = {key for key in named if key not in needed and draw(st.integers(0, 3)) == 0}
-    config = {key: value for key, value in config.items() if value is not None and key not in left_out}
+    indices = {index.key for index in keys.indices}
+    config = {
+        key: value for key, value in config.items() if (value is not None or key in indices) and key not in left_out
+    }
     assume(all(rule.holds(complete(keys, config)) for rule in keys.all_rules))
     return config
 

@@ -9,7 +9,7 @@ from pytest_bertsize.closed_forms.blocks import block, embedding, linear, parame
 from pytest_bertsize.closed_forms.body import Body
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.unused_keys import ADD_POOLING_LAYER, EMBEDDING_SIZE
-from pytest_bertsize.config_keys import ConfigKeys, Size, Switch, hidden_act
+from pytest_bertsize.config_keys import ConfigKeys, Index, Size, Switch, hidden_act
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Block
@@ -63,7 +63,6 @@ KEYS = ConfigKeys(
         Size("num_key_value_heads", "Q", default=None),
         Size("head_dim", "S", default=None),
         Size("intermediate_size", "I", default=3072),
-        rotary.padding(128001),
     ),
     switches=(
         Switch("attention_bias", default=False),
@@ -72,6 +71,7 @@ KEYS = ConfigKeys(
     ),
     choices=(hidden_act("silu"),),
     divisible=(("hidden_size", "num_attention_heads"),),
+    indices=(Index("pad_token_id", 128001),),
     rules=(rotary.PADS_WITHIN, rotary.EVEN_HEAD_DIM, rotary.EVEN_HEADS),
     ignored={**rotary.UNUSED_KEYS, "embedding_size": EMBEDDING_SIZE, "add_pooling_layer": ADD_POOLING_LAYER},
     inert=rotary.INERT

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pytest_bertsize.closed_forms import bart
 from pytest_bertsize.closed_forms.blocks import block, embedding, frozen, linear, tied
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.config_keys import Rule, Size, Switch
+from pytest_bertsize.config_keys import Index, Rule, Size, Switch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -66,7 +66,7 @@ def _pads_within(*vocabularies: str) -> Rule:
 
     def holds(values: Mapping[str, Any]) -> bool:
         sizes = (values[key] or values["vocab_size"] for key in vocabularies)
-        return all(values["pad_token_id"] < size for size in sizes)
+        return all((values["pad_token_id"] or 0) < size for size in sizes)
 
     message = "pad_token_id {pad_token_id:,} is not in the vocabulary: the class refuses it"
     return Rule(("pad_token_id", *vocabularies), holds, message, "write the index of the padding token")
@@ -77,9 +77,9 @@ KEYS = replace(
     sizes=(
         *bart.KEYS.but(vocab_size=58101).sizes,
         Size("decoder_vocab_size", "Vd", default=None),
-        Size("pad_token_id", "Z", default=58100, minimum=0),
     ),
     switches=(*bart.KEYS.switches, Switch("share_encoder_decoder_embeddings", default=True)),
+    indices=(Index("pad_token_id", 58100),),
     rules=(_pads_within("decoder_vocab_size"),),
     ignored=bart.old_keys(embedding_norm=False, sinusoids=True),
 )

@@ -9,7 +9,7 @@ from pytest_bertsize.closed_forms.blocks import activation, block, embedding, la
 from pytest_bertsize.closed_forms.body import Body
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.unused_keys import ADD_POOLING_LAYER, EMBEDDING_SIZE
-from pytest_bertsize.config_keys import ConfigKeys, Size, Switch, hidden_act
+from pytest_bertsize.config_keys import ConfigKeys, Index, Size, Switch, hidden_act
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Block
@@ -82,7 +82,6 @@ KEYS = ConfigKeys(
         Size("num_hidden_layers", "L", default=22, repeats=True),
         Size("num_attention_heads", "A", default=12),
         Size("intermediate_size", "I", default=1152),
-        rotary.padding(50283),
     ),
     switches=(
         Switch("norm_bias", default=False),
@@ -94,6 +93,7 @@ KEYS = ConfigKeys(
     ),
     choices=(hidden_act("gelu", "hidden_activation"), hidden_act("gelu", "classifier_activation")),
     divisible=(("hidden_size", "num_attention_heads"),),
+    indices=(Index("pad_token_id", 50283),),
     rules=(rotary.PADS_WITHIN,),
     ignored={**rotary.UNUSED_KEYS, "embedding_size": EMBEDDING_SIZE, "add_pooling_layer": ADD_POOLING_LAYER},
     inert=rotary.INERT

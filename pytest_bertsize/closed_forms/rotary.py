@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms.blocks import activation, block, linear
-from pytest_bertsize.config_keys import Ignored, Rule, Size
+from pytest_bertsize.config_keys import Ignored, Rule
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Block, Count
@@ -52,14 +52,9 @@ def gated_mlp(dims: Dims, *, bias: bool, last_bias: bool) -> Block:
     )
 
 
-def padding(default: int) -> Size:
-    """Which row of the embeddings is for padding. It changes no count, but there has to be such a row."""
-    return Size("pad_token_id", "Z", default=default, minimum=0)
-
-
 PADS_WITHIN = Rule(
     ("pad_token_id", "vocab_size"),
-    lambda values: values["pad_token_id"] < values["vocab_size"],
+    lambda values: (values["pad_token_id"] or 0) < values["vocab_size"],
     "pad_token_id {pad_token_id:,} is not in a vocabulary of {vocab_size:,}: the class refuses it",
     "write the index of the padding token",
 )
