@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import pytest_bertsize.closed_forms
-from pytest_bertsize.closed_forms import FAMILIES, ClosedForm
+import pytest_bertsize
+from pytest_bertsize.closed_forms import FAMILIES, ClosedForm, families
 from pytest_bertsize.closed_forms.blocks import block, linear, repeat, tensors, tied
 from pytest_bertsize.closed_forms.dims import Dims
 from pytest_bertsize.closed_forms.registry import Registry
@@ -96,14 +98,16 @@ def test_an_architecture_is_found_in_its_family() -> None:
     assert Registry().family_of("ReformerForMaskedLM") is None
 
 
-def test_no_closed_form_looks_at_the_library() -> None:
-    folder = Path(pytest_bertsize.closed_forms.__file__).parent
-    files = [
-        *folder.glob("*.py"),
-        folder.parent / "config_keys.py",
-        folder.parent / "config_values.py",
-        folder.parent / "model_config.py",
-    ]
+def test_every_file_of_a_family_is_in_the_registry() -> None:
+    files = {path.stem for path in Path(families.__file__).parent.glob("*.py")} - {"__init__"}
+    assert files == {name.replace("-", "_") for name in FAMILIES}
+    assert all(family.name == name for name, family in FAMILIES.items())
+
+
+def test_no_closed_form_imports_the_library() -> None:
+    package = Path(pytest_bertsize.__file__).parent
+    beside = [package / f"{name}.py" for name in ("config_keys", "config_values", "config_vocabulary", "model_config")]
+    files = [*(package / "closed_forms").rglob("*.py"), *beside]
     imported = {
         alias.name.split(".")[0]
         for file in files
@@ -111,8 +115,18 @@ def test_no_closed_form_looks_at_the_library() -> None:
         if isinstance(node, ast.Import | ast.ImportFrom)
         for alias in ([ast.alias(node.module or "")] if isinstance(node, ast.ImportFrom) else node.names)
     }
-    assert len(files) > 5
+    assert len(files) > len(FAMILIES)
     assert imported.isdisjoint({"torch", "transformers"})
+
+
+def test_counting_in_every_family_leaves_the_library_unloaded() -> None:
+    code = """
+import sys
+from pytest_bertsize.closed_forms import FAMILIES
+assert all(family.architectures for family in FAMILIES.values())
+print(sorted({"torch", "transformers", "sympy", "pytest"} & sys.modules.keys()))
+"""
+    assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout == "[]\n"
 
 
 def test_a_repeat_lists_each_of_its_copies() -> None:

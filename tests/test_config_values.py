@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_bertsize.closed_forms import Architecture
-from pytest_bertsize.closed_forms.bert import BODY, KEYS
+from pytest_bertsize.closed_forms.families.bert import BODY, KEYS
 from pytest_bertsize.config_values import LARGEST_SIZE, MOST_LABELS, MOST_LAYERS, resolve
 from pytest_bertsize.config_vocabulary import ACTIVATIONS, INERT, PASSED, REFUSED, SYNONYMS
 from pytest_bertsize.findings import Finding, Unusable

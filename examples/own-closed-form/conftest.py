@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
-from pytest_bertsize.closed_forms import Architecture, Family, bert
+from pytest_bertsize.closed_forms import Architecture, Family
 from pytest_bertsize.closed_forms.blocks import Block, linear
 from pytest_bertsize.closed_forms.dims import Dims
+from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.config_keys import Size
 
 

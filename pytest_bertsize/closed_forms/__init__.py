@@ -14,84 +14,42 @@ from pytest_bertsize.closed_forms.family import Architecture, ClosedForm, Family
 
 __all__ = ["FAMILIES", "Architecture", "ClosedForm", "Family"]
 
-_MODULES = {
-    # encoders
-    "bert": "bert",
-    "roberta": "roberta",
-    "xlm-roberta": "xlm_roberta",
-    "camembert": "camembert",
-    "ernie": "ernie",
-    "megatron-bert": "megatron_bert",
-    "roberta-prelayernorm": "roberta_prelayernorm",
-    "xlm-roberta-xl": "xlm_roberta_xl",
-    "data2vec-text": "data2vec_text",
-    "layoutlm": "layoutlm",
-    "splinter": "splinter",
-    "bert-generation": "bert_generation",
-    "big_bird": "big_bird",
-    "roc_bert": "roc_bert",
-    "tapas": "tapas",
-    "longformer": "longformer",
-    "ibert": "ibert",
-    "nystromformer": "nystromformer",
-    "fnet": "fnet",
-    "funnel": "funnel",
-    "luke": "luke",
-    "xmod": "xmod",
-    "canine": "canine",
-    "yoso": "yoso",
-    "mra": "mra",
-    "distilbert": "distilbert",
-    "albert": "albert",
-    "electra": "electra",
-    "mpnet": "mpnet",
-    "squeezebert": "squeezebert",
-    "rembert": "rembert",
-    "convbert": "convbert",
-    "mobilebert": "mobilebert",
-    "gpt2": "gpt2",
-    "openai-gpt": "openai_gpt",
-    "xlm": "xlm",
-    "flaubert": "flaubert",
-    "xlnet": "xlnet",
-    "deberta": "deberta",
-    "bart": "bart",
-    "deberta-v2": "deberta_v2",
-    "mbart": "mbart",
-    "marian": "marian",
-    "pegasus": "pegasus",
-    "modernbert": "modernbert",
-    "encoder-decoder": "encoder_decoder",
-    "t5": "t5",
-    "mt5": "mt5",
-    "nomic_bert": "nomic_bert",
-    "eurobert": "eurobert",
-    "gte": "gte",
-    "esm": "esm",
-    "roformer": "roformer",
-}
-"""The file of each family, in the order in which messages and the README name them."""
+_ENCODERS = (
+    *("bert", "roberta", "xlm-roberta", "camembert", "distilbert", "albert", "electra", "mobilebert"),
+    *("deberta", "deberta-v2", "modernbert", "mpnet", "ernie", "nomic_bert", "roformer", "convbert", "squeezebert"),
+    *("megatron-bert", "rembert", "roberta-prelayernorm", "xlm-roberta-xl", "data2vec-text", "big_bird"),
+    *("longformer", "ibert", "nystromformer", "fnet", "funnel", "luke", "layoutlm", "bert-generation", "eurobert"),
+    *("gte", "xmod", "splinter", "canine", "roc_bert", "yoso", "mra", "esm", "flaubert", "xlm", "xlnet", "tapas"),
+)
+_DECODERS = ("gpt2", "openai-gpt")
+_ENCODER_DECODERS = ("bart", "mbart", "marian", "pegasus", "t5", "mt5", "encoder-decoder")
+
+_NAMES = (*_ENCODERS, *_DECODERS, *_ENCODER_DECODERS)
+"""In the order in which messages and the README name them; each has its file in ``families``."""
 
 
 class _Families(Mapping[str, Family]):
     """Every family by its ``model_type``; a family's file is imported when it is looked up."""
 
     def __getitem__(self, name: str) -> Family:
-        return _load(_MODULES[name])
+        if name not in _NAMES:
+            raise KeyError(name)
+        return _load(name)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_MODULES)
+        return iter(_NAMES)
 
     def __len__(self) -> int:
-        return len(_MODULES)
+        return len(_NAMES)
 
     def __contains__(self, name: object) -> bool:
-        return name in _MODULES
+        return name in _NAMES
 
 
 FAMILIES: Mapping[str, Family] = _Families()
 
 
 @cache
-def _load(module: str) -> Family:
-    return cast("Family", import_module(f"{__name__}.{module}").FAMILY)
+def _load(name: str) -> Family:
+    module = import_module(f"{__name__}.families.{name.replace('-', '_')}")
+    return cast("Family", module.FAMILY)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pytest_bertsize.closed_forms import bert, roberta
 from pytest_bertsize.closed_forms.blocks import block, linear, repeat
+from pytest_bertsize.closed_forms.families import bert, roberta
 from pytest_bertsize.closed_forms.variations import extended
 from pytest_bertsize.config_keys import Ignored, Switch
 

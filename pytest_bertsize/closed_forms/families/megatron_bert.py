@@ -1,0 +1,36 @@
+"""Megatron-BERT (Shoeybi et al. 2019, arXiv 1909.08053): BERT whose layers norm what comes in, not what goes out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pytest_bertsize.closed_forms.blocks import layer_norm
+from pytest_bertsize.closed_forms.body import Body
+from pytest_bertsize.closed_forms.families import bert
+from pytest_bertsize.closed_forms.families.ernie import architectures
+from pytest_bertsize.closed_forms.family import Family
+from pytest_bertsize.closed_forms.variations import changed, extended
+
+if TYPE_CHECKING:
+    from pytest_bertsize.closed_forms.blocks import Block
+    from pytest_bertsize.closed_forms.dims import Dims
+
+NORMS = {
+    "embeddings.LayerNorm": None,
+    "encoder.layer.attention.output.LayerNorm": "ln",
+    "encoder.layer.crossattention.output.LayerNorm": "ln",
+    "encoder.layer.output.LayerNorm": "ln",
+}
+
+
+def megatron_bert(dims: Dims, *, pooler: bool, name: str) -> Block:
+    """As many parameters as BERT: 2·D of norm are after the last layer instead of after the embeddings."""
+    last = layer_norm("encoder.ln", dims.D, component="encoder.norm")
+    return extended(changed(bert.bert(dims, pooler=pooler, name=name), NORMS), last)
+
+
+KEYS = bert.KEYS.but(
+    vocab_size=29056, hidden_size=1024, num_hidden_layers=24, num_attention_heads=16, intermediate_size=4096
+)
+
+FAMILY = Family("megatron-bert", KEYS, architectures("MegatronBert", Body("bert", megatron_bert)))

@@ -1,0 +1,30 @@
+"""MRA (Zeng et al. 2022, arXiv 2207.10284): BERT that looks closely where attention is large, coarsely elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pytest_bertsize.closed_forms import encoder_only
+from pytest_bertsize.closed_forms.body import Body
+from pytest_bertsize.closed_forms.families import nystromformer
+from pytest_bertsize.closed_forms.family import Family
+
+if TYPE_CHECKING:
+    from pytest_bertsize.closed_forms.blocks import Block
+    from pytest_bertsize.closed_forms.dims import Dims
+
+
+def mra(dims: Dims, *, pooler: bool, name: str) -> Block:
+    """BERT, but for two rows of positions."""
+    return encoder_only.model(nystromformer.two_more_positions(dims), pooler=pooler, name=name)
+
+
+DEFAULTS = encoder_only.KEYS.but(vocab_size=50265, type_vocab_size=1)
+KEYS = replace(
+    DEFAULTS,
+    inert=DEFAULTS.inert
+    | {"approx_mode", "block_per_row", "initial_prior_diagonal_n_blocks", "initial_prior_first_n_blocks"},
+)
+
+FAMILY = Family("mra", KEYS, nystromformer.architectures("Mra", Body("mra", mra)))

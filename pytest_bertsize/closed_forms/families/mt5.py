@@ -1,0 +1,20 @@
+"""mT5 (Xue et al. 2020, arXiv 2010.11934): T5 with gated feed-forward layers and a vocabulary for 101 languages."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pytest_bertsize.closed_forms.deriving import Deriving
+from pytest_bertsize.closed_forms.families import t5
+from pytest_bertsize.config_keys import Switch
+
+SIZES = {"vocab_size": 250112, "d_ff": 1024, "num_layers": 8, "num_heads": 6}
+DEFAULTS = {"feed_forward_proj": "gated-gelu", "dense_act_fn": "gelu_new"}
+
+KEYS = replace(
+    t5.KEYS.but(**SIZES),
+    switches=(Switch("is_decoder", default=False), Switch("is_gated_act", default=True)),
+    choices=tuple(replace(choice, default=DEFAULTS[choice.key]) for choice in t5.KEYS.choices),
+)
+
+FAMILY = Deriving("mt5", KEYS, t5.architectures("MT5"), t5.derived("gated-gelu", layers=8))

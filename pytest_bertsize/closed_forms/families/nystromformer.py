@@ -1,0 +1,61 @@
+"""Nyströmformer (Xiong et al. 2021, arXiv 2102.03902): BERT that approximates attention by a few landmarks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from pytest_bertsize.closed_forms import encoder_only, heads
+from pytest_bertsize.closed_forms.blocks import block, parameter
+from pytest_bertsize.closed_forms.body import Body
+from pytest_bertsize.closed_forms.families.distilbert import pre_classifier
+from pytest_bertsize.closed_forms.family import Architecture, Family
+from pytest_bertsize.config_keys import Size, hidden_act
+
+if TYPE_CHECKING:
+    from pytest_bertsize.closed_forms.blocks import Block, Count
+    from pytest_bertsize.closed_forms.dims import Dims
+
+
+def two_more_positions(dims: Dims) -> Dims:
+    """The table of positions begins with two rows that no token uses, and P does not count them."""
+    numbers = None if dims.numbers is None else {**dims.numbers, "P": dims.numbers["P"] + 2}
+    return replace(dims, sizes={**dims.sizes, "P": dims.P + 2}, numbers=numbers)
+
+
+def convolution(heads: Count, kernel: Count) -> Block:
+    """A·K: one filter for each head, by which a token's value is mixed with its neighbours'."""
+    return block("attention.self.conv", parameter("weight", heads, 1, kernel, 1), component="encoder.convolution")
+
+
+def nystromformer(dims: Dims, *, pooler: bool, name: str) -> Block:
+    """BERT with a convolution in every layer."""
+    return encoder_only.model(two_more_positions(dims), convolution(dims.A, dims.K), pooler=pooler, name=name)
+
+
+def architectures(prefix: str, body: Body) -> tuple[Architecture, ...]:
+    """The classes of a family that is built like Nyströmformer: none has a pooler.
+
+    :param prefix: of the classes' names: ``"Yoso"``.
+    """
+    masked_lm = heads.masked_lm(f"{body.name}.embeddings.word_embeddings.weight")
+    return (
+        Architecture(f"{prefix}Model", partial(body.blocks, pooler=False, name="")),
+        Architecture(f"{prefix}ForMaskedLM", body.under(masked_lm)),
+        Architecture(f"{prefix}ForSequenceClassification", body.under(heads.dense_classifier), labels=True),
+        Architecture(f"{prefix}ForMultipleChoice", body.under(pre_classifier, heads.choice)),
+        Architecture(f"{prefix}ForTokenClassification", body.under(heads.classifier), labels=True),
+        Architecture(f"{prefix}ForQuestionAnswering", body.under(heads.two_label_span)),
+    )
+
+
+DEFAULTS = encoder_only.KEYS.but(vocab_size=30000, max_position_embeddings=510)
+KEYS = replace(
+    DEFAULTS,
+    sizes=(*DEFAULTS.sizes, Size("conv_kernel_size", "K", default=65)),
+    choices=(hidden_act("gelu_new"),),
+    inert=DEFAULTS.inert | {"inv_coeff_init_option", "num_landmarks", "segment_means_seq_len"},
+)
+
+FAMILY = Family("nystromformer", KEYS, architectures("Nystromformer", Body("nystromformer", nystromformer)))

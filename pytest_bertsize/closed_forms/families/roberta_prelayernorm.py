@@ -1,0 +1,34 @@
+"""RoBERTa-PreLayerNorm (Wettig et al. 2022, arXiv 2202.08005): RoBERTa whose layers norm what comes in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pytest_bertsize.closed_forms.blocks import layer_norm
+from pytest_bertsize.closed_forms.body import Body
+from pytest_bertsize.closed_forms.families import bert, roberta
+from pytest_bertsize.closed_forms.family import Family
+from pytest_bertsize.closed_forms.variations import changed, extended
+
+if TYPE_CHECKING:
+    from pytest_bertsize.closed_forms.blocks import Block
+    from pytest_bertsize.closed_forms.dims import Dims
+
+NORMS = {
+    "encoder.layer.attention.output.LayerNorm": "LayerNorm",
+    "encoder.layer.crossattention.output.LayerNorm": "LayerNorm",
+    "encoder.layer.output.LayerNorm": "intermediate.LayerNorm",
+}
+
+
+def roberta_prelayernorm(dims: Dims, *, pooler: bool, name: str) -> Block:
+    """BERT, and 2·D of norm after the last layer."""
+    last = layer_norm("LayerNorm", dims.D, component="encoder.norm")
+    return extended(changed(bert.bert(dims, pooler=pooler, name=name), NORMS), last)
+
+
+FAMILY = Family(
+    "roberta-prelayernorm",
+    roberta.KEYS,
+    roberta.architectures("RobertaPreLayerNorm", Body("roberta_prelayernorm", roberta_prelayernorm)),
+)

@@ -1,0 +1,9 @@
+"""XLM-RoBERTa (Conneau et al. 2019, arXiv 1911.02116): RoBERTa with the config defaults of BERT."""
+
+from __future__ import annotations
+
+from pytest_bertsize.closed_forms.body import Body
+from pytest_bertsize.closed_forms.families import bert, roberta
+from pytest_bertsize.closed_forms.family import Family
+
+FAMILY = Family("xlm-roberta", bert.KEYS, roberta.architectures("XLMRoberta", Body("roberta", bert.bert)))
