@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_bertsize.config_vocabulary import ACTIVATIONS
 
@@ -176,6 +176,19 @@ class ConfigKeys:
     @property
     def all_rules(self) -> tuple[Rule, ...]:
         return (*(multiple(*pair) for pair in self.divisible), *(same(*pair) for pair in self.equal), *self.rules)
+
+
+class Asks(Protocol):
+    """What an architecture asks of its config on top of its family."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def labels(self) -> bool:
+        """Whether it has ``num_labels`` outputs to count."""
+
+    @property
+    def rules(self) -> tuple[Rule, ...]: ...
 
 
 @dataclass(frozen=True, slots=True)

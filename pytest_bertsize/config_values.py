@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.closed_forms.dims import Dims
-from pytest_bertsize.config_keys import Choice, ConfigKeys, Ignored, Index, Listing, Size, Switch, Values
+from pytest_bertsize.config_keys import Asks, Choice, ConfigKeys, Ignored, Index, Listing, Size, Switch, Values
 from pytest_bertsize.config_vocabulary import INERT, PASSED, REFUSED, SYNONYMS
 from pytest_bertsize.findings import Finding, Kind, Severity, Unusable, did_you_mean, number, printable, shown
 from pytest_bertsize.quantity import exact
@@ -14,7 +14,6 @@ from pytest_bertsize.quantity import exact
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pytest_bertsize.closed_forms.family import Architecture
     from pytest_bertsize.model_config import ModelConfig
 
 LARGEST_SIZE = 10**9
@@ -28,9 +27,7 @@ LABELS = "C"
 """The symbol of ``num_labels``."""
 
 
-def resolve(
-    keys: ConfigKeys, config: ModelConfig, overrides: Mapping[str, object], architecture: Architecture
-) -> Values:
+def resolve(keys: ConfigKeys, config: ModelConfig, overrides: Mapping[str, object], architecture: Asks) -> Values:
     """Read a family's keys from a config.
 
     :param overrides: the table's ``overrides``; they win over the file.
@@ -69,7 +66,7 @@ class _Reading:
     """One pass over one config; findings gather on the way."""
 
     def __init__(
-        self, keys: ConfigKeys, config: ModelConfig, overrides: Mapping[str, object], architecture: Architecture
+        self, keys: ConfigKeys, config: ModelConfig, overrides: Mapping[str, object], architecture: Asks
     ) -> None:
         self.keys = keys
         self.config = config

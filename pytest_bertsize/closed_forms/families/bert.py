@@ -69,6 +69,26 @@ def bert(dims: Dims, *, pooler: bool, name: str) -> Block:
     )
 
 
+def architectures(prefix: str, body: Body, *, causal: str = "ForCausalLM") -> tuple[Architecture, ...]:
+    """The classes of BERT and of families that have them all.
+
+    :param prefix: of the classes' names: ``"MegatronBert"``.
+    :param causal: the name of the one that decodes.
+    """
+    masked_lm = heads.masked_lm(f"{body.name}.embeddings.word_embeddings.weight")
+    return (
+        Architecture(f"{prefix}Model", body.alone, options=POOLER),
+        Architecture(f"{prefix}ForPreTraining", body.under(masked_lm, heads.next_sentence, pooler=True)),
+        Architecture(f"{prefix}ForMaskedLM", body.under(masked_lm)),
+        Architecture(f"{prefix}{causal}", body.under(masked_lm)),
+        Architecture(f"{prefix}ForNextSentencePrediction", body.under(heads.next_sentence, pooler=True)),
+        Architecture(f"{prefix}ForSequenceClassification", body.under(heads.classifier, pooler=True), labels=True),
+        Architecture(f"{prefix}ForMultipleChoice", body.under(heads.choice, pooler=True)),
+        Architecture(f"{prefix}ForTokenClassification", body.under(heads.classifier), labels=True),
+        Architecture(f"{prefix}ForQuestionAnswering", body.under(heads.span), labels=True),
+    )
+
+
 KEYS = ConfigKeys(
     sizes=(
         Size("vocab_size", "V", default=30522),
@@ -90,20 +110,5 @@ KEYS = ConfigKeys(
 )
 
 BODY = Body("bert", bert)
-MASKED_LM = heads.masked_lm("bert.embeddings.word_embeddings.weight")
 
-FAMILY = Family(
-    name="bert",
-    keys=KEYS,
-    architectures=(
-        Architecture("BertModel", BODY.alone, options=POOLER),
-        Architecture("BertForPreTraining", BODY.under(MASKED_LM, heads.next_sentence, pooler=True)),
-        Architecture("BertForMaskedLM", BODY.under(MASKED_LM)),
-        Architecture("BertLMHeadModel", BODY.under(MASKED_LM)),
-        Architecture("BertForNextSentencePrediction", BODY.under(heads.next_sentence, pooler=True)),
-        Architecture("BertForSequenceClassification", BODY.under(heads.classifier, pooler=True), labels=True),
-        Architecture("BertForMultipleChoice", BODY.under(heads.choice, pooler=True)),
-        Architecture("BertForTokenClassification", BODY.under(heads.classifier), labels=True),
-        Architecture("BertForQuestionAnswering", BODY.under(heads.span), labels=True),
-    ),
-)
+FAMILY = Family("bert", KEYS, architectures("Bert", BODY, causal="LMHeadModel"))

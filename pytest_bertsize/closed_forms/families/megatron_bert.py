@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from pytest_bertsize.closed_forms.blocks import layer_norm
 from pytest_bertsize.closed_forms.body import Body
 from pytest_bertsize.closed_forms.families import bert
-from pytest_bertsize.closed_forms.families.ernie import architectures
 from pytest_bertsize.closed_forms.family import Family
 from pytest_bertsize.closed_forms.variations import changed, extended
 
@@ -33,4 +32,4 @@ KEYS = bert.KEYS.but(
     vocab_size=29056, hidden_size=1024, num_hidden_layers=24, num_attention_heads=16, intermediate_size=4096
 )
 
-FAMILY = Family("megatron-bert", KEYS, architectures("MegatronBert", Body("bert", megatron_bert)))
+FAMILY = Family("megatron-bert", KEYS, bert.architectures("MegatronBert", Body("bert", megatron_bert)))
