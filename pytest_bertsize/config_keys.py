@@ -126,6 +126,10 @@ def hidden_act(default: str | None, key: str = "hidden_act") -> Choice:
     return Choice(key, default, ACTIVATIONS)
 
 
+EVERYWHERE_IGNORED = {"pruned_heads": Ignored(({}, None))}
+"""Keys that every config of transformers 4 has."""
+
+
 @dataclass(frozen=True, slots=True)
 class ConfigKeys:
     """What a family reads from its config."""
@@ -172,6 +176,11 @@ class ConfigKeys:
         words = (*(each.key for each in self.choices), *(each.key for each in self.lists))
         words = (*words, *(index.key for index in self.indices))
         return {*self.shape_keys, *self.aliases, *(each.key for each in self.switches), *words, "id2label"}
+
+    @property
+    def all_ignored(self) -> Mapping[str, Ignored]:
+        """:attr:`ignored`, and what transformers 4 wrote into every config."""
+        return {**EVERYWHERE_IGNORED, **self.ignored}
 
     @property
     def all_rules(self) -> tuple[Rule, ...]:

@@ -135,7 +135,7 @@ class _Reading:
     # which keys there are
 
     def _check_key_of_file(self, key: str) -> None:
-        if key in self.keys.meaningful | self.keys.ignored.keys():
+        if key in self.keys.meaningful | self.keys.all_ignored.keys():
             return None
         if reason := "it is a name of Python's own" if key.startswith("__") else REFUSED.get(key):
             return self._found(key, f"the key {shown(key)} is refused: {reason}", "remove it", "config-refused")
@@ -150,7 +150,7 @@ class _Reading:
         )
 
     def _without_effect(self, dims: Dims | None) -> list[Finding]:
-        return without_effect(self.keys.ignored, self.config, dims, self.architecture.name)
+        return without_effect(self.keys.all_ignored, self.config, dims, self.architecture.name)
 
     def _key_meant(self, key: str) -> str:
         """The key that a name was probably meant for; another library's name only counts where ours is missing."""

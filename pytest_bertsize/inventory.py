@@ -147,17 +147,19 @@ class Fold:
     count: int
     """Parameters of all of them together."""
     tied_to: str | None
+    trainable: bool = True
 
 
 def fold(tensors: Iterable[Tensor]) -> list[Fold]:
     """Fold identical layers: twelve ``encoder.layer.N.output.dense.weight`` of one shape become one row ``×12``."""
-    groups: dict[tuple[str, str, tuple[int, ...], str | None], list[Tensor]] = {}
+    groups: dict[tuple[str, str, tuple[int, ...], str | None, bool], list[Tensor]] = {}
     for tensor in tensors:
         tied_to = tensor.tied_to and pattern(tensor.tied_to)
-        groups.setdefault((pattern(tensor.name), tensor.component, tensor.shape, tied_to), []).append(tensor)
+        key = (pattern(tensor.name), tensor.component, tensor.shape, tied_to, tensor.trainable)
+        groups.setdefault(key, []).append(tensor)
     return [
-        Fold(name, component, shape, len(group), sum(t.owned for t in group), tied_to)
-        for (name, component, shape, tied_to), group in groups.items()
+        Fold(name, component, shape, len(group), sum(t.owned for t in group), tied_to, trainable)
+        for (name, component, shape, tied_to, trainable), group in groups.items()
     ]
 
 

@@ -103,7 +103,7 @@ def test_depth_costs_nothing_until_tensors_are_listed(family: str, architecture:
 def test_a_family_knows_every_field_of_its_config_class_and_its_default(name: str) -> None:
     keys = FAMILIES[name].keys
     fields = {field.name: field for field in dataclasses.fields(config_class(name))}
-    assert fields.keys() - keys.meaningful - keys.ignored.keys() - keys.inert - INERT - PASSED == set()
+    assert fields.keys() - keys.meaningful - keys.all_ignored.keys() - keys.inert - INERT - PASSED == set()
     known: list[Size | Switch | Choice | Listing] = [*keys.sizes, *keys.switches, *keys.choices, *keys.lists]
     null = {switch.key for switch in keys.switches if switch.null}
     ours = {each.key: list(each.default) or None if isinstance(each.default, tuple) else each.default for each in known}
@@ -125,7 +125,7 @@ def test_a_field_that_is_said_to_change_no_count_changes_none(name: str) -> None
     """One field at a time, in every class of the family, around a model with all of its parts switched on and off."""
     keys = FAMILIES[name].keys
     defaults = vars(config_class(name)())
-    silent = [field for field in defaults if field in keys.ignored.keys() | keys.inert]
+    silent = [field for field in defaults if field in keys.all_ignored.keys() | keys.inert]
     changed = [
         f"{architecture.name}: {field} = {value!r}"
         for architecture in FAMILIES[name].architectures

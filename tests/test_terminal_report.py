@@ -192,6 +192,7 @@ def test_a_long_tensor_name_is_shortened_before_its_shape_is(width: int) -> None
         expected=786_432,
         actual=786_432,
         tied_to=None,
+        trainable=True,
     )
     text = terminal.failure({**DEMO, "tensors": [tensor]}, Style(width, verbosity=2))
     line = next(line for line in text.splitlines() if "weight" in line)

@@ -42,6 +42,7 @@ class FoldedTensor(TypedDict):
     expected: int | None
     actual: int | None
     tied_to: str | None
+    trainable: bool
 
 
 class Totals(TypedDict):
@@ -158,8 +159,8 @@ def _tensors(expected: Inventory | None, actual: Inventory) -> list[FoldedTensor
     return [_tensor((ours.get(key) or theirs[key]), theirs.get(key), ours.get(key)) for key in {**theirs, **ours}]
 
 
-def _key(row: Fold) -> tuple[str, str, tuple[int, ...], str | None, int]:
-    return row.pattern, row.component, row.shape, row.tied_to, row.times
+def _key(row: Fold) -> tuple[object, ...]:
+    return row.pattern, row.component, row.shape, row.tied_to, row.trainable, row.times
 
 
 def _tensor(row: Fold, expected: Fold | None, actual: Fold | None) -> FoldedTensor:
@@ -171,6 +172,7 @@ def _tensor(row: Fold, expected: Fold | None, actual: Fold | None) -> FoldedTens
         expected=expected.count if expected else None,
         actual=actual.count if actual else None,
         tied_to=row.tied_to,
+        trainable=row.trainable,
     )
 
 

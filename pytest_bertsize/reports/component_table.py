@@ -128,7 +128,8 @@ def _expectation(row: Component, style: Style) -> _Line:
 def _tensor_line(tensor: FoldedTensor, row: Component) -> _Line:
     times = f" ×{tensor['layers']}" if tensor["layers"] > 1 else ""
     shape = f" ({', '.join(str(size) for size in tensor['shape'])})"
-    name = f"{'  ' * (row['name'].count('.') + 2)}{_tail(tensor['name'])}{shape}{times}"
+    frozen = "" if tensor["trainable"] else " frozen"
+    name = f"{'  ' * (row['name'].count('.') + 2)}{_tail(tensor['name'])}{shape}{times}{frozen}"
     actual, expected = tensor["actual"], tensor["expected"]
     cells: dict[Column, str] = {
         "component": name,
