@@ -60,17 +60,27 @@ class Case:
         values = self.values()
         return ClosedForm(self.architecture, Dims(values.sizes, {**values.switches, **self.options}))
 
-    def built(self) -> Built:
-        """What transformers builds, in this process, by the code that the helper runs."""
+    def built(self, config: Mapping[str, Any] | None = None) -> Built:
+        """What transformers builds, in this process, by the code that the helper runs.
+
+        :param config: what its config class is given; the file as it stands unless said otherwise.
+        """
         request = {
             "family": self.family.name,
             "architecture": self.architecture.name,
-            "config": self.values().for_build,
+            "config": self.config if config is None else config,
             "options": dict(self.options),
         }
         built = _understood({"name": "", **take_inventory(instantiate(request))}, "")
         assert isinstance(built, Built)
         return built
+
+    def handed_over(self) -> Built | None:
+        """What the gate has built, from what our reader hands over; ``None`` where that is the file's own config."""
+        cleaned = self.values().for_build
+        known = config_class(self.family.name)
+        same = known(**cleaned).to_dict() == known(**self.config).to_dict()
+        return None if same else self.built(cleaned)
 
 
 def config_class(family: str) -> Any:
@@ -107,26 +117,24 @@ def typical(family: str, architecture: str) -> tuple[Case, Case]:
 
 def built_with(case: Case, changes: Mapping[str, Any]) -> tuple[Tensor, ...] | None:
     """What transformers builds from the case with ``changes`` written into its config, ``None`` where it refuses them."""
-    config = {**case.values().for_build, **changes}
-    request = {"family": case.family.name, "architecture": case.architecture.name, "options": dict(case.options)}
     try:
-        found = _understood({"name": "", **take_inventory(instantiate({**request, "config": config}))}, "")
+        return case.built({**case.config, **changes}).tensors
     except Exception:  # noqa: BLE001  (whatever a class says to a value of the wrong kind)
         return None
-    return found.tensors if isinstance(found, Built) else None
 
 
 def mismatch(case: Case) -> str:
     """How the built model differs from the closed form, ``""`` if every tensor's name, shape, tie and trainability agree."""
     expected = {t.name: (t.shape, t.tied_to, t.trainable) for t in case.closed_form().inventory.tensors}
-    built = case.built()
-    actual = {t.name: (t.shape, t.tied_to, t.trainable) for t in built.tensors}
-    wrong = [
-        f"{name}: closed form {expected.get(name)}, built {actual.get(name)}"
-        for name in sorted(expected.keys() | actual.keys())
-        if expected.get(name) != actual.get(name)
-    ]
-    wrong += [f"{name}: not tied as its class declares" for name in built.lost_ties()]
+    wrong = []
+    for built in filter(None, (case.built(), case.handed_over())):
+        actual = {t.name: (t.shape, t.tied_to, t.trainable) for t in built.tensors}
+        wrong += [
+            f"{name}: closed form {expected.get(name)}, built {actual.get(name)}"
+            for name in sorted(expected.keys() | actual.keys())
+            if expected.get(name) != actual.get(name)
+        ]
+        wrong += [f"{name}: not tied as its class declares" for name in built.lost_ties()]
     return "\n".join(wrong)
 
 
@@ -147,7 +155,9 @@ def cases(draw: st.DrawFn, family: str, architecture: str) -> Case:
         config["num_labels"] = draw(st.integers(1, 5))
     for rule in found.rules:
         assume(rule.holds({"num_labels": keys.labels, **complete(keys, config)}))
-    return Case(FAMILIES[family], found, config, {name: draw(st.booleans()) for name in found.options})
+    return Case(
+        FAMILIES[family], found, draw(as_written(keys, config)), {name: draw(st.booleans()) for name in found.options}
+    )
 
 
 @st.composite
@@ -178,6 +188,19 @@ def configs(draw: st.DrawFn, keys: ConfigKeys) -> dict[str, Any]:
     }
     assume(all(rule.holds(complete(keys, config)) for rule in keys.all_rules))
     return config
+
+
+@st.composite
+def as_written(draw: st.DrawFn, keys: ConfigKeys, config: Mapping[str, Any]) -> dict[str, Any]:
+    """The same config as a file may say it: some keys under an alias, a list of words as one string."""
+    aliases = {size.key: (size.key, size.key, *size.aliases) for size in keys.sizes}
+    separators = {listing.key: listing.separator for listing in keys.lists if listing.separator}
+    written = {}
+    for key, value in config.items():
+        joined = key in separators and value and draw(st.booleans())
+        name = draw(st.sampled_from(aliases[key])) if key in aliases else key
+        written[name] = separators[key].join(value) if joined else value
+    return written
 
 
 @st.composite

@@ -95,9 +95,9 @@ INERT = frozenset(
 KEYS = ConfigKeys(
     sizes=(
         Size("vocab_size", "V", default=32000, aliases=("n_token",)),
-        Size("d_model", "D", default=1024, aliases=("hidden_size",)),
+        Size("d_model", "D", default=1024),
         Size("n_layer", "L", default=24, repeats=True, aliases=("num_hidden_layers",)),
-        Size("n_head", "A", default=16, aliases=("num_attention_heads",)),
+        Size("n_head", "A", default=16),
         Size("d_inner", "I", default=4096),
         Size("d_head", "H", default=None),
         Size("max_position_embeddings", "P", default=None),
