@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -50,3 +51,34 @@ def test_ci_runs_the_readmes_own_commands() -> None:
     script = (ROOT / ".ci" / "run").read_text("utf-8").splitlines()
     assert len(commands) == 2
     assert set(commands) <= set(script)
+
+
+def test_the_contributed_closed_form_is_the_examples() -> None:
+    block = README.split("### Contribute one")[1].split("```python\n")[1].split("```")[0]
+    example = (ROOT / "examples" / "own-closed-form" / "conftest.py").read_text("utf-8")
+    assert example.partition('"""\n\n')[2] == block
+
+
+def test_an_ignored_key_is_reported_in_these_words(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    published = (
+        json.loads(line) for line in (ROOT / "tests" / "published-counts.jsonl").read_text("utf-8").splitlines()
+    )
+    flan = next(model for model in published if model["model"] == "google/flan-t5-base")
+    config = {
+        "architectures": [flan["architecture"]],
+        "model_type": "t5",
+        **flan["config"],
+        "tie_word_embeddings": False,
+    }
+    Path("flan-t5-base.json").write_text(json.dumps(config, indent=1), encoding="utf-8")
+    table = '[tool.bertsize.models.flan-t5-base]\nconfig = "flan-t5-base.json"\nbudget = "report-only"\n'
+    Path("pyproject.toml").write_text(f"[tool.pytest]\n{table}", encoding="utf-8")
+    block = next(text for text in README.split("```text\n") if text.startswith("! flan-t5-base")).split("```")[0]
+    assert block in pytester.runpytest("--bert-budget").stdout.str()
+
+
+def test_the_models_that_are_held_at_full_size_are_as_many_as_it_says() -> None:
+    lines = (ROOT / "tests" / "published-counts.jsonl").read_text("utf-8").splitlines()
+    count = len({json.loads(line)["model"] for line in lines})
+    assert f"{count} published models at full size" in " ".join(README.split())
