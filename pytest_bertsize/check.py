@@ -123,6 +123,8 @@ def conclude(
 def _fix_for_build(built: NotBuilt) -> str:
     if built.reason.startswith("ModuleNotFoundError"):
         return "make the module importable from the project's root, or correct defined_in of its closed form"
+    if "memory" in built.reason.lower():
+        return "its class takes real memory on the meta device, and more than 1 GiB of it: declare a smaller model"
     if "imported" in built.reason:
         return "install them beside pytest-bertsize"
     return "correct the value that the class refuses"

@@ -89,11 +89,39 @@ def test_an_architecture_says_whether_labels_count(family: str, architecture: st
 def test_depth_costs_nothing_until_tensors_are_listed(family: str, architecture: str) -> None:
     """As many terms for a thousand layers as for one: counting takes the same time at any depth."""
     found = typical(family, architecture)[0]
-    deep = {size.key: 1_000 for size in found.family.keys.sizes if size.repeats}
+    keys = found.family.keys
+    layers = [size.key for size in keys.sizes if size.repeats]
+    rest = {
+        key: value for key, value in found.config.items() if key not in keys.aliases or keys.aliases[key] not in layers
+    }
     shallow, thousand = (
-        replace(found, config={**found.config, **dict.fromkeys(deep, depth)}).closed_form() for depth in (1, 1_000)
+        replace(found, config={**rest, **dict.fromkeys(layers, depth)}).closed_form() for depth in (1, 1_000)
     )
     assert len(list(terms(shallow.root))) == len(list(terms(thousand.root)))
+
+
+@pytest.mark.parametrize("name", [name for name in FAMILIES if name != "encoder-decoder"])
+def test_the_drawn_configs_reach_every_field_in_every_way(name: str) -> None:
+    """Each switch both ways, each choice and list with more than one value, what may be left out there and not there."""
+    family = FAMILIES[name]
+    drawn = [case.values() for each in family.architectures for case in sample(name, each.name)]
+    seen = {key: {values.switches[key] for values in drawn} for key in drawn[0].switches}
+    both = (switch.key for switch in family.keys.switches if (name, switch.key) not in ONE_VALUE)
+    assert all(seen[key] == {True, False} for key in both)
+    assert all(len(seen[choice.key]) > 1 for choice in family.keys.choices if len(choice.words) > 1)
+    assert all(len(seen[listing.key]) > 1 for listing in family.keys.lists)
+    for size in family.keys.sizes:
+        values = {found.sizes[size.symbol] for found in drawn}
+        assert len(values) > 1 or (name, size.key) in ONE_VALUE
+        assert size.default is not None or None in values or (name, size.key) in ONE_VALUE
+
+
+ONE_VALUE = {
+    ("esm", "vocab_size"),  # the class cannot do without it
+    ("xlm", "is_encoder"),  # the class refuses false
+    ("flaubert", "is_encoder"),
+    ("xlnet", "max_position_embeddings"),  # the class refuses any
+}
 
 
 # every field that matters is honoured
