@@ -17,18 +17,21 @@ PASSED = frozenset(
 INERT = frozenset(
     # what saved the file, and for whom
     "model_type architectures transformers_version name_or_path _name_or_path _commit_hash tokenizer_class "
-    "finetuning_task task_specific_params label2id tf_legacy_loss torchscript use_bfloat16 use_return_dict "
+    "finetuning_task task_specific_params label2id tf_legacy_loss torchscript use_bfloat16 use_return_dict xla_device "
+    "_num_labels language name sbert_ce_default_activation_function sentence_transformers transformers.js_config "
     # how the model runs, and in which number format
     "dtype torch_dtype quantization_config gradient_checkpointing return_dict output_attentions output_hidden_states "
     "output_past attn_implementation _attn_implementation _attn_implementation_autoset is_encoder_decoder "
     "tie_encoder_decoder cross_attention_hidden_size "
     # Google's Chinese BERT
     "directionality pooler_fc_size pooler_num_attention_heads pooler_num_fc_layers pooler_size_per_head pooler_type "
+    # the tokenizer's
+    "cls_token_id eos_token_ids mask_token_id sep_token_id unk_token_id "
     # generation
     "bad_words_ids begin_suppress_tokens decoder_start_token_id diversity_penalty do_sample early_stopping "
     "encoder_no_repeat_ngram_size exponential_decay_length_penalty forced_bos_token_id forced_eos_token_id "
     "length_penalty max_length min_length no_repeat_ngram_size num_beam_groups num_beams num_return_sequences "
-    "output_scores prefix remove_invalid_values repetition_penalty return_dict_in_generate sep_token_id "
+    "output_scores prefix remove_invalid_values repetition_penalty return_dict_in_generate "
     "suppress_tokens temperature top_k top_p typical_p".split()
 )
 """Keys of published configs that change no count and never reach the build."""

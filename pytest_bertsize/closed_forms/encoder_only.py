@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.closed_forms.blocks import block, linear, repeat
 from pytest_bertsize.closed_forms.families import bert, roberta
+from pytest_bertsize.closed_forms.unused_keys import ADD_CROSS_ATTENTION
 from pytest_bertsize.closed_forms.variations import extended
-from pytest_bertsize.config_keys import Ignored, Switch
+from pytest_bertsize.config_keys import Switch
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Block
@@ -48,9 +49,7 @@ KEYS = replace(
     switches=(Switch("tie_word_embeddings", default=True),),
     ignored={
         **bert.KEYS.ignored,
-        "add_cross_attention": Ignored(
-            (False,), because="the layers of this family have no cross-attention", cost=_cross_attention
-        ),
+        "add_cross_attention": replace(ADD_CROSS_ATTENTION, cost=_cross_attention),
     },
     inert=frozenset({"is_decoder"}),
 )

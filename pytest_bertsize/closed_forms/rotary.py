@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms.blocks import activation, block, linear
+from pytest_bertsize.closed_forms.unused_keys import ADD_CROSS_ATTENTION
 from pytest_bertsize.config_keys import Ignored, Rule
 
 if TYPE_CHECKING:
@@ -92,10 +93,10 @@ EVEN_HEADS = Rule(
 
 UNUSED_KEYS = {
     "position_embedding_type": Ignored(
-        (None, "absolute", "rope", "rotary"), because="this family has rotary positions"
+        (None, "absolute", "rope", "rotary", "sans_pos"), because="this family has rotary positions"
     ),
     "pruned_heads": Ignored(({}, None), because="this family keeps all of its heads"),
-    "add_cross_attention": Ignored((False,), because="the layers of this family have no cross-attention"),
+    "add_cross_attention": ADD_CROSS_ATTENTION,
 }
 
 INERT = frozenset(

@@ -35,6 +35,7 @@ def _factorised(value: Any, dims: Dims) -> int | None:
 POSITION_EMBEDDING_TYPE = Ignored(("absolute",), cost=_distance_embedding)
 PRUNED_HEADS = Ignored(({}, None), cost=_pruned)
 EMBEDDING_SIZE = Ignored((None,), because="this family has one width throughout", cost=_factorised)
+ADD_CROSS_ATTENTION = Ignored((False,), because="the layers of this family have no cross-attention")
 ADD_POOLING_LAYER = Ignored(
     (),
     because="it is an argument of the class, not a key of its config",

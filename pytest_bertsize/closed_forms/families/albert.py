@@ -11,7 +11,12 @@ from pytest_bertsize.closed_forms.body import POOLER, Body
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.layers import heads_in, narrow, whole_heads
-from pytest_bertsize.closed_forms.unused_keys import ADD_POOLING_LAYER, POSITION_EMBEDDING_TYPE, PRUNED_HEADS
+from pytest_bertsize.closed_forms.unused_keys import (
+    ADD_CROSS_ATTENTION,
+    ADD_POOLING_LAYER,
+    POSITION_EMBEDDING_TYPE,
+    PRUNED_HEADS,
+)
 from pytest_bertsize.config_keys import ConfigKeys, Size, Switch, hidden_act
 
 if TYPE_CHECKING:
@@ -105,6 +110,7 @@ KEYS = ConfigKeys(
     ignored={
         "position_embedding_type": replace(POSITION_EMBEDDING_TYPE, cost=_distance_embedding),
         "pruned_heads": PRUNED_HEADS,
+        "add_cross_attention": ADD_CROSS_ATTENTION,
         "add_pooling_layer": ADD_POOLING_LAYER,
     },
     inert=frozenset(
@@ -112,6 +118,7 @@ KEYS = ConfigKeys(
             "classifier_dropout_prob",
             "down_scale_factor",
             "gap_size",
+            "is_decoder",
             "layers_to_keep",
             "net_structure_type",
             "num_memory_blocks",

@@ -157,6 +157,7 @@ def _fixed(has: bool, what: str) -> Ignored:  # noqa: FBT001
 INERT = frozenset(
     {"dropout", "attention_dropout", "activation_dropout", "classif_dropout", "encoder_layerdrop", "decoder_layerdrop"}
     | {
+        "add_cross_attention",
         "normalize_before",
         "init_std",
         "scale_embedding",

@@ -8,8 +8,13 @@ from pytest_bertsize.closed_forms import heads, layers
 from pytest_bertsize.closed_forms.blocks import activation, block, embedding, layer_norm, linear, parameter, repeat
 from pytest_bertsize.closed_forms.body import Body
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.closed_forms.unused_keys import ADD_POOLING_LAYER, POSITION_EMBEDDING_TYPE, PRUNED_HEADS
-from pytest_bertsize.config_keys import ConfigKeys, Listing, Size, Switch, hidden_act
+from pytest_bertsize.closed_forms.unused_keys import (
+    ADD_CROSS_ATTENTION,
+    ADD_POOLING_LAYER,
+    POSITION_EMBEDDING_TYPE,
+    PRUNED_HEADS,
+)
+from pytest_bertsize.config_keys import ConfigKeys, Ignored, Listing, Size, Switch, hidden_act
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Block, Count
@@ -99,7 +104,9 @@ def masked_lm(dims: Dims) -> Block:
 UNUSED_KEYS = {
     "position_embedding_type": POSITION_EMBEDDING_TYPE,
     "pruned_heads": PRUNED_HEADS,
+    "add_cross_attention": ADD_CROSS_ATTENTION,
     "add_pooling_layer": ADD_POOLING_LAYER,
+    "summary_use_proj": Ignored((False,), because="the pooler of this family always projects"),
 }
 
 KEYS = ConfigKeys(
@@ -126,7 +133,18 @@ KEYS = ConfigKeys(
     lists=(Listing("pos_att_type", (), str, words=("c2p", "p2c"), separator="|"),),
     divisible=(("hidden_size", "num_attention_heads"),),
     ignored=UNUSED_KEYS,
-    inert=frozenset({"pooler_dropout", "pooler_hidden_act", "cls_dropout", "padding_idx"}),
+    inert=frozenset(
+        {
+            "cls_dropout",
+            "is_decoder",
+            "padding_idx",
+            "pooler_dropout",
+            "pooler_hidden_act",
+            "summary_activation",
+            "summary_last_dropout",
+            "summary_type",
+        }
+    ),
 )
 
 

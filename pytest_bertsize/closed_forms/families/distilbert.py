@@ -8,7 +8,7 @@ from pytest_bertsize.closed_forms import heads
 from pytest_bertsize.closed_forms.blocks import activation, block, embedding, layer_norm, linear, repeat
 from pytest_bertsize.closed_forms.body import Body
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.closed_forms.unused_keys import EMBEDDING_SIZE, PRUNED_HEADS
+from pytest_bertsize.closed_forms.unused_keys import ADD_CROSS_ATTENTION, EMBEDDING_SIZE, PRUNED_HEADS
 from pytest_bertsize.config_keys import ConfigKeys, Ignored, Rule, Size, Switch, hidden_act
 
 if TYPE_CHECKING:
@@ -89,6 +89,7 @@ KEYS = ConfigKeys(
     ignored={
         "position_embedding_type": Ignored(("absolute",)),
         "pruned_heads": PRUNED_HEADS,
+        "add_cross_attention": ADD_CROSS_ATTENTION,
         "embedding_size": EMBEDDING_SIZE,
         "type_vocab_size": TYPE_VOCAB_SIZE,
     },
@@ -96,9 +97,13 @@ KEYS = ConfigKeys(
         {
             "attention_dropout",
             "dropout",
+            "is_decoder",
             "qa_dropout",
             "seq_classif_dropout",
             "sinusoidal_pos_embds",
+            "summary_activation",
+            "summary_last_dropout",
+            "summary_type",
             "tie_weights_",
         }
     ),

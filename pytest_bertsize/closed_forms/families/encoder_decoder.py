@@ -94,7 +94,8 @@ IGNORED = {
     "tie_encoder_decoder": Ignored((False,), cost=_tied_sides),
     "tie_word_embeddings": Ignored((True,), because="the key of the same name in the decoder decides"),
 }
-KEYS = ConfigKeys(sizes=(), inert=frozenset({*SIDES, *IGNORED}))
+VOCABULARY = "vocab_size"
+KEYS = ConfigKeys(sizes=(), inert=frozenset({*SIDES, *IGNORED, VOCABULARY}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,10 @@ class PairFamily(Family):
         switches = {**sides, "cross_width": cross_width is not None}
         sizes = {f"{symbol}{SIDES[name]}": size for name in SIDES for symbol, size in values[name].sizes.items()}
         top = Family.resolve(self, config, {}, architecture)
-        ignored = without_effect(IGNORED, config, Dims(sizes, switches), architecture.name)
+        own = Ignored(
+            (sizes.get("Ve"), sizes["Vd"]), because="each side has one of its own", fix="write it into a side"
+        )
+        ignored = without_effect({**IGNORED, VOCABULARY: own}, config, Dims(sizes, switches), architecture.name)
         for_build: dict[str, Any] = {
             name: {"model_type": sides[name].family.name, **values[name].for_build} for name in SIDES
         }

@@ -55,7 +55,16 @@ KEYS = ConfigKeys(
         "embedding_size": EMBEDDING_SIZE,
         "add_pooling_layer": ADD_POOLING_LAYER,
     },
-    inert=frozenset({"tpu_short_seq_length", "use_tpu_fourier_optimizations"}),
+    inert=frozenset(
+        {
+            "actual_seq_length",
+            "is_decoder",
+            "tpu_short_seq_length",
+            "use_fft",
+            "use_latest",
+            "use_tpu_fourier_optimizations",
+        }
+    ),
 )
 
 BODY = Body("fnet", fnet)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pytest_bertsize.closed_forms import heads
 from pytest_bertsize.closed_forms.blocks import activation, block, embedding, layer_norm, linear, parameter, repeat
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.closed_forms.unused_keys import EMBEDDING_SIZE
+from pytest_bertsize.closed_forms.unused_keys import ADD_CROSS_ATTENTION, EMBEDDING_SIZE
 from pytest_bertsize.config_keys import Choice, ConfigKeys, Ignored, Listing, Rule, Size, Switch, hidden_act
 
 if TYPE_CHECKING:
@@ -130,6 +130,7 @@ KEYS = ConfigKeys(
     ),
     ignored={
         "embedding_size": EMBEDDING_SIZE,
+        "add_cross_attention": ADD_CROSS_ATTENTION,
         "num_hidden_layers": Ignored(because="block_sizes says how many layers there are", fix="write block_sizes"),
         "num_blocks": Ignored(because="block_sizes says how many blocks there are", fix="write block_sizes"),
         "max_position_embeddings": Ignored((512,), because="positions are relative: there is no table of them"),
@@ -137,7 +138,7 @@ KEYS = ConfigKeys(
     },
     inert=frozenset(
         (
-            *("activation_dropout", "attention_dropout", "hidden_dropout", "initializer_std"),
+            *("activation_dropout", "attention_dropout", "hidden_dropout", "initializer_std", "is_decoder"),
             *("pool_q_only", "rel_attn_type", "separate_cls", "truncate_seq"),
         )
     ),

@@ -96,7 +96,10 @@ def choice(dims: Dims) -> Block:
     return summary.sequence_summary(dims, "multiple_choice_head", 1)
 
 
-INERT = summary.INERT | {"attn_pdrop", "embd_pdrop", "layer_norm_epsilon", "n_ctx", "resid_pdrop"}
+INERT = summary.INERT | {
+    *("attn_pdrop", "embd_pdrop", "is_decoder", "layer_norm_epsilon", "n_ctx", "resid_pdrop"),
+    *("n_special", "predict_special_tokens"),
+}
 """Also of GPT."""
 
 ATTENTION = frozenset({"reorder_and_upcast_attn", "scale_attn_by_inverse_layer_idx", "scale_attn_weights"})
@@ -119,7 +122,7 @@ KEYS = ConfigKeys(
     choices=(hidden_act("gelu_new", "activation_function"), *summary.choices("cls_index")),
     divisible=(("n_embd", "n_head"),),
     ignored={"pruned_heads": PRUNED_HEADS},
-    inert=INERT | ATTENTION | {"hidden_dropout", "is_decoder"},
+    inert=INERT | ATTENTION | {"hidden_dropout"},
 )
 
 BODY = Body("transformer", gpt2)

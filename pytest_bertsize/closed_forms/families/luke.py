@@ -10,7 +10,7 @@ from pytest_bertsize.closed_forms.blocks import activation, block, embedding, la
 from pytest_bertsize.closed_forms.body import POOLER, Body
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.variations import extended
-from pytest_bertsize.config_keys import Size, Switch
+from pytest_bertsize.config_keys import Ignored, Size, Switch
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Block
@@ -93,6 +93,10 @@ KEYS = replace(
         Size("entity_emb_size", "De", default=256),
     ),
     switches=(Switch("use_entity_aware_attention", default=True), *DEFAULTS.switches),
+    ignored={
+        **DEFAULTS.ignored,
+        "classifier_bias": Ignored((False,), because="only the head for pairs of entities has none"),
+    },
     inert=DEFAULTS.inert | {"bert_model_name", "cls_entity_prediction"},
 )
 

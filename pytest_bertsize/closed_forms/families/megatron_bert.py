@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms.blocks import layer_norm
@@ -28,8 +29,9 @@ def megatron_bert(dims: Dims, *, pooler: bool, name: str) -> Block:
     return extended(changed(bert.bert(dims, pooler=pooler, name=name), NORMS), last)
 
 
-KEYS = bert.KEYS.but(
+DEFAULTS = bert.KEYS.but(
     vocab_size=29056, hidden_size=1024, num_hidden_layers=24, num_attention_heads=16, intermediate_size=4096
 )
+KEYS = replace(DEFAULTS, inert=DEFAULTS.inert | {"tokenizer_type"})
 
 FAMILY = Family("megatron-bert", KEYS, bert.architectures("MegatronBert", Body("bert", megatron_bert)))

@@ -9,7 +9,7 @@ from pytest_bertsize.closed_forms.blocks import activation, block, embedding, la
 from pytest_bertsize.closed_forms.body import POOLER, Body
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.layers import feed_forward, whole_heads
-from pytest_bertsize.closed_forms.unused_keys import ADD_POOLING_LAYER
+from pytest_bertsize.closed_forms.unused_keys import ADD_CROSS_ATTENTION, ADD_POOLING_LAYER
 from pytest_bertsize.config_keys import Choice, ConfigKeys, Ignored, Rule, Size, Switch, hidden_act
 
 if TYPE_CHECKING:
@@ -165,8 +165,10 @@ KEYS = ConfigKeys(
     ignored={
         "position_embedding_type": Ignored(("absolute",)),
         "pruned_heads": Ignored(({}, None)),
+        "add_cross_attention": ADD_CROSS_ATTENTION,
         "add_pooling_layer": ADD_POOLING_LAYER,
     },
+    inert=frozenset({"is_decoder"}),
 )
 
 BODY = Body("mobilebert", mobilebert)

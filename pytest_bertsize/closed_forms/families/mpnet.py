@@ -10,7 +10,12 @@ from pytest_bertsize.closed_forms.body import Body
 from pytest_bertsize.closed_forms.families import distilbert
 from pytest_bertsize.closed_forms.family import Family
 from pytest_bertsize.closed_forms.layers import feed_forward
-from pytest_bertsize.closed_forms.unused_keys import ADD_POOLING_LAYER, EMBEDDING_SIZE, PRUNED_HEADS
+from pytest_bertsize.closed_forms.unused_keys import (
+    ADD_CROSS_ATTENTION,
+    ADD_POOLING_LAYER,
+    EMBEDDING_SIZE,
+    PRUNED_HEADS,
+)
 from pytest_bertsize.config_keys import ConfigKeys, Ignored, Size, Switch, hidden_act
 
 if TYPE_CHECKING:
@@ -66,8 +71,10 @@ KEYS = ConfigKeys(
         "pruned_heads": PRUNED_HEADS,
         "embedding_size": EMBEDDING_SIZE,
         "type_vocab_size": distilbert.TYPE_VOCAB_SIZE,
+        "add_cross_attention": ADD_CROSS_ATTENTION,
         "add_pooling_layer": ADD_POOLING_LAYER,
     },
+    inert=frozenset({"is_decoder"}),
 )
 
 FAMILY = Family("mpnet", KEYS, encoder_only.architectures("MPNet", Body("mpnet", mpnet)))

@@ -24,7 +24,8 @@ DEFAULTS = encoder_only.KEYS.but(vocab_size=50265, type_vocab_size=1)
 KEYS = replace(
     DEFAULTS,
     inert=DEFAULTS.inert
-    | {"approx_mode", "block_per_row", "initial_prior_diagonal_n_blocks", "initial_prior_first_n_blocks"},
+    | {"approx_mode", "block_per_row", "initial_prior_diagonal_n_blocks", "initial_prior_first_n_blocks"}
+    | {"dataset", "from_cp", "gpu_setting", "mixed_precision", "model"},
 )
 
 FAMILY = Family("mra", KEYS, nystromformer.architectures("Mra", Body("mra", mra)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms import heads, rotary
@@ -10,7 +11,7 @@ from pytest_bertsize.closed_forms.body import Body
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.unused_keys import ADD_POOLING_LAYER, EMBEDDING_SIZE
 from pytest_bertsize.closed_forms.variations import changed
-from pytest_bertsize.config_keys import ConfigKeys, Size, Switch, hidden_act
+from pytest_bertsize.config_keys import ConfigKeys, Ignored, Size, Switch, hidden_act
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Block
@@ -96,4 +97,51 @@ def architectures(prefix: str, body: Body, masked_lm: Head) -> tuple[Architectur
     )
 
 
-FAMILY = Family("nomic_bert", KEYS, architectures("NomicBert", Body("nomic_bert", nomic_bert), masked_lm))
+BEFORE_TRANSFORMERS = {
+    "activation_function": Ignored(("swiglu",), because="this family has hidden_act"),
+    "mlp_fc1_bias": Ignored((False,), because="the matrices of this family have no bias"),
+    "mlp_fc2_bias": Ignored((False,), because="the matrices of this family have no bias"),
+    "parallel_block": Ignored((False,), because="attention comes before the feed-forward part"),
+    "parallel_block_tied_norm": Ignored((False,), because="every layer has two norms"),
+    "prenorm": Ignored((False,), because="the norms of this family come last"),
+    "qkv_proj_bias": Ignored((False,), because="the matrices of this family have no bias"),
+    "rotary_emb_fraction": Ignored((1, 1.0), because="this family has rotary positions only"),
+    "use_rms_norm": Ignored((False, None), because="the norms of this family have a bias"),
+}
+"""What the code on the hub read, which came before the library's, and the values with which it built the same."""
+
+INERT_BEFORE_TRANSFORMERS = frozenset(
+    {
+        "attn_pdrop",
+        "causal",
+        "dense_seq_output",
+        "embd_pdrop",
+        "fused_bias_fc",
+        "fused_dropout_add_ln",
+        "layer_norm_epsilon",
+        "max_trained_positions",
+        "n_positions",
+        "pad_vocab_size_multiple",
+        "reorder_and_upcast_attn",
+        "resid_pdrop",
+        "rotary_emb_base",
+        "rotary_emb_interleaved",
+        "rotary_emb_scale_base",
+        "rotary_scaling_factor",
+        "scale_attn_by_inverse_layer_idx",
+        "scale_attn_weights",
+        "summary_activation",
+        "summary_first_dropout",
+        "summary_proj_to_labels",
+        "summary_type",
+        "summary_use_proj",
+        "use_flash_attn",
+        "use_xentropy",
+    }
+)
+
+FAMILY = Family(
+    name="nomic_bert",
+    keys=replace(KEYS, ignored={**KEYS.ignored, **BEFORE_TRANSFORMERS}, inert=KEYS.inert | INERT_BEFORE_TRANSFORMERS),
+    architectures=architectures("NomicBert", Body("nomic_bert", nomic_bert), masked_lm),
+)

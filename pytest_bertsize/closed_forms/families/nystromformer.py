@@ -11,7 +11,7 @@ from pytest_bertsize.closed_forms.blocks import block, parameter
 from pytest_bertsize.closed_forms.body import Body
 from pytest_bertsize.closed_forms.families.distilbert import pre_classifier
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.config_keys import Size, hidden_act
+from pytest_bertsize.config_keys import Ignored, Size, hidden_act
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Block, Count
@@ -50,12 +50,15 @@ def architectures(prefix: str, body: Body) -> tuple[Architecture, ...]:
     )
 
 
+NO_POOLER = Ignored((False,), because="no class of this family has a pooler")
+
 DEFAULTS = encoder_only.KEYS.but(vocab_size=30000, max_position_embeddings=510)
 KEYS = replace(
     DEFAULTS,
     sizes=(*DEFAULTS.sizes, Size("conv_kernel_size", "K", default=65)),
     choices=(hidden_act("gelu_new"),),
-    inert=DEFAULTS.inert | {"inv_coeff_init_option", "num_landmarks", "segment_means_seq_len"},
+    ignored={**DEFAULTS.ignored, "add_pooling_layer": NO_POOLER},
+    inert=DEFAULTS.inert | {"inv_coeff_init_option", "inv_init_coeff_option", "num_landmarks", "segment_means_seq_len"},
 )
 
 FAMILY = Family("nystromformer", KEYS, architectures("Nystromformer", Body("nystromformer", nystromformer)))

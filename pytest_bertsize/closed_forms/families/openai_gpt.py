@@ -10,7 +10,7 @@ from pytest_bertsize.closed_forms.blocks import block, embedding, layer_norm, li
 from pytest_bertsize.closed_forms.body import Body
 from pytest_bertsize.closed_forms.families import gpt2
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.closed_forms.unused_keys import PRUNED_HEADS
+from pytest_bertsize.closed_forms.unused_keys import ADD_CROSS_ATTENTION, PRUNED_HEADS
 from pytest_bertsize.config_keys import Choice, ConfigKeys, Size, Switch
 
 if TYPE_CHECKING:
@@ -63,8 +63,8 @@ KEYS = ConfigKeys(
     switches=(Switch("tie_word_embeddings", default=True), *summary.SWITCHES),
     choices=(Choice("afn", "gelu", frozenset({"relu", "silu", "gelu", "swish"})), *summary.choices("cls_index")),
     divisible=(("n_embd", "n_head"),),
-    ignored={"pruned_heads": PRUNED_HEADS},
-    inert=gpt2.INERT | {"n_special", "predict_special_tokens"},
+    ignored={"add_cross_attention": ADD_CROSS_ATTENTION, "pruned_heads": PRUNED_HEADS},
+    inert=gpt2.INERT,
 )
 
 BODY = Body("transformer", openai_gpt)

@@ -53,6 +53,7 @@ KEYS = replace(
         Switch("enable_pronunciation", default=True),
         Switch("enable_shape", default=True),
     ),
+    inert=bert.KEYS.inert | {"enable_cls"},
 )
 
 BODY = Body("roc_bert", roc_bert)

@@ -70,7 +70,7 @@ KEYS = ConfigKeys(
         "pruned_heads": PRUNED_HEADS,
         "add_pooling_layer": ADD_POOLING_LAYER,
     },
-    inert=summary.INERT | {"rotary_value"},
+    inert=summary.INERT | {"pooler_activation", "rotary_value"},
 )
 
 BODY = Body("roformer", roformer)

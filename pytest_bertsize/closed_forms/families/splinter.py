@@ -42,7 +42,7 @@ def span_selection(dims: Dims) -> Block:
 KEYS = replace(
     encoder_only.KEYS,
     switches=(),
-    inert=encoder_only.KEYS.inert | {"question_token_id", "tie_word_embeddings"},
+    inert=encoder_only.KEYS.inert | {"initialize_new_qass", "question_token_id", "tie_word_embeddings"},
 )
 
 BODY = Body("splinter", splinter)

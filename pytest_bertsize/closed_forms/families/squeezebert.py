@@ -9,6 +9,7 @@ from pytest_bertsize.closed_forms.blocks import activation, block, layer_norm, l
 from pytest_bertsize.closed_forms.body import Body
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.family import Architecture, Family
+from pytest_bertsize.closed_forms.unused_keys import ADD_CROSS_ATTENTION
 from pytest_bertsize.config_keys import ConfigKeys, Ignored, Size, Switch, hidden_act
 
 if TYPE_CHECKING:
@@ -100,7 +101,12 @@ KEYS = ConfigKeys(
     choices=(hidden_act("gelu"),),
     divisible=(("hidden_size", "num_attention_heads"), *GROUPED),
     equal=(("embedding_size", "hidden_size"),),
-    ignored={"position_embedding_type": Ignored(("absolute",)), "pruned_heads": Ignored(({}, None))},
+    ignored={
+        "position_embedding_type": Ignored(("absolute",)),
+        "pruned_heads": Ignored(({}, None)),
+        "add_cross_attention": ADD_CROSS_ATTENTION,
+    },
+    inert=frozenset({"is_decoder"}),
 )
 
 BODY = Body("transformer", squeezebert)

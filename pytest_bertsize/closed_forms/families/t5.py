@@ -181,7 +181,7 @@ KEYS = ConfigKeys(
     },
     inert=frozenset(
         {"dropout_rate", "layer_norm_epsilon", "initializer_factor", "relative_attention_max_distance"}
-        | {"n_positions", "scale_decoder_outputs"}
+        | {"add_cross_attention", "n_positions", "scale_decoder_outputs"}
     ),
 )
 

@@ -10,7 +10,7 @@ from pytest_bertsize.closed_forms import sequence_summary as summary
 from pytest_bertsize.closed_forms.blocks import block, embedding, layer_norm, linear, repeat, tied
 from pytest_bertsize.closed_forms.body import Body
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.closed_forms.unused_keys import PRUNED_HEADS
+from pytest_bertsize.closed_forms.unused_keys import ADD_CROSS_ATTENTION, PRUNED_HEADS
 from pytest_bertsize.config_keys import ConfigKeys, Ignored, Listing, Rule, Size, Switch
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ INERT = summary.INERT | {
     *("attention_dropout", "dropout", "embed_init_std", "gelu_activation", "init_std", "sinusoidal_embeddings"),
     *("bos_index", "eos_index", "mask_index", "mask_token_id", "pad_index", "unk_index"),
     *("causal", "end_n_top", "id2lang", "lang2id", "lang_id", "langs", "same_enc_dec", "start_n_top"),
-    *("max_vocab", "min_count"),
+    *("is_decoder", "max_vocab", "min_count", "n_special"),
 }
 
 KEYS = ConfigKeys(
@@ -165,6 +165,7 @@ KEYS = ConfigKeys(
     divisible=(("emb_dim", "n_heads"),),
     rules=(ENCODER,),
     ignored={
+        "add_cross_attention": ADD_CROSS_ATTENTION,
         "pruned_heads": PRUNED_HEADS,
         "share_inout_emb": SHARE_INOUT_EMB,
     },

@@ -9,6 +9,7 @@ from pytest_bertsize.closed_forms import sequence_summary as summary
 from pytest_bertsize.closed_forms.blocks import activation, block, embedding, layer_norm, linear, parameter, repeat
 from pytest_bertsize.closed_forms.body import Body
 from pytest_bertsize.closed_forms.family import Architecture, Family
+from pytest_bertsize.closed_forms.unused_keys import ADD_CROSS_ATTENTION
 from pytest_bertsize.config_keys import ConfigKeys, Rule, Size, Switch, hidden_act
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ INERT = frozenset(
     {
         *("attn_type", "bi_data", "clamp_len", "mem_len", "reuse_len", "same_length"),
         *("use_mems_eval", "use_mems_train"),
-        *("dropatt", "dropout", "end_n_top", "init", "init_range", "init_std", "start_n_top", "untie_r"),
+        *("dropatt", "dropout", "end_n_top", "init", "init_range", "init_std", "is_decoder", "start_n_top", "untie_r"),
     }
 )
 
@@ -113,6 +114,7 @@ KEYS = ConfigKeys(
     ),
     divisible=(("d_model", "n_head"),),
     rules=(NO_LIMIT, HEAD_WIDTH),
+    ignored={"add_cross_attention": ADD_CROSS_ATTENTION},
     inert=summary.INERT | INERT,
 )
 
