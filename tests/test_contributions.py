@@ -26,13 +26,6 @@ def example(pytester: pytest.Pytester, **changes: tuple[str, str]) -> pytest.Pyt
     return pytester
 
 
-def test_the_projects_own_class_is_held_to_its_own_closed_form(pytester: pytest.Pytester) -> None:
-    result = example(pytester).runpytest("--bert-budget", "-v")
-    assert result.ret == pytest.ExitCode.OK
-    # 109,580,544: what is published for ColBERTv2, 109,482,240 of BERT-base and 768·128 of projection
-    result.stdout.fnmatch_lines(["  head * 98,304 *", "  total * 109,580,544 *", "1 configured, 1 checked, 0 failed"])
-
-
 def test_a_class_that_is_not_what_its_closed_form_says_fails_by_component(pytester: pytest.Pytester) -> None:
     result = example(pytester, colbert=("bias=False", "bias=True")).runpytest("--bert-budget")
     assert result.ret == pytest.ExitCode.TESTS_FAILED

@@ -106,6 +106,12 @@ def test_d_bert_base_chinese_passes_tensor_by_tensor(pytester: pytest.Pytester) 
     result.stdout.fnmatch_lines(["*query.weight (768, 768) ×12*7,077,888*", "*decoder.weight (21128, 768)*tied*="])
 
 
+def test_a_class_of_the_projects_own_is_held_to_its_own_closed_form(pytester: pytest.Pytester) -> None:
+    assert run(pytester, "own-closed-form").ret == pytest.ExitCode.OK
+    # 109,580,544: what is published for ColBERTv2, 109,482,240 of BERT-base and 768 × 128 of projection
+    assert counts("colbert").items() >= {"head.projection": 98_304, "pooler": 590_592, "total": 109_580_544}.items()
+
+
 @pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.iterdir() if path.is_dir()))
 def test_every_example_has_a_test_here(name: str) -> None:
     assert f'"{name}"' in Path(__file__).read_text("utf-8")
