@@ -18,6 +18,7 @@ from pytest_bertsize.review import Review, review
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pytest_bertsize.closed_forms import Architecture
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.settings import Limit, Model, Settings
 
@@ -55,7 +56,7 @@ def examine(model: Model, settings: Settings, registry: Registry, *, formulas: b
         known = replace(known, family=family.name, architecture=architecture.name)
         options = choosing.options(model, architecture)
         values = family.resolve(config, model.overrides, architecture)
-        form = ClosedForm(architecture, Dims(values.sizes, {**values.switches, **options}))
+        form = _derived(architecture, Dims(values.sizes, {**values.switches, **options}))
         _refuse_the_absurd(form, config)
     except Unusable as unusable:
         findings = tuple(_placed(finding, model, settings) for finding in unusable.findings)
@@ -72,6 +73,20 @@ def examine(model: Model, settings: Settings, registry: Registry, *, formulas: b
         build=partial(_build_here, request),
     )
     return Subject(known, request, partial(family.component_names, form.dims), form)
+
+
+def _derived(architecture: Architecture, dims: Dims) -> ClosedForm:
+    """The closed form, once it is known to give a count: a contributed one may not.
+
+    :raises Unusable: with what its blocks raise.
+    """
+    form = ClosedForm(architecture, dims)
+    try:
+        form.total  # noqa: B018  (asked, not used)
+    except Exception as error:
+        message = f"the closed form for {architecture.name} gives no count: {type(error).__name__}: {error}"
+        raise Unusable(Finding("unknown-closed-form", printable(message), "correct its blocks")) from error
+    return form
 
 
 def _without_closed_form(

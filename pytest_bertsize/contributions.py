@@ -11,7 +11,7 @@ from pytest_bertsize.findings import printable
 from pytest_bertsize.settings import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     import pytest
 
@@ -35,8 +35,17 @@ def _contributed(config: pytest.Config) -> Iterator[tuple[str, Family]]:
     for implementation in getattr(config.hook, HOOK).get_hookimpls():
         others = [plugin for plugin in manager.get_plugins() if plugin is not implementation.plugin]
         name = _name(implementation.plugin_name, config)
-        for families in manager.subset_hook_caller(HOOK, others)():
-            yield from ((name, family) for family in _families(families, name))
+        for family in _asked(manager.subset_hook_caller(HOOK, others), name):
+            yield name, family
+
+
+def _asked(hook: Callable[[], list[object]], origin: str) -> list[Family]:
+    try:
+        answers = hook()
+    except Exception as error:
+        message = printable(f"{origin}: {HOOK} raised {type(error).__name__}: {error}")
+        raise SettingsError(message) from error
+    return [family for answer in answers for family in _families(answer, origin)]
 
 
 def _families(families: object, origin: str) -> list[Family]:

@@ -81,6 +81,20 @@ def test_a_contribution_that_is_none_is_refused(pytester: pytest.Pytester, retur
     )
 
 
+def test_a_hook_that_raises_is_a_mistake_in_one_line(pytester: pytest.Pytester) -> None:
+    result = example(pytester, conftest=("return [FAMILY]", "return [FAMILY][7]")).runpytest("--bert-budget")
+    assert result.ret == USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: conftest.py: pytest_bertsize_closed_forms raised IndexError: *"])
+
+
+def test_blocks_that_raise_fail_their_model_in_a_sentence(pytester: pytest.Pytester) -> None:
+    result = example(pytester, conftest=("dims.W, bias", "dims.X, bias")).runpytest("--bert-budget")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    message = "the closed form for ColBert gives no count: AttributeError: no size or switch 'X'; there are V, D, L"
+    assert message in " ".join(result.stdout.str().split())
+    assert "Traceback" not in result.stdout.str()
+
+
 def test_a_class_that_is_not_where_it_is_said_to_be_fails_its_model(pytester: pytest.Pytester) -> None:
     result = example(pytester, conftest=('defined_in="colbert"', 'defined_in="colbart"')).runpytest("--bert-budget")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
