@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from pytest_bertsize.findings import Finding
 
 
+LABELS = "C"
+"""The symbol of ``num_labels``."""
+
+
 @dataclass(frozen=True, slots=True)
 class Size:
     """A key that holds a dimension."""

@@ -106,7 +106,7 @@ def test_every_file_of_a_family_is_in_the_registry() -> None:
 
 def test_no_closed_form_imports_the_library() -> None:
     package = Path(pytest_bertsize.__file__).parent
-    beside = [package / f"{name}.py" for name in ("config_keys", "config_values", "config_vocabulary", "model_config")]
+    beside = [package / f"{name}.py" for name in ("config_keys", "config_sheet", "config_values", "model_config")]
     files = [*(package / "closed_forms").rglob("*.py"), *beside]
     imported = {
         alias.name.split(".")[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from pytest_bertsize.closed_forms.blocks import block
+from pytest_bertsize.closed_forms.blocks import block, linear
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,3 +43,8 @@ class Body:
         :param pooler: whether the class asks the body for its pooler.
         """
         return lambda dims: block("", self.blocks(dims, pooler=pooler, name=self.name), *(head(dims) for head in heads))
+
+
+def pooled(dims: Dims, *parts: Block, pooler: bool, name: str) -> Block:
+    """A body's parts and, with a pooler, D² + D more."""
+    return block(name, *parts, linear("pooler.dense", dims.D, dims.D, component="pooler") if pooler else None)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.closed_forms import heads
 from pytest_bertsize.closed_forms.blocks import activation, block, embedding, layer_norm, linear, repeat
 from pytest_bertsize.closed_forms.body import POOLER, Body
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.closed_forms.unused_keys import UNUSED_KEYS
+from pytest_bertsize.closed_forms.unused_keys import ADD_CROSS_ATTENTION, UNUSED_KEYS
+from pytest_bertsize.closed_forms.variations import extended
 from pytest_bertsize.config_keys import ConfigKeys, Size, Switch, hidden_act
 
 if TYPE_CHECKING:
@@ -69,6 +71,17 @@ def bert(dims: Dims, *, pooler: bool, name: str) -> Block:
     )
 
 
+def without_cross_attention(dims: Dims) -> Dims:
+    """For the blocks of BERT in a family whose layers cannot have it."""
+    return replace(dims, switches={**dims.switches, "add_cross_attention": False})
+
+
+def encoder_only(dims: Dims, *in_each_layer: Block | None, pooler: bool, name: str) -> Block:
+    """BERT that never decodes, and L times what a family has more in each layer."""
+    body = bert(without_cross_attention(dims), pooler=pooler, name=name)
+    return extended(body, repeat("encoder.layer", dims.L, *in_each_layer))
+
+
 def architectures(prefix: str, body: Body, *, causal: str = "ForCausalLM") -> tuple[Architecture, ...]:
     """The classes of BERT and of families that have them all.
 
@@ -108,6 +121,20 @@ KEYS = ConfigKeys(
     divisible=(("hidden_size", "num_attention_heads"),),
     ignored=UNUSED_KEYS,
 )
+
+
+def _cross_attention(value: Any, dims: Dims) -> int | None:
+    """L·(4·D² + 6·D): projections and a norm in every layer of BERT."""
+    return int(dims.L * (4 * dims.D * dims.D + 6 * dims.D)) if value is True else None
+
+
+ENCODER_KEYS = replace(
+    KEYS,
+    switches=(Switch("tie_word_embeddings", default=True),),
+    ignored={**KEYS.ignored, "add_cross_attention": replace(ADD_CROSS_ATTENTION, cost=_cross_attention)},
+    inert=frozenset({"is_decoder"}),
+)
+"""Of families that are BERT, perhaps with more in its layers, and never decode."""
 
 BODY = Body("bert", bert)
 

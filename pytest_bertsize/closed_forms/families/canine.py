@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms import encoder_only, heads
+from pytest_bertsize.closed_forms import heads
 from pytest_bertsize.closed_forms.blocks import activation, block, each, embedding, layer_norm, parameter
-from pytest_bertsize.closed_forms.body import POOLER, Body
+from pytest_bertsize.closed_forms.body import POOLER, Body, pooled
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.unused_keys import ADD_POOLING_LAYER, PRUNED_HEADS
@@ -47,8 +47,8 @@ def convolution(name: str, dims: Dims, inputs: Count, kernel: Count) -> Block:
 
 def canine(dims: Dims, *, pooler: bool, name: str) -> Block:
     """BERT's layers over characters taken R at a time, between two more layers over single ones."""
-    deep = bert.encoder(encoder_only.without_cross_attention(dims))
-    return encoder_only.pooled(
+    deep = bert.encoder(bert.without_cross_attention(dims))
+    return pooled(
         dims,
         embeddings(dims),
         replace(deep, name="initial_char_encoder.layer", times=1),
@@ -93,7 +93,7 @@ KEYS = ConfigKeys(
         "pruned_heads": PRUNED_HEADS,
         "embedding_size": Ignored((None,), because="this family has one width throughout"),
         "add_pooling_layer": ADD_POOLING_LAYER,
-        "add_cross_attention": encoder_only.KEYS.ignored["add_cross_attention"],
+        "add_cross_attention": bert.ENCODER_KEYS.ignored["add_cross_attention"],
     },
     inert=frozenset({"is_decoder", "local_transformer_stride", "tie_word_embeddings"}),
 )

@@ -13,7 +13,7 @@ from pytest_bertsize.closed_forms.blocks import Block, Parameter, block, linear,
 from pytest_bertsize.closed_forms.dims import Dims
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.config_keys import ConfigKeys, Ignored, Values
-from pytest_bertsize.config_values import without_effect
+from pytest_bertsize.config_other_keys import without_effect
 from pytest_bertsize.findings import Finding, Kind, Unusable, printable, shown
 from pytest_bertsize.inventory import levels, parents_first
 from pytest_bertsize.model_config import ModelConfig

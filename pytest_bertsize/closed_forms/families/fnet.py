@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms import encoder_only, heads
+from pytest_bertsize.closed_forms import heads
 from pytest_bertsize.closed_forms.blocks import layer_norm, linear, repeat
-from pytest_bertsize.closed_forms.body import POOLER, Body
+from pytest_bertsize.closed_forms.body import POOLER, Body, pooled
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.layers import feed_forward
@@ -33,7 +33,7 @@ def encoder(dims: Dims) -> Block:
 
 def fnet(dims: Dims, *, pooler: bool, name: str) -> Block:
     """Embeddings, encoder and, with a pooler, D² + D more."""
-    return encoder_only.pooled(dims, embeddings(dims), encoder(dims), pooler=pooler, name=name)
+    return pooled(dims, embeddings(dims), encoder(dims), pooler=pooler, name=name)
 
 
 NO_ATTENTION = Ignored(because="this family has no attention")

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pytest_bertsize.closed_forms import encoder_only
 from pytest_bertsize.closed_forms.body import Body
+from pytest_bertsize.closed_forms.families import bert, roberta
 from pytest_bertsize.closed_forms.family import Family
 from pytest_bertsize.config_keys import Choice
 
 KEYS = replace(
-    encoder_only.KEYS,
+    bert.ENCODER_KEYS,
     choices=(Choice("hidden_act", "gelu", ("gelu",)),),
-    inert=encoder_only.KEYS.inert | {"force_dequant", "quant_mode"},
+    inert=bert.ENCODER_KEYS.inert | {"force_dequant", "quant_mode"},
 )
 """The only activation that the class takes is the one that it has integers for."""
 
-FAMILY = Family("ibert", KEYS, encoder_only.architectures("IBert", Body("ibert", encoder_only.model)))
+FAMILY = Family("ibert", KEYS, roberta.encoders("IBert", Body("ibert", bert.encoder_only)))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms import encoder_only, heads
+from pytest_bertsize.closed_forms import heads
 from pytest_bertsize.closed_forms.blocks import block, embedding
 from pytest_bertsize.closed_forms.body import Body
+from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.variations import extended
 from pytest_bertsize.config_keys import Size
@@ -25,11 +26,11 @@ def layout(dims: Dims) -> Block:
 
 def layoutlm(dims: Dims, *, pooler: bool = True, name: str = "") -> Block:
     """BERT, and 4·P2·D of layout; every class pools."""
-    return extended(encoder_only.model(dims, pooler=pooler, name=name), layout(dims))
+    return extended(bert.encoder_only(dims, pooler=pooler, name=name), layout(dims))
 
 
 KEYS = replace(
-    encoder_only.KEYS, sizes=(*encoder_only.KEYS.sizes, Size("max_2d_position_embeddings", "P2", default=1024))
+    bert.ENCODER_KEYS, sizes=(*bert.ENCODER_KEYS.sizes, Size("max_2d_position_embeddings", "P2", default=1024))
 )
 
 BODY = Body("layoutlm", layoutlm)

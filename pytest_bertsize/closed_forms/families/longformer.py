@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms import encoder_only
 from pytest_bertsize.closed_forms.blocks import block, linear
 from pytest_bertsize.closed_forms.body import Body
+from pytest_bertsize.closed_forms.families import bert, roberta
 from pytest_bertsize.closed_forms.family import Family
 
 if TYPE_CHECKING:
@@ -23,12 +23,12 @@ def global_attention(dims: Dims) -> Block:
 
 def longformer(dims: Dims, *, pooler: bool, name: str) -> Block:
     """BERT with global attention in every layer."""
-    return encoder_only.model(dims, global_attention(dims), pooler=pooler, name=name)
+    return bert.encoder_only(dims, global_attention(dims), pooler=pooler, name=name)
 
 
 KEYS = replace(
-    encoder_only.KEYS,
-    inert=encoder_only.KEYS.inert | {"attention_mode", "attention_window", "ignore_attention_mask", "onnx_export"},
+    bert.ENCODER_KEYS,
+    inert=bert.ENCODER_KEYS.inert | {"attention_mode", "attention_window", "ignore_attention_mask", "onnx_export"},
 )
 
-FAMILY = Family("longformer", KEYS, encoder_only.architectures("Longformer", Body("longformer", longformer)))
+FAMILY = Family("longformer", KEYS, roberta.encoders("Longformer", Body("longformer", longformer)))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms import encoder_only, heads
+from pytest_bertsize.closed_forms import heads
 from pytest_bertsize.closed_forms.blocks import activation, block, embedding, layer_norm, linear, parameter, tied
 from pytest_bertsize.closed_forms.body import POOLER, Body
+from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.variations import extended
 from pytest_bertsize.config_keys import Ignored, Size, Switch
@@ -43,7 +44,7 @@ def entity_aware_queries(dims: Dims) -> Block | None:
 
 def luke(dims: Dims, *, pooler: bool, name: str) -> Block:
     """BERT with entities."""
-    model = encoder_only.model(dims, entity_aware_queries(dims), pooler=pooler, name=name)
+    model = bert.encoder_only(dims, entity_aware_queries(dims), pooler=pooler, name=name)
     return extended(model, entity_embeddings(dims))
 
 
@@ -84,7 +85,7 @@ def entity_span(dims: Dims) -> Block:
     return linear("classifier", 3 * dims.D, dims.C, component="head.classifier")
 
 
-DEFAULTS = encoder_only.KEYS.but(vocab_size=50267)
+DEFAULTS = bert.ENCODER_KEYS.but(vocab_size=50267)
 KEYS = replace(
     DEFAULTS,
     sizes=(

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms import encoder_only
 from pytest_bertsize.closed_forms.blocks import block, embedding, layer_norm, linear, repeat
 from pytest_bertsize.closed_forms.body import Body
-from pytest_bertsize.closed_forms.families import distilbert
+from pytest_bertsize.closed_forms.families import distilbert, roberta
 from pytest_bertsize.closed_forms.family import Family
 from pytest_bertsize.closed_forms.layers import feed_forward
 from pytest_bertsize.closed_forms.unused_keys import (
@@ -77,4 +76,4 @@ KEYS = ConfigKeys(
     inert=frozenset({"is_decoder"}),
 )
 
-FAMILY = Family("mpnet", KEYS, encoder_only.architectures("MPNet", Body("mpnet", mpnet)))
+FAMILY = Family("mpnet", KEYS, roberta.encoders("MPNet", Body("mpnet", mpnet)))

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms import encoder_only
 from pytest_bertsize.closed_forms.body import Body
-from pytest_bertsize.closed_forms.families import nystromformer
+from pytest_bertsize.closed_forms.families import bert, nystromformer
 from pytest_bertsize.closed_forms.family import Family
 
 if TYPE_CHECKING:
@@ -17,10 +16,10 @@ if TYPE_CHECKING:
 
 def mra(dims: Dims, *, pooler: bool, name: str) -> Block:
     """BERT, but for two rows of positions."""
-    return encoder_only.model(nystromformer.two_more_positions(dims), pooler=pooler, name=name)
+    return bert.encoder_only(nystromformer.two_more_positions(dims), pooler=pooler, name=name)
 
 
-DEFAULTS = encoder_only.KEYS.but(vocab_size=50265, type_vocab_size=1)
+DEFAULTS = bert.ENCODER_KEYS.but(vocab_size=50265, type_vocab_size=1)
 KEYS = replace(
     DEFAULTS,
     inert=DEFAULTS.inert

@@ -6,9 +6,10 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms import encoder_only, heads
+from pytest_bertsize.closed_forms import heads
 from pytest_bertsize.closed_forms.blocks import block, parameter
 from pytest_bertsize.closed_forms.body import Body
+from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.families.distilbert import pre_classifier
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.config_keys import Ignored, Size, hidden_act
@@ -31,7 +32,7 @@ def convolution(heads: Count, kernel: Count) -> Block:
 
 def nystromformer(dims: Dims, *, pooler: bool, name: str) -> Block:
     """BERT with a convolution in every layer."""
-    return encoder_only.model(two_more_positions(dims), convolution(dims.A, dims.K), pooler=pooler, name=name)
+    return bert.encoder_only(two_more_positions(dims), convolution(dims.A, dims.K), pooler=pooler, name=name)
 
 
 def architectures(prefix: str, body: Body) -> tuple[Architecture, ...]:
@@ -52,7 +53,7 @@ def architectures(prefix: str, body: Body) -> tuple[Architecture, ...]:
 
 NO_POOLER = Ignored((False,), because="no class of this family has a pooler")
 
-DEFAULTS = encoder_only.KEYS.but(vocab_size=30000, max_position_embeddings=510)
+DEFAULTS = bert.ENCODER_KEYS.but(vocab_size=30000, max_position_embeddings=510)
 KEYS = replace(
     DEFAULTS,
     sizes=(*DEFAULTS.sizes, Size("conv_kernel_size", "K", default=65)),

@@ -25,6 +25,11 @@ def architectures(prefix: str, body: Body) -> tuple[Architecture, ...]:
     )
 
 
+def encoders(prefix: str, body: Body) -> tuple[Architecture, ...]:
+    """The same without the one that decodes."""
+    return tuple(each for each in architectures(prefix, body) if not each.name.endswith("ForCausalLM"))
+
+
 KEYS = bert.KEYS.but(vocab_size=50265)
 
 FAMILY = Family("roberta", KEYS, architectures("Roberta", Body("roberta", bert.bert)))

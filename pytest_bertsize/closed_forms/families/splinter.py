@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms import encoder_only
 from pytest_bertsize.closed_forms.blocks import block, layer_norm, linear
 from pytest_bertsize.closed_forms.body import Body
+from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.family import Architecture, Family
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def splinter(dims: Dims, *, pooler: bool = False, name: str = "") -> Block:
     """BERT; no class pools."""
-    return encoder_only.model(dims, pooler=pooler, name=name)
+    return bert.encoder_only(dims, pooler=pooler, name=name)
 
 
 def transform(name: str, dims: Dims) -> Block:
@@ -40,9 +40,9 @@ def span_selection(dims: Dims) -> Block:
 
 
 KEYS = replace(
-    encoder_only.KEYS,
+    bert.ENCODER_KEYS,
     switches=(),
-    inert=encoder_only.KEYS.inert | {"initialize_new_qass", "question_token_id", "tie_word_embeddings"},
+    inert=bert.ENCODER_KEYS.inert | {"initialize_new_qass", "question_token_id", "tie_word_embeddings"},
 )
 
 BODY = Body("splinter", splinter)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms import encoder_only, heads
+from pytest_bertsize.closed_forms import heads
 from pytest_bertsize.closed_forms.blocks import block, embedding, layer_norm, linear, parameter
-from pytest_bertsize.closed_forms.body import POOLER, Body
+from pytest_bertsize.closed_forms.body import POOLER, Body, pooled
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.config_keys import Ignored, Listing, Size
@@ -34,7 +34,7 @@ def embeddings(dims: Dims) -> Block:
 
 def tapas(dims: Dims, *, pooler: bool, name: str) -> Block:
     """Embeddings and the layers of BERT and, with a pooler, D² + D more."""
-    return encoder_only.pooled(dims, embeddings(dims), bert.encoder(dims), pooler=pooler, name=name)
+    return pooled(dims, embeddings(dims), bert.encoder(dims), pooler=pooler, name=name)
 
 
 def cell_selection(dims: Dims) -> Block:

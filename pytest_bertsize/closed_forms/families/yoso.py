@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms import encoder_only
 from pytest_bertsize.closed_forms.body import Body
-from pytest_bertsize.closed_forms.families import nystromformer
+from pytest_bertsize.closed_forms.families import bert, nystromformer
 from pytest_bertsize.closed_forms.family import Family
 from pytest_bertsize.config_keys import Size
 
@@ -19,10 +18,10 @@ if TYPE_CHECKING:
 def yoso(dims: Dims, *, pooler: bool, name: str) -> Block:
     """BERT, with Nyströmformer's convolution where ``conv_window`` says how wide."""
     convolution = None if dims.K is None else nystromformer.convolution(dims.A, dims.K)
-    return encoder_only.model(nystromformer.two_more_positions(dims), convolution, pooler=pooler, name=name)
+    return bert.encoder_only(nystromformer.two_more_positions(dims), convolution, pooler=pooler, name=name)
 
 
-DEFAULTS = encoder_only.KEYS.but(vocab_size=50265, max_position_embeddings=4096, type_vocab_size=1)
+DEFAULTS = bert.ENCODER_KEYS.but(vocab_size=50265, max_position_embeddings=4096, type_vocab_size=1)
 KEYS = replace(
     DEFAULTS,
     sizes=(*DEFAULTS.sizes, Size("conv_window", "K", default=None)),

@@ -1,0 +1,96 @@
+"""Keys of a config that give no value to its closed form: refused, misspelt, ignored, or known to change no count."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from pytest_bertsize.config_keys import LABELS
+from pytest_bertsize.config_vocabulary import INERT, PASSED, REFUSED, SYNONYMS
+from pytest_bertsize.findings import Finding, did_you_mean, printable, shown
+from pytest_bertsize.quantity import exact
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pytest_bertsize.closed_forms.dims import Dims
+    from pytest_bertsize.config_keys import ConfigKeys, Ignored
+    from pytest_bertsize.config_sheet import Sheet
+    from pytest_bertsize.model_config import ModelConfig
+
+
+def check_keys(sheet: Sheet, *, labels: bool) -> None:
+    """Note every key of file and table that the family does not read, with what was probably meant.
+
+    :param labels: whether the architecture has ``num_labels`` outputs to count.
+    """
+    for key in sheet.config.data:
+        _check_key_of_file(key, sheet, labels=labels)
+    for key in sheet.overrides:
+        _check_key_of_table(key, sheet)
+
+
+def _check_key_of_file(key: str, sheet: Sheet, *, labels: bool) -> None:
+    if key in sheet.keys.meaningful | sheet.keys.all_ignored.keys():
+        return
+    if reason := "it is a name of Python's own" if key.startswith("__") else REFUSED.get(key):
+        sheet.note(key, f"the key {shown(key)} is refused: {reason}", "remove it", "config-refused")
+    elif key in PASSED | INERT | sheet.keys.inert:
+        return
+    elif meant := _key_meant(key, sheet, labels=labels):
+        sheet.note(key, f"{shown(key)} is not a key of this family and would be ignored", f'write "{meant}"')
+    else:
+        message = f"the key {shown(key)} is ignored: it changes no count"
+        sheet.note(key, message, "remove it", "ignored-key", "warning")
+
+
+def _check_key_of_table(key: str, sheet: Sheet) -> None:
+    if key in sheet.keys.meaningful | PASSED:
+        return
+    known = sorted(sheet.keys.meaningful)
+    nearest = _by_another_name(key, sheet.keys) or did_you_mean(snake(key), known)
+    fix = f"did you mean {nearest}?" if nearest else f"it can override {', '.join(known)}"
+    sheet.note(key, f"overrides.{printable(key)} changes nothing in this family", fix)
+
+
+def _key_meant(key: str, sheet: Sheet, *, labels: bool) -> str:
+    """The key that a name was probably meant for; another library's name only counts where ours is missing."""
+    shape_key = _by_another_name(key, sheet.keys)
+    if shape_key:
+        counts = labels or shape_key != "num_labels"
+        return shape_key if counts and shape_key not in sheet.values else ""
+    return did_you_mean(snake(key), sorted(sheet.keys.meaningful), cutoff=0.87)
+
+
+def _by_another_name(key: str, keys: ConfigKeys) -> str:
+    """The shape key that other libraries call by this name."""
+    symbols = {**{size.symbol: size.key for size in keys.sizes}, LABELS: "num_labels"}
+    name = snake(key)
+    known = (own for symbol, own in symbols.items() if name in SYNONYMS.get(symbol, ()) and name != own)
+    return next(known, "")
+
+
+def snake(key: str) -> str:
+    """``numHiddenLayers`` and ``num-hidden-layers`` → ``num_hidden_layers``."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key).lower().replace("-", "_")
+
+
+def without_effect(
+    ignored: Mapping[str, Ignored], config: ModelConfig, dims: Dims | None, architecture: str
+) -> list[Finding]:
+    """A warning for each key of a config that looks as if it changed a count, with what it would have cost.
+
+    :param dims: ``None`` where the sizes are not known.
+    """
+    findings = []
+    for key, known in ignored.items():
+        if key not in config.data or config.data[key] in known.harmless:
+            continue
+        value = config.data[key]
+        concerns = not known.only or architecture.endswith(known.only)
+        cost = known.cost(value, dims) if known.cost and dims and concerns else None
+        verb = "cost" if cost is None or cost >= 0 else "saved"
+        would = f"; it would have {verb} {exact(abs(cost))} parameters" if cost is not None else ""
+        message = f"{key} = {shown(value)} is ignored: {known.because}{would}"
+        findings.append(Finding("ignored-key", message, known.fix, "warning", file=config.file, line=config.line(key)))
+    return findings
