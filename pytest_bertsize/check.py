@@ -138,6 +138,8 @@ def conclude(
 def _fix_for_build(built: NotBuilt) -> str:
     if built.reason.startswith("ModuleNotFoundError"):
         return "make the module importable from the project's root, or correct defined_in of its closed form"
+    if "has no model class" in built.reason:
+        return "install a version of transformers that has it, or correct the name"
     if "memory" in built.reason.lower():
         return "its class takes real memory on the meta device, and more than 1 GiB of it: declare a smaller model"
     if "imported" in built.reason:

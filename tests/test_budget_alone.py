@@ -130,7 +130,9 @@ def test_a_class_that_there_is_not_fails_its_model(project: Project) -> None:
     config = {**REFORMER, "architectures": ["ReformerForNothing"]}
     result = project(table(), config).runpytest("--bert-budget")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    assert "could not be built: Refused: transformers" in one_line(result.stdout.str())
+    printed = one_line(result.stdout.str())
+    assert "could not be built: Refused: transformers" in printed
+    assert "has no model class ReformerForNothing → install a version of transformers that has it" in printed
 
 
 @pytest.mark.parametrize("value", ['"false"', "0", "{}"])
