@@ -107,11 +107,6 @@ class Stacks:
         return block("", block("model", self.decoder(dims)), lm_head(dims))
 
 
-def start_and_end(dims: Dims) -> Block:
-    """``qa_outputs``: 2·D + 2; the class sets its two labels itself, whatever the config says."""
-    return linear("qa_outputs", dims.D, 2, component="head.qa_outputs")
-
-
 SHARED_WORDS = "model.shared.weight"
 DECODER_WORDS = "model.decoder.embed_tokens.weight"
 ENCODES = (multiple("d_model", "encoder_attention_heads"),)
@@ -133,7 +128,7 @@ def generators(prefix: str, stacks: Stacks) -> tuple[Architecture, ...]:
 
 def architectures(prefix: str, stacks: Stacks) -> tuple[Architecture, ...]:
     """The classes of BART and mBART."""
-    classified, answered = stacks.under(heads.classification_head), stacks.under(start_and_end)
+    classified, answered = stacks.under(heads.classification_head), stacks.under(heads.two_label_span)
     return (
         *generators(prefix, stacks),
         Architecture(f"{prefix}ForSequenceClassification", classified, labels=True, rules=ENCODES),

@@ -39,7 +39,7 @@ def span(dims: Dims) -> Block:
         activation("intermediate.intermediate_act_fn", dims.hidden_act, component="head.transform"),
         linear("output.dense", I, D, component="head.transform"),
         layer_norm("output.LayerNorm", D, component="head.transform"),
-        linear("qa_outputs", D, 2, component="head.qa_outputs"),
+        heads.two_label_span(dims),
     )
 
 
