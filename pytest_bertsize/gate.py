@@ -77,7 +77,7 @@ def open_for_run(config: pytest.Config, helper: Helper) -> None:
 
     try:
         settings = load(table_path(config))
-        reports = ledger.report_paths(config, settings)
+        reports = ledger.asked_for(config, settings)
         registry = contributions.registry(config)
     except SettingsError as error:
         raise pytest.UsageError(str(error)) from None

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import platform
 from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_bertsize import __version__
 from pytest_bertsize.failure import style_of
+from pytest_bertsize.report_files import report_paths
 from pytest_bertsize.reports import count_failed, json, names_not_checked, terminal
 from pytest_bertsize.settings import SettingsError
 
@@ -20,31 +19,15 @@ if TYPE_CHECKING:
     from pytest_bertsize.settings import Settings
 
 
-def report_paths(config: pytest.Config, settings: Settings) -> list[Path]:
+def asked_for(config: pytest.Config, settings: Settings) -> list[Path]:
     """The files of ``--bert-budget-report``, relative to where pytest was called.
 
-    :raises SettingsError: for one that cannot be written, that has another suffix, or that is an input.
+    :raises SettingsError: for one that cannot be written, or where no declared model is checked.
     """
     option = "--bert-budget-report"
     if not config.getoption("bert_budget"):
         raise SettingsError(f"{option} needs --bert-budget: without it no declared model is checked")
-    paths = []
-    for given in config.getoption("bert_budget_report"):
-        path = config.invocation_params.dir / given
-        if not given or path.suffix != ".json":
-            raise SettingsError(f"{option}={given}: the file must end in .json; write {option}=bertsize.json")
-        if path.is_symlink() or path.is_dir() or not path.parent.is_dir():
-            raise SettingsError(
-                f"{option}={given}: not a file in an existing folder; create the folder, or name another"
-            )
-        if path.resolve() in {
-            (settings.root / model.config.partition("#")[0]).resolve() for model in settings.models.values()
-        }:
-            raise SettingsError(
-                f"{option}={given}: that is a model's config, which is never overwritten; name another file"
-            )
-        paths.append(path)
-    return paths
+    return report_paths(config.getoption("bert_budget_report"), config.invocation_params.dir, settings, option)
 
 
 class Ledger:
@@ -98,8 +81,7 @@ class Ledger:
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _document(self) -> dict[str, object]:
-        versions = {"pytest_bertsize": __version__, **self.versions, "python": platform.python_version()}
-        return json.document(self.models, self.settings.names, versions)
+        return json.document(self.models, self.settings.names, self.versions)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         verbosity = self.config.get_verbosity()
@@ -113,7 +95,8 @@ class Ledger:
             terminalreporter.write_line(problem, red=True)
         if self.not_checked:
             terminalreporter.write_line(f"NOT CHECKED: {', '.join(self.not_checked)}", red=True)
-        terminalreporter.write_line(self._count())
+        written = [] if self.problems else self.reports
+        terminalreporter.write_line(terminal.count(self.models, len(self.settings.names), written))
 
     def _write_details(self, terminalreporter: pytest.TerminalReporter, style: terminal.Style) -> None:
         """Of what passed: tables where they are asked for, warnings always."""
@@ -122,10 +105,3 @@ class Ledger:
                 terminalreporter.write_line(f"\n{terminal.breakdown(model, style)}\n")
             if model["verdict"] == "passed" and (warnings := terminal.notes(model, style)):
                 terminalreporter.write_line(warnings)
-
-    def _count(self) -> str:
-        reports = "".join(f"; {path.name} written" for path in self.reports if not self.problems)
-        alone = sum(not model["closed_form"] for model in self.models)
-        budget = f"; {alone} without a closed form, held to the budget alone" if alone else ""
-        counts = f"{len(self.settings.names)} configured, {len(self.models)} checked, {self.failed} failed"
-        return f"{counts}{budget}{reports}"

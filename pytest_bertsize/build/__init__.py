@@ -115,6 +115,10 @@ def _common(components: set[str]) -> str:
     return max(shared, key=len, default="unexpected")
 
 
+ISOLATION = "-I" if sys.flags.isolated else "-P"
+"""The helper never finds modules in the current folder, and nothing by the environment where its parent does not."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Seconds after which the helper is killed."""
@@ -132,7 +136,7 @@ class Helper:
     """
 
     limits: Limits = field(default_factory=Limits)
-    command: Sequence[str] = (sys.executable, "-P", "-m", "pytest_bertsize.build.child")
+    command: Sequence[str] = (sys.executable, ISOLATION, "-m", "pytest_bertsize.build.child")
     versions: dict[str, str] = field(default_factory=dict)
     _process: subprocess.Popen[bytes] | None = None
     _pending: list[Request] = field(default_factory=list)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_bertsize import __version__
 from pytest_bertsize.reports import count_failed, names_not_checked
 
 if TYPE_CHECKING:
@@ -23,12 +25,13 @@ def document(models: Sequence[ModelReport], configured: Sequence[str], versions:
 
     :param models: those that were checked, in the order in which they are declared.
     :param configured: the names of all that are declared.
+    :param versions: of the libraries that built them.
     """
     not_checked = names_not_checked(models, configured)
     return {
         "schema": SCHEMA,
         "mode": "full",
-        "versions": dict(versions),
+        "versions": {"pytest_bertsize": __version__, **versions, "python": platform.python_version()},
         "configured": len(configured),
         "checked": len(models),
         "failed": count_failed(models),

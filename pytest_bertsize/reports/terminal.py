@@ -11,15 +11,17 @@ from rich.text import Text
 
 from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.quantity import compact_left, exact
+from pytest_bertsize.reports import count_failed
 from pytest_bertsize.reports.component_table import component_table, room
 from pytest_bertsize.reports.drawing import NAME, Style, draw, fit, powers, usable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from pytest_bertsize.reports import FindingRow, ModelReport
 
-__all__ = ["Style", "breakdown", "failure", "notes", "overview"]
+__all__ = ["Style", "breakdown", "count", "failure", "notes", "overview"]
 
 Column: TypeAlias = Literal["", "model", "architecture", "parameters", "budget", "left"]
 
@@ -77,6 +79,14 @@ def overview(models: Sequence[ModelReport], style: Style) -> str:
         shown = {**row, "model": fit(row["model"], name)}
         table.add_row(*(Text(shown[column], style="red" if row[""] == "✗" else "") for column in columns))
     return draw(table, style)
+
+
+def count(models: Sequence[ModelReport], configured: int, written: Sequence[Path]) -> str:
+    """``3 configured, 3 checked, 0 failed``, and the reports that were written."""
+    alone = sum(not model["closed_form"] for model in models)
+    budget = f"; {alone} without a closed form, held to the budget alone" if alone else ""
+    reports = "".join(f"; {path.name} written" for path in written)
+    return f"{configured} configured, {len(models)} checked, {count_failed(models)} failed{budget}{reports}"
 
 
 def _taken(columns: Sequence[Column], widths: dict[Column, int], name: int) -> int:

@@ -1,0 +1,96 @@
+"""The gate without pytest: no conftest, no plugin and no test of the project can have a say in its verdict."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from pytest_bertsize.build import Helper
+from pytest_bertsize.check import conclude, examine
+from pytest_bertsize.closed_forms.registry import Registry
+from pytest_bertsize.report_files import report_paths
+from pytest_bertsize.reports import ModelReport, json, model_report, terminal
+from pytest_bertsize.settings import Settings, SettingsError, load
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+GOOD, FOUND, MISTAKEN = 0, 1, 2
+"""Exit status: all within their budgets; a finding; a mistake in the table or on the command line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What the command line asks for."""
+
+    root: Path
+    """The folder of the pyproject.toml."""
+    reports: Sequence[str] = ()
+    verbosity: int = 0
+
+
+def check(order: Order, out: TextIO = sys.stdout, err: TextIO = sys.stderr) -> int:
+    """Check every declared model, print what was found, write the reports.
+
+    :returns: the exit status.
+    """
+    try:
+        settings = load(order.root / "pyproject.toml")
+        reports = report_paths(order.reports, Path.cwd(), settings, "--report")
+    except SettingsError as error:
+        print(f"ERROR: {error}", file=err)
+        return MISTAKEN
+    helper = Helper()
+    try:
+        models = list(_checked(settings, helper, formulas=bool(reports)))
+    finally:
+        helper.stop()
+    for path in reports:
+        try:
+            json.write(path, json.document(models, settings.names, helper.versions))
+        except OSError as error:
+            print(f"ERROR: the report {path} could not be written: {error.strerror or error}", file=err)
+            return MISTAKEN
+    _print(models, settings, reports, style_of(out, order.verbosity), out)
+    complete = [model["name"] for model in models] == list(settings.names)
+    return GOOD if complete and all(model["verdict"] == "passed" for model in models) else FOUND
+
+
+def _checked(settings: Settings, helper: Helper, *, formulas: bool) -> Iterator[ModelReport]:
+    """Examine all, have what the closed forms have bounded built, and review it."""
+    helper.start()
+    registry = Registry()
+    subjects = {name: examine(model, settings, registry, formulas=formulas) for name, model in settings.models.items()}
+    helper.ask([subject.request for subject in subjects.values() if subject.request])
+    for name, subject in subjects.items():
+        built = helper.result(name) if subject.request else None
+        yield model_report(conclude(subject, built, settings))
+
+
+def _print(
+    models: Sequence[ModelReport], settings: Settings, written: Sequence[Path], style: terminal.Style, out: TextIO
+) -> None:
+    for model in models:
+        if model["verdict"] == "failed":
+            print(terminal.failure(model, style), end="\n\n", file=out)
+        elif style.verbosity > 0:
+            print(terminal.breakdown(model, style), end="\n\n", file=out)
+    print(terminal.overview(models, style), file=out)
+    for model in models:
+        if model["verdict"] == "passed" and (notes := terminal.notes(model, style)):
+            print(notes, file=out)
+    print(terminal.count(models, len(settings.names), written), file=out)
+
+
+def style_of(out: TextIO, verbosity: int) -> terminal.Style:
+    """Width, colour and characters that the output can show; NO_COLOR and FORCE_COLOR are honoured."""
+    colour = not os.environ.get("NO_COLOR") and (bool(os.environ.get("FORCE_COLOR")) or out.isatty())
+    try:
+        "✗·²─█▶".encode(out.encoding or "utf-8")
+    except (UnicodeEncodeError, LookupError):
+        return terminal.Style(shutil.get_terminal_size().columns, colour, unicode=False, verbosity=verbosity)
+    return terminal.Style(shutil.get_terminal_size().columns, colour, verbosity=verbosity)
