@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from pytest_bertsize import choosing
 from pytest_bertsize.build import Request
+from pytest_bertsize.config_other_keys import refused
 from pytest_bertsize.config_values import MOST_LABELS
-from pytest_bertsize.config_vocabulary import INERT, REFUSED
+from pytest_bertsize.config_vocabulary import INERT
 from pytest_bertsize.findings import Finding, Unusable, number, printable, shown
 
 if TYPE_CHECKING:
@@ -66,8 +67,7 @@ def _of_file(config: ModelConfig) -> list[Finding]:
 
 
 def _refused(keys: Mapping[str, object]) -> dict[str, str]:
-    dunder = {key: "it is a name of Python's own" for key in keys if key.startswith("__")}
-    return {**dunder, **{key: REFUSED[key] for key in keys if key in REFUSED}}
+    return {key: why for key in keys if (why := refused(key))}
 
 
 def noted(family: str, architecture: str, registry: Registry) -> tuple[Finding, ...]:

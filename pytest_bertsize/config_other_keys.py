@@ -30,10 +30,15 @@ def check_keys(sheet: Sheet, *, labels: bool) -> None:
         _check_key_of_table(key, sheet)
 
 
+def refused(key: str) -> str:
+    """Why a key may not stand in a config, ``""`` if it may."""
+    return "it is a name of Python's own" if key.startswith("__") else REFUSED.get(key, "")
+
+
 def _check_key_of_file(key: str, sheet: Sheet, *, labels: bool) -> None:
-    if key in sheet.keys.meaningful | sheet.keys.all_ignored.keys():
+    if key in sheet.meaningful or key in sheet.keys.all_ignored:
         return
-    if reason := "it is a name of Python's own" if key.startswith("__") else REFUSED.get(key):
+    if reason := refused(key):
         sheet.note(key, f"the key {shown(key)} is refused: {reason}", "remove it", "config-refused")
     elif key in PASSED | INERT | sheet.keys.inert:
         return
@@ -45,9 +50,9 @@ def _check_key_of_file(key: str, sheet: Sheet, *, labels: bool) -> None:
 
 
 def _check_key_of_table(key: str, sheet: Sheet) -> None:
-    if key in sheet.keys.meaningful | PASSED:
+    if key in sheet.meaningful | PASSED:
         return
-    known = sorted(sheet.keys.meaningful)
+    known = sorted(sheet.meaningful)
     nearest = _by_another_name(key, sheet.keys) or did_you_mean(snake(key), known)
     fix = f"did you mean {nearest}?" if nearest else f"it can override {', '.join(known)}"
     sheet.note(key, f"overrides.{printable(key)} changes nothing in this family", fix)
@@ -59,7 +64,7 @@ def _key_meant(key: str, sheet: Sheet, *, labels: bool) -> str:
     if shape_key:
         counts = labels or shape_key != "num_labels"
         return shape_key if counts and shape_key not in sheet.values else ""
-    return did_you_mean(snake(key), sorted(sheet.keys.meaningful), cutoff=0.87)
+    return did_you_mean(snake(key), sorted(sheet.meaningful), cutoff=0.87)
 
 
 def _by_another_name(key: str, keys: ConfigKeys) -> str:

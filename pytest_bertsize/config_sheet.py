@@ -19,6 +19,8 @@ class Sheet:
     def __init__(self, keys: ConfigKeys, config: ModelConfig, overrides: Mapping[str, object]) -> None:
         self.keys = keys
         self.config = config
+        self.meaningful = keys.meaningful
+        """What the family reads, gathered once."""
         self.findings: list[Finding] = []
         self.wrong: set[str] = set()
         """Keys that have an error."""

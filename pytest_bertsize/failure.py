@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 from rich.cells import cell_len
 
 from pytest_bertsize.reports import terminal
+from pytest_bertsize.reports.drawing import can_show
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,15 +58,7 @@ class Failure:
 
 def style_of(tw: TerminalWriter, verbosity: int) -> terminal.Style:
     """Width and colour as pytest sees them (so NO_COLOR, FORCE_COLOR and ``--color`` work), and what can be encoded."""
-    return terminal.Style(tw.fullwidth, tw.hasmarkup, _can_encode("✗·²─█▶"), verbosity)
-
-
-def _can_encode(text: str) -> bool:
-    try:
-        text.encode(getattr(sys.__stdout__, "encoding", None) or "ascii")
-    except (UnicodeEncodeError, LookupError):
-        return False
-    return True
+    return terminal.Style(tw.fullwidth, tw.hasmarkup, can_show(getattr(sys.__stdout__, "encoding", None)), verbosity)
 
 
 def fit_into_short_summary(reports: Sequence[pytest.TestReport], terminalreporter: pytest.TerminalReporter) -> None:

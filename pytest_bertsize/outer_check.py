@@ -13,7 +13,8 @@ from pytest_bertsize.build import Helper
 from pytest_bertsize.check import conclude, examine
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.report_files import report_paths
-from pytest_bertsize.reports import ModelReport, json, model_report, terminal
+from pytest_bertsize.reports import ModelReport, count_failed, json, model_report, names_not_checked, terminal
+from pytest_bertsize.reports.drawing import can_show
 from pytest_bertsize.settings import Settings, SettingsError, load
 
 if TYPE_CHECKING:
@@ -56,8 +57,7 @@ def check(order: Order, out: TextIO = sys.stdout, err: TextIO = sys.stderr) -> i
             print(f"ERROR: the report {path} could not be written: {error.strerror or error}", file=err)
             return MISTAKEN
     _print(models, settings, reports, style_of(out, order.verbosity), out)
-    complete = [model["name"] for model in models] == list(settings.names)
-    return GOOD if complete and all(model["verdict"] == "passed" for model in models) else FOUND
+    return FOUND if count_failed(models) or names_not_checked(models, settings.names) else GOOD
 
 
 def _checked(settings: Settings, helper: Helper, *, formulas: bool) -> Iterator[ModelReport]:
@@ -89,8 +89,4 @@ def _print(
 def style_of(out: TextIO, verbosity: int) -> terminal.Style:
     """Width, colour and characters that the output can show; NO_COLOR and FORCE_COLOR are honoured."""
     colour = not os.environ.get("NO_COLOR") and (bool(os.environ.get("FORCE_COLOR")) or out.isatty())
-    try:
-        "✗·²─█▶".encode(out.encoding or "utf-8")
-    except (UnicodeEncodeError, LookupError):
-        return terminal.Style(shutil.get_terminal_size().columns, colour, unicode=False, verbosity=verbosity)
-    return terminal.Style(shutil.get_terminal_size().columns, colour, verbosity=verbosity)
+    return terminal.Style(shutil.get_terminal_size().columns, colour, can_show(out.encoding or "utf-8"), verbosity)

@@ -50,9 +50,9 @@ class Block:
 Node: TypeAlias = Parameter | Block
 
 
-def parameter(name: str, *shape: Count, component: str | None = None, trainable: bool = True) -> Parameter:
+def parameter(name: str, *shape: Count, component: str | None = None) -> Parameter:
     """A tensor of its own, ``shape`` rows first."""
-    return Parameter(name, shape, component, trainable)
+    return Parameter(name, shape, component)
 
 
 def block(name: str, *children: Node | None, component: str | None = None) -> Block:

@@ -7,7 +7,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms.blocks import Block, tensors, terms
+from pytest_bertsize.closed_forms.blocks import Block, Term, tensors, terms
 from pytest_bertsize.closed_forms.dims import Dims
 from pytest_bertsize.inventory import Inventory, roll_up
 
@@ -82,31 +82,36 @@ class ClosedForm:
         return self.architecture.blocks(self.dims)
 
     @cached_property
+    def terms(self) -> tuple[Term, ...]:
+        """Every parameter, no repeat unrolled: all counts below are sums over these."""
+        return tuple(terms(self.root))
+
+    @cached_property
     def components(self) -> dict[str, int]:
         """Parameters of every component at every level, without unrolling a layer."""
         own: dict[str, int] = {}
-        for term in terms(self.root):
+        for term in self.terms:
             own[term.component] = own.get(term.component, 0) + term.total
         return roll_up(own)
 
     @property
     def total(self) -> int:
-        return sum(term.total for term in terms(self.root))
+        return sum(term.total for term in self.terms)
 
     @property
     def tensor_count(self) -> int:
         """How many tensors :attr:`inventory` would list."""
-        return sum(term.times for term in terms(self.root))
+        return sum(term.times for term in self.terms)
 
     @property
     def stored(self) -> int:
         """The total with ties written out."""
-        return sum(term.times * term.size for term in terms(self.root))
+        return sum(term.times * term.size for term in self.terms)
 
     @property
     def unrolled(self) -> int:
         """The total with ties written out and a copy of a shared layer for each pass through it."""
-        return sum(term.passes * term.size for term in terms(self.root))
+        return sum(term.passes * term.size for term in self.terms)
 
     @cached_property
     def inventory(self) -> Inventory:

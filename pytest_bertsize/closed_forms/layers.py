@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms.blocks import activation, block, layer_norm, linear
+from pytest_bertsize.closed_forms.blocks import activation, block, layer_norm, linear, repeat
 from pytest_bertsize.config_keys import Rule
 
 if TYPE_CHECKING:
@@ -42,6 +42,20 @@ def attention(name: str, inside: Block, dims: Dims, component: str) -> Block:
         linear("output.dense", dims.D, dims.D),
         layer_norm("output.LayerNorm", dims.D, component="encoder.norm"),
         component=component,
+    )
+
+
+def encoder(dims: Dims, inside: Block, network: Block) -> Block:
+    """L layers of attention, cross-attention where the config asks for it, and a feed-forward network.
+
+    :param inside: what either attention has for ``self``.
+    """
+    return repeat(
+        "encoder.layer",
+        dims.L,
+        attention("attention", inside, dims, "encoder.attention"),
+        attention("crossattention", inside, dims, "encoder.cross_attention") if dims.add_cross_attention else None,
+        network,
     )
 
 

@@ -31,6 +31,15 @@ class Style:
     verbosity: int = 0
 
 
+def can_show(encoding: str | None) -> bool:
+    """Whether all that reports are drawn with can be written in an encoding."""
+    try:
+        "✗·²─█▶".encode(encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
 def draw(content: RenderableType, style: Style) -> str:
     drawn = StringIO()
     console = Console(

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.closed_forms import heads
 from pytest_bertsize.closed_forms.blocks import activation, block, embedding, layer_norm, linear, repeat
-from pytest_bertsize.closed_forms.body import POOLER, Body
+from pytest_bertsize.closed_forms.body import POOLER, Body, pooled
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.unused_keys import ADD_CROSS_ATTENTION, UNUSED_KEYS
-from pytest_bertsize.closed_forms.variations import extended
+from pytest_bertsize.closed_forms.variations import changed, extended
 from pytest_bertsize.config_keys import ConfigKeys, Size, Switch, hidden_act
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pytest_bertsize.closed_forms.blocks import Block
     from pytest_bertsize.closed_forms.dims import Dims
 
@@ -63,12 +65,17 @@ def encoder(dims: Dims) -> Block:
 
 def bert(dims: Dims, *, pooler: bool, name: str) -> Block:
     """Embeddings, encoder and, with a pooler, D² + D more."""
-    return block(
-        name,
-        embeddings(dims),
-        encoder(dims),
-        linear("pooler.dense", dims.D, dims.D, component="pooler") if pooler else None,
-    )
+    return pooled(dims, embeddings(dims), encoder(dims), pooler=pooler, name=name)
+
+
+def norms_first(dims: Dims, norms: Mapping[str, str | None], last: str, *, pooler: bool, name: str) -> Block:
+    """BERT whose layers norm what comes in: its norms by other names, and 2·D of one after the last layer.
+
+    :param norms: as in :func:`~pytest_bertsize.closed_forms.variations.changed`.
+    :param last: what the norm after the last layer is called.
+    """
+    renamed = changed(bert(dims, pooler=pooler, name=name), norms)
+    return extended(renamed, layer_norm(last, dims.D, component="encoder.norm"))
 
 
 def without_cross_attention(dims: Dims) -> Dims:

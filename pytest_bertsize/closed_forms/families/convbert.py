@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_bertsize.closed_forms import heads
+from pytest_bertsize.closed_forms import heads, layers
 from pytest_bertsize.closed_forms import sequence_summary as summary
-from pytest_bertsize.closed_forms.blocks import activation, block, layer_norm, linear, parameter, repeat
+from pytest_bertsize.closed_forms.blocks import activation, block, layer_norm, linear, parameter
 from pytest_bertsize.closed_forms.body import Body
 from pytest_bertsize.closed_forms.families import electra
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.closed_forms.layers import attention
 from pytest_bertsize.config_keys import ConfigKeys, Ignored, Rule, Size, Switch, hidden_act
 
 if TYPE_CHECKING:
@@ -72,14 +71,7 @@ def feed_forward(dims: Dims) -> Block:
 
 def encoder(dims: Dims) -> Block:
     """L times attention and feed-forward; cross-attention is the same once more, convolution and all."""
-    inside = mixed_attention(dims)
-    return repeat(
-        "encoder.layer",
-        dims.L,
-        attention("attention", inside, dims, "encoder.attention"),
-        attention("crossattention", inside, dims, "encoder.cross_attention") if dims.add_cross_attention else None,
-        feed_forward(dims),
-    )
+    return layers.encoder(dims, mixed_attention(dims), feed_forward(dims))
 
 
 def convbert(dims: Dims, *, pooler: bool = False, name: str = "") -> Block:  # noqa: ARG001  (it never pools)

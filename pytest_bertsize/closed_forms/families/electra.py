@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms import heads
+from pytest_bertsize.closed_forms import heads, layers
 from pytest_bertsize.closed_forms import sequence_summary as summary
-from pytest_bertsize.closed_forms.blocks import activation, block, layer_norm, linear, repeat
+from pytest_bertsize.closed_forms.blocks import activation, block, layer_norm, linear
 from pytest_bertsize.closed_forms.body import Body
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.closed_forms.layers import attention, feed_forward, heads_in, narrow, whole_heads
+from pytest_bertsize.closed_forms.layers import heads_in, narrow, whole_heads
 from pytest_bertsize.closed_forms.unused_keys import POSITION_EMBEDDING_TYPE, PRUNED_HEADS
 from pytest_bertsize.config_keys import ConfigKeys, Size, Switch, hidden_act
 
@@ -38,14 +38,7 @@ def self_attention(dims: Dims) -> Block:
 
 def encoder(dims: Dims) -> Block:
     """L·(4·D² + 2·D·I + 9·D + I), cross-attention adds L·(4·D² + 6·D): BERT's where the heads divide D."""
-    inside = self_attention(dims)
-    return repeat(
-        "encoder.layer",
-        dims.L,
-        attention("attention", inside, dims, "encoder.attention"),
-        attention("crossattention", inside, dims, "encoder.cross_attention") if dims.add_cross_attention else None,
-        feed_forward(dims),
-    )
+    return layers.encoder(dims, self_attention(dims), layers.feed_forward(dims))
 
 
 def electra(dims: Dims, *, pooler: bool = False, name: str = "") -> Block:  # noqa: ARG001  (it never pools)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms import heads
 from pytest_bertsize.closed_forms.blocks import block, embedding, layer_norm, linear, parameter, repeat
-from pytest_bertsize.closed_forms.body import POOLER, Body
+from pytest_bertsize.closed_forms.body import POOLER, Body, pooled
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.unused_keys import ADD_POOLING_LAYER, EMBEDDING_SIZE, PRUNED_HEADS
@@ -58,13 +58,8 @@ def encoder(dims: Dims) -> Block:
 
 def esm(dims: Dims, *, pooler: bool, name: str) -> Block:
     """Embeddings, encoder, A·L + 1 to tell contacts from every map of attention and, with a pooler, D² + D more."""
-    return block(
-        name,
-        embeddings(dims),
-        encoder(dims),
-        linear("pooler.dense", dims.D, dims.D, component="pooler") if pooler else None,
-        linear("contact_head.regression", dims.L * dims.A, 1, component="head.contact"),
-    )
+    contacts = linear("contact_head.regression", dims.L * dims.A, 1, component="head.contact")
+    return pooled(dims, embeddings(dims), encoder(dims), contacts, pooler=pooler, name=name)
 
 
 def masked_lm(dims: Dims) -> Block:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms.blocks import layer_norm
 from pytest_bertsize.closed_forms.body import Body
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.family import Family
-from pytest_bertsize.closed_forms.variations import changed, extended
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Block
@@ -25,8 +23,7 @@ NORMS = {
 
 def megatron_bert(dims: Dims, *, pooler: bool, name: str) -> Block:
     """As many parameters as BERT: 2·D of norm are after the last layer instead of after the embeddings."""
-    last = layer_norm("encoder.ln", dims.D, component="encoder.norm")
-    return extended(changed(bert.bert(dims, pooler=pooler, name=name), NORMS), last)
+    return bert.norms_first(dims, NORMS, "encoder.ln", pooler=pooler, name=name)
 
 
 DEFAULTS = bert.KEYS.but(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms.blocks import block, embedding, layer_norm, linear, repeat
-from pytest_bertsize.closed_forms.body import Body
+from pytest_bertsize.closed_forms.body import Body, pooled
 from pytest_bertsize.closed_forms.families import distilbert, roberta
 from pytest_bertsize.closed_forms.family import Family
 from pytest_bertsize.closed_forms.layers import feed_forward
@@ -40,13 +40,13 @@ def relative_positions(dims: Dims) -> Block:
 
 def mpnet(dims: Dims, *, pooler: bool, name: str) -> Block:
     """DistilBERT's embeddings, BERT's layers and pooler, and R·A of distances."""
-    D = dims.D
-    return block(
-        name,
+    return pooled(
+        dims,
         distilbert.embeddings(dims),
         repeat("encoder.layer", dims.L, attention(dims), feed_forward(dims)),
         relative_positions(dims),
-        linear("pooler.dense", D, D, component="pooler") if pooler else None,
+        pooler=pooler,
+        name=name,
     )
 
 

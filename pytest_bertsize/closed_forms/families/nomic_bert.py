@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms import heads, rotary
-from pytest_bertsize.closed_forms.blocks import block, embedding, layer_norm, linear, repeat
-from pytest_bertsize.closed_forms.body import Body
+from pytest_bertsize.closed_forms.blocks import block, embedding, layer_norm, repeat
+from pytest_bertsize.closed_forms.body import Body, pooled
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.unused_keys import ADD_POOLING_LAYER, EMBEDDING_SIZE
 from pytest_bertsize.closed_forms.variations import changed
@@ -51,8 +51,7 @@ def model(dims: Dims, *, bias: bool, pooler: bool, name: str) -> Block:
 
     :param bias: whether layers have the biases that they may have.
     """
-    pool = linear("pooler.dense", dims.D, dims.D, component="pooler") if pooler else None
-    return block(name, embeddings(dims), layers(dims, bias=bias), pool)
+    return pooled(dims, embeddings(dims), layers(dims, bias=bias), pooler=pooler, name=name)
 
 
 def nomic_bert(dims: Dims, *, pooler: bool, name: str) -> Block:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms import heads
 from pytest_bertsize.closed_forms.blocks import activation, block, layer_norm, linear
-from pytest_bertsize.closed_forms.body import POOLER, Body
+from pytest_bertsize.closed_forms.body import POOLER, Body, pooled
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.layers import narrow
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 def rembert(dims: Dims, *, pooler: bool, name: str) -> Block:
     """Embeddings of width E, E·D + D that widen them, BERT's layers and, with a pooler, D² + D more."""
-    D, E = dims.D, dims.E
-    return block(
-        name,
+    return pooled(
+        dims,
         bert.embeddings(narrow(dims)),
-        linear("encoder.embedding_hidden_mapping_in", E, D, component="embeddings.projection"),
+        linear("encoder.embedding_hidden_mapping_in", dims.E, dims.D, component="embeddings.projection"),
         bert.encoder(dims),
-        linear("pooler.dense", D, D, component="pooler") if pooler else None,
+        pooler=pooler,
+        name=name,
     )
 
 

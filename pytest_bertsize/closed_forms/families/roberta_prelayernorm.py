@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms.blocks import layer_norm
 from pytest_bertsize.closed_forms.body import Body
 from pytest_bertsize.closed_forms.families import bert, roberta
 from pytest_bertsize.closed_forms.family import Family
-from pytest_bertsize.closed_forms.variations import changed, extended
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Block
@@ -23,8 +21,7 @@ NORMS = {
 
 def roberta_prelayernorm(dims: Dims, *, pooler: bool, name: str) -> Block:
     """BERT, and 2·D of norm after the last layer."""
-    last = layer_norm("LayerNorm", dims.D, component="encoder.norm")
-    return extended(changed(bert.bert(dims, pooler=pooler, name=name), NORMS), last)
+    return bert.norms_first(dims, NORMS, "LayerNorm", pooler=pooler, name=name)
 
 
 FAMILY = Family(

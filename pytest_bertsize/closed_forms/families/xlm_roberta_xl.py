@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms.blocks import layer_norm
 from pytest_bertsize.closed_forms.body import Body
 from pytest_bertsize.closed_forms.families import bert, roberta
 from pytest_bertsize.closed_forms.family import Family
-from pytest_bertsize.closed_forms.variations import changed, extended
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Block
@@ -24,8 +22,7 @@ NORMS = {
 
 def xlm_roberta_xl(dims: Dims, *, pooler: bool, name: str) -> Block:
     """As many parameters as BERT: 2·D of norm are after the last layer instead of after the embeddings."""
-    last = layer_norm("encoder.LayerNorm", dims.D, component="encoder.norm")
-    return extended(changed(bert.bert(dims, pooler=pooler, name=name), NORMS), last)
+    return bert.norms_first(dims, NORMS, "encoder.LayerNorm", pooler=pooler, name=name)
 
 
 KEYS = bert.KEYS.but(
