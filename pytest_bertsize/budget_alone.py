@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize import choosing
 from pytest_bertsize.build import Request
-from pytest_bertsize.config_other_keys import refused
-from pytest_bertsize.config_values import MOST_LABELS
-from pytest_bertsize.config_vocabulary import INERT
+from pytest_bertsize.config_other_keys import beyond_json, refused
+from pytest_bertsize.config_values import LARGEST_SIZE, LONGEST_LIST, MOST_LABELS, MOST_LAYERS
+from pytest_bertsize.config_vocabulary import IMPLEMENTATIONS, INERT, NUMBER_FORMAT, SYNONYMS
 from pytest_bertsize.findings import Finding, Unusable, number, printable, shown
+from pytest_bertsize.model_config import NAMED_BY_LABELS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.model_config import ModelConfig
@@ -22,52 +23,80 @@ if TYPE_CHECKING:
 def request(model: Model, config: ModelConfig, registry: Registry) -> Request:
     """What to build: every key of the config goes to the class, but for those that steer the library itself.
 
-    :raises Unusable: for a config that names no class, or that has a key which is refused.
+    :raises Unusable: for a config that names no class, that has a key which is refused, or that asks for too much.
     """
     family = choosing.family_name(model, config, registry)
     architecture = choosing.architecture_name(model, config, family, registry)
-    _check_keys(model, config)
+    found = [*_in_file(config), *_in_table(model.overrides)]
+    if found:
+        raise Unusable(*found)
     keys = {**config.data, **model.overrides}
-    clean = {key: value for key, value in keys.items() if key not in INERT}
+    clean = {key: _clean(value) for key, value in keys.items() if key not in INERT and not _of_no_count(key)}
     return Request(model.name, family, architecture, clean, model.options)
 
 
-def _check_keys(model: Model, config: ModelConfig) -> None:
-    found = [
-        *_of_file(config),
-        *(
-            Finding(
-                "config-refused",
-                f"overrides.{printable(key)} is refused: {why}",
-                "remove it",
-                table_key=("overrides", key),
-            )
-            for key, why in _refused(model.overrides).items()
-        ),
-    ]
-    labels = {**config.data, **model.overrides}.get("num_labels")
-    if isinstance(labels, int) and labels > MOST_LABELS:
-        message = f"num_labels is {number(labels)}, more than {MOST_LABELS:,}"
-        found.append(Finding("config-refused", message, "write the number that the model has", file=config.file))
-    if found:
-        raise Unusable(*found)
+def _of_no_count(key: str) -> bool:
+    return key in NUMBER_FORMAT or any(part in key for part in IMPLEMENTATIONS)
 
 
-def _of_file(config: ModelConfig) -> list[Finding]:
+def _clean(value: Any) -> Any:
+    """Without what nested configs say of number formats and implementations."""
+    if isinstance(value, list):
+        return [_clean(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _clean(inner) for key, inner in value.items() if not _of_no_count(key)}
+    return value
+
+
+def _in_file(config: ModelConfig) -> list[Finding]:
     return [
-        Finding(
-            "config-refused",
-            f"the key {shown(key)} is refused: {why}",
-            "remove it",
-            file=config.file,
-            line=config.line(key),
-        )
-        for key, why in _refused(config.data).items()
+        Finding("config-refused", f"the key {shown(path[-1])} {why}", fix, file=config.file, line=config.line(*path))
+        for path, (why, fix) in _wrong(config.data)
     ]
 
 
-def _refused(keys: Mapping[str, object]) -> dict[str, str]:
-    return {key: why for key in keys if (why := refused(key))}
+def _in_table(overrides: Mapping[str, Any]) -> list[Finding]:
+    return [
+        Finding("config-refused", f"overrides.{printable('.'.join(path))} {why}", fix, table_key=("overrides", path[0]))
+        for path, (why, fix) in _wrong(overrides)
+    ]
+
+
+def _wrong(values: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], tuple[str, str]]]:
+    """The path of every key that may not stand in a config, or not with its value; why, and the way out."""
+    for key, value in values.items():
+        if why := refused(key, value) or _a_name_of_the_library(key):
+            yield (key,), (f"is refused: {why}", "remove it")
+        elif beyond := beyond_json(value):
+            yield (key,), (f"is {beyond}, which no config can say", "write what the config would say")
+        elif too_much := _too_much(key, value):
+            yield (key,), too_much
+        elif isinstance(value, dict) and key not in NAMED_BY_LABELS:
+            yield from (((key, *path), said) for path, said in _wrong(value))
+        elif isinstance(value, list):
+            nested = (_wrong(each) for each in value if isinstance(each, dict))
+            yield from (((key, "[]", *path), said) for found in nested for path, said in found)
+
+
+def _a_name_of_the_library(key: str) -> str:
+    return "it is a name of the library's own" if key.startswith("_") and key not in INERT else ""
+
+
+_SIZES = {name for symbol, names in SYNONYMS.items() for name in names if symbol not in {"P", "T"}}
+"""Keys that hold a size in every library; positions and token types may be none."""
+
+
+def _too_much(key: str, value: object) -> tuple[str, str] | None:
+    """Without a closed form, nothing bounds a model before it is built but its single numbers."""
+    layers = key in SYNONYMS["L"] or "layers" in key or "blocks" in key
+    most = MOST_LABELS if key == "num_labels" else MOST_LAYERS if layers else LARGEST_SIZE
+    if type(value) is int and value > most:
+        return f"is {number(value)}, more than {most:,}", "write the number that the model has"
+    if key in _SIZES and not (type(value) is int and value > 0):
+        return f"is {shown(value)}, which is no size", "write a whole number, at least 1"
+    if isinstance(value, list) and len(value) > LONGEST_LIST:
+        return f"has {len(value):,} entries, more than {LONGEST_LIST:,}", "write those that the model has"
+    return None
 
 
 def noted(family: str, architecture: str, registry: Registry) -> tuple[Finding, ...]:

@@ -7,9 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize import budget_alone, choosing
-from pytest_bertsize.build import Built, NotBuilt, Request
+from pytest_bertsize.build import MEGABYTE, Built, Limits, NotBuilt, Request
 from pytest_bertsize.closed_forms import ClosedForm
 from pytest_bertsize.closed_forms.dims import Dims
+from pytest_bertsize.config_keys import LABELS
 from pytest_bertsize.findings import Finding, Unusable, printable
 from pytest_bertsize.model_config import ModelConfig, read
 from pytest_bertsize.quantity import exact
@@ -24,8 +25,11 @@ if TYPE_CHECKING:
 
 MOST_PARAMETERS = 10**13
 """More than any model that was ever trained: what is above is a mistake, and is not built."""
-MOST_TENSORS = 100_000
-"""Layers within layers multiply; 1,000 of MobileBERT's have 46,000."""
+MOST_MEMORY = Limits().memory
+BYTES_OF_A_TENSOR = 3_600
+"""What a tensor takes on the meta device, with its share of modules and its name: measured, 3.4 to 3.6 KB."""
+BYTES_OF_A_LABEL = 190
+"""transformers writes the name of each into two dictionaries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,10 @@ def examine(model: Model, settings: Settings, registry: Registry, *, formulas: b
     except Unusable as unusable:
         findings = tuple(_placed(finding, model, settings) for finding in unusable.findings)
         return Subject(replace(known, findings=findings), None, list, None)
+    except Exception as error:  # noqa: BLE001  (whatever a config brings about is its model's failure, not the run's)
+        message = printable(f"the gate itself failed on this config: {type(error).__name__}: {error}")
+        finding = Finding("config-invalid", message, "report it, with the config", file=known.config)
+        return Subject(replace(known, findings=(finding,)), None, list, None)
     module, root = architecture.defined_in, str(settings.root)
     request = Request(model.name, family.name, architecture.name, values.for_build, options, module, root)
     known = replace(
@@ -135,16 +143,20 @@ def conclude(
     return replace(concluded, findings=tuple(_line_of(f, settings) for f in (*concluded.findings, *_ties(built))))
 
 
+_FIXES = {
+    "ModuleNotFoundError": "make it importable from the project's root, or correct defined_in of its closed form",
+    "has no model class": "install a version of transformers that has it, or correct the name",
+    "Padding_idx": "write a pad_token_id below vocab_size",
+    "MB of memory": "declare a smaller model",
+    "emory": "its class takes real memory on the meta device, and more than 1 GiB of it: declare a smaller model",
+    "imported": "install them beside pytest-bertsize",
+    "": "correct the value that the class refuses",
+}
+"""Ways out by a part of the reason why a model was not built; the first that fits."""
+
+
 def _fix_for_build(built: NotBuilt) -> str:
-    if built.reason.startswith("ModuleNotFoundError"):
-        return "make the module importable from the project's root, or correct defined_in of its closed form"
-    if "has no model class" in built.reason:
-        return "install a version of transformers that has it, or correct the name"
-    if "memory" in built.reason.lower():
-        return "its class takes real memory on the meta device, and more than 1 GiB of it: declare a smaller model"
-    if "imported" in built.reason:
-        return "install them beside pytest-bertsize"
-    return "correct the value that the class refuses"
+    return next(fix for part, fix in _FIXES.items() if part in built.reason)
 
 
 def _ties(built: Built) -> list[Finding]:
@@ -157,13 +169,17 @@ def _ties(built: Built) -> list[Finding]:
 
 def _refuse_the_absurd(form: ClosedForm, config: ModelConfig) -> None:
     """Count by the closed form first: what would take minutes or is no model is never built, nor listed."""
-    if form.tensor_count > MOST_TENSORS:
-        message = f"by the closed form this is {exact(form.tensor_count)} tensors, more than {exact(MOST_TENSORS)}"
+    labels = form.dims.sizes.get(LABELS) or 0
+    memory = form.tensor_count * BYTES_OF_A_TENSOR + labels * BYTES_OF_A_LABEL
+    if memory > MOST_MEMORY:
+        parts = f"{exact(form.tensor_count)} tensors" + (f" and {exact(labels)} labels" if labels else "")
+        takes = f"would take {exact(memory // MEGABYTE)} MB to build, more than {MOST_MEMORY // MEGABYTE}"
+        message = f"by the closed form this is {parts}, which {takes}"
         raise Unusable(Finding("config-refused", message, "write the layers that the model has", file=config.file))
-    if form.total > MOST_PARAMETERS:
-        message = f"by the closed form this is {exact(form.total)} parameters, more than {exact(MOST_PARAMETERS)}"
-        finding = Finding("config-refused", message, "correct its sizes", file=config.file, expected=form.total)
-        raise Unusable(finding)
+    if form.unrolled > MOST_PARAMETERS:
+        count = form.total if form.total > MOST_PARAMETERS else form.unrolled
+        message = f"by the closed form this is {exact(count)} parameters, more than {exact(MOST_PARAMETERS)}"
+        raise Unusable(Finding("config-refused", message, "correct its sizes", file=config.file))
 
 
 def _unchecked(model: Model) -> Review:

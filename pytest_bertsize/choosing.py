@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
-from pytest_bertsize.findings import Finding, Kind, Unusable, did_you_mean, shown
+from pytest_bertsize.findings import Finding, Kind, Unusable, did_you_mean, is_name, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms import Architecture, Family
@@ -32,7 +32,7 @@ def family_name(model: Model, config: ModelConfig, registry: Registry) -> str:
     if said is not None and model.family is not None and said != model.family:
         message = f"family is {shown(model.family)}, and {config.reference} says model_type {shown(said)}"
         raise Unusable(Finding("config-invalid", message, "remove family from the table", table_key=("family",)))
-    if said is not None and not isinstance(said, str):
+    if said is not None and not (isinstance(said, str) and is_name(said)):
         config.refuse("model_type", f"model_type is {shown(said)}, which is no name", 'write "bert", for example')
     return said or model.family or ""
 
@@ -45,12 +45,20 @@ def architecture_name(model: Model, config: ModelConfig, family: str, registry: 
     if model.architecture is not None:
         return model.architecture
     if len(config.architectures) == 1:
-        return config.architectures[0]
-    says = f"names {len(config.architectures)} architectures" if config.architectures else "names no architecture"
+        return _class_name(config)
+    says = f"names {len(config.architectures):,} architectures" if config.architectures else "names no architecture"
     known = [each.name for found in registry.families(family) for each in found.architectures]
     example = next(iter([*(name for name in config.architectures if name in known), *known]), "BertModel")
     message = f"{config.reference} {says}, and neither does the table"
     raise Unusable(Finding("config-invalid", message, f'write architecture = "{example}", for example', table_key=()))
+
+
+def _class_name(config: ModelConfig) -> str:
+    (name,) = config.architectures
+    if not is_name(name):
+        fix = 'write the name of the class, as in "BertModel"'
+        config.refuse("architectures", f"architectures names {shown(name)}, which is no class", fix)
+    return name
 
 
 def closed_form(model: Model, config: ModelConfig, registry: Registry) -> tuple[Family, Architecture]:

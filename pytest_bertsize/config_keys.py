@@ -68,6 +68,7 @@ class Listing:
     """What stands between words where a file writes them as one string: ``"c2p|p2c"``."""
     as_long_as: str = ""
     """Another list, which has as many entries; left out, or null, it is that many ones."""
+    may_be_empty: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.config_keys import LABELS
-from pytest_bertsize.config_vocabulary import INERT, PASSED, REFUSED, SYNONYMS
-from pytest_bertsize.findings import Finding, did_you_mean, printable, shown
-from pytest_bertsize.quantity import exact
+from pytest_bertsize.config_vocabulary import (
+    IMPLEMENTATIONS,
+    INERT,
+    KNOWN_IMPLEMENTATIONS,
+    PASSED,
+    REFUSED,
+    SYNONYMS,
+)
+from pytest_bertsize.findings import LONGEST_NUMBER, Finding, did_you_mean, number, printable, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,17 +37,28 @@ def check_keys(sheet: Sheet, *, labels: bool) -> None:
         _check_key_of_table(key, sheet)
 
 
-def refused(key: str) -> str:
+def refused(key: str, value: object) -> str:
     """Why a key may not stand in a config, ``""`` if it may."""
-    return "it is a name of Python's own" if key.startswith("__") else REFUSED.get(key, "")
+    if key.startswith("__"):
+        return "it is a name of Python's own"
+    if any(part in key for part in IMPLEMENTATIONS) and not _names_an_implementation(value):
+        return f"{shown(value)} is code to fetch and to run in place of the library's own"
+    return REFUSED.get(key, "")
+
+
+def _names_an_implementation(value: object) -> bool:
+    """Whether it is one of the library's own, for the model or for each of its parts."""
+    if isinstance(value, dict):
+        return all(_names_an_implementation(each) for each in value.values())
+    return value is None or isinstance(value, bool) or (isinstance(value, str) and value in KNOWN_IMPLEMENTATIONS)
 
 
 def _check_key_of_file(key: str, sheet: Sheet, *, labels: bool) -> None:
     if key in sheet.meaningful or key in sheet.keys.all_ignored:
         return
-    if reason := refused(key):
+    if reason := refused(key, sheet.config.data[key]):
         sheet.note(key, f"the key {shown(key)} is refused: {reason}", "remove it", "config-refused")
-    elif key in PASSED | INERT | sheet.keys.inert:
+    elif key in PASSED | INERT | sheet.keys.inert or any(part in key for part in IMPLEMENTATIONS):
         return
     elif meant := _key_meant(key, sheet, labels=labels):
         sheet.note(key, f"{shown(key)} is not a key of this family and would be ignored", f'write "{meant}"')
@@ -49,8 +67,25 @@ def _check_key_of_file(key: str, sheet: Sheet, *, labels: bool) -> None:
         sheet.note(key, message, "remove it", "ignored-key", "warning")
 
 
+def beyond_json(value: object) -> str:
+    """Why a config cannot say what TOML can, ``""`` for what it can."""
+    if isinstance(value, dict | list):
+        inner = value.values() if isinstance(value, dict) else value
+        return next(filter(None, map(beyond_json, inner)), "")
+    if isinstance(value, int):
+        return "" if abs(value) < LONGEST_NUMBER else number(value)
+    if isinstance(value, float):
+        return "" if math.isfinite(value) else f"{value}"
+    return "" if value is None or isinstance(value, str) else f"a {type(value).__name__}"
+
+
 def _check_key_of_table(key: str, sheet: Sheet) -> None:
+    if key in PASSED and (beyond := beyond_json(sheet.overrides[key])):
+        sheet.note(key, f"overrides.{key} is {beyond}, which no config can say", "write what the config would say")
     if key in sheet.meaningful | PASSED:
+        return
+    if reason := refused(key, sheet.overrides[key]):
+        sheet.note(key, f"overrides.{printable(key)} is refused: {reason}", "remove it", "config-refused")
         return
     known = sorted(sheet.meaningful)
     nearest = _by_another_name(key, sheet.keys) or did_you_mean(snake(key), known)
@@ -95,7 +130,7 @@ def without_effect(
         concerns = not known.only or architecture.endswith(known.only)
         cost = known.cost(value, dims) if known.cost and dims and concerns else None
         verb = "cost" if cost is None or cost >= 0 else "saved"
-        would = f"; it would have {verb} {exact(abs(cost))} parameters" if cost is not None else ""
+        would = f"; it would have {verb} {number(abs(cost))} parameters" if cost is not None else ""
         message = f"{key} = {shown(value)} is ignored: {known.because}{would}"
         findings.append(Finding("ignored-key", message, known.fix, "warning", file=config.file, line=config.line(key)))
     return findings

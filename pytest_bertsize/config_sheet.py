@@ -55,4 +55,5 @@ class Sheet:
             finding = Finding(kind, message, fix, severity, table_key=("overrides", written))
         else:
             finding = Finding(kind, message, fix, severity, file=self.config.file, line=self.config.line(written))
-        self.findings.append(finding)
+        if finding not in self.findings:
+            self.findings.append(finding)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from pytest_bertsize.closed_forms.dims import Dims
 from pytest_bertsize.config_keys import (
@@ -155,7 +155,7 @@ class _Reading:
             return None
         if isinstance(value, str) and value in choice.words:
             return value
-        nearest = did_you_mean(str(value), choice.words)
+        nearest = did_you_mean(value, choice.words) if isinstance(value, str) else ""
         fix = f"did you mean {nearest!r}?" if nearest else f"write {choice.default or min(choice.words)!r}, for example"
         self.sheet.note(choice.key, f"{choice.key} is {shown(value)}, which transformers does not know", fix)
         return choice.default
@@ -171,11 +171,15 @@ class _Reading:
             return ()
         entries = value.split(listing.separator) if listing.separator and isinstance(value, str) else value
         example = f"write {shown(list(listing.default) or list(listing.words))}, for example"
-        if not isinstance(entries, list | tuple) or not all(_is_entry(each, listing) for each in entries):
-            what = "whole numbers, each at least 1" if listing.of is int else "the words that there are"
+        if not _is_listing(entries, listing):
+            words = "the words that there are" if listing.words else "words"
+            what = "whole numbers, each at least 1" if listing.of is int else words
             self.sheet.note(listing.key, f"{listing.key} is {shown(value)}, not a list of {what}", example)
-        elif len(entries) > LONGEST_LIST or (listing.of is int and sum(entries) > LARGEST_SIZE):
+        elif len(entries) > LONGEST_LIST:
             message = f"{listing.key} has {len(entries):,} entries, more than {LONGEST_LIST:,}"
+            self.sheet.note(listing.key, message, example, "config-refused")
+        elif listing.of is int and sum(entries) > LARGEST_SIZE:
+            message = f"the numbers of {listing.key} sum to {number(sum(entries))}, more than {LARGEST_SIZE:,}"
             self.sheet.note(listing.key, message, example, "config-refused")
         else:
             return tuple(entries)
@@ -201,8 +205,8 @@ class _Reading:
         example = 'write {"0": "no", "1": "yes"}'
         if not isinstance(value, dict) or not value:
             self.sheet.note("id2label", f"id2label is {shown(value)}, which names no label", example)
-        elif not all(re.fullmatch(r"0|[1-9][0-9]{0,8}", str(key), re.ASCII) for key in value):
-            self.sheet.note("id2label", "id2label has a key that is not an index", example)
+        elif wrong := next((key for key in value if not re.fullmatch(r"0|[1-9][0-9]{0,8}", key, re.ASCII)), None):
+            self.sheet.note("id2label", f"id2label has the key {shown(wrong)}, which is not an index", example)
         elif len(value) > MOST_LABELS:
             message = f"id2label names {len(value):,} labels, more than {MOST_LABELS:,}"
             self.sheet.note("id2label", message, "name fewer", "config-refused")
@@ -221,10 +225,19 @@ class _Reading:
     def _check_rules(self, values: Mapping[str, Any]) -> None:
         for rule in (*self.keys.all_rules, *self.architecture.rules):
             if not self.sheet.wrong.intersection(rule.keys) and not rule.holds(values):
-                self.sheet.note(rule.keys[0], rule.message.format_map(values), rule.fix.format_map(values))
+                said = {key: shown(list(each)) if isinstance(each, tuple) else each for key, each in values.items()}
+                self.sheet.note(rule.keys[0], rule.message.format_map(said), rule.fix.format_map(said))
+
+
+def _is_listing(entries: object, listing: Listing) -> TypeGuard[list[Any] | tuple[Any, ...]]:
+    if not isinstance(entries, list | tuple) or not (entries or listing.may_be_empty):
+        return False
+    return all(_is_entry(each, listing) for each in entries)
 
 
 def _is_entry(entry: object, listing: Listing) -> bool:
     if listing.of is int:
         return type(entry) is int and entry > 0
-    return isinstance(entry, str) and (entry in listing.words if listing.words else bool(re.fullmatch(r"\w+", entry)))
+    return isinstance(entry, str) and (
+        entry in listing.words if listing.words else bool(re.fullmatch(r"\w{1,100}", entry))
+    )

@@ -45,6 +45,15 @@ REFUSED = {
 }
 """Keys that steer transformers itself: with them the library may build something else than what the file says."""
 
+IMPLEMENTATIONS = ("attn_implementation", "experts_implementation")
+"""Parts of keys that say which code computes a layer; anything but a known word is a repository to run code from."""
+KNOWN_IMPLEMENTATIONS = frozenset(
+    "eager sdpa flash_attention_2 flash_attention_3 flash_attention_4 flex_attention paged|eager paged|sdpa "
+    "paged|flash_attention_2 paged|flash_attention_3 batched_mm grouped_mm".split()
+)
+NUMBER_FORMAT = frozenset({"dtype", "torch_dtype", "quantization_config"})
+"""Keys that say in which numbers a model computes, which changes no count; of ``dtype``, the library asks torch."""
+
 SYNONYMS = {
     "V": ("vocab_size", "n_vocab", "vocabulary_size", "n_words", "n_token"),
     "D": ("hidden_size", "d_model", "n_embd", "dim", "hidden_dim", "embed_dim", "emb_dim"),

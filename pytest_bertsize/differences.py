@@ -62,7 +62,7 @@ def _finding(
     component: str, reasons: list[str], expected: Inventory, actual: Inventory, formulas: Mapping[str, str]
 ) -> Finding:
     delta = actual[component] - expected[component]
-    formula = formulas.get(component, "")
+    formula = formulas.get(component)
     by = (
         f"the closed form {formula} = {exact(expected[component])}"
         if formula

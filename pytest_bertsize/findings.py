@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -77,14 +78,36 @@ def number(value: int) -> str:
     return f"{value:,}" if abs(value) < LONGEST_NUMBER else "a number of more than 30 digits"
 
 
-def printable(text: str) -> str:
-    """``text`` without control characters, cut to :data:`LONGEST` characters."""
-    if len(text) <= LONGEST and text.isprintable():
+def printable(text: str, longest: int = LONGEST) -> str:
+    """``text`` as any log can take it: on one line, and at most ``longest`` characters.
+
+    No control characters, nothing that turns the direction of writing, and no command of a build server, which reads
+    ``::error`` and ``##[error]`` in what it logs.
+    """
+    if len(text) <= longest and text.isprintable() and not any(start in text for start in _COMMANDS):
         return text
-    cut = text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in cut)
+    parts = [_COMMANDS.get(part) or _escaped(part) for part in _PARTS.findall(text[: longest + 1])]
+    if sum(map(len, parts)) <= longest:
+        return "".join(parts)
+    room = (longest - 1 - sum(map(len, parts[: index + 1])) for index in range(len(parts)))
+    return "".join(part for part, left in zip(parts, room, strict=True) if left >= 0) + "…"
+
+
+def _escaped(char: str) -> str:
+    return char if char.isprintable() else char.encode("unicode_escape").decode()
+
+
+_COMMANDS = {"::": r":\x3a", "##": r"#\x23"}
+_PARTS = re.compile(rf"{'|'.join(_COMMANDS)}|.", re.DOTALL)
+
+
+def is_name(text: str) -> bool:
+    """Whether it can be the name of a family or of a class: ``"deberta-v2"``, ``"BertModel"``."""
+    return re.fullmatch(r"[A-Za-z_][\w-]{0,99}", text, re.ASCII) is not None
 
 
 def did_you_mean(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
     """The known name that is nearest to a misspelt one, or ``""``."""
-    return next(iter(get_close_matches(name, list(known), n=1, cutoff=cutoff)), "")
+    by_lower = {each.lower(): each for each in known}
+    found = get_close_matches(name[:LONGEST].lower(), list(by_lower), n=1, cutoff=cutoff)
+    return by_lower[found[0]] if found else ""

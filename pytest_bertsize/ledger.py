@@ -7,19 +7,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_bertsize.failure import style_of
-from pytest_bertsize.report_files import report_paths
-from pytest_bertsize.reports import count_failed, json, names_not_checked, terminal
+from pytest_bertsize.report_files import ReportFiles, report_files
+from pytest_bertsize.reports import count_failed, names_not_checked, terminal
 from pytest_bertsize.settings import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Mapping
 
     from pytest_bertsize.reports import ModelReport
     from pytest_bertsize.settings import Settings
 
 
-def asked_for(config: pytest.Config, settings: Settings) -> list[Path]:
+def asked_for(config: pytest.Config, settings: Settings) -> ReportFiles:
     """The files of ``--bert-budget-report``, relative to where pytest was called.
 
     :raises SettingsError: for one that cannot be written, or where no declared model is checked.
@@ -27,20 +26,21 @@ def asked_for(config: pytest.Config, settings: Settings) -> list[Path]:
     option = "--bert-budget-report"
     if not config.getoption("bert_budget"):
         raise SettingsError(f"{option} needs --bert-budget: without it no declared model is checked")
-    return report_paths(config.getoption("bert_budget_report"), config.invocation_params.dir, settings, option)
+    return report_files(config.getoption("bert_budget_report"), config.invocation_params.dir, settings, option)
 
 
 class Ledger:
     """Kept by the process that talks to the user: the only one, or xdist's controller."""
 
     def __init__(
-        self, config: pytest.Config, settings: Settings, versions: Mapping[str, str], reports: Sequence[Path]
+        self, config: pytest.Config, settings: Settings, versions: Mapping[str, str], reports: ReportFiles
     ) -> None:
         self.config = config
         self.settings = settings
         self.versions = versions
         self.reports = reports
-        self.problems: list[str] = []
+        self.told = False
+        """Whether the terminal has said what was checked."""
         self._models: dict[str, ModelReport] = {}
 
     @property
@@ -60,30 +60,35 @@ class Ledger:
         count = len(self.settings.names)
         return f"bertsize: {count} {'model' if count == 1 else 'models'} declared in {self.settings.path}"
 
+    def pytest_sessionstart(self) -> None:
+        """Write an incomplete report before anything runs: a run that dies leaves it, and not that of the run before.
+
+        :raises pytest.UsageError: when it cannot be written.
+        """
+        self.reports.write(self.models, self.versions)
+        if self.reports.problems:
+            raise pytest.UsageError(*self.reports.problems)
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Enter what was found; a model that failed once stays failed, however often it runs."""
         found = getattr(report, "bertsize", None)
         if found and found["declared"]:
-            self._models[found["model"]["name"]] = found["model"]
+            model = found["model"]
+            before = self._models.setdefault(model["name"], model)
+            self._models[model["name"]] = before if before["verdict"] == "failed" else model
 
+    @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Write the reports, and never leave with 0 where a declared model failed or was not checked."""
-        if self.config.getoption("collectonly"):
-            return
-        for path in self.reports:
-            try:
-                json.write(path, self._document())
-            except OSError as error:
-                self.problems.append(f"the report {path} could not be written: {error.strerror or error}")
-        if session.exitstatus == pytest.ExitCode.OK:
-            if self.problems:
+        self.reports.write(self.models, self.versions)
+        if session.exitstatus in {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}:
+            if self.reports.problems:
                 session.exitstatus = pytest.ExitCode.USAGE_ERROR
             elif self.not_checked or self.failed:
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
-    def _document(self) -> dict[str, object]:
-        return json.document(self.models, self.settings.names, self.versions)
-
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        self.told = True
         verbosity = self.config.get_verbosity()
         style = style_of(terminalreporter._tw, verbosity)  # noqa: SLF001  (pytest's own plugins have no other way)
         terminalreporter.ensure_newline()
@@ -91,11 +96,11 @@ class Ledger:
         if self.models and verbosity >= 0:
             terminalreporter.write_line(terminal.overview(self.models, style))
             self._write_details(terminalreporter, style)
-        for problem in self.problems:
+        for problem in self.reports.problems:
             terminalreporter.write_line(problem, red=True)
         if self.not_checked:
             terminalreporter.write_line(f"NOT CHECKED: {', '.join(self.not_checked)}", red=True)
-        written = [] if self.problems else self.reports
+        written = () if self.reports.problems else self.reports.paths
         terminalreporter.write_line(terminal.count(self.models, len(self.settings.names), written))
 
     def _write_details(self, terminalreporter: pytest.TerminalReporter, style: terminal.Style) -> None:

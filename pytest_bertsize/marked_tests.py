@@ -5,13 +5,13 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING
 
-import pytest
-
 from pytest_bertsize.findings import did_you_mean, shown
 from pytest_bertsize.gate import GATE, BudgetFailure, hold
 from pytest_bertsize.settings import Limit, Settings, SettingsError, limits_from
 
 if TYPE_CHECKING:
+    import pytest
+
     from pytest_bertsize.review import Review
 
 _MARKER = inspect.Signature(
@@ -21,6 +21,10 @@ _MARKER = inspect.Signature(
     ]
 )
 """What the marker takes: ``bert_budget(model=None, **limits)``."""
+
+
+class Mistaken(Exception):
+    """A marker, or the table that it refers to, is wrong: a test failure without a traceback."""
 
 
 def hold_marked(item: pytest.Item) -> None:
@@ -50,7 +54,7 @@ def _reviews(item: pytest.Item) -> dict[str, Review]:
         if not limits:
             limits[_only_model(None, gate.settings)] = ()
     except SettingsError as error:
-        raise pytest.fail.Exception(str(error), pytrace=False) from None
+        raise Mistaken(str(error)) from None
     return {name: gate.review(name, extra) for name, extra in limits.items()}
 
 

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NoReturn
 
+from pytest_bertsize import not_json
 from pytest_bertsize.findings import Finding, Kind, Unusable, printable, shown
-from pytest_bertsize.source_lines import line_in_json, repeated_in_json
+from pytest_bertsize.source_lines import line_of_number, lines_in_json, repeated_in_json
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 NAMES = ("config.json", "bert_config.json")
@@ -25,9 +26,17 @@ LARGEST = 1024 * 1024
 """Bytes; the largest config of a published model has a few hundred KB of label names."""
 DEEPEST = 64
 """Nested objects and lists; transformers' own reader gives up in the hundreds."""
+MOST_CONTAINERS = 20_000
+"""Objects and lists, of which a config has a dozen."""
+MOST_KEYS = 2_000
+"""Keys in one object; the most that a published config has is about a hundred."""
+LONGEST_KEY = 200
+"""Characters."""
+NAMED_BY_LABELS = ("id2label", "label2id")
+"""Objects whose keys are a task's labels: only their number is limited, where they are counted."""
 
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
-_GIT_LFS = b"version https://git-lfs.github.com/spec/"
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
+_NOT_A_BRACKET = re.compile(r"[^\[\]{}]++")
 
 
 @dataclass(frozen=True)
@@ -43,9 +52,13 @@ class ModelConfig:
     sha256: str
     """Of the file's bytes."""
 
-    def line(self, key: str) -> int | None:
-        """The line on which a key of the object stands."""
-        return line_in_json(self.text, (*self.key_path, key))
+    def line(self, *path: str) -> int | None:
+        """The line on which a key of the object stands, or one of an object in it."""
+        return self._lines.get((*self.key_path, *path))
+
+    @cached_property
+    def _lines(self) -> Mapping[tuple[str, ...], int]:
+        return lines_in_json(self.text)
 
     @property
     def reference(self) -> str:
@@ -80,9 +93,7 @@ def read(root: Path, reference: str) -> ModelConfig:
     :raises Unusable: with one finding that says what is wrong with the file.
     """
     location, _, inner = reference.partition("#")
-    path = _config_file(root, location)
-    file = _relative(path, root)
-    _refuse_outside(root, path, file)
+    path, file = _config_file(root, location)
     content = _read_bytes(path, file)
     text = _decode(content, file)
     key_path = tuple(inner.split(".")) if inner else ()
@@ -90,66 +101,75 @@ def read(root: Path, reference: str) -> ModelConfig:
     return ModelConfig(file, key_path, data, text, hashlib.sha256(content).hexdigest())
 
 
-def _relative(path: Path, root: Path) -> str:
-    return printable(str(path.relative_to(root) if path.is_relative_to(root) else path))
-
-
 def _fail(file: str, message: str, fix: str, line: int | None = None, kind: Kind = "config-invalid") -> NoReturn:
     raise Unusable(Finding(kind, message, fix, file=file, line=line))
 
 
-def _config_file(root: Path, location: str) -> Path:
-    """The one file that ``location`` means. Never asks a hub: what is not on disk is missing."""
-    path = root / location
+# the file
+
+
+def _config_file(root: Path, location: str) -> tuple[Path, str]:
+    """The one file that ``location`` means, symlinks resolved, and its name in messages.
+
+    Never asks a hub: what is not on disk is missing.
+    """
+    named = root / location
     try:
-        _refuse_outside(root, path, printable(location))
-        if not path.is_dir():
-            return path
-        found = [path / name for name in NAMES if (path / name).is_file()]
+        if not _inside(root, named).is_dir():
+            return _inside(root, named), _relative(named, root)
+        found = [named / name for name in NAMES if (named / name).is_file()]
+        if len(found) == 1:
+            return _inside(root, found[0]), _relative(found[0], root)
     except (OSError, RuntimeError, ValueError) as error:  # a symlink loop, a NUL byte, a name that is too long
-        _fail(printable(location), f"the path cannot be followed: {printable(str(error))}", "write the path of a file")
-    if len(found) == 1:
-        return found[0]
-    folder = _relative(path, root)
+        _fail(printable(location), f"the path cannot be followed: {_reason(error)}", "write the path of a file")
+    folder = _relative(named, root)
     if found:
         _fail(folder, f"the folder holds both {NAMES[0]} and {NAMES[1]}", f'name one: config = "{folder}/{NAMES[0]}"')
     _fail(folder, f"the folder holds neither {NAMES[0]} nor {NAMES[1]}", "name the file itself")
 
 
-def _refuse_outside(root: Path, path: Path, file: str) -> None:
-    """What a symlink leads to counts, not where it stands."""
-    if not path.resolve().is_relative_to(root.resolve()):
-        _fail(file, "the config lies outside the project", "copy it into the project", kind="config-refused")
+def _inside(root: Path, path: Path) -> Path:
+    """The path without symlinks: what they lead to counts, not where they stand."""
+    real = path.resolve()
+    if not real.is_relative_to(root.resolve()):
+        message = "the config lies outside the project"
+        _fail(_relative(path, root), message, "copy it into the project", kind="config-refused")
+    return real
+
+
+def _relative(path: Path, root: Path) -> str:
+    return printable(str(path.relative_to(root) if path.is_relative_to(root) else path))
+
+
+def _reason(error: Exception) -> str:
+    """What the system says, without the path that a message has already."""
+    return printable((isinstance(error, OSError) and error.strerror) or str(error))
 
 
 def _read_bytes(path: Path, file: str) -> bytes:
     """The whole of a regular file, opened once."""
     try:
-        with open(path, "rb", opener=_open_without_waiting) as stream:
+        with open(path, "rb", opener=_open_as_it_is) as stream:
             if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
                 _fail(file, "this is not a regular file", "name a file")
             content = stream.read(LARGEST + 1)
     except FileNotFoundError:
         _fail(file, "there is no such file", "write the path of the model's config.json, relative to pyproject.toml")
     except (OSError, ValueError) as error:
-        _fail(file, f"the file cannot be read: {printable(str(error))}", "make it readable")
+        _fail(file, f"the file cannot be read: {_reason(error)}", "make it readable")
     if len(content) > LARGEST:
         _fail(file, f"the file is larger than {LARGEST:,} bytes", "name the config.json of one model")
     return content
 
 
-def _open_without_waiting(path: str, flags: int) -> int:
-    """A named pipe must not hold the run up."""
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+def _open_as_it_is(path: str, flags: int) -> int:
+    """A named pipe must not hold the run up, and no symlink come in between."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
 
 
 def _decode(content: bytes, file: str) -> str:
-    if content.startswith(_GIT_LFS):
-        _fail(file, "this is a git-LFS pointer, not the config", "run git lfs pull")
-    if content.startswith(b"\xef\xbb\xbf"):
-        _fail(
-            file, "the file starts with a byte order mark, which transformers refuses", "save it as UTF-8 without BOM"
-        )
+    if mistaken := not_json.by_bytes(content):
+        _fail(file, *mistaken)
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -157,29 +177,66 @@ def _decode(content: bytes, file: str) -> str:
         _fail(file, f"byte {error.start:,} is not UTF-8", "save the file as UTF-8", line)
 
 
+# its JSON
+
+
 class _RepeatedKey(ValueError):
     """An object says one thing twice; ``json`` would silently keep the last."""
 
 
+class _NotANumber(ValueError):
+    """``NaN``, ``Infinity``, or digits that are as little a number."""
+
+
 def _parse(text: str, file: str) -> object:
+    if not text.strip():
+        _fail(file, "the file is empty", "write the model's config")
     try:
-        _check_depth(text)
-        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite)
+        _check_nesting(text)
+        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite)
     except _RepeatedKey as error:
         key, line = repeated_in_json(text) or (error.args[0], None)
         _fail(file, f"the key {shown(key)} stands there twice in one object", "keep one of them", line)
+    except _NotANumber as error:
+        digits = error.args[0]
+        line = line_of_number(text, digits)
+        _fail(file, f"not JSON: {printable(digits)} is not a number", "correct the file", line)
     except json.JSONDecodeError as error:
-        _fail(file, f"not JSON: {error.msg} at column {error.colno}", "correct the file", error.lineno)
-    except (ValueError, RecursionError) as error:
-        _fail(file, f"not JSON: {printable(str(error))}", "correct the file")
+        _fail(file, *not_json.by_text(text, error), line=error.lineno)
+    except ValueError as error:
+        what = "a number of thousands of digits" if "integer string conversion" in str(error) else str(error)
+        _fail(file, f"not JSON: {printable(what)}", "correct the file")
+    _check_keys(value, file)
+    return value
 
 
-def _check_depth(text: str) -> None:
+def _check_nesting(text: str) -> None:
+    brackets = _NOT_A_BRACKET.sub("", _STRING.sub("", text))
     depth = 0
-    for char in _STRING.sub("", text):
-        depth += (char in "{[") - (char in "}]")
+    for bracket in brackets[: 2 * MOST_CONTAINERS]:
+        depth += (bracket in "{[") - (bracket in "}]")
         if depth > DEEPEST:
             raise ValueError(f"nested more than {DEEPEST} deep")
+    if len(brackets) > 2 * MOST_CONTAINERS:
+        raise ValueError(f"more than {MOST_CONTAINERS:,} objects and lists")
+
+
+def _check_keys(value: object, file: str) -> None:
+    """Limit how many keys an object has, and how long they are."""
+    waiting = [value]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, list):
+            waiting += [each for each in node if isinstance(each, dict | list)]
+        elif isinstance(node, dict):
+            if len(node) > MOST_KEYS:
+                _fail(file, f"an object has {len(node):,} keys, more than {MOST_KEYS:,}", "name one model's config")
+            for key, inner in node.items():
+                if len(key) > LONGEST_KEY:
+                    start = f"{shown(key[:20])} and so on"
+                    _fail(file, f"the key {start} has {len(key):,} characters, more than {LONGEST_KEY}", "remove it")
+                if isinstance(inner, dict | list) and key not in NAMED_BY_LABELS:
+                    waiting.append(inner)
 
 
 def _unique(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
@@ -195,12 +252,12 @@ def _finite(digits: str) -> float:
     """``1e999`` is as little a number as ``Infinity`` is."""
     value = float(digits)
     if not math.isfinite(value):
-        raise ValueError(f"{digits} is not a number")
+        raise _NotANumber(digits)
     return value
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a number")
+    raise _NotANumber(name)
 
 
 def _descend(value: object, key_path: Sequence[str], file: str) -> dict[str, object]:

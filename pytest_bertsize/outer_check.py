@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, TextIO
 from pytest_bertsize.build import Helper
 from pytest_bertsize.check import conclude, examine
 from pytest_bertsize.closed_forms.registry import Registry
-from pytest_bertsize.report_files import report_paths
-from pytest_bertsize.reports import ModelReport, count_failed, json, model_report, names_not_checked, terminal
+from pytest_bertsize.report_files import ReportFiles, report_files
+from pytest_bertsize.reports import ModelReport, count_failed, model_report, names_not_checked, terminal
 from pytest_bertsize.reports.drawing import can_show
 from pytest_bertsize.settings import Settings, SettingsError, load
 
@@ -41,28 +41,32 @@ def check(order: Order, out: TextIO = sys.stdout, err: TextIO = sys.stderr) -> i
     """
     try:
         settings = load(order.root / "pyproject.toml")
-        reports = report_paths(order.reports, Path.cwd(), settings, "--report")
+        reports = report_files(order.reports, Path.cwd(), settings, "--report")
     except SettingsError as error:
-        print(f"ERROR: {error}", file=err)
-        return MISTAKEN
+        return _mistaken(str(error), err=err)
+    reports.write([], {})
+    if reports.problems:
+        return _mistaken(*reports.problems, err=err)
     helper = Helper()
     try:
         models = list(_checked(settings, helper, formulas=bool(reports)))
     finally:
         helper.stop()
-    for path in reports:
-        try:
-            json.write(path, json.document(models, settings.names, helper.versions))
-        except OSError as error:
-            print(f"ERROR: the report {path} could not be written: {error.strerror or error}", file=err)
-            return MISTAKEN
+    reports.write(models, helper.versions)
     _print(models, settings, reports, style_of(out, order.verbosity), out)
+    if reports.problems:
+        return _mistaken(*reports.problems, err=err)
     return FOUND if count_failed(models) or names_not_checked(models, settings.names) else GOOD
 
 
+def _mistaken(*problems: str, err: TextIO) -> int:
+    for problem in problems:
+        print(f"ERROR: {problem}", file=err)
+    return MISTAKEN
+
+
 def _checked(settings: Settings, helper: Helper, *, formulas: bool) -> Iterator[ModelReport]:
-    """Examine all, have what the closed forms have bounded built, and review it."""
-    helper.start()
+    """Examine all, have built what the closed forms have bounded, and review it."""
     registry = Registry()
     subjects = {name: examine(model, settings, registry, formulas=formulas) for name, model in settings.models.items()}
     helper.ask([subject.request for subject in subjects.values() if subject.request])
@@ -72,7 +76,7 @@ def _checked(settings: Settings, helper: Helper, *, formulas: bool) -> Iterator[
 
 
 def _print(
-    models: Sequence[ModelReport], settings: Settings, written: Sequence[Path], style: terminal.Style, out: TextIO
+    models: Sequence[ModelReport], settings: Settings, reports: ReportFiles, style: terminal.Style, out: TextIO
 ) -> None:
     for model in models:
         if model["verdict"] == "failed":
@@ -83,6 +87,7 @@ def _print(
     for model in models:
         if model["verdict"] == "passed" and (notes := terminal.notes(model, style)):
             print(notes, file=out)
+    written = () if reports.problems else reports.paths
     print(terminal.count(models, len(settings.names), written), file=out)
 
 

@@ -6,12 +6,14 @@ loaded when ``--bert-budget``, the marker or the fixture asks for it.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
-    from pytest_bertsize.build import Helper
+    from collections.abc import Generator
+
     from pytest_bertsize.review import Review
 
 MARKER = """bert_budget(model=None, **limits): hold a model declared in [tool.bertsize.models] to its budget before \
@@ -45,32 +47,50 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARKER)
-    config.pluginmanager.register(FailureReports(config), "bertsize-failure-reports")
+    config.pluginmanager.register(FailureReports(config))
     if config.getoption("bert_budget") or config.getoption("bert_budget_report"):
-        helper = _helper(config, start=not hasattr(config, "workerinput"))
-        from pytest_bertsize import gate
+        from pytest_bertsize import opening
 
-        gate.open_for_run(config, helper)
+        opening.open_for_run(config)
 
 
-def _helper(config: pytest.Config, *, start: bool) -> Helper:
-    """The run's helper process; it imports torch while the rest of the gate is imported here, and pytest collects."""
-    from pytest_bertsize.build import Helper
+@pytest.hookimpl(wrapper=True)
+def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object]:
+    """With ``--bert-budget``, 0 says that all is checked, whatever pytest was told to do, such as to list fixtures."""
+    status = yield
+    if status == pytest.ExitCode.OK and config.getoption("bert_budget") and not hasattr(config, "workerinput"):
+        from pytest_bertsize import opening
 
-    helper = Helper()
-    config.add_cleanup(helper.stop)
-    if start and not config.getoption("collectonly"):
-        helper.start()
-    return helper
+        return opening.status_of_run(config)
+    return status
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Start the helper process as soon as a test is known to need it."""
-    if not config.getoption("bert_budget") and any(_asks_for_review(item) for item in items):
-        helper = _helper(config, start=True)
-        from pytest_bertsize import gate
+    """Have models built as soon as a test is known to need one.
 
-        gate.open_for_tests(config, helper)
+    :raises pytest.UsageError: for a marker that was probably meant to be ours.
+    """
+    names: dict[str, pytest.Item] = {}
+    for item in items:
+        names.update({marker.name: item for marker in item.iter_markers() if marker.name not in names})
+    for name, item in names.items():
+        if _is_nearly_ours(name, config):
+            path, line, _ = item.location
+            raise pytest.UsageError(f"{path}:{(line or 0) + 1}: unknown marker {name!r}; did you mean 'bert_budget'?")
+    if not config.getoption("bert_budget") and any(_asks_for_review(item) for item in items):
+        from pytest_bertsize import opening
+
+        opening.open_for_tests(config)
+
+
+def _is_nearly_ours(name: str, config: pytest.Config) -> bool:
+    """Whether nobody has registered a marker, and its name is nearly that of ours: it would check nothing."""
+    if name == "bert_budget" or ("bert" not in name and "budget" not in name):
+        return False
+    from difflib import get_close_matches
+
+    registered = (re.split(r"[:(]", line)[0].strip() for line in config.getini("markers"))
+    return bool(get_close_matches(name, ["bert_budget"], cutoff=0.8)) and name not in registered
 
 
 def _asks_for_review(item: pytest.Item) -> bool:
@@ -81,16 +101,18 @@ def _asks_for_review(item: pytest.Item) -> bool:
 def pytest_runtest_call(item: pytest.Item) -> None:
     """The marker is the check: a model over its budget fails the test before its first line."""
     if item.get_closest_marker("bert_budget") is not None:
-        from pytest_bertsize import marked_tests
+        from pytest_bertsize import marked_tests, opening
 
+        opening.open_for_tests(item.config)
         marked_tests.hold_marked(item)
 
 
 @pytest.fixture
 def bert_budget(request: pytest.FixtureRequest) -> Review:
     """The Review of the marker's model, or of the only one declared: actual, expected, budget, findings, model."""
-    from pytest_bertsize import marked_tests
+    from pytest_bertsize import marked_tests, opening
 
+    opening.open_for_tests(request.config)
     return marked_tests.review_for_test(request.node)
 
 

@@ -8,14 +8,17 @@ from __future__ import annotations
 import re
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 
+from pytest_bertsize.findings import printable
+
 SCALES = {"": 1, "K": 10**3, "M": 10**6, "B": 10**9, "T": 10**12}
-LONGEST_SHOWN = 60
+LONGEST = 60
+"""Characters of a count."""
 PRECISION = 80
 """Digits: more than any count has before and behind its point."""
-LARGEST = 10**18
-"""The largest count that can be written: a thousand times any model that can be built."""
+LARGEST = 10**15
+"""The largest count that can be written: a hundred times any model that is built, and exact in every JSON reader."""
 
-_COUNT = re.compile(r"(?P<digits>[0-9]{1,25}(?:_[0-9]{1,25})*(?:\.[0-9]{1,18})?)(?P<unit>[KMBT]?)", re.ASCII)
+_COUNT = re.compile(r"(?P<digits>[0-9]{1,25}(?:_[0-9]{1,25})*(?:\.[0-9]{1,18})?)(?P<unit>[KMBT]?)")
 HOW_TO_WRITE = "write a whole number, or a string such as '110M' or '1.2B' (K, M, B, T are powers of 1,000)"
 
 
@@ -33,13 +36,13 @@ def parse_count(value: object) -> int:
 
 
 def _parse_text(text: str) -> int:
-    match = _COUNT.fullmatch(text)
+    match = _COUNT.fullmatch(text) if len(text) <= LONGEST else None
     if match is None:
         raise ValueError(f"{_shown(text)} is not a count of parameters: {HOW_TO_WRITE}{_near_miss(text)}")
     with localcontext(prec=PRECISION):
-        exact = Decimal(match["digits"].replace("_", "")) * SCALES[match["unit"]]
+        exact = (Decimal(match["digits"]) * SCALES[match["unit"]]).normalize()
     if exact != exact.to_integral_value():
-        raise ValueError(f"{_shown(text)} is not a whole number of parameters: {f'{exact:f}'.rstrip('0')}")
+        raise ValueError(f"{_shown(text)} is not a whole number of parameters: {exact:f}")
     return int(exact)
 
 
@@ -53,17 +56,18 @@ def _in_range(count: int, value: object) -> int:
 
 def _near_miss(text: str) -> str:
     """Name the spelling that was probably meant, such as '110M' for '110 mb'."""
-    bare = re.sub(r"[\s,]|params?$|parameters?$", "", text, flags=re.IGNORECASE).upper()
-    meant = next((each for each in (bare, bare.removesuffix("B")) if _COUNT.fullmatch(each)), "")
-    return f"; did you mean {meant!r}?" if meant else ""
+    if len(text) > LONGEST:
+        return ""
+    bare = re.sub(r"[\s,]|PARAMS?$|PARAMETERS?$", "", text.upper())
+    meant = [each for each in (bare, bare.removesuffix("B")) if _COUNT.fullmatch(each)]
+    return f"; did you mean {meant[0]!r}?" if meant else ""
 
 
 def _shown(value: object) -> str:
     try:
-        text = repr(value)
-    except ValueError:  # an integer of more digits than Python writes out
-        text = f"an {type(value).__name__} of thousands of digits"
-    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
+        return printable(repr(value), LONGEST)
+    except Exception:  # noqa: BLE001  (an integer of too many digits, and whatever an object's own repr raises)
+        return f"a value of type {type(value).__name__}"
 
 
 def exact(count: int) -> str:
@@ -81,17 +85,19 @@ def compact_left(left: int) -> str:
 
     ``769_000`` → ``'+769K'``, ``-13_230_208`` → ``'-13.3M'``, ``0`` → ``'0'``.
     """
-    if left == 0:
-        return "0"
-    sign, size = ("+", left) if left > 0 else ("-", -left)
-    return sign + _three_digits(size, up=left < 0)
+    if left > 0:
+        return f"+{_three_digits(left, up=False)}"
+    if left < 0:
+        return f"-{_three_digits(-left, up=True)}"
+    return "0"
 
 
 def _three_digits(size: int, *, up: bool) -> str:
     rounding = ROUND_CEILING if up else ROUND_FLOOR
     for unit, scale in SCALES.items():
-        places = 0 if unit == "" else 1 if size < 100 * scale else 0
-        rounded = (Decimal(size) / scale).quantize(Decimal(1).scaleb(-places), rounding)
+        scaled = Decimal(size) / scale
+        tenths = size // scale < 100  # noqa: PLR2004
+        rounded = scaled.quantize(Decimal("0.1"), rounding) if tenths else scaled.to_integral_value(rounding)
         if rounded < SCALES["K"]:
             return f"{rounded}{unit}".replace(".0", "")
     return f"{-(-size // SCALES['T']) if up else size // SCALES['T']:,}T"
@@ -106,7 +112,8 @@ def percent_used(actual: int, limit: int) -> str:
         return "0%" if actual == 0 else ">9x"
     if actual > 9 * limit:
         return ">9x"
-    return f"{100 * actual // limit}%" if actual <= limit else f"{-(-100 * actual // limit)}%"
+    share, rest = divmod(100 * actual, limit)
+    return f"{share + 1 if rest and share >= 100 else share}%"  # noqa: PLR2004
 
 
 def rounded_up(count: int, like: object) -> str:
@@ -117,7 +124,6 @@ def rounded_up(count: int, like: object) -> str:
     match = _COUNT.fullmatch(like) if isinstance(like, str) else None
     if match is None or match["unit"] == "":
         return f"{count:_}"
-    places = len(match["digits"].partition(".")[2])
     with localcontext(prec=PRECISION):
-        scaled = (Decimal(count) / SCALES[match["unit"]]).quantize(Decimal(1).scaleb(-places), ROUND_CEILING)
-    return f'"{scaled:,}{match["unit"]}"'.replace(",", "_")
+        scaled = (Decimal(count) / SCALES[match["unit"]]).quantize(Decimal(match["digits"]), ROUND_CEILING)
+    return f'"{scaled:,f}{match["unit"]}"'.replace(",", "_")

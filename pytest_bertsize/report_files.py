@@ -1,36 +1,93 @@
-"""Where a run's report files go: an existing folder, a known suffix, and never over an input."""
+"""A run's report files: where they may stand, and what stands there while the run goes on and when it is over."""
 
 from __future__ import annotations
 
+import contextlib
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pytest_bertsize import repository
+from pytest_bertsize.findings import printable
+from pytest_bertsize.model_config import NAMES
+from pytest_bertsize.reports import json
 from pytest_bertsize.settings import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from pytest_bertsize.reports import ModelReport
     from pytest_bertsize.settings import Settings
 
 
-def report_paths(given: Sequence[str], folder: Path, settings: Settings, option: str) -> list[Path]:
+@dataclass(frozen=True)
+class ReportFiles:
+    """The files that one run was asked to write."""
+
+    paths: tuple[Path, ...]
+    settings: Settings
+    commit: str | None = None
+    problems: list[str] = field(default_factory=list)
+    """Those that could not be written, a sentence each."""
+
+    def __bool__(self) -> bool:
+        return bool(self.paths)
+
+    def write(self, models: Sequence[ModelReport], versions: Mapping[str, str]) -> None:
+        """Replace every file by a report of what is known so far; it says that it is incomplete as long as it is."""
+        self.problems.clear()
+        for path in self.paths:
+            try:
+                json.write(path, json.document(models, self.settings, versions, self.commit))
+            except OSError as error:
+                self.problems.append(f"the report {path} could not be written: {error.strerror or error}")
+
+
+def report_files(given: Sequence[str], folder: Path, settings: Settings, option: str) -> ReportFiles:
     """The files that an option names, relative to where the command was called.
 
     :param option: what messages call the option: ``"--bert-budget-report"``.
-    :raises SettingsError: for one that cannot be written, that has another suffix, or that is an input.
+    :raises SettingsError: for one that cannot be written, that has another suffix, or that is no report of ours.
     """
-    return [_report_path(each, folder, settings, option) for each in given]
+    paths = tuple(_report_path(each, folder, settings, option) for each in given)
+    return ReportFiles(paths, settings, repository.commit(settings.root) if paths else None)
 
 
 def _report_path(given: str, folder: Path, settings: Settings, option: str) -> Path:
-    path = folder / given
-    if not given or path.suffix != ".json":
-        raise SettingsError(f"{option}={given}: the file must end in .json; write {option}=bertsize.json")
+    said = f"{option}={printable(given)}"
+    try:
+        if wrong := _wrong(folder / given, settings, option):
+            raise SettingsError(f"{said}: {wrong}")
+    except (OSError, ValueError, RuntimeError) as error:  # a name that is too long, a NUL byte, a loop of symlinks
+        reason = (isinstance(error, OSError) and error.strerror) or str(error)
+        raise SettingsError(f"{said}: the path cannot be followed: {printable(reason)}; name another file") from None
+    return folder / given
+
+
+def _wrong(path: Path, settings: Settings, option: str) -> str:
+    """Why a report may not stand there, and the way out; ``""`` if it may."""
+    if path.suffix != ".json":
+        return f"the file must end in .json; write {option}=bertsize.json"
     if path.is_symlink() or path.is_dir() or not path.parent.is_dir():
-        raise SettingsError(f"{option}={given}: not a file in an existing folder; create the folder, or name another")
-    inputs = {(settings.root / model.config.partition("#")[0]).resolve() for model in settings.models.values()}
-    if path.resolve() in inputs:
-        raise SettingsError(
-            f"{option}={given}: that is a model's config, which is never overwritten; name another file"
-        )
-    return path
+        return "not a file in an existing folder; create the folder, or name another"
+    if _leads_out(path.parent, settings.root):
+        return "its folder leads out of the project by a symlink; name another"
+    if path.resolve() in _inputs(settings):
+        return "that is a model's config, which is never overwritten; name another file"
+    if path.exists() and not json.is_a_report(path):
+        return "that is not a report of pytest-bertsize, and is not overwritten; name another file"
+    return ""
+
+
+def _inputs(settings: Settings) -> Iterator[Path]:
+    for model in settings.models.values():
+        named = settings.root / model.config.partition("#")[0]
+        with contextlib.suppress(OSError, ValueError, RuntimeError):  # what leads nowhere is that model's failure
+            yield from (each.resolve() for each in (named, *(named / name for name in NAMES)))
+
+
+def _leads_out(folder: Path, root: Path) -> bool:
+    """Whether a folder that is written as one of the project is another one's."""
+    written_inside = Path(os.path.abspath(folder)).is_relative_to(root)  # noqa: PTH100  (symlinks left as they are)
+    return written_inside and not folder.resolve().is_relative_to(root.resolve())

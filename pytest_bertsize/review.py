@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_bertsize.differences import compare
-from pytest_bertsize.findings import Finding, Kind, did_you_mean
+from pytest_bertsize.findings import Finding, Kind, did_you_mean, shown
 from pytest_bertsize.hand_counts import what_was_forgotten
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory, parents_first
 from pytest_bertsize.quantity import exact, rounded_up, signed
@@ -66,8 +66,8 @@ class Review:
     @property
     def headline(self) -> str:
         """One line that stands alone: model, component, actual, limit, signed delta."""
-        if self.verdict == "passed":
-            return f"{self.name}: {exact(self.actual.unique if self.actual else 0)} parameters"
+        if self.actual and self.verdict == "passed":
+            return f"{self.name}: {exact(self.actual.unique)} parameters"
         if not self.errors:
             return f"{self.name}: was not built"
         worst = min(self.errors, key=_urgency)
@@ -129,37 +129,37 @@ def _at(limit: Limit, finding: Finding) -> Finding:
 def _unknown_component(limit: Limit, subject: Review, known: list[str]) -> Finding:
     nearest = did_you_mean(limit.component, [*known, TOTAL, TRAINABLE])
     hint = f"did you mean {nearest!r}?" if nearest else f"there are {', '.join([TOTAL, TRAINABLE, *known])}"
-    message = f"the budget names the component {limit.component!r}, which no {subject.family} model has"
+    message = f"the budget names the component {shown(limit.component)}, which no {subject.family} model has"
     return _at(limit, Finding("config-invalid", message, hint))
 
 
 def _absent_component(limit: Limit, subject: Review) -> Finding:
-    message = (
-        f"the budget limits {limit.component!r}, which this {subject.architecture} does not have: nothing would be held"
-    )
+    lacking = f"which this {subject.architecture} does not have"
+    message = f"the budget limits {shown(limit.component)}, {lacking}: nothing would be held"
     return _at(
-        limit, Finding("config-invalid", message, f'remove it, or write budget."{limit.component}" = 0 to keep it out')
+        limit,
+        Finding("config-invalid", message, f"remove it, or write budget.{shown(limit.component)} = 0 to keep it out"),
     )
 
 
 def _broken(kind: Kind, limit: Limit, count: int, bound: int, subject: Review, actual: Inventory) -> Finding:
-    side = kind.partition("-")[0]
+    side = kind.removesuffix("-budget")
     message = f"{limit.component} is {exact(count)}, {exact(abs(count - bound))} {side} its {_bound(limit)}"
     fix = (
         what_was_forgotten(actual, limit.component, bound)
         or _sum_of_the_others(limit, bound, subject.budget, actual)
-        or f"{_layers_that_fit(limit, count, actual)}{_accept(limit, count)}"
+        or f"{_layers_that_fit(kind, limit, bound, actual)}{_accept(kind, limit, count)}"
     )
     return _at(limit, Finding(kind, message, fix, actual=count, limit=bound))
 
 
-def _layers_that_fit(limit: Limit, count: int, actual: Inventory) -> str:
+def _layers_that_fit(kind: Kind, limit: Limit, bound: int, actual: Inventory) -> str:
     """How many of a component's identical layers its limit affords."""
     have = actual.layers(limit.component)
-    if have == 1 or limit.maximum is None or count <= limit.maximum:
+    if have == 1 or kind != "over-budget":
         return ""
-    each = count // have
-    return f"one layer of it is {exact(each)}, so {limit.maximum // each} of {have} fit; "
+    each = actual[limit.component] // have
+    return f"one layer of it is {exact(each)}, so {bound // each} of {have} fit; "
 
 
 def _sum_of_the_others(limit: Limit, bound: int, budget: tuple[Limit, ...], actual: Inventory) -> str:
@@ -184,10 +184,10 @@ def _bound(limit: Limit) -> str:
     return f"limit of {limit}"
 
 
-def _accept(limit: Limit, count: int) -> str:
+def _accept(kind: Kind, limit: Limit, count: int) -> str:
     """How to write the budget that takes the model as it is."""
     if isinstance(limit.written, dict):
-        bound = "exact" if limit.is_exact else "max" if limit.maximum is not None and count > limit.maximum else "min"
+        bound = "exact" if limit.is_exact else "max" if kind == "over-budget" else "min"
         value = rounded_up(count, limit.written[bound]) if bound == "max" else f"{count:_}"
         return f"to accept it, write {bound} = {value}"
     return f"to accept it, write {rounded_up(count, limit.written)}"
@@ -196,9 +196,12 @@ def _accept(limit: Limit, count: int) -> str:
 def _tightest(limits: list[Limit]) -> Limit | None:
     if len(limits) < 2:  # noqa: PLR2004
         return limits[0] if limits else None
-    maximum = min((each.maximum for each in limits if each.maximum is not None), default=None)
-    minimum = max((each.minimum for each in limits if each.minimum is not None), default=None)
-    return replace(limits[-1], minimum=minimum, maximum=maximum)
+    upper = min((each for each in limits if each.maximum is not None), key=lambda each: each.maximum or 0, default=None)
+    lower = max((each for each in limits if each.minimum is not None), key=lambda each: each.minimum or 0, default=None)
+    if upper is None or lower is None or upper is lower:
+        return upper or lower
+    written = {"min": lower.bounds[0], "max": upper.bounds[1]}
+    return replace(upper, minimum=lower.minimum, written=written)
 
 
 _ORDER = ("config-refused", "config-invalid", "unknown-closed-form", "build-failed", "over-budget", "under-budget")
@@ -207,8 +210,8 @@ _ORDER = ("config-refused", "config-invalid", "unknown-closed-form", "build-fail
 def _urgency(finding: Finding) -> tuple[int, bool, int]:
     """The headline is what kept the model from being checked; else the total; else the largest overshoot."""
     kind = _ORDER.index(finding.kind) if finding.kind in _ORDER else len(_ORDER)
-    overshoot = abs((finding.actual or 0) - (finding.limit or 0))
-    return (kind, finding.component != TOTAL, -overshoot)
+    bound = finding.expected if finding.limit is None else finding.limit
+    return (kind, finding.component != TOTAL, -abs((finding.actual or 0) - (bound or 0)))
 
 
 def _one_line(finding: Finding) -> str:

@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import tomli
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import ValidationError
 
-from pytest_bertsize.findings import did_you_mean, printable, shown
-from pytest_bertsize.quantity import exact, parse_count
+from pytest_bertsize.findings import did_you_mean, printable
+from pytest_bertsize.quantity import exact
 from pytest_bertsize.source_lines import line_in_toml
+from pytest_bertsize.table import (
+    EXAMPLE,
+    TABLE,
+    BertsizeTable,
+    LimitTable,
+    ModelTable,
+    limit_from_shorthand,
+    low_and_high,
+)
+from pytest_bertsize.table_mistakes import all_mistakes, sentence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-TABLE = ("tool", "bertsize")
-REPORT_ONLY = "report-only"
-EXAMPLE = (
-    """write, for example, [tool.bertsize.models.encoder] with config = "config.json" and budget.total = "110M\""""
-)
+LARGEST = 1024 * 1024
+"""Bytes of a pyproject.toml; those of large projects have a tenth."""
+MOST_PARTS = 100
+"""Of one dotted key; the time that a parser takes for it grows with their square."""
+_LONG_KEY = re.compile(rf"(?:[\w\"'-]++[ \t]*+\.[ \t]*+){{{MOST_PARTS}}}")
 
 
 class SettingsError(Exception):
@@ -47,23 +59,24 @@ class Limit:
     def is_exact(self) -> bool:
         return self.minimum == self.maximum
 
+    @property
+    def bounds(self) -> tuple[object, object]:
+        """The least and the most as they are written, ``None`` for one that is not."""
+        if isinstance(self.written, dict):
+            only = self.written.get("exact")
+            return self.written.get("min", only), self.written.get("max", only)
+        return None, self.written
+
     def __str__(self) -> str:
         """As a table cell: ``110M``, ``=23,837,184``, ``28M-29M`` or ``≥1M``."""
         if isinstance(self.written, str):
             return self.written
-        low, high = (_as_written(bound) for bound in _bounds(self.written))
+        low, high = map(_as_written, self.bounds)
         if self.is_exact:
             return f"={high}"
         if self.minimum is None:
             return high
         return f"≥{low}" if self.maximum is None else f"{low}-{high}"
-
-
-def _bounds(written: object) -> tuple[object, object]:
-    if isinstance(written, dict):
-        only = written.get("exact")
-        return written.get("min", only), written.get("max", only)
-    return None, written
 
 
 def _as_written(bound: object) -> str:
@@ -95,6 +108,8 @@ class Settings:
     """The pyproject.toml that was read."""
     text: str
     models: Mapping[str, Model]
+    table: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    """As it was parsed."""
 
     @property
     def root(self) -> Path:
@@ -109,84 +124,13 @@ class Settings:
         return line_in_toml(self.text, key)
 
     @cached_property
+    def table_sha256(self) -> str:
+        """Of what the table says, however it is laid out."""
+        return hashlib.sha256(json.dumps(self.table, sort_keys=True, default=str).encode()).hexdigest()
+
+    @cached_property
     def names(self) -> tuple[str, ...]:
         return tuple(self.models)
-
-
-# what the table may say
-
-
-def _limit_from_shorthand(value: object) -> object:
-    """``"110M"`` is the most that passes; ``None``, which only a marker can say, is no limit at all."""
-    limit = value if isinstance(value, dict) else {"max": value}
-    return {bound: parse_count(count) if count is None else count for bound, count in limit.items()}
-
-
-def _budget_or_report_only(value: object) -> object:
-    if value == REPORT_ONLY:
-        return None
-    if isinstance(value, dict):
-        if not value:
-            raise ValueError(f'an empty budget holds nothing: write budget.total = "110M", or budget = "{REPORT_ONLY}"')
-        return value
-    total = shown(value) if _is_count(value) else '"110M"'
-    raise ValueError(f'{shown(value)} is not a budget: write budget.total = {total}, or budget = "{REPORT_ONLY}"')
-
-
-def _is_count(value: object) -> bool:
-    try:
-        parse_count(value)
-    except ValueError:
-        return False
-    return True
-
-
-def _model_name(name: str) -> str:
-    if not re.fullmatch(r"\w[\w.+@-]{0,99}", name):
-        raise ValueError("a model's name is its test id: letters, digits and . _ - + @, at most 100 of them")
-    return name
-
-
-Count = Annotated[int, BeforeValidator(parse_count)]
-Text = Annotated[str, Field(min_length=1)]
-Name = Annotated[str, AfterValidator(_model_name)]
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
-class _Limit(_Strict):
-    min: Count | None = None
-    max: Count | None = None
-    exact: Count | None = None
-
-    @model_validator(mode="after")
-    def _consistent(self) -> _Limit:
-        if self.exact is not None and (self.min is not None or self.max is not None):
-            raise ValueError("exact stands alone: remove min and max")
-        if self.exact is None and self.min is None and self.max is None:
-            raise ValueError('an empty limit holds nothing: write a count, or { max = "29M", min = "28M" }')
-        if self.min is not None and self.max is not None and self.min > self.max:
-            raise ValueError(f"min {self.min:,} is more than max {self.max:,}: no model can pass")
-        return self
-
-
-class _Model(_Strict):
-    config: Text
-    family: Text | None = None
-    architecture: Text | None = None
-    overrides: dict[str, Any] = {}
-    options: dict[str, bool] = {}
-    closed_form: bool = True
-    budget: Annotated[
-        dict[str, Annotated[_Limit, BeforeValidator(_limit_from_shorthand)]] | None,
-        BeforeValidator(_budget_or_report_only),
-    ]
-
-
-class _Table(_Strict):
-    models: Annotated[dict[Name, _Model], Field(min_length=1)]
 
 
 def load(path: Path) -> Settings:
@@ -197,11 +141,20 @@ def load(path: Path) -> Settings:
     text = _read(path)
     table = _find_table(_parse(text, path), path)
     try:
-        checked = _Table.model_validate(table)
+        checked = BertsizeTable.model_validate(table)
     except ValidationError as error:
-        raise SettingsError(_all_mistakes(error, table, text, path)) from None
+        raise SettingsError(all_mistakes(error, table, text, path)) from None
     models = {name: _declared(name, model, table["models"][name], path) for name, model in checked.models.items()}
-    return Settings(path, text, models)
+    return Settings(path, text, models, table)
+
+
+def declares_models(path: Path) -> bool:
+    """Whether a pyproject.toml has a table of ours, right or wrong."""
+    try:
+        tools = _parse(_read(path), path).get("tool", {})
+    except SettingsError:
+        return False
+    return isinstance(tools, dict) and "bertsize" in tools
 
 
 def limits_from(written: Mapping[str, object], *, file: str, line: int | None = None) -> tuple[Limit, ...]:
@@ -211,28 +164,25 @@ def limits_from(written: Mapping[str, object], *, file: str, line: int | None = 
     """
     limits = []
     for component, value in written.items():
+        place = f"{file}:{line}: {printable(component)}"
         try:
-            checked = _Limit.model_validate(_limit_from_shorthand(value))
+            checked = LimitTable.model_validate(limit_from_shorthand(value))
         except ValidationError as error:
             found = error.errors()[0]
             location = ("models", "", "budget", component, *map(str, found["loc"]))
-            raise SettingsError(f"{file}:{line}: {component}: {_sentence(found, {}, location)}") from None
+            raise SettingsError(f"{place}: {sentence(found, {}, location)}") from None
         except ValueError as error:
-            raise SettingsError(f"{file}:{line}: {component}: {error}") from None
-        limits.append(Limit(component, *_low_and_high(checked), value, file, line))
+            raise SettingsError(f"{place}: {error}") from None
+        limits.append(Limit(component, *low_and_high(checked), value, file, line))
     return tuple(limits)
 
 
-def _low_and_high(limit: _Limit) -> tuple[int | None, int | None]:
-    return (limit.min, limit.max) if limit.exact is None else (limit.exact, limit.exact)
-
-
-def _declared(name: str, model: _Model, written: Mapping[str, Any], path: Path) -> Model:
+def _declared(name: str, model: ModelTable, written: Mapping[str, Any], path: Path) -> Model:
     key = (*TABLE, "models", name)
     limits = tuple(
         Limit(
             component,
-            *_low_and_high(limit),
+            *low_and_high(limit),
             written["budget"][component],
             path.name,
             table_key=(*key, "budget", component),
@@ -254,7 +204,13 @@ def _declared(name: str, model: _Model, written: Mapping[str, Any], path: Path) 
 
 def _read(path: Path) -> str:
     try:
-        return path.read_bytes().decode("utf-8")
+        if path.exists() and not path.is_file():
+            raise SettingsError(f"{path}: this is not a regular file")
+        with path.open("rb") as stream:
+            content = stream.read(LARGEST + 1)
+        if len(content) > LARGEST:
+            raise SettingsError(f"{path}: the file is larger than {LARGEST:,} bytes")
+        return content.decode("utf-8")
     except FileNotFoundError:
         raise SettingsError(f"{path}: there is no such file, so no model is declared; {EXAMPLE}") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -262,94 +218,35 @@ def _read(path: Path) -> str:
 
 
 def _parse(text: str, path: Path) -> dict[str, Any]:
+    if long := _LONG_KEY.search(text):
+        line = text.count("\n", 0, long.start()) + 1
+        raise SettingsError(f"{path.name}:{line}: a key of more than {MOST_PARTS} parts")
     try:
         return tomli.loads(text)
     except tomli.TOMLDecodeError as error:
-        raise SettingsError(f"{path.name}:{error.lineno}: not TOML: {error.msg} at column {error.colno}") from None
+        raise SettingsError(
+            f"{path.name}:{error.lineno}: not TOML: {printable(error.msg)} at column {error.colno}"
+        ) from None
     except (RecursionError, ValueError) as error:
-        raise SettingsError(f"{path.name}: not TOML: {printable(str(error))}") from None
+        what = "a number of thousands of digits" if "integer string conversion" in str(error) else str(error)
+        raise SettingsError(f"{path.name}: not TOML: {printable(what)}") from None
+
+
+def _meant_for(document: dict[str, Any]) -> str:
+    """A table that was probably meant to be ours: ``tool.bert-size``, ``tools.bertsize`` or ``bertsize``."""
+    for name, inner in document.items():
+        if isinstance(inner, dict) and did_you_mean("tool", [name]) and (nearest := did_you_mean("bertsize", inner)):
+            return f"{name}.{nearest}"
+    return did_you_mean("bertsize", document)
 
 
 def _find_table(document: dict[str, Any], path: Path) -> dict[str, Any]:
     tools = document.get("tool", {})
     table = tools.get("bertsize") if isinstance(tools, dict) else None
     if table is None:
-        nearest = did_you_mean("bertsize", tools if isinstance(tools, dict) else ())
-        hint = f"did you mean [tool.bertsize] where it says [tool.{printable(nearest)}]?" if nearest else EXAMPLE
+        meant = _meant_for(document)
+        hint = f"did you mean [tool.bertsize] where it says [{printable(meant)}]?" if meant else EXAMPLE
         raise SettingsError(f"{path}: no model is declared, so nothing would be checked; {hint}")
     if not isinstance(table, dict) or not table or table.get("models") == {}:
         raise SettingsError(f"{path}: [tool.bertsize] declares no model, so nothing would be checked; {EXAMPLE}")
     return table
-
-
-# what its mistakes are called
-
-
-def _all_mistakes(error: ValidationError, table: Mapping[str, Any], text: str, path: Path) -> str:
-    lines = []
-    for each in error.errors(include_url=False):
-        location = _as_in_the_table(tuple(str(part) for part in each["loc"] if part != "[key]"), table)
-        line = line_in_toml(text, (*TABLE, *location)) or 1
-        lines.append((line, f"{path.name}:{line}: {_dotted((*TABLE, *location))}: {_sentence(each, table, location)}"))
-    found = [sentence for _, sentence in sorted(lines)]
-    return found[0] if len(found) == 1 else "\n".join([f"{len(found)} mistakes in [tool.bertsize]", *found])
-
-
-def _as_in_the_table(location: tuple[str, ...], table: Mapping[str, Any]) -> tuple[str, ...]:
-    """Without the ``max`` that stands for a limit in short."""
-    node: Any = table
-    for depth, part in enumerate(location):
-        if not isinstance(node, dict):
-            return location[:depth]
-        node = node.get(part)
-    return location
-
-
-def _dotted(path: Sequence[str]) -> str:
-    return ".".join(part if re.fullmatch(r"[\w-]+", part, re.ASCII) else shown(part) for part in path)
-
-
-def _sentence(error: Any, table: Mapping[str, Any], location: Sequence[str]) -> str:
-    kind, value = error["type"], error["input"]
-    if kind == "extra_forbidden":
-        return _unknown_key(location)
-    if kind == "missing":
-        return _missing_key(location[-1], table)
-    if kind == "value_error":
-        return str(error["ctx"]["error"])
-    expected = {
-        "string_type": "a string",
-        "bool_type": "true or false",
-        "dict_type": "a table",
-        "model_type": "a table",
-    }
-    if kind == "string_too_short":
-        return "an empty string says nothing"
-    return f"{shown(value)} is not {expected.get(kind, 'what belongs here')}"
-
-
-def _unknown_key(location: Sequence[str]) -> str:
-    if len(location) == len(("models", "NAME", "budget", "COMPONENT", "KEY")):
-        inner = f"{location[3]}.{location[4]}"
-        if nearest := did_you_mean(location[4], _Limit.model_fields):
-            return f"unknown key; did you mean {nearest!r}?"
-        return f'unknown key; a limit has min, max or exact. For the component {inner}, write budget."{inner}" = …'
-    known = _Table.model_fields if len(location) == 1 else _Model.model_fields
-    nearest = did_you_mean(location[-1], known)
-    return f"unknown key; did you mean {nearest!r}?" if nearest else f"unknown key; there are {', '.join(known)}"
-
-
-def _missing_key(key: str, table: Mapping[str, Any]) -> str:
-    fixes = {
-        "config": 'the model has no config: write config = "path/to/config.json"',
-        "budget": f'the model has no budget: write budget.total = "110M", or budget = "{REPORT_ONLY}"',
-        "models": f"no model is declared{_instead_of_models(table)}; {EXAMPLE}",
-    }
-    return fixes[key]
-
-
-def _instead_of_models(table: Mapping[str, Any]) -> str:
-    nearest = did_you_mean("models", table)
-    return (
-        f"; did you mean [tool.bertsize.models] where it says [tool.bertsize.{printable(nearest)}]?" if nearest else ""
-    )

@@ -3,38 +3,124 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
+from itertools import count, islice, pairwise
 from json import JSONDecodeError, loads
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import tomli
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-_MARK = "pytest-bertsize-looks-for-this-line"
+_MARK = "looked-for"
 _DEEPEST = 20
-_JSON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+', re.DOTALL)
+_TOML_HEADER = re.compile(r"^[ \t]*+\[.*$", re.MULTILINE)
+MOST_TOKENS = 50_000
+"""Brackets and strings of a JSON file that are looked at; what stands behind them has no line."""
+_JSON_STRING = r'"(?:[^"\\]|\\.)*+"?'
+_JSON_TOKEN = re.compile(rf"{_JSON_STRING}(?:\s*+:)?+|[{{}}\[\]]", re.DOTALL)
+_JSON_WORD = re.compile(rf"{_JSON_STRING}|[^\s{{}}\[\]:,\"]++", re.DOTALL)
 
 
 def line_in_toml(text: str, path: Sequence[str]) -> int | None:
     """The 1-based line of the deepest part of ``path`` that the text has; ``None`` if it cannot be told.
 
-    tomlkit writes back losslessly what it read: mark the item, write, and count the line breaks before the mark. What
-    has no line of its own, such as the table that dotted keys make, stands where its first key does.
+    What has no line of its own, such as the table that dotted keys make, stands where its first key does.
+    """
+    sections = _sections(text)
+    found = _there_is(_parsed(text), path) if sections else ()
+    if not sections or not found:
+        return None
+    for section in sections:
+        if section.header == found:
+            return section.line
+    for section in sorted(sections, key=lambda each: -len(each.header)):
+        inner = found[len(section.header) :]
+        if section.header == found[: len(section.header)] and inner and (line := _line_in(section.body, inner)):
+            return section.line + line
+    return min((each.line for each in sections if each.header[: len(found)] == found), default=None)
+
+
+class _Section(NamedTuple):
+    """A table of a TOML file as it is written: what stands below one header."""
+
+    header: tuple[str, ...]
+    """``("tool", "x")`` for ``[tool.x]`` and for ``[[tool.x]]``; empty for what stands above the first."""
+    line: int
+    """Of the header."""
+    body: str
+
+
+@lru_cache(1)
+def _sections(text: str) -> tuple[_Section, ...] | None:
+    """Every table in the order of the file; ``None`` for what is not TOML."""
+    if _parsed(text) is None:
+        return None
+    starts = [match.start() for match in _TOML_HEADER.finditer(text)]
+    found = [_Section((), 0, text[: starts[0]] if starts else text)]
+    for start, end in pairwise([*starts, len(text)]):
+        header, _, body = text[start:end].partition("\n")
+        line = text.count("\n", 0, start) + 1
+        named = _parsed(header.strip())
+        if named is None or _parsed(found[-1].body) is None:  # it only looks like one, in a list or text of many lines
+            found[-1] = found[-1]._replace(body=found[-1].body + text[start:end])
+        else:
+            found.append(_Section(_names(named), line, body))
+    return tuple(found)
+
+
+def _parsed(text: str) -> dict[str, Any] | None:
+    try:
+        return tomli.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _names(table: Any) -> tuple[str, ...]:
+    """``{"tool": {"x": [{}]}}`` → ``("tool", "x")``."""
+    names: list[str] = []
+    while table and isinstance(table, dict | list):
+        if isinstance(table, dict):
+            names.extend(table)
+            table = table[names[-1]]
+        else:
+            table = table[0]
+    return tuple(names)
+
+
+def _there_is(node: Any, path: Sequence[str]) -> tuple[str, ...]:
+    """The deepest part of a path that there is; of a list of tables, the first counts."""
+    for depth, part in enumerate(path):
+        while isinstance(node, list) and node:
+            node = node[0]
+        if not isinstance(node, dict) or part not in node:
+            return tuple(path[:depth])
+        node = node[part]
+    return tuple(path)
+
+
+def _line_in(body: str, path: Sequence[str]) -> int | None:
+    """The 1-based line of a path below one header.
+
+    tomlkit writes back losslessly what it read: mark the item, write, and count the line breaks before the mark.
     """
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
+    if len(_there_is(_parsed(body) or {}, path)) < len(path):
+        return None
+    mark = next(mark for mark in (f"{_MARK}-{number}" for number in count()) if mark not in body)
     found: list[Any] = list(path)
     for _ in range(_DEEPEST):
         try:
-            document = tomlkit.parse(text)
+            document = tomlkit.parse(body)
             found, parent, node = _deepest(document, found)
-            if not found:
-                return None
-            written = _with_mark(document, parent, found, node)
+            written = _with_mark(document, parent, found, node, mark)
         except (TOMLKitError, TypeError, ValueError, KeyError, AttributeError, IndexError):
             return None
-        if _MARK in written:
-            return written.count("\n", 0, written.index(_MARK)) + 1
+        if mark in written:
+            return written.count("\n", 0, written.index(mark)) + 1
         if not isinstance(node, dict | list) or not node:
             return None
         found.append(next(iter(node)) if isinstance(node, dict) else 0)
@@ -42,7 +128,7 @@ def line_in_toml(text: str, path: Sequence[str]) -> int | None:
 
 
 def _deepest(document: Any, path: Sequence[Any]) -> tuple[list[Any], Any, Any]:
-    """The part of a path that is there, the container of its last item, and that item."""
+    """A path that there is with the index of every list on it, the container of its last item, and that item."""
     found: list[Any] = []
     parent: Any = None
     node = document
@@ -50,21 +136,22 @@ def _deepest(document: Any, path: Sequence[Any]) -> tuple[list[Any], Any, Any]:
         if isinstance(node, list) and not isinstance(part, int):
             found.append(0)
             parent, node = node, node[0]
-        if not isinstance(node, dict | list) or (isinstance(node, dict) and part not in node):
-            break
+        inner = node[part]
+        if type(node).__name__ == "InlineTable" and type(inner).__name__ == "Table":
+            break  # made by dotted keys: of these, tomlkit does not write back what it read
         found.append(part)
-        parent, node = node, node[part]
+        parent, node = node, inner
     return found, parent, node
 
 
-def _with_mark(document: Any, parent: Any, path: Sequence[Any], node: Any) -> str:
+def _with_mark(document: Any, parent: Any, path: Sequence[Any], node: Any, mark: str) -> str:
     """The document with the mark at an item: a table carries it as its comment, a value gives way to it."""
     import tomlkit
 
     if isinstance(node, dict) and type(node).__name__ != "InlineTable":
-        getattr(node, "comment", str)(_MARK)
+        getattr(node, "comment", str)(mark)
     elif parent is not None and not _is_array_of_tables(node):
-        parent[path[-1]] = _MARK
+        parent[path[-1]] = mark
     return tomlkit.dumps(document)
 
 
@@ -72,42 +159,51 @@ def _is_array_of_tables(node: object) -> bool:
     return type(node).__name__ == "AoT"
 
 
-def line_in_json(text: str, path: Sequence[str]) -> int | None:
-    """The 1-based line of the key at ``path`` (the last one, where a key is repeated); ``None`` if it is not there."""
-    found = [at for at, keys, _ in _json_keys(text) if keys == [*path]]
-    return text.count("\n", 0, found[-1]) + 1 if found else None
+def lines_in_json(text: str) -> dict[tuple[str, ...], int]:
+    """The 1-based line of every key by its full path (the last one, where a key is repeated); a list is ``"[]"``."""
+    return {path: line for line, path, _ in _json_keys(text)}
 
 
 def repeated_in_json(text: str) -> tuple[str, int] | None:
     """The first key that stands in its object for the second time, and the 1-based line on which it does."""
     seen = set()
-    for at, keys, opened_at in _json_keys(text):
-        if (opened_at, keys[-1]) in seen:
-            return keys[-1], text.count("\n", 0, at) + 1
-        seen.add((opened_at, keys[-1]))
+    for line, path, opened_at in _json_keys(text):
+        if (opened_at, path[-1]) in seen:
+            return path[-1], line
+        seen.add((opened_at, path[-1]))
     return None
 
 
-def _json_keys(text: str) -> Iterator[tuple[int, list[str], int]]:
-    """Offset and full path of every object key, and where its object opens; ``[]`` stands for a list's items."""
+def line_of_number(text: str, digits: str) -> int | None:
+    """The 1-based line of the first value that is written so, such as ``NaN``."""
+    found = (token for token in _JSON_WORD.finditer(text) if token[0] == digits)
+    return next((text.count("\n", 0, token.start()) + 1 for token in found), None)
+
+
+def _json_keys(text: str) -> Iterator[tuple[int, tuple[str, ...], int]]:
+    """Line and full path of every object key, and where its object opens; ``[]`` stands for a list's items."""
     path: list[str] = []
-    opened: list[tuple[str, int]] = []
-    previous: tuple[int, str] | None = None
-    for token in _JSON_TOKEN.finditer(text):
+    opened: list[int] = []
+    line, counted = 1, 0
+    for token in islice(_JSON_TOKEN.finditer(text), MOST_TOKENS):
         symbol = token[0]
-        if symbol in "{[":
-            opened.append((symbol, token.start()))
+        if symbol in {"{", "["}:
+            opened.append(token.start())
             path.append("[]")
-        elif symbol in "}]" and opened:
-            opened.pop()
-            path.pop()
-        elif symbol == ":" and opened and opened[-1][0] == "{" and previous:
-            path[-1] = _unquoted(previous[1])
-            yield previous[0], path.copy(), opened[-1][1]
-        previous = (token.start(), symbol)
+        elif symbol in {"}", "]"}:
+            if opened:
+                opened.pop()
+                path.pop()
+        elif symbol[-1] == ":" and opened and text[opened[-1]] == "{":
+            line += text.count("\n", counted, token.start())
+            counted = token.start()
+            path[-1] = _unquoted(symbol[:-1].rstrip())
+            yield line, tuple(path), opened[-1]
 
 
 def _unquoted(token: str) -> str:
+    if "\\" not in token:
+        return token[1:-1]
     try:
         return str(loads(token))
     except JSONDecodeError:

@@ -1,17 +1,36 @@
-"""Configs that cannot be checked: one sentence each, with file, line and a way out, and the other models still checked."""
+"""Configs that cannot be checked: one sentence each, with file, line and a way out, and the other models still checked.
+
+They are data, in ``bad_input/configs*.toml``: tables ``[[case]]``, each of them a model of one project that is run once.
+
+| key | what it says |
+|---|---|
+| ``name`` | the model's name; its file is ``configs/NAME.json`` |
+| ``why`` | what a lax gate does with it |
+| ``base`` | the config that is changed: ``"tiny"``, or ``"google"``, which has neither family nor class |
+| ``change``, ``null``, ``remove`` | keys of it with other values, with ``null``, and those that it does not have |
+| ``text``, ``hex`` | the file itself, or its bytes |
+| ``pieces`` | texts and how often each is repeated; ``%d`` in one is the number of the repetition |
+| ``missing`` | there is no such file |
+| ``table`` | lines of the model's table in pyproject.toml |
+| ``says`` | the headline behind ``NAME: ``, where ``*`` stands for anything; of a model that passes, its warnings |
+| ``passes`` | whether it is odd, and passes all the same |
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 import pytest
+import tomli
 
 Project = Callable[..., pytest.Pytester]
 
-TINY = {
+TINY: dict[str, Any] = {
     "model_type": "bert",
     "architectures": ["BertForMaskedLM"],
     "vocab_size": 101,
@@ -23,208 +42,119 @@ TINY = {
     "type_vocab_size": 5,
 }
 GOOGLE = {key: value for key, value in TINY.items() if key not in {"model_type", "architectures"}}
-REMOVED = object()
+BASES = {"tiny": TINY, "google": GOOGLE}
+WIDTH = 400
+"""Columns of the terminal: no line of the output is longer."""
+LONGEST_HEADLINE = 1_000
+"""Characters: two foreign texts of at most 200 each, and what is said about them."""
 
 
 @dataclass(frozen=True)
-class Bad:
-    """A config file and what its model's headline says."""
-
-    config: object
-    """JSON to be, or text, or bytes, as they are written."""
-    headline: str
+class Case:
+    name: str
+    why: str
+    says: str
+    passes: bool = False
+    base: str = "tiny"
+    change: Mapping[str, Any] = field(default_factory=dict)
+    null: Sequence[str] = ()
+    remove: Sequence[str] = ()
+    text: str | None = None
+    hex: str | None = None
+    pieces: Sequence[tuple[str, int]] | None = None
+    missing: bool = False
     table: str = ""
 
+    @property
+    def content(self) -> bytes | None:
+        """The file as it is written, ``None`` for none."""
+        if self.missing:
+            return None
+        if self.hex is not None:
+            return bytes.fromhex(self.hex)
+        if self.pieces is not None:
+            return "".join(_repeated(piece, times) for piece, times in self.pieces).encode()
+        return (self._changed_base() if self.text is None else self.text).encode()
 
-def changed(**keys: object) -> dict[str, object]:
-    return {key: value for key, value in {**TINY, **keys}.items() if value is not REMOVED}
+    def _changed_base(self) -> str:
+        """A key on each line, the first on the second."""
+        data = {**BASES[self.base], **self.change, **dict.fromkeys(self.null)}
+        lines = (f" {json.dumps(key)}: {json.dumps(data[key])}" for key in data if key not in self.remove)
+        return "{\n" + ",\n".join(lines) + "\n}\n"
 
-
-CASES = {
-    "missing": Bad(
-        None,
-        "configs/missing.json: there is no such file; write the path of the model's config.json, relative to pyproject.toml",
-    ),
-    "malformed": Bad('{\n"vocab_size": 101,\n}', "configs/malformed.json:3: not JSON: *; correct the file"),
-    "empty": Bad("", "configs/empty.json:1: not JSON: Expecting value at column 1; correct the file"),
-    "list": Bad([TINY], "configs/list.json: the file holds a list, not an object; name a model's config"),
-    "latin-1": Bad(
-        '{\n"name": "café"}'.encode("latin-1"), "configs/latin-1.json:2: byte 14 is not UTF-8; save the file as UTF-8"
-    ),
-    "bom": Bad(
-        b"\xef\xbb\xbf{}",
-        "configs/bom.json: the file starts with a byte order mark, which transformers refuses; save it as UTF-8 without BOM",
-    ),
-    "lfs": Bad(
-        "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n",
-        "configs/lfs.json: this is a git-LFS pointer, not the config; run git lfs pull",
-    ),
-    "twice": Bad(
-        '{\n"hidden_size": 48,\n"hidden_size": 96}',
-        'configs/twice.json:3: the key "hidden_size" stands there twice in one object; keep one of them',
-    ),
-    "nan": Bad('{"layer_norm_eps": NaN}', "configs/nan.json: not JSON: NaN is not a number; correct the file"),
-    "text-size": Bad(
-        changed(hidden_size="48"),
-        'configs/text-size.json:5: hidden_size is "48", which is not a whole number; write one, as in 768',
-    ),
-    "float-size": Bad(
-        changed(vocab_size=101.0),
-        "configs/float-size.json:4: vocab_size is 101.0, which is not a whole number; write one, as in 30522",
-    ),
-    "true-size": Bad(
-        changed(num_hidden_layers=True),
-        "configs/true-size.json:6: num_hidden_layers is true, which is not a whole number; write one, as in 12",
-    ),
-    "null-size": Bad(
-        changed(type_vocab_size=None),
-        "configs/null-size.json:10: type_vocab_size is null, which is not a whole number; write one, as in 2",
-    ),
-    "zero": Bad(
-        changed(num_hidden_layers=0),
-        "configs/zero.json:6: num_hidden_layers is 0: a size is at least 1; write one, as in 12",
-    ),
-    "negative": Bad(
-        changed(num_attention_heads=-4),
-        "configs/negative.json:7: num_attention_heads is -4: a size is at least 1; write one, as in 12",
-    ),
-    "indivisible": Bad(
-        changed(hidden_size=50),
-        "configs/indivisible.json:5: hidden_size 50 is not a multiple of num_attention_heads 4; write a multiple of 4",
-    ),
-    "misspelt": Bad(
-        changed(num_hiden_layers=48),
-        'configs/misspelt.json:11: "num_hiden_layers" is not a key of this family and would be ignored; write "num_hidden_layers"',
-    ),
-    "alias": Bad(
-        changed(num_hidden_layers=REMOVED, n_layers=48),
-        'configs/alias.json:10: "n_layers" is not a key of this family and would be ignored; write "num_hidden_layers"',
-    ),
-    "unknown-activation": Bad(
-        changed(hidden_act="gleu"),
-        "configs/unknown-activation.json:11: hidden_act is \"gleu\", which transformers does not know; did you mean 'gelu'?",
-    ),
-    "cross-attention": Bad(
-        changed(add_cross_attention=True),
-        "configs/cross-attention.json:11: add_cross_attention is true without is_decoder: the class refuses that; "
-        'write "is_decoder": true',
-    ),
-    "auto-map": Bad(
-        changed(auto_map={"AutoModel": "evil.Model"}),
-        'configs/auto-map.json:11: the key "auto_map" is refused: it names code to run in place of the library\'s class; remove it',
-    ),
-    "attribute-map": Bad(
-        changed(attribute_map={"num_hidden_layers": "vocab_size"}),
-        'configs/attribute-map.json:11: the key "attribute_map" is refused: it renames the keys of the file*; remove it',
-    ),
-    "unknown-family": Bad(
-        changed(model_type="brt"),
-        "configs/unknown-family.json:2: there is no closed form for the family \"brt\"; the nearest is 'bert'; "
-        "correct the name, contribute one (hook pytest_bertsize_closed_forms), or write closed_form = false to hold it to "
-        "its budget alone",
-    ),
-    "unknown-class": Bad(
-        changed(architectures=["BertForMaskedML"]),
-        "configs/unknown-class.json:3: there is no closed form for \"BertForMaskedML\" in the family 'bert'; "
-        "what comes nearest is BertForMaskedLM; "
-        "correct the name, contribute one (hook pytest_bertsize_closed_forms), or write closed_form = false to hold it to "
-        "its budget alone",
-    ),
-    "other-familys-class": Bad(
-        changed(architectures=["RobertaModel"]),
-        "configs/other-familys-class.json:3: \"RobertaModel\" is of the family 'roberta', and the config of 'bert'; "
-        "did you mean 'BertModel'?",
-    ),
-    "two-classes": Bad(
-        changed(architectures=["BertModel", "BertForMaskedLM"]),
-        "pyproject.toml:*: configs/two-classes.json names 2 architectures, and neither does the table; "
-        'write architecture = "BertModel", for example',
-    ),
-    "no-class": Bad(
-        changed(architectures=REMOVED),
-        "pyproject.toml:*: configs/no-class.json names no architecture, and neither does the table; "
-        'write architecture = "BertModel", for example',
-    ),
-    "google-without-family": Bad(
-        GOOGLE,
-        "pyproject.toml:*: configs/google-without-family.json has no model_type, as is usual for Google's bert_config.json; "
-        'write family = "bert"',
-        'architecture = "BertModel"',
-    ),
-    "google-incomplete": Bad(
-        {key: value for key, value in GOOGLE.items() if key != "type_vocab_size"},
-        "configs/google-incomplete.json: the key type_vocab_size is missing, and a file without model_type has to be "
-        'complete; write "type_vocab_size": 2, if that is meant',
-        'family = "bert"\narchitecture = "BertModel"',
-    ),
-    "two-families": Bad(
-        TINY,
-        'pyproject.toml:*: family is "roberta", and configs/two-families.json says model_type "bert"; '
-        "remove family from the table",
-        'family = "roberta"',
-    ),
-    "unknown-option": Bad(
-        TINY,
-        "pyproject.toml:*: options.add_pooling_layer: BertForMaskedLM has no such constructor argument; "
-        "remove it: BertForMaskedLM takes none",
-        "options = { add_pooling_layer = false }",
-    ),
-    "unknown-override": Bad(
-        TINY,
-        "pyproject.toml:*: overrides.vocab_sizes changes nothing in this family; did you mean vocab_size?",
-        "overrides = { vocab_sizes = 7 }",
-    ),
-    "absurdly-wide": Bad(
-        changed(hidden_size=10**9),
-        "configs/absurdly-wide.json: by the closed form this is 13,000,000,610,000,000,317 parameters, more than 10,000,000,000,000; "
-        "correct its sizes",
-    ),
-    "absurdly-deep": Bad(
-        changed(num_hidden_layers=1_001),
-        "configs/absurdly-deep.json:6: num_hidden_layers is 1,001: more than 1,000 layers are not built; "
-        "write the number of layers that the model has",
-    ),
-    "nowhere": Bad(
-        TINY,
-        'configs/nowhere.json: there is no model in the file; at that place there is "model_type", "architectures", *',
-        'config = "configs/nowhere.json#model.bert"',
-    ),
-}
+    @property
+    def declaration(self) -> str:
+        config = "" if self.table.startswith("config =") else f'config = "configs/{self.name}.json"\n'
+        return f'[tool.bertsize.models.{self.name}]\n{config}{self.table}\nbudget = "report-only"\n'
 
 
-def test_each_bad_model_fails_with_one_sentence_and_the_good_one_is_checked(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tables = ['[tool.bertsize.models.good]\nconfig = "configs/good.json"\nbudget = "report-only"\n']
-    configs = Path("configs")
-    configs.mkdir()
-    for name, bad in {"good": Bad(TINY, ""), **CASES}.items():
-        if isinstance(bad.config, bytes):
-            (configs / f"{name}.json").write_bytes(bad.config)
-        elif bad.config is not None:
-            text = (
-                bad.config
-                if isinstance(bad.config, str)
-                else json.dumps(bad.config, indent=1).replace("[\n  ", "[").replace("\n ]", "]")
-            )
-            (configs / f"{name}.json").write_text(text, encoding="utf-8")
-        if bad.headline:
-            config = "" if "config =" in bad.table else f'config = "configs/{name}.json"\n'
-            tables.append(f'[tool.bertsize.models.{name}]\n{config}{bad.table}\nbudget = "report-only"\n')
-    monkeypatch.setenv("COLUMNS", "400")
-    result = project("\n".join(tables)).runpytest("--bert-budget", "--bert-budget-report=size.json")
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.assert_outcomes(passed=1, failed=len(CASES))
-    result.stdout.no_fnmatch_line("*Traceback*")
-    found = {model["name"]: model["headline"] for model in json.loads(Path("size.json").read_text("utf-8"))["models"]}
-    wrong = {name: found[name] for name, bad in CASES.items() if not _matches(found[name], f"{name}: {bad.headline}")}
+def _repeated(piece: str, times: int) -> str:
+    return "".join(piece.replace("%d", str(n)) for n in range(times)) if "%d" in piece else piece * times
+
+
+def _cases() -> list[Case]:
+    files = sorted((Path(__file__).parent / "bad_input").glob("configs*.toml"))
+    return [Case(**entry) for file in files for entry in tomli.loads(file.read_text("utf-8"))["case"]]
+
+
+CASES = _cases()
+GOOD = Case("good", "", "", passes=True)
+
+
+def test_each_case_has_a_name_of_its_own_and_one_content() -> None:
+    assert len({case.name for case in CASES}) == len(CASES)
+    contents = {case.name: [case.text, case.hex, case.pieces, case.missing or None] for case in CASES}
+    assert [name for name, each in contents.items() if each.count(None) < len(each) - 1] == []
+
+
+@pytest.fixture
+def run(project: Project, monkeypatch: pytest.MonkeyPatch) -> pytest.RunResult:
+    """One run of all of them and the good one, with its report in ``size.json``."""
+    Path("configs").mkdir()
+    for case in (GOOD, *CASES):
+        if case.content is not None:
+            (Path("configs") / f"{case.name}.json").write_bytes(case.content)
+    monkeypatch.setenv("COLUMNS", str(WIDTH))
+    for name in ("CI", "BUILD_NUMBER"):  # where pytest does not cut its lines
+        monkeypatch.delenv(name, raising=False)
+    table = "\n".join(case.declaration for case in (GOOD, *CASES))
+    return project(table).runpytest("--bert-budget", "--bert-budget-report=size.json")
+
+
+def test_each_bad_model_fails_with_one_sentence_and_the_good_one_is_checked(run: pytest.RunResult) -> None:
+    assert run.ret == pytest.ExitCode.TESTS_FAILED, run.stderr.str()
+    models = {model["name"]: model for model in json.loads(Path("size.json").read_text("utf-8"))["models"]}
+    said = {name: _said(model) for name, model in models.items()}
+    wrong = {case.name: said[case.name] for case in (GOOD, *CASES) if not _is_as_told(said[case.name], case)}
     assert wrong == {}
+    passing = 1 + sum(case.passes for case in CASES)
+    run.assert_outcomes(passed=passing, failed=1 + len(CASES) - passing)
+    assert [name for name, text in said.items() if len(text) > LONGEST_HEADLINE] == []
+    _assert_fit_for_a_log(run.outlines)
 
 
-def _matches(text: str, pattern: str) -> bool:
-    from fnmatch import fnmatchcase
+def _said(model: Mapping[str, Any]) -> str:
+    """``failed: `` and the headline behind the model's name, or ``passed: `` and its findings, one a line."""
+    headline = model["headline"].removeprefix(f"{model['name']}: ")
+    findings = "\n".join(_one_line(finding) for finding in model["findings"])
+    return f"{model['verdict']}: {findings if model['verdict'] == 'passed' else headline}"
 
-    return fnmatchcase(text, pattern.replace("[", "[[]").replace("?", "[?]"))
+
+def _one_line(finding: Mapping[str, Any]) -> str:
+    place = f"{finding['file']}:{finding['line']}" if finding["line"] else finding["file"]
+    return f"{place}: {finding['message']}; {finding['fix']}"
+
+
+def _is_as_told(said: str, case: Case) -> bool:
+    pattern = f"{'passed' if case.passes else 'failed'}: {case.says.strip()}"
+    return fnmatchcase(said, pattern.replace("[", "[[]").replace("?", "[?]"))
+
+
+def _assert_fit_for_a_log(lines: Sequence[str]) -> None:
+    """No traceback, nothing that a terminal or a CI service would obey, no line without end."""
+    assert [line for line in lines if "Traceback" in line or len(line) > WIDTH] == []
+    assert [line for line in lines if not line.isprintable() or line.lstrip().startswith(("::", "##"))] == []
+    assert [line for line in lines if "::error" in line or "##[" in line or "##vso" in line] == []
 
 
 @pytest.mark.parametrize(
@@ -264,10 +194,3 @@ def test_a_nested_config_is_read(project: Project) -> None:
     table = '[tool.bertsize.models.a]\nconfig = "train.json#model.bert_config"\nbudget.total = { exact = 59_549 }\n'
     result = project(table).runpytest("--bert-budget")
     assert result.ret == pytest.ExitCode.OK
-
-
-def test_a_file_that_is_missing_is_never_asked_of_a_hub(project: Project) -> None:
-    table = '[tool.bertsize.models.a]\nconfig = "google-bert/bert-base-uncased"\nbudget.total = "1M"\n'
-    result = project(table).runpytest("--bert-budget")
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["a: google-bert/bert-base-uncased: there is no such file; *"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from pytest_bertsize.closed_forms import Architecture
 from pytest_bertsize.closed_forms.families.bert import BODY, KEYS
 from pytest_bertsize.config_values import LARGEST_SIZE, MOST_LABELS, MOST_LAYERS, resolve
-from pytest_bertsize.config_vocabulary import ACTIVATIONS, INERT, PASSED, REFUSED, SYNONYMS
+from pytest_bertsize.config_vocabulary import ACTIVATIONS, IMPLEMENTATIONS, INERT, PASSED, REFUSED, SYNONYMS
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.model_config import ModelConfig
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pytest_bertsize.config_keys import Values
+
+SILENT = sorted(key for key in INERT - {"model_type"} if not any(part in key for part in IMPLEMENTATIONS))
+"""Inert whatever their value is."""
 
 BASE: dict[str, Any] = {
     "model_type": "bert",
@@ -145,7 +149,7 @@ def bert_configs(draw: st.DrawFn) -> dict[str, Any]:
         "add_cross_attention": is_decoder and draw(st.booleans()),
         "tie_word_embeddings": draw(st.booleans()),
         "hidden_act": draw(st.sampled_from(sorted(ACTIVATIONS))),
-        **draw(st.dictionaries(st.sampled_from(sorted(INERT - {"model_type"})), st.none() | st.text(), max_size=3)),
+        **draw(st.dictionaries(st.sampled_from(SILENT), st.none() | st.text(), max_size=3)),
         **draw(st.dictionaries(st.sampled_from(sorted(PASSED)), st.none() | st.integers(), max_size=3)),
     }
     return dict(draw(st.permutations(list({**config, **more}.items()))))
@@ -182,7 +186,7 @@ def test_overrides_complete_a_file_without_a_single_size(config: dict[str, Any],
 # keys that mean nothing
 
 
-@pytest.mark.parametrize("key", sorted(INERT - {"model_type"}))
+@pytest.mark.parametrize("key", SILENT)
 def test_a_known_inert_key_is_passed_over_in_silence(key: str) -> None:
     values = read({key: "whatever"})
     assert (values.sizes, values.findings) == (SIZES, ())
@@ -602,10 +606,10 @@ def test_a_count_of_labels_that_is_none_is_not_said_to_contradict_their_names() 
         (["no", "yes"], 'id2label is ["no", "yes"], which names no label'),
         (3, "id2label is 3, which names no label"),
         ("no", 'id2label is "no", which names no label'),
-        ({"no": 0, "yes": 1}, "id2label has a key that is not an index"),
-        ({"0": "no", "01": "yes"}, "id2label has a key that is not an index"),
-        ({"-1": "no"}, "id2label has a key that is not an index"),
-        ({"0": "no", "1234567890": "yes"}, "id2label has a key that is not an index"),
+        ({"no": 0, "yes": 1}, 'id2label has the key "no", which is not an index'),
+        ({"0": "no", "01": "yes"}, 'id2label has the key "01", which is not an index'),
+        ({"-1": "no"}, 'id2label has the key "-1", which is not an index'),
+        ({"0": "no", "1234567890": "yes"}, 'id2label has the key "1234567890", which is not an index'),
     ],
     ids=repr,
 )
@@ -656,14 +660,51 @@ EVERYTHING = (
         ("num_layers", "did you mean num_hidden_layers?"),
         ("tie_embeddings", "did you mean tie_word_embeddings?"),
         ("foo", EVERYTHING),
-        ("auto_map", EVERYTHING),
         ("model_type", EVERYTHING),
-        ("__class__", EVERYTHING),
     ],
 )
 def test_an_override_that_changes_nothing_is_refused(key: str, fix: str) -> None:
     message = f"overrides.{key} changes nothing in this family"
     assert refused(None, {key: 1}) == [error(message, fix, f"overrides.{key}")]
+
+
+@pytest.mark.parametrize("key", [*REFUSED, "__class__"])
+def test_an_override_that_steers_the_library_is_refused_by_name(key: str) -> None:
+    because = REFUSED.get(key, "it is a name of Python's own")
+    message = f"overrides.{key} is refused: {because}"
+    assert refused(None, {key: 1}) == [error(message, "remove it", f"overrides.{key}", "config-refused")]
+
+
+@pytest.mark.parametrize(
+    ("value", "what"),
+    [
+        (float("nan"), "nan"),
+        (float("inf"), "inf"),
+        (date(2026, 11, 21), "a date"),
+        (10**40, "a number of more than 30 digits"),
+    ],
+    ids=repr,
+)
+def test_an_override_that_no_config_could_say_is_refused(value: object, what: str) -> None:
+    message = f"overrides.layer_norm_eps is {what}, which no config can say"
+    fix = "write what the config would say"
+    assert refused(None, {"layer_norm_eps": value}) == [error(message, fix, "overrides.layer_norm_eps")]
+
+
+@pytest.mark.parametrize("key", ["attn_implementation", "_attn_implementation_internal", "_experts_implementation"])
+@pytest.mark.parametrize("value", [None, True, "eager", "sdpa", "flash_attention_2", {"text": "sdpa", "vision": None}])
+def test_an_implementation_of_the_library_is_passed_over_in_silence(key: str, value: object) -> None:
+    values = read({key: value})
+    assert (values.sizes, values.findings) == (SIZES, ())
+    assert key not in values.for_build
+
+
+@pytest.mark.parametrize("key", ["attn_implementation", "_attn_implementation_internal", "_experts_implementation"])
+@pytest.mark.parametrize("value", ["org/kernel", "org/kernel@main:attention", "", 1, ["eager"], {"text": "org/kernel"}])
+def test_an_implementation_of_somebody_else_is_refused(key: str, value: object) -> None:
+    found = refused({key: value})
+    assert [finding[1] for finding in found] == ["config-refused"]
+    assert f'the key "{key}" is refused: {json.dumps(value)} is code to fetch' in found[0][3]
 
 
 def test_a_bad_override_is_placed_in_the_table_not_in_the_file() -> None:

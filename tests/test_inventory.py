@@ -162,6 +162,15 @@ def test_components_stand_in_the_order_of_a_forward_pass_with_others_behind_as_t
     assert found == ["embeddings", "encoder", "encoder.norm", "encoder.attention", "pooler", "head", "zoo", "ark"]
 
 
+def test_the_canonical_components_have_one_order_however_they_come() -> None:
+    found = parents_first(["zoo", "adapters", "head", "pooler", "decoder", "encoder", "embeddings"])
+    assert found == ["embeddings", "encoder", "decoder", "pooler", "head", "adapters", "zoo"]
+
+
+def test_a_component_whose_parent_is_not_named_stands_behind_those_that_are() -> None:
+    assert parents_first(["ark.deck", "zoo", "head", "zoo.cage"]) == ["head", "zoo", "zoo.cage", "ark.deck"]
+
+
 def test_a_roll_up_names_components_that_have_nothing_of_their_own() -> None:
     assert list(roll_up({"head.decoder": 1, "encoder.norm": 2, "encoder": 4}).items()) == [
         ("encoder", 6),
@@ -207,6 +216,11 @@ def test_a_layer_of_another_shape_has_a_row_of_its_own() -> None:
 def test_a_layer_of_another_component_has_a_row_of_its_own() -> None:
     odd = Tensor("encoder.layer.2.norm.weight", (768,), "adapters")
     assert [row.times for row in fold((*layered(2), odd))] == [2, 2, 1]
+
+
+def test_a_frozen_layer_has_a_row_of_its_own_that_says_so() -> None:
+    frozen = Tensor("encoder.layer.2.norm.weight", (768,), "encoder.norm", trainable=False)
+    assert [(row.times, row.trainable) for row in fold((*layered(2), frozen))] == [(2, True), (2, True), (1, False)]
 
 
 def test_tied_layers_fold_with_what_they_are_tied_to_and_count_nothing() -> None:

@@ -6,12 +6,15 @@ import hashlib
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import tomli
 
 from pytest_bertsize.reports.json import document, write
+from pytest_bertsize.settings import Model, Settings
 
 Project = Callable[..., pytest.Pytester]
 
@@ -37,7 +40,9 @@ def report(project: Project) -> dict[str, Any]:
 def test_the_ledger_is_at_the_top(report: dict[str, Any]) -> None:
     top = {key: value for key, value in report.items() if key not in {"models", "versions"}}
     ledger = {"configured": 2, "checked": 2, "failed": 1, "not_checked": []}
-    assert top == {"schema": 1, "complete": True, "mode": "full", **ledger}
+    table = tomli.loads(Path("pyproject.toml").read_text("utf-8"))["tool"]["bertsize"]
+    of = {"commit": None, "table_sha256": hashlib.sha256(json.dumps(table, sort_keys=True).encode()).hexdigest()}
+    assert top == {"schema": 1, "complete": True, "mode": "full", **ledger, **of}
     assert set(report["versions"]) == {"pytest_bertsize", "transformers", "torch", "python"}
     assert list(report)[-1] == "complete"
 
@@ -108,12 +113,13 @@ def test_a_model_that_was_not_checked_makes_the_report_incomplete(project: Proje
 
 def test_an_earlier_report_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "size.json"
-    write(path, document([], ["a"], {}))
+    one = Settings(Path("pyproject.toml"), "", {"a": Model("a", "c.json", None, None, {}, {}, (), ())})
+    write(path, document([], one, {}, None))
     before = path.read_bytes()
     with pytest.raises(TypeError):
         write(path, {"not": object()})
     assert path.read_bytes() == before
-    write(path, document([], [], {}))
+    write(path, document([], replace(one, models={}), {}, None))
     assert json.loads(path.read_text())["complete"] is True
     assert os.listdir(tmp_path) == ["size.json"]  # noqa: PTH208  (hidden files too)
 

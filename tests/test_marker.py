@@ -129,7 +129,7 @@ def test_a_model_that_cannot_be_built_fails_the_test_that_asks_for_it(project: P
         ("('encoder', total=float('nan'))", "test_a.py:2: total: nan is not a count of parameters*"),
         ("('encoder', total=-1)", "test_a.py:2: total: -1 is negative*"),
         ("('encoder', total={})", "test_a.py:2: total: an empty limit holds nothing*"),
-        ("('encoder', hed=0)", "*names the component 'hed', which no bert model has (test_a.py:2)"),
+        ("('encoder', hed=0)", '*names the component "hed", which no bert model has (test_a.py:2)'),
     ],
 )
 def test_a_wrong_marker_fails_its_test_in_one_line(project: Project, marker: str, message: str) -> None:

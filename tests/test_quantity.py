@@ -23,7 +23,7 @@ HOW = (
     " is not a count of parameters: write a whole number, or a string such as '110M' or '1.2B' "
     "(K, M, B, T are powers of 1,000)"
 )
-BEYOND = " is more than any model has: the largest count is 1,000,000,000,000,000,000"
+BEYOND = " is more than any model has: the largest count is 1,000,000,000,000,000"
 DECIMALS = {"": 0, "K": 3, "M": 6, "B": 9, "T": 12}
 """Digits behind the point that a unit needs to write any count in full."""
 
@@ -61,7 +61,7 @@ def as_number(shown: str) -> Fraction:
         (0, 0),
         (1, 1),
         (86_000_000, 86_000_000),
-        (LARGEST, 10**18),
+        (LARGEST, 10**15),
         ("0", 0),
         ("86000000", 86_000_000),
         ("86_000_000", 86_000_000),
@@ -72,7 +72,7 @@ def as_number(shown: str) -> Fraction:
         ("102.290312M", 102_290_312),  # bert-base-chinese: SOURCES D
         ("1T", 1_000_000_000_000),
         ("1_024K", 1_024_000),
-        ("1_000_000T", 10**18),
+        ("1_000T", 10**15),
     ],
     ids=repr,
 )
@@ -144,6 +144,8 @@ def test_digits_of_other_scripts_are_refused() -> None:
         ("1.2 b", "1.2B"),
         ("110B parameters", "110B"),
         ("1.2B params", "1.2B"),
+        ("1.2B PARAMS", "1.2B"),
+        ("12 Parameters", "12"),
     ],
 )
 def test_the_spelling_that_was_probably_meant_is_named(text: str, meant: str) -> None:
@@ -170,21 +172,22 @@ def test_a_negative_count_is_refused(count: int) -> None:
 
 
 def test_the_largest_count_is_the_last_that_is_read() -> None:
-    assert parse_count(LARGEST - 1) == 999_999_999_999_999_999
-    assert parse_count(LARGEST) == 1_000_000_000_000_000_000
-    assert said_about(LARGEST + 1) == f"1000000000000000001{BEYOND}"
-    assert said_about("1000000.000001T") == f"'1000000.000001T'{BEYOND}"
+    assert parse_count(LARGEST - 1) == 999_999_999_999_999
+    assert parse_count(LARGEST) == 1_000_000_000_000_000
+    assert said_about(LARGEST + 1) == f"1000000000000001{BEYOND}"
+    assert said_about("1000.000001T") == f"'1000.000001T'{BEYOND}"
 
 
 def test_a_message_shows_at_most_sixty_characters_of_a_value() -> None:
     assert said_about("x" * 58) == f"'{'x' * 58}'{HOW}"
-    assert said_about("x" * 59) == f"'{'x' * 59}…{HOW}"
+    assert said_about("x" * 59) == f"'{'x' * 58}…{HOW}"
     assert said_about(10**59) == f"1{'0' * 59}{BEYOND}"
-    assert said_about(10**60) == f"1{'0' * 59}…{BEYOND}"
+    assert said_about(10**60) == f"1{'0' * 58}…{BEYOND}"
 
 
 def test_a_count_of_more_digits_than_python_writes_is_still_named() -> None:
-    assert said_about(16**4000).endswith(BEYOND)  # a TOML file can say 0x1000…; 4,817 digits, Python writes 4,300
+    # a TOML file can say 0x1000…; 4,817 digits, Python writes 4,300
+    assert said_about(16**4000) == f"a value of type int{BEYOND}"
 
 
 # write
@@ -215,6 +218,8 @@ def test_a_difference_has_its_sign_and_zero_has_none(delta: int, text: str) -> N
         (-1_000, "-1K"),
         (-1_001, "-1.1K"),
         (99_999, "+99.9K"),
+        (100_500, "+100K"),
+        (-100_500, "-101K"),
         (-99_900, "-99.9K"),
         (-99_901, "-100K"),
         (769_000, "+769K"),
@@ -256,6 +261,7 @@ def test_room_left_is_short_and_near_the_truth(left: int) -> None:
         (999, 1_000, "99%"),
         (1_000, 1_000, "100%"),
         (1_001, 1_000, "101%"),
+        (100, 99, "102%"),  # 101.01
         (89, 10, "890%"),
         (90, 10, "900%"),
         (91, 10, ">9x"),
@@ -266,7 +272,7 @@ def test_how_much_of_a_limit_is_used(actual: int, limit: int, text: str) -> None
 
 
 @given(st.integers(1, LARGEST), st.integers(-2, 2))
-@example(10**18, 1)
+@example(10**15, 1)
 def test_a_hundred_percent_is_all_of_it_and_neither_more_nor_less(limit: int, beside: int) -> None:
     assert (percent_used(limit + beside, limit) == "100%") == (beside == 0)
 

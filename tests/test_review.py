@@ -3,69 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_bertsize.closed_forms import FAMILIES, ClosedForm
+from pytest_bertsize.closed_forms import ClosedForm
 from pytest_bertsize.closed_forms.dims import Dims
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import Inventory, Tensor
 from pytest_bertsize.reports import model_report
-from pytest_bertsize.review import Review, review
-from pytest_bertsize.settings import limits_from
+from pytest_bertsize.review import review
+from tests.bert_reviews import BERT, SIZES, SWITCHES, changed, chinese, only, reviewed, subject
 
-SIZES = {"V": 21128, "D": 768, "L": 12, "A": 12, "I": 3072, "P": 512, "T": 2}
-SWITCHES = {"is_decoder": False, "add_cross_attention": False, "tie_word_embeddings": True, "hidden_act": "gelu"}
-BERT = FAMILIES["bert"]
-
-
-def chinese() -> ClosedForm:
-    """bert-base-chinese with its MLM head: SOURCES D."""
-    architecture = BERT.architecture("BertForMaskedLM")
-    assert architecture
-    return ClosedForm(architecture, Dims(SIZES, SWITCHES))
-
-
-def subject(**budget: object) -> Review:
-    names = {name.replace("__", "."): limit for name, limit in budget.items()}
-    return Review(
-        name="zh",
-        family="bert",
-        architecture="BertForMaskedLM",
-        config="config.json",
-        config_sha256="",
-        symbols=SIZES,
-        expected=chinese().inventory,
-        actual=None,
-        budget=limits_from(names, file="pyproject.toml", line=3),
-        findings=(),
-    )
-
-
-def reviewed(actual: Inventory | None = None, /, **budget: object) -> Review:
-    form = chinese()
-    return review(
-        replace(subject(**budget), formulas=form.formulas()),
-        actual or form.inventory,
-        known_components=partial(BERT.component_names, form.dims),
-    )
-
-
-def only(found: Review) -> Finding:
-    assert len(found.findings) == 1, found.findings
-    return found.findings[0]
-
-
-def changed(**by_name: Tensor | None) -> Inventory:
-    """The model's inventory with some tensors replaced, removed or added."""
-    tensors = {tensor.name: tensor for tensor in chinese().inventory.tensors}
-    for name, tensor in by_name.items():
-        tensors.pop(name, None)
-        if tensor:
-            tensors[tensor.name] = tensor
-    return Inventory(tuple(tensors.values()))
-
+if TYPE_CHECKING:
+    from pytest_bertsize.findings import Kind
 
 # the budget
 
@@ -112,6 +64,36 @@ def test_under_budget_says_by_how_much() -> None:
 
 
 @pytest.mark.parametrize(
+    ("limit", "sentence"),
+    [
+        ({"exact": 5}, "head is 613,256, 613,251 over its exact limit of 5"),
+        ({"exact": 0}, "head is 613,256, 613,256 over its exact limit of 0"),
+        ({"exact": 613_257}, "head is 613,256, 1 under its exact limit of 613,257"),
+        ({"min": "600K", "max": 613_255}, "head is 613,256, 1 over its limit of 600K-613,255"),
+    ],
+)
+def test_a_broken_limit_is_named_as_it_was_written(limit: object, sentence: str) -> None:
+    assert only(reviewed(head=limit)).message == sentence
+
+
+@pytest.mark.parametrize(
+    ("limit", "accepting"),
+    [
+        ("600K", 'write "614K"'),
+        (600_000, "write 613_256"),
+        ({"max": "600K"}, 'write max = "614K"'),
+        ({"max": 600_000}, "write max = 613_256"),
+        ({"min": "500K", "max": "600K"}, 'write max = "614K"'),
+        ({"min": "700K"}, "write min = 613_256"),  # rounded up it would be broken again
+        ({"min": "700K", "max": "800K"}, "write min = 613_256"),
+        ({"exact": "700K"}, "write exact = 613_256"),
+    ],
+)
+def test_a_broken_limit_says_how_to_write_one_that_holds(limit: object, accepting: str) -> None:
+    assert only(reviewed(head=limit)).fix == f"to accept it, {accepting}"
+
+
+@pytest.mark.parametrize(
     "component", ["trainable", "embeddings", "embeddings.word", "encoder.attention", "head.transform"]
 )
 def test_every_component_and_both_totals_can_be_limited(component: str) -> None:
@@ -124,18 +106,59 @@ def test_two_limits_on_one_component_both_hold() -> None:
     assert [finding.limit for finding in found.findings] == [613_255]
 
 
+def test_the_limit_on_a_component_is_the_tightest_of_those_that_name_it() -> None:
+    first, second, third = (
+        subject(head=limit, encoder=1).budget for limit in ({"min": 5, "max": 90}, {"min": 7, "max": 80}, {"max": 85})
+    )
+    two, three = (replace(subject(), budget=limits) for limits in ((*first, *second), (*first, *second, *third)))
+    assert [(each.minimum, each.maximum) for each in filter(None, (two.limit("head"), three.limit("head")))] == [
+        (7, 80),
+        (7, 80),
+    ]
+    assert subject(head={"min": 5, "max": 90}, encoder=1).limit("head") == first[0]
+    assert three.limit("pooler") is None
+
+
+@pytest.mark.parametrize("side", ["min", "max"])
+def test_two_limits_of_one_side_leave_the_other_free(side: str) -> None:
+    both = replace(subject(), budget=(*subject(head={side: 5}).budget, *subject(head={side: 5}).budget))
+    limit = both.limit("head")
+    assert limit
+    assert (limit.minimum, limit.maximum) == ((5, None) if side == "min" else (None, 5))
+
+
+def test_a_finding_says_where_its_limit_stands() -> None:
+    (limit,) = subject(head=1, total="200M").budget[:1]
+    declared = replace(limit, line=None, table_key=("tool", "bertsize", "models", "zh", "budget", "head"))
+    found = only(review(replace(subject(), budget=(declared,)), chinese().inventory, known_components=list))
+    assert (found.component, found.file, found.line, found.table_key) == (
+        "head",
+        "pyproject.toml",
+        None,
+        ("tool", "bertsize", "models", "zh", "budget", "head"),
+    )
+
+
 def test_a_component_that_no_class_of_the_family_has_is_an_error() -> None:
     found = only(reviewed(encodr=1_000_000_000))
-    assert found.message == "the budget names the component 'encodr', which no bert model has"
+    assert found.message == 'the budget names the component "encodr", which no bert model has'
     assert found.fix == "did you mean 'encoder'?"
 
 
+def test_a_component_that_is_like_no_other_is_answered_with_all_there_are() -> None:
+    found = only(review(subject(zzz=1), chinese().inventory, known_components=lambda: ["embeddings", "head"]))
+    assert found.fix == "there are total, trainable, embeddings, head"
+
+
 def test_a_limit_on_what_the_class_lacks_would_hold_nothing_and_is_an_error() -> None:
-    found = only(reviewed(pooler=1_000_000))
-    assert (
-        found.message == "the budget limits 'pooler', which this BertForMaskedLM does not have: nothing would be held"
+    assert only(reviewed(pooler=1_000_000)) == Finding(
+        "config-invalid",
+        'the budget limits "pooler", which this BertForMaskedLM does not have: nothing would be held',
+        'remove it, or write budget."pooler" = 0 to keep it out',
+        component="pooler",
+        file="pyproject.toml",
+        line=3,
     )
-    assert found.fix == 'remove it, or write budget."pooler" = 0 to keep it out'
 
 
 @pytest.mark.parametrize("none", [0, {"exact": 0}, {"max": 0}])
@@ -241,7 +264,7 @@ def test_equal_counts_of_different_shape_differ() -> None:
         (
             {"encodr": 1, "total": 1},
             (
-                "zh: pyproject.toml:3: the budget names the component 'encodr', which no bert model has; "
+                'zh: pyproject.toml:3: the budget names the component "encodr", which no bert model has; '
                 "did you mean 'encoder'?; 1 more finding"
             ),
         ),
@@ -257,50 +280,119 @@ def test_the_headline_names_the_closed_form_where_the_budget_holds() -> None:
     assert reviewed(actual).headline == "zh: unexpected 324, closed form 0 (+324)"
 
 
+def test_the_headline_says_by_how_much_a_component_is_off_its_closed_form() -> None:
+    name = "bert.embeddings.position_embeddings.weight"
+    actual = changed(**{name: Tensor(name, (1024, 768), "embeddings.position")})
+    assert reviewed(actual).headline == "zh: embeddings.position 786,432, closed form 393,216 (+393,216)"
+
+
+@pytest.mark.parametrize(
+    ("budget", "worst"),
+    [
+        ({"embeddings": "16M", "head": 1}, "embeddings 16,622,592, limit 16,000,000 (+622,592)"),
+        ({"embeddings": "16.1M", "head": 1}, "head 613,256, limit 1 (+613,255)"),  # 522,592 is less
+        (
+            {"head": 0, "embeddings": 16_622_592 - 613_256},
+            "head 613,256, limit 0 (+613,256)",
+        ),  # the first of two equals
+    ],
+)
+def test_the_headline_is_of_the_component_that_is_farthest_over(budget: dict[str, object], worst: str) -> None:
+    assert reviewed(**budget).headline == f"zh: {worst}; 1 more finding"
+
+
+URGENT: tuple[Kind, ...] = (
+    "config-refused",
+    "config-invalid",
+    "unknown-closed-form",
+    "build-failed",
+    "over-budget",
+    "under-budget",
+    "off-closed-form",
+)
+
+
+@pytest.mark.parametrize(("first", "second"), [*pairwise(URGENT)])
+def test_the_headline_is_of_what_kept_the_model_from_being_checked_then_of_its_budget(
+    first: Kind, second: Kind
+) -> None:
+    found = (Finding(second, "the second"), Finding(first, "the first"))
+    assert replace(subject(), findings=found).headline == "zh: the first; 1 more finding"
+
+
+@pytest.mark.parametrize(
+    ("finding", "line"),
+    [
+        (Finding("build-failed", "it cannot be built"), "it cannot be built"),
+        (Finding("build-failed", "it cannot be built", "mend it"), "it cannot be built; mend it"),
+        (Finding("config-invalid", "V is none", file="config.json"), "config.json: V is none"),
+        (
+            Finding("config-invalid", "V is none", "say it", file="config.json", line=4),
+            "config.json:4: V is none; say it",
+        ),
+        (Finding("build-failed", "it cannot be built", component="total", expected=5), "it cannot be built"),
+        (Finding("build-failed", "it cannot be built", component="total", limit=5), "it cannot be built"),
+    ],
+)
+def test_the_headline_is_the_sentence_itself_where_nothing_was_counted(finding: Finding, line: str) -> None:
+    assert replace(subject(), findings=(finding,)).headline == f"zh: {line}"
+
+
 def test_what_was_not_built_never_passed() -> None:
     unbuilt = subject(total="200M")
     assert unbuilt.verdict == "failed"
     assert unbuilt.headline == "zh: was not built"
-    with pytest.raises(RuntimeError, match="zh: was not built"):
+    with pytest.raises(RuntimeError, match=r"^zh: was not built$"):
         _ = unbuilt.model
+
+
+def test_the_module_itself_is_there_where_the_model_was_built() -> None:
+    built = replace(reviewed(), build=lambda: "the module")
+    assert built.model == "the module"
+    for without in (replace(built, build=None), replace(built, actual=None)):
+        with pytest.raises(RuntimeError, match=r"^zh: "):
+            _ = without.model
+
+
+def test_without_a_closed_form_nothing_passes_but_by_the_tables_own_word() -> None:
+    unknown = replace(subject(), expected=None, actual=chinese().inventory)
+    assert unknown.verdict == "failed"
+    assert replace(unknown, closed_form=False).verdict == "passed"
+    assert replace(unknown, closed_form=False, actual=None).verdict == "failed"
+
+
+def test_what_has_no_closed_form_is_not_compared_with_it() -> None:
+    unknown = replace(subject(total=1), expected=None)
+    with pytest.raises(ValueError, match=r"^a model without a closed form cannot be compared with it$"):
+        review(unknown, chinese().inventory, known_components=list)
+    held = review(replace(unknown, closed_form=False), chinese().inventory, known_components=list)
+    assert only(held).kind == "over-budget"
+
+
+def test_the_components_are_those_of_either_side_and_those_that_are_limited() -> None:
+    own = [
+        *("embeddings", "embeddings.word", "embeddings.position", "embeddings.token_type", "embeddings.norm"),
+        *("encoder", "encoder.attention", "encoder.norm", "encoder.feed_forward", "head", "head.transform"),
+        "head.decoder",
+    ]
+    assert sorted(subject().component_names) == sorted(own)
+    built = replace(subject(total=1, trainable=1, head=1), expected=None, actual=chinese().inventory)
+    assert sorted(built.component_names) == sorted(own)
+    more = reviewed(changed(crf=Tensor("crf.transitions", (18, 18), "unexpected")), pooler=0, total=1)
+    assert sorted(more.component_names) == sorted([*own, "pooler", "unexpected"])
+    assert [name for name in more.component_names if "." not in name] == [
+        *("embeddings", "encoder", "pooler", "head", "unexpected")
+    ]
+
+
+def test_a_review_is_what_it_says_and_not_what_builds_its_model() -> None:
+    one, other = (replace(reviewed(), build=lambda: None) for _ in range(2))
+    assert one == other
+    assert "build=" not in repr(one)
+    assert "formulas=" not in repr(one)
+    assert one.unrolled is None
 
 
 def test_warnings_fail_nothing() -> None:
     warned = replace(subject(), findings=(Finding("ignored-key", "the key x is ignored", severity="warning"),))
     assert review(warned, chinese().inventory, known_components=list).verdict == "passed"
-
-
-# what a count by hand forgets: SOURCES A, and its list at the end
-
-
-@pytest.mark.parametrize(
-    ("component", "claim", "forgot"),
-    [
-        (
-            "encoder.attention",
-            2_359_296,
-            "that is one layer without its biases: ×12 is 28,311,552, and the biases are 36,864",
-        ),
-        ("encoder.attention", 2_362_368, "that is one layer: ×12 is 28,348,416"),
-        ("encoder.feed_forward", 56_623_104, "that is without the biases, which are 46,080"),
-        ("head", 0, "that leaves out head.decoder 21,128, head.transform 592,128"),
-        ("total", 102_290_312 - 613_256, "that is without the head, which is 613,256"),
-        ("total", 102_290_312 - 393_216, "that is without the embeddings.position, which is 393,216"),
-        ("total", 118_537_744, "that counts tied tensors twice, 16,247,432 too many"),
-        ("total", 102_290_311, "to accept it, write exact = 102_290_312"),
-    ],
-)
-def test_a_usual_mistake_is_recognised_from_its_number(component: str, claim: int, forgot: str) -> None:
-    assert only(reviewed(**{component: {"exact": claim}})).fix == forgot
-
-
-def test_a_total_that_is_the_sum_of_wrong_parts_is_off_by_as_much() -> None:
-    parts = {"embeddings": {"exact": 16_622_592}, "encoder": {"exact": 85_054_464}, "head": {"exact": 600_000}}
-    found = reviewed(**parts, total={"exact": 16_622_592 + 85_054_464 + 600_000})
-    assert found.errors[-1].fix == "that is the sum of the other limits, and off by as much as they are: head +13,256"
-
-
-def test_a_repeated_component_says_how_many_layers_its_limit_affords() -> None:
-    # 7,087,872 a layer: SOURCES E
-    found = only(reviewed(encoder="80M"))
-    assert found.fix == 'one layer of it is 7,087,872, so 11 of 12 fit; to accept it, write "86M"'

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_bertsize.source_lines import line_in_json, line_in_toml
+from pytest_bertsize.source_lines import line_in_toml, lines_in_json
 
 TEXT = st.text(max_size=8)
 SCALARS = st.none() | st.booleans() | st.integers() | TEXT | st.sampled_from(['"', "\\", '{"a":', "]", "\n", ":"])
@@ -47,19 +47,20 @@ def test_every_key_of_a_dumped_object_is_found_on_its_line(data: dict[str, Any],
     text = json.dumps(data, indent=1, ensure_ascii=ascii_only)
     expected, last = dumped(data)
     assert last == text.count("\n") + 1
-    assert {path: line_in_json(text, path) for path in expected} == expected
+    assert {path: lines_in_json(text).get(path) for path in expected} == expected
 
 
 @given(OBJECTS)
 def test_all_keys_of_an_object_on_one_line_stand_on_line_one(data: dict[str, Any]) -> None:
-    assert [line_in_json(json.dumps(data), [key]) for key in data] == [1] * len(data)
+    assert [lines_in_json(json.dumps(data))[(key,)] for key in data] == [1] * len(data)
 
 
 @given(OBJECTS)
 def test_a_key_that_is_not_there_has_no_line(data: dict[str, Any]) -> None:
     text = json.dumps(data, indent=1)
-    assert line_in_json(text, ["longer than any key"]) is None
-    assert [line_in_json(text, [key, "longer than any key"]) for key in data] == [None] * len(data)
+    lines = lines_in_json(text)
+    assert ("longer than any key",) not in lines
+    assert not [key for key in data if (key, "longer than any key") in lines]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +84,7 @@ def test_a_key_that_is_not_there_has_no_line(data: dict[str, Any]) -> None:
     ],
 )
 def test_a_key_is_found_however_the_file_is_written(text: str, path: list[str], line: int | None) -> None:
-    assert line_in_json(text, path) == line
+    assert lines_in_json(text).get(tuple(path)) == line
 
 
 # TOML

@@ -15,7 +15,7 @@ from itertools import takewhile
 from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 
-from pytest_bertsize.findings import printable
+from pytest_bertsize.findings import printable, shown
 from pytest_bertsize.inventory import Inventory, Tensor, levels
 
 if TYPE_CHECKING:
@@ -24,12 +24,17 @@ if TYPE_CHECKING:
 LONGEST_ANSWER = 16 * 1024 * 1024
 """Bytes; a model of 1,000 layers answers in 2 MB."""
 
+MEGABYTE = 1024 * 1024
+BETWEEN_LOOKS = 0.05
+"""Seconds between two looks at the helper's memory."""
+
 _ENVIRONMENT = {
     "HF_HUB_OFFLINE": "1",
     "TRANSFORMERS_OFFLINE": "1",
     "TRANSFORMERS_VERBOSITY": "error",
     "CUDA_VISIBLE_DEVICES": "",
     "TOKENIZERS_PARALLELISM": "false",
+    "PYTHONOPTIMIZE": "",  # without docstrings, transformers cannot be imported
 }
 
 
@@ -121,16 +126,19 @@ ISOLATION = "-I" if sys.flags.isolated else "-P"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Seconds after which the helper is killed."""
+    """What the helper may take before it is killed."""
 
     importing: float = 120.0
+    """Seconds."""
     building: float = 30.0
-    """One model, from the last answer on."""
+    """Seconds for one model, from the last answer on."""
+    memory: int = 64 * MEGABYTE
+    """Bytes for one model, on top of what its class took to import; watched where the system has ``/proc``."""
 
 
 @dataclass
 class Helper:
-    """The helper process of one run. :meth:`start` returns at once; :meth:`result` waits.
+    """The helper process of one run. :meth:`ask` returns at once; :meth:`result` waits.
 
     A helper that dies, hangs or answers nonsense fails the model that it was at, and another one builds the rest.
     """
@@ -142,10 +150,12 @@ class Helper:
     _pending: list[Request] = field(default_factory=list)
     _results: dict[str, Built | NotBuilt] = field(default_factory=dict)
     _buffer: bytearray = field(default_factory=bytearray)
+    _most_memory: int | None = None
+    """Bytes that the process may have now; ``None`` where it is importing."""
 
-    def start(self) -> None:
-        """Start the process: it imports torch and transformers while pytest goes on."""
+    def _start(self) -> None:
         self._buffer.clear()
+        self._most_memory = None
         self._process = subprocess.Popen(  # noqa: S603  (our own module, by our own interpreter)
             list(self.command),
             stdin=subprocess.PIPE,
@@ -156,9 +166,13 @@ class Helper:
         )
 
     def ask(self, requests: Sequence[Request]) -> None:
-        """Say which models to build; once in a helper's life."""
+        """Say which models to build; once in a helper's life.
+
+        The process starts now, if there is any, and imports torch and transformers while pytest goes on.
+        """
         self._pending = list(requests)
-        self._send()
+        if self._pending:
+            self._send()
 
     def result(self, name: str) -> Built | NotBuilt:
         """What became of one model that was asked for; waits until it is known."""
@@ -183,7 +197,7 @@ class Helper:
 
     def _send(self) -> None:
         if self._process is None:
-            self.start()
+            self._start()
         assert self._process is not None
         assert self._process.stdin is not None
         line = json.dumps([asdict(request) for request in self._pending]).encode() + b"\n"
@@ -199,7 +213,10 @@ class Helper:
                 self.versions.update((str(name), str(version)) for name, version in message["ready"].items())
             elif "failed" in message:
                 self._give_up(f"torch and transformers cannot be imported: {printable(str(message['failed']))}")
+            elif "building" in message:
+                self._most_memory = int(message["memory"]) + self.limits.memory if message["memory"] else None
             else:
+                self._most_memory = None
                 self._results[self._pending[0].name] = _understood(message, self._pending[0].name)
                 self._pending.pop(0)
         except _HelperLost as lost:
@@ -237,15 +254,27 @@ class Helper:
             raise _HelperLost("the helper process is gone")
         with selectors.DefaultSelector() as selector:
             selector.register(self._process.stdout, selectors.EVENT_READ)
-            if not selector.select(max(0.0, deadline - monotonic())):
-                what = "it was not built" if self.versions else "torch and transformers were not imported"
-                raise _HelperLost(f"{what} within {seconds:g} s")
+            while not selector.select(min(BETWEEN_LOOKS, max(0.0, deadline - monotonic()))):
+                if monotonic() >= deadline:
+                    what = "it was not built" if self.versions else "torch and transformers were not imported"
+                    raise _HelperLost(f"{what} within {seconds:g} s")
+                if self._most_memory and memory_of(self._process.pid) > self._most_memory:
+                    raise _HelperLost(f"it took more than {self.limits.memory // MEGABYTE} MB of memory")
         chunk = os.read(self._process.stdout.fileno(), 1 << 20)
         if not chunk:
             raise _HelperLost(_cause_of_death(self._process.wait()))
         self._buffer += chunk
         if len(self._buffer) > LONGEST_ANSWER:
             raise _HelperLost(f"the helper process answered more than {LONGEST_ANSWER:,} bytes")
+
+
+def memory_of(process: int | str) -> int:
+    """The bytes of memory that a process has, 0 where the system does not say."""
+    try:
+        with open(f"/proc/{process}/statm", encoding="ascii") as stream:  # noqa: PTH123  (procfs, not a path of ours)
+            return int(stream.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return 0
 
 
 class _HelperLost(Exception):
@@ -267,6 +296,8 @@ def _understood(message: Mapping[str, Any], name: str) -> Built | NotBuilt:
     tensors = tuple(_tensor(*row) for row in message["tensors"])
     if not tensors:
         return NotBuilt("it has no parameters")
+    if odd := next((tensor.name for tensor in tensors if tensor.name != printable(tensor.name)), None):
+        return NotBuilt(f"it has a parameter named {shown(odd)}")
     return Built(tensors, {str(name): str(source) for name, source in message["declared_ties"].items()})
 
 

@@ -17,6 +17,8 @@ import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from pytest_bertsize.build import memory_of
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -26,8 +28,12 @@ MEMORY_ABOVE_IMPORT = 1024**3
 """Bytes of address space that building may take on top of what the imports took."""
 
 
+NETWORK = frozenset(f"socket.{call}" for call in ("bind", "connect", "getaddrinfo", "gethostbyname", "sendto"))
+"""What Python announces before a process reaches for another machine."""
+
+
 class Refused(Exception):
-    """A request for something that is not a model class of the library."""
+    """A request for something that is not a model class of the library, or an attempt to reach the network."""
 
 
 def instantiate(request: Mapping[str, Any]) -> nn.Module:
@@ -39,11 +45,12 @@ def instantiate(request: Mapping[str, Any]) -> nn.Module:
     """
     import torch
 
-    model_class = _model_class(request)
+    model_class = model_class_of(request)
     config_class = model_class.config_class
     if getattr(config_class, "model_type", None) != request["family"]:
         family = config_class.model_type
         raise Refused(f"{request['architecture']} is of the family {family!r}, not {request['family']!r}")
+    _refuse_methods(config_class, request["config"])
     config = config_class(**request["config"], attn_implementation="eager")  # fresh: constructors change their config
     with torch.device("meta"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a tensor without elements counts like any other
@@ -51,7 +58,7 @@ def instantiate(request: Mapping[str, Any]) -> nn.Module:
     return model
 
 
-def _model_class(request: Mapping[str, Any]) -> Any:
+def model_class_of(request: Mapping[str, Any]) -> Any:
     import transformers
 
     library = request.get("module", "transformers")
@@ -63,6 +70,15 @@ def _model_class(request: Mapping[str, Any]) -> Any:
         return found
     where = f"transformers {transformers.__version__}" if module is transformers else library
     raise Refused(f"{where} has no model class {request['architecture']}")
+
+
+def _refuse_methods(config_class: type, config: Mapping[str, Any]) -> None:
+    """A config is data: none of its keys may take the place of what its class does."""
+    for key in config:
+        found = inspect.getattr_static(config_class, key, None)
+        read_only = isinstance(found, property) and found.fset is None
+        if read_only or isinstance(found, staticmethod | classmethod) or inspect.isroutine(found):
+            raise Refused(f"{key!r} is a method of {config_class.__name__}, not a key of a config")
 
 
 def take_inventory(model: nn.Module) -> dict[str, Any]:
@@ -105,14 +121,23 @@ def main() -> None:
     _answer(answers, {"ready": {"torch": str(torch.__version__), "transformers": transformers.__version__}})
     requests = json.loads(sys.stdin.buffer.readline() or b"[]")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    sys.addaudithook(_refuse_the_network)
     for request in requests:
-        _answer(answers, {"name": request["name"], **_built(request)})
+        _answer(answers, {"name": request["name"], **_built(request, answers)})
     os._exit(0)
 
 
-def _built(request: Mapping[str, Any]) -> dict[str, Any]:
+def _refuse_the_network(event: str, arguments: object) -> None:  # noqa: ARG001  (what an audit hook is given)
+    if event in NETWORK:
+        raise Refused(f"it reached for the network ({event})")
+
+
+def _built(request: Mapping[str, Any], answers: int) -> dict[str, Any]:
+    """Build what is asked for; from the import of its class on, the parent watches the memory."""
     try:
+        model_class_of(request)
         _limit_memory()
+        _answer(answers, {"building": request["name"], "memory": memory_of("self")})
         return take_inventory(instantiate(request))
     except BaseException as error:
         return {"error": _in_words(error)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Literal, TypedDict, cast
 
+from pytest_bertsize.findings import printable
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, Fold, Inventory
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ def _components(review: Review) -> list[Component]:
 def _component(name: str, review: Review) -> Component:
     limit = review.limit(name)
     return Component(
-        name=name,
+        name=printable(name),
         formula=review.formulas.get(name),
         expected=review.expected[name] if review.expected else None,
         actual=review.actual[name] if review.actual else None,

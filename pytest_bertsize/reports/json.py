@@ -16,23 +16,28 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pytest_bertsize.reports import ModelReport
+    from pytest_bertsize.settings import Settings
 
 SCHEMA = 1
 
 
-def document(models: Sequence[ModelReport], configured: Sequence[str], versions: Mapping[str, str]) -> dict[str, Any]:
+def document(
+    models: Sequence[ModelReport], settings: Settings, versions: Mapping[str, str], commit: str | None
+) -> dict[str, Any]:
     """The report of one run.
 
     :param models: those that were checked, in the order in which they are declared.
-    :param configured: the names of all that are declared.
     :param versions: of the libraries that built them.
+    :param commit: the one that is checked out, if there is any.
     """
-    not_checked = names_not_checked(models, configured)
+    not_checked = names_not_checked(models, settings.names)
     return {
         "schema": SCHEMA,
         "mode": "full",
         "versions": {"pytest_bertsize": __version__, **versions, "python": platform.python_version()},
-        "configured": len(configured),
+        "commit": commit,
+        "table_sha256": settings.table_sha256,
+        "configured": len(settings.names),
         "checked": len(models),
         "failed": count_failed(models),
         "not_checked": not_checked,
@@ -56,3 +61,14 @@ def write(path: Path, report: Mapping[str, Any]) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def is_a_report(path: Path) -> bool:
+    """Whether a file is one that :func:`write` has written; an empty file is nobody's."""
+    content = path.read_bytes()
+    try:
+        found = json.loads(content) if content else {"versions": {"pytest_bertsize": ""}}
+    except (ValueError, RecursionError):
+        return False
+    versions = found.get("versions") if isinstance(found, dict) else None
+    return isinstance(versions, dict) and "pytest_bertsize" in versions

@@ -131,7 +131,7 @@ class PairFamily(Family):
             for side in (dims.encoder, dims.decoder)
             for own in side.family.component_names(side.dims(dims))
         }
-        return parents_first({level for name in [*names, "decoder.projection"] for level in levels(name)})
+        return parents_first({level: None for name in [*names, "decoder.projection"] for level in levels(name)})
 
 
 def _both_sides(config: ModelConfig, overrides: Mapping[str, object]) -> tuple[dict[str, Side], dict[str, Values]]:
@@ -205,10 +205,11 @@ def _cross_width(config: ModelConfig, values: Mapping[str, Values]) -> int | Non
     decoder = config.data["decoder"]
     width = decoder.get(CROSS_WIDTH) if isinstance(decoder, dict) else None
     encoder = values["encoder"].sizes["D"]
-    if width in {None, encoder}:
-        return encoder if width else None
+    if width is None or (type(width) is int and width == encoder):
+        return width
     message = f"{CROSS_WIDTH} is {shown(width)}, and the encoder is {encoder:,} wide: the class refuses that"
-    raise Unusable(Finding("config-invalid", message, f'write "{CROSS_WIDTH}": {encoder}', file=config.file))
+    line = config.line("decoder", CROSS_WIDTH)
+    raise Unusable(Finding("config-invalid", message, f'write "{CROSS_WIDTH}": {encoder}', file=config.file, line=line))
 
 
 def _blind(config: ModelConfig, decoder: Values) -> list[Finding]:

@@ -117,8 +117,8 @@ KEYS = ConfigKeys(
         Choice("attention_type", "relative_shift", ("factorized", "relative_shift")),
     ),
     lists=(
-        Listing("block_sizes", (4, 4, 4), int),
-        Listing("block_repeats", (), int, as_long_as="block_sizes"),
+        Listing("block_sizes", (4, 4, 4), int, may_be_empty=False),
+        Listing("block_repeats", (), int, as_long_as="block_sizes", may_be_empty=False),
     ),
     rules=(
         Rule(

@@ -72,7 +72,7 @@ KEYS = replace(
         ),
         Rule(
             ("languages",),
-            lambda values: not TAKEN.intersection(values["languages"]),
+            lambda values: not any(each in TAKEN or each.startswith("__") for each in values["languages"]),
             "languages {languages} has a name that torch's modules have taken: the class refuses that",
             "write it with a region: to_TO",
         ),

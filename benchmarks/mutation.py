@@ -1,0 +1,180 @@
+"""Change the modules whose mistakes would be false greens, one spot at a time, and see whether their tests notice.
+
+    python -m benchmarks.mutation [MODULE ...]
+
+The changes are mutmut's, made wherever a module says something: in properties and at its top level too, which mutmut's
+own run leaves out, and in conditions. Each mutant is written into a copy of the project and gets a process of its own,
+forked from this one, which has imported what the tests need but nothing of the package. Prints what survives and a
+score for each module. Exit status 1 where a score is below the bar.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import difflib
+import gc
+import importlib
+import io
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, NoReturn
+
+import libcst as cst
+import pytest
+from mutmut.mutation.file_mutation import NEVER_MUTATE_FUNCTION_CALLS, deep_replace
+from mutmut.mutation.mutators import mutation_operators, operator_if_exp
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+TESTS_OF = {
+    "quantity": ["test_quantity.py"],
+    "inventory": ["test_inventory.py"],
+    "differences": ["test_differences.py"],
+    "review": ["test_review.py", "test_hand_counts.py"],
+}
+LEAST_KILLED = 0.95
+OPERATORS = (*mutation_operators, (cst.If, operator_if_exp), (cst.CompIf, operator_if_exp))
+SLOW_TO_IMPORT = ("pydantic", "rich", "sympy", "tomlkit", "transformers.models.bert.modeling_bert")
+ROOT = Path(__file__).parents[1]
+PACKAGE = "pytest_bertsize"
+
+
+def mutants(source: str) -> list[str]:
+    """Every program that differs from ``source`` in one spot."""
+    module = cst.parse_module(source)
+    changed = (
+        deep_replace(module, node, other).code
+        for node in _spots(module)
+        for kind, operator in OPERATORS
+        if isinstance(node, kind)
+        for other in operator(node)
+    )
+    return [each for each in dict.fromkeys(changed) if each != source and _is_python(each)]
+
+
+def _spots(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """What is evaluated when the module runs: no annotation, and nothing that only a type checker reads."""
+    if isinstance(node, cst.Annotation | cst.Decorator) or _is_for_type_checkers(node) or _never_changed(node):
+        return
+    yield node
+    for child in node.children:
+        yield from _spots(child)
+
+
+def _is_for_type_checkers(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.If) and getattr(node.test, "value", "") == "TYPE_CHECKING"
+
+
+def _never_changed(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.Call) and getattr(node.func, "value", "") in NEVER_MUTATE_FUNCTION_CALLS
+
+
+def _is_python(program: str) -> bool:
+    try:
+        compile(program, "mutant", "exec")
+    except SyntaxError:
+        return False
+    return True
+
+
+def exit_status(tests: Iterable[str], *, seconds: int, quiet: bool) -> int:
+    """Run tests in a forked process, which is ended after so many seconds with all that it started."""
+    child = os.fork()
+    if child == 0:
+        _run_tests(tests, seconds, quiet=quiet)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)
+    return status
+
+
+class QuickFirst:
+    """A plugin of pytest: examples that were written down before those that hypothesis draws."""
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        items.sort(key=lambda item: getattr(getattr(item, "function", None), "is_hypothesis_test", False))
+
+
+def _run_tests(tests: Iterable[str], seconds: int, *, quiet: bool) -> NoReturn:
+    status = 1
+    try:
+        os.setsid()
+        signal.alarm(seconds)
+        if quiet:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            for stream in range(3):
+                os.dup2(nowhere, stream)
+        sys.dont_write_bytecode = quiet  # a mutant may be as long as the next and as old
+        os.environ["PYTHONDONTWRITEBYTECODE"] = "1" if quiet else ""
+        status = pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests], [QuickFirst()])
+    finally:
+        os._exit(status)
+
+
+def survivors(path: Path, tests: list[str]) -> Iterator[tuple[str, bool]]:
+    """Each mutant of a module as a diff, and whether its tests passed all the same."""
+    source = path.read_text(encoding="utf-8")
+    started = perf_counter()
+    if exit_status(tests, seconds=600, quiet=False):
+        sys.exit(f"the tests of {path.stem} fail as it is")
+    seconds = 10 + 5 * round(perf_counter() - started)
+    for mutant in mutants(source):
+        path.write_text(mutant, encoding="utf-8")
+        lines = difflib.unified_diff(source.splitlines(), mutant.splitlines(), lineterm="", n=0)
+        yield "\n".join([*lines][2:]), exit_status(tests, seconds=seconds, quiet=True) == 0
+    path.write_text(source, encoding="utf-8")
+
+
+def score(module: str) -> bool:
+    """Print what survives of a module's mutants; whether enough were killed."""
+    counts: Counter[bool] = Counter()
+    started = perf_counter()
+    for diff, survived in survivors(Path(PACKAGE, f"{module}.py"), [f"tests/{name}" for name in TESTS_OF[module]]):
+        counts[survived] += 1
+        if survived:
+            print(f"survived in {module} {diff}", flush=True)
+    share = counts[False] / counts.total()
+    print(
+        f"{module}: {counts[False]} of {counts.total()} killed, {share:.1%}, {perf_counter() - started:.0f} s",
+        flush=True,
+    )
+    return share >= LEAST_KILLED
+
+
+def _import_what_is_slow() -> None:
+    """Everything but the package: pytest's own plugins by pytest, which wants to rewrite their asserts."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        pytest.main(["--markers", "--noconftest", "-p", "no:bertsize"])
+    for name in SLOW_TO_IMPORT:
+        importlib.import_module(name)
+    assert PACKAGE not in sys.modules
+    gc.freeze()  # pytest collects garbage in every run: it need not look at all this
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("modules", metavar="MODULE", nargs="*", help=f"of {', '.join(TESTS_OF)}")
+    chosen = parser.parse_args().modules or [*TESTS_OF]
+    with tempfile.TemporaryDirectory() as copy:
+        for each in (PACKAGE, "tests"):
+            shutil.copytree(ROOT / each, Path(copy, each), ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copy(ROOT / "pyproject.toml", copy)
+        os.chdir(copy)
+        sys.path.insert(0, copy)
+        os.environ["PYTHONPATH"] = copy  # for what the tests start
+        os.environ.setdefault("TOX_ENV_NAME", "mutation")  # hypothesis draws the same examples for every mutant
+        _import_what_is_slow()
+        enough = [score(module) for module in chosen]
+    return 0 if all(enough) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,65 @@
+"""What stands in a file in place of JSON, and what to do about it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from json import JSONDecodeError
+
+
+class Mistaken(NamedTuple):
+    """What a file is, and the way out."""
+
+    message: str
+    fix: str
+
+
+PYTHON = Mistaken("this is a Python dict, not JSON", "write it with json.dump")
+
+_BYTES = {
+    b"version https://git-lfs.github.com/spec/": Mistaken(
+        "this is a git-LFS pointer, not the config", "run git lfs pull"
+    ),
+    b"\xef\xbb\xbf": Mistaken(
+        "the file starts with a byte order mark, which transformers refuses", "save it as UTF-8 without BOM"
+    ),
+    b"\xff\xfe": Mistaken("the file is UTF-16", "save it as UTF-8"),
+    b"\xfe\xff": Mistaken("the file is UTF-16", "save it as UTF-8"),
+    b"PK\x03\x04": Mistaken("this is a zip archive, as torch.save writes it", "name the model's config.json"),
+    b"\x80": Mistaken("this is a pickle, which is never loaded", "name the model's config.json"),
+}
+
+_ENTRY = r"[\w.-]++"
+_COMMENTS = r"(?:\s|[;#].*+\n)*+"  # possessive, here and below: a megabyte of spaces is read once
+_TEXTS = {
+    re.compile(rf"{_COMMENTS}\[[^\]\n\"{{}}]++\][^\S\n]*+\n{_COMMENTS}{_ENTRY}\s*+="): Mistaken(
+        "this is an INI file, not JSON", "write the model's sizes as a JSON object"
+    ),
+    re.compile(r"\s*+(?:<\?xml|<!doctype|<html)", re.IGNORECASE): Mistaken(
+        "this is a web page, not the config", "download the file itself"
+    ),
+    re.compile(r"\s*+(?:\w++\s*+=\s*+)?+(?:dict\(|\{\s*+')"): PYTHON,
+    re.compile(rf"{_COMMENTS}(?:---\s*+)?+{_ENTRY}:\s"): Mistaken(
+        "this is YAML, not JSON", "write the model's sizes as a JSON object"
+    ),
+}
+_PYTHON_WORD = re.compile(r"True|False|None|'")
+
+
+def by_bytes(content: bytes) -> Mistaken | None:
+    """Told by how the file begins, before it is decoded."""
+    return next((mistaken for start, mistaken in _BYTES.items() if content.startswith(start)), None)
+
+
+def by_text(text: str, error: JSONDecodeError) -> Mistaken:
+    """Told by what the text looks like, else by where the parser stopped."""
+    for pattern, mistaken in _TEXTS.items():
+        if pattern.match(text):
+            return mistaken
+    if _PYTHON_WORD.match(text, error.pos):
+        return PYTHON
+    if text.startswith(("//", "/*", "#"), error.pos):
+        return Mistaken("not JSON: it has a comment", "remove it")
+    return Mistaken(f"not JSON: {error.msg} at column {error.colno}", "correct the file")

@@ -1,0 +1,109 @@
+"""How a run is armed: by ``--bert-budget`` for every declared model, or by tests with the marker or the fixture."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_bertsize import contributions, ledger, workers
+from pytest_bertsize.attachments import Attachments
+from pytest_bertsize.build import Helper
+from pytest_bertsize.gate import GATE, Collector, Gate
+from pytest_bertsize.settings import SettingsError, declares_models, load
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+LEDGER = pytest.StashKey[ledger.Ledger]()
+
+
+def table_path(config: pytest.Config) -> Path:
+    """Always the root's own pyproject.toml: pytest's settings may live in another file."""
+    return config.rootpath / "pyproject.toml"
+
+
+def _refuse_two_tables(config: pytest.Config) -> None:
+    """Two tables, and pytest's root is where only one of them stands: which is meant is not for us to guess.
+
+    :raises SettingsError: when the folder in which pytest was called has another one than its root.
+    """
+    here = config.invocation_params.dir / "pyproject.toml"
+    read = table_path(config)
+    if not here.is_file() or here.samefile(read) or not declares_models(here):
+        return
+    raise SettingsError(
+        f"{here} has a [tool.bertsize], and pytest's root directory is {read.parent}, which has one too; run pytest in "
+        'the folder whose table you mean, and give its pyproject.toml a [tool.pytest] with minversion = "9.0", which '
+        "makes it a root"
+    )
+
+
+def open_for_run(config: pytest.Config) -> None:
+    """Arm the whole run: ``--bert-budget``.
+
+    What is registered has no name, so that no ``-p no:NAME`` takes a part of the gate away.
+
+    :raises pytest.UsageError: for any mistake in the table or in an option.
+    """
+    try:
+        settings = load(table_path(config))
+        _refuse_two_tables(config)
+        reports = ledger.asked_for(config, settings)
+        registry = contributions.registry(config)
+    except SettingsError as error:
+        raise pytest.UsageError(str(error)) from None
+    if hasattr(config, "workerinput"):
+        gate = Gate(settings, registry, workers.results_of(config), formulas=bool(reports))
+    else:
+        helper = _helper(config)
+        gate = Gate(settings, registry, helper.result, formulas=bool(reports))
+        config.stash[LEDGER] = ledger.Ledger(config, settings, helper.versions, reports)
+        config.pluginmanager.register(config.stash[LEDGER])
+        config.pluginmanager.register(workers.Controller([*gate.requests], helper))
+        _ask(helper, gate, config)
+    config.stash[GATE] = gate
+    config.pluginmanager.register(Collector(gate))
+    config.pluginmanager.register(Attachments())
+
+
+def open_for_tests(config: pytest.Config) -> None:
+    """Arm the tests that carry the marker or use the fixture; a mistake in the table is theirs to report.
+
+    Markers and fixtures may come up late: what is armed already is left as it is.
+    """
+    if GATE in config.stash:
+        return
+    config.pluginmanager.register(Attachments())
+    helper = _helper(config)
+    try:
+        gate = Gate(load(table_path(config)), contributions.registry(config), helper.result)
+    except SettingsError as error:
+        config.stash[GATE] = error
+        return
+    _ask(helper, gate, config)
+    config.stash[GATE] = gate
+
+
+def status_of_run(config: pytest.Config) -> int:
+    """The exit status of a run that pytest itself takes to be good: ``--help`` and ``--fixtures`` run nothing."""
+    found = config.stash.get(LEDGER, None)
+    if found is None:
+        sys.stderr.write("NOT CHECKED: pytest did not start, and no model was checked\n")
+        return pytest.ExitCode.TESTS_FAILED
+    if found.not_checked and not found.told:
+        sys.stderr.write(f"NOT CHECKED: {', '.join(found.not_checked)}\n")
+    return pytest.ExitCode.TESTS_FAILED if found.not_checked or found.failed else pytest.ExitCode.OK
+
+
+def _helper(config: pytest.Config) -> Helper:
+    helper = Helper()
+    config.add_cleanup(helper.stop)
+    return helper
+
+
+def _ask(helper: Helper, gate: Gate, config: pytest.Config) -> None:
+    if not config.getoption("collectonly"):
+        helper.ask([*gate.requests.values()])
