@@ -109,6 +109,68 @@ def test_the_helper_never_reaches_for_the_network_nor_for_standard_input(
     assert log.read_text() == "watching."
 
 
+def test_what_reaches_for_the_network_is_not_built(helper: Helper, tmp_path: Path) -> None:
+    """A class of a project's own, which asks for a name as a download would."""
+    own = """
+        import socket
+        from transformers import BertConfig, BertModel
+        class Fetches(BertModel):
+            config_class = BertConfig
+            def __init__(self, config):
+                socket.getaddrinfo("example.org", 443)
+                super().__init__(config)
+        class Connects(Fetches):
+            def __init__(self, config):
+                socket.create_connection(("127.0.0.1", 9), timeout=1)
+    """
+    (tmp_path / "own.py").write_text(textwrap.dedent(own))
+    names = ("Fetches", "Connects")
+    helper.ask([Request(name, "bert", name, TINY, {}, "own", str(tmp_path)) for name in names])
+    assert [helper.result(name) for name in names] == [
+        NotBuilt("Refused: it reached for the network (socket.getaddrinfo)"),
+        NotBuilt("Refused: it reached for the network (socket.getaddrinfo)"),
+    ]
+
+
+OWN = """
+    import os, sys, time
+    from transformers import BertConfig, BertModel
+    class Own(BertModel):
+        config_class = BertConfig
+        def __init__(self, config):
+            {body}
+            super().__init__(config)
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("os._exit(0)", "the helper process ended early, with status 0"),
+        ("raise SystemExit(0)", "SystemExit: 0"),
+        ("input()", "EOFError: EOF when reading a line"),
+        ("time.sleep(60)", "it was not built within 2 s"),
+        ("kept = bytes(range(250)) * 400_000; time.sleep(1)", "it took more than 64 MB of memory"),
+    ],
+)
+def test_a_class_that_misbehaves_fails_its_model_alone(tmp_path: Path, body: str, reason: str) -> None:
+    (tmp_path / "own.py").write_text(textwrap.dedent(OWN).format(body=body))
+    helper = Helper(Limits(building=2))
+    try:
+        helper.ask([Request("bad", "bert", "Own", TINY, {}, "own", str(tmp_path)), request("good")])
+        assert helper.result("bad") == NotBuilt(reason)
+        assert isinstance(helper.result("good"), Built)
+    finally:
+        helper.stop()
+
+
+def test_fifty_megabytes_of_print_are_nobodys_business(helper: Helper, tmp_path: Path) -> None:
+    body = "[print('x' * 1_000_000) or os.write(2, b'y' * 1_000) for _ in range(50)]"
+    (tmp_path / "own.py").write_text(textwrap.dedent(OWN).format(body=body))
+    helper.ask([Request("loud", "bert", "Own", TINY, {}, "own", str(tmp_path))])
+    assert isinstance(helper.result("loud"), Built)
+
+
 # a helper that is lost
 
 

@@ -134,12 +134,17 @@ def test_workers_change_neither_output_nor_exit_code(project: Project, verbosity
     assert _comparable(alone) == _comparable(spread)
 
 
-def test_workers_change_no_report(project: Project) -> None:
+def test_neither_workers_nor_hash_seed_nor_locale_change_a_byte_of_the_report(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytester = project(BURSTS + FITS)
-    for name, more in (("alone", []), ("spread", ["-n2"]), ("again", [])):
-        pytester.runpytest_subprocess("--bert-budget", f"--bert-budget-report={name}.json", *more)
-    alone, spread, again = (Path(f"{name}.json").read_bytes() for name in ("alone", "spread", "again"))
-    assert alone == spread == again
+    written = set()
+    for number, (locale, workers) in enumerate([("C", []), ("C.UTF-8", ["-n2"]), ("C.UTF-8", []), ("C", ["-n4"])]):
+        monkeypatch.setenv("PYTHONHASHSEED", str(number))
+        monkeypatch.setenv("LC_ALL", locale)
+        pytester.runpytest_subprocess("--bert-budget", "--bert-budget-report=size.json", *workers)
+        written.add(Path("size.json").read_bytes())
+    assert len(written) == 1
 
 
 def test_a_run_with_workers_has_one_helper(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -150,12 +150,13 @@ class Helper:
     _pending: list[Request] = field(default_factory=list)
     _results: dict[str, Built | NotBuilt] = field(default_factory=dict)
     _buffer: bytearray = field(default_factory=bytearray)
+    _importing: bool = True
     _most_memory: int | None = None
     """Bytes that the process may have now; ``None`` where it is importing."""
 
     def _start(self) -> None:
         self._buffer.clear()
-        self._most_memory = None
+        self._importing, self._most_memory = True, None
         self._process = subprocess.Popen(  # noqa: S603  (our own module, by our own interpreter)
             list(self.command),
             stdin=subprocess.PIPE,
@@ -210,6 +211,7 @@ class Helper:
         try:
             message = self._message()
             if "ready" in message:
+                self._importing = False
                 self.versions.update((str(name), str(version)) for name, version in message["ready"].items())
             elif "failed" in message:
                 self._give_up(f"torch and transformers cannot be imported: {printable(str(message['failed']))}")
@@ -241,7 +243,7 @@ class Helper:
 
     def _message(self) -> Any:
         """The next line of the helper, or the reason why there is none."""
-        seconds = self.limits.building if self.versions else self.limits.importing
+        seconds = self.limits.importing if self._importing else self.limits.building
         deadline = monotonic() + seconds
         while b"\n" not in self._buffer:
             self._read_some(deadline, seconds)
@@ -256,7 +258,7 @@ class Helper:
             selector.register(self._process.stdout, selectors.EVENT_READ)
             while not selector.select(min(BETWEEN_LOOKS, max(0.0, deadline - monotonic()))):
                 if monotonic() >= deadline:
-                    what = "it was not built" if self.versions else "torch and transformers were not imported"
+                    what = "torch and transformers were not imported" if self._importing else "it was not built"
                     raise _HelperLost(f"{what} within {seconds:g} s")
                 if self._most_memory and memory_of(self._process.pid) > self._most_memory:
                     raise _HelperLost(f"it took more than {self.limits.memory // MEGABYTE} MB of memory")

@@ -26,13 +26,16 @@ DROPPED_FIRST: tuple[Column, ...] = ("", "closed form", "used", "left", "budget"
 NARROWEST_NAME = 14
 TENSOR = 40
 """Cells that a tensor's name gets before columns are dropped for it."""
+MOST_LINES = 200
+"""Of a table; a model whose layers all differ has thousands of them."""
 BAR = 9
 """Cells of a full bar."""
 
 
 def component_table(model: ModelReport, style: Style) -> RenderableType:
     rows, hidden = _selected(model["components"], style.verbosity)
-    lines = [line for row in rows for line in _lines(row, model, style)]
+    all_lines = [line for row in rows for line in _lines(row, model, style)]
+    lines = all_lines if len(all_lines) <= MOST_LINES else [*all_lines[: MOST_LINES - 1], all_lines[-1]]
     columns, widths = _layout(lines, style)
     table = Table(box=SIMPLE_HEAD, show_edge=False, padding=0, header_style="bold", border_style="dim")
     for column in columns:
@@ -43,6 +46,11 @@ def component_table(model: ModelReport, style: Style) -> RenderableType:
     parts: list[RenderableType] = [table]
     if more := _other_totals(model):
         parts.append(Text(f"  ({more})", style="dim"))
+    if len(all_lines) > len(lines):
+        rest = len(all_lines) - len(lines)
+        parts.append(
+            Text(f"  ({exact(rest)} lines above the total are not shown: the JSON report has them)", style="dim")
+        )
     if hidden:
         parts.append(Text(f"  ({_left_out(hidden, model)})", style="dim"))
     return Group(*parts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from io import StringIO
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 NARROWEST = 60
 """Columns; a narrower terminal wraps."""
+MOST_BYTES = 60_000
+"""Of what is drawn of one model."""
 NAME = 24
 """Cells that a name gets before columns are dropped for it."""
 
@@ -55,7 +58,16 @@ def draw(content: RenderableType, style: Style) -> str:
     )
     console.print(content)
     text = drawn.getvalue() if style.unicode else drawn.getvalue().translate(_ASCII)
-    return "\n".join(line.rstrip() for line in text.splitlines())
+    return _bounded([line.rstrip() for line in text.splitlines()])
+
+
+def _bounded(lines: list[str]) -> str:
+    """As many lines as a log is asked to take for one model."""
+    sizes = accumulate(len(line.encode()) + 1 for line in lines)
+    fitting = [line for line, size in zip(lines, sizes, strict=True) if size <= MOST_BYTES]
+    if len(fitting) < len(lines):
+        fitting.append(f"({len(lines) - len(fitting):,} more lines are not shown: the JSON report has what they say)")
+    return "\n".join(fitting)
 
 
 def usable(style: Style) -> int:

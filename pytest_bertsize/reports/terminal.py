@@ -26,6 +26,8 @@ __all__ = ["Style", "breakdown", "count", "failure", "notes", "overview"]
 Column: TypeAlias = Literal["", "model", "architecture", "parameters", "budget", "left"]
 
 COLUMNS: tuple[Column, ...] = ("", "model", "architecture", "parameters", "budget", "left")
+MOST_SENTENCES = 40
+"""Findings that are shown of a model, errors first; who has more has one of them many times."""
 DROPPED_FIRST: tuple[Column, ...] = ("architecture", "left", "budget")
 
 
@@ -116,12 +118,15 @@ def _overview_row(model: ModelReport) -> dict[Column, str]:
 def _sentences(findings: Sequence[FindingRow], style: Style, prefix: str = "") -> list[RenderableType]:
     marks = {"error": ("✗", "red"), "warning": ("!", "yellow"), "note": ("-", "dim")}
     ordered = sorted(findings, key=lambda finding: list(marks).index(finding["severity"]))
+    rest = len(ordered) - MOST_SENTENCES
     lines: list[RenderableType] = []
-    for finding in ordered:
+    for finding in ordered[:MOST_SENTENCES]:
         mark, colour = marks[finding["severity"]]
         lines.append(_hanging(f"{mark} ", colour, f"{prefix}{finding['message']}{_place(finding)}", style))
         if finding["fix"]:
             lines.append(_hanging("  → ", "cyan", finding["fix"], style))
+    if rest > 0:
+        lines.append(Text(f"{prefix}{exact(rest)} more findings are not shown: the JSON report has them", style="dim"))
     return lines
 
 
