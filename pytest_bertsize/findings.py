@@ -81,12 +81,12 @@ def number(value: int) -> str:
 def printable(text: str, longest: int = LONGEST) -> str:
     """``text`` as any log can take it: on one line, and at most ``longest`` characters.
 
-    No control characters, nothing that turns the direction of writing, and no command of a build server, which reads
-    ``::error`` and ``##[error]`` in what it logs.
+    No control characters, nothing that turns the direction of writing, no command of a build server, which reads
+    ``::error`` and ``##[error]`` in what it logs, and no end of the code block that a log is quoted in.
     """
-    if len(text) <= longest and text.isprintable() and not any(start in text for start in _COMMANDS):
+    if len(text) <= longest and text.isprintable() and not any(start in text for start in _STEERING):
         return text
-    parts = [_COMMANDS.get(part) or _escaped(part) for part in _PARTS.findall(text[: longest + 1])]
+    parts = [_STEERING.get(part) or _escaped(part) for part in _PARTS.findall(text[: longest + 1])]
     if sum(map(len, parts)) <= longest:
         return "".join(parts)
     room = (longest - 1 - sum(map(len, parts[: index + 1])) for index in range(len(parts)))
@@ -97,8 +97,8 @@ def _escaped(char: str) -> str:
     return char if char.isprintable() else char.encode("unicode_escape").decode()
 
 
-_COMMANDS = {"::": r":\x3a", "##": r"#\x23"}
-_PARTS = re.compile(rf"{'|'.join(_COMMANDS)}|.", re.DOTALL)
+_STEERING = {"::": r":\x3a", "##": r"#\x23", "```": r"``\x60"}
+_PARTS = re.compile(rf"{'|'.join(_STEERING)}|.", re.DOTALL)
 
 
 def is_name(text: str) -> bool:

@@ -128,3 +128,10 @@ def test_a_folder_that_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -
     with pytest.raises(OSError, match="No such file or directory"):
         write(tmp_path / "gone" / "size.json", {})
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_page_may_take_a_report_in_as_it_is(tmp_path: Path) -> None:
+    write(tmp_path / "size.json", {"message": "</script><script>alert('1 & 2')</script>"})
+    text = (tmp_path / "size.json").read_text("utf-8")
+    assert not {"<", ">", "&"} & set(text)
+    assert json.loads(text) == {"message": "</script><script>alert('1 & 2')</script>"}

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pytest_bertsize.settings import Settings
 
 SCHEMA = 1
+_HARMLESS_IN_HTML = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
+"""These stand in texts alone, and mean the same there; a page may take the report in as it is."""
 
 
 def document(
@@ -51,7 +53,7 @@ def write(path: Path, report: Mapping[str, Any]) -> None:
 
     :raises OSError: when it cannot be written.
     """
-    text = json.dumps(report, ensure_ascii=False, indent=2) + "\n"
+    text = json.dumps(report, ensure_ascii=False, indent=2).translate(_HARMLESS_IN_HTML) + "\n"
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as stream:
