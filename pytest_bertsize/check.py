@@ -144,7 +144,9 @@ def conclude(
 
 
 _FIXES = {
-    "ModuleNotFoundError": "make it importable from the project's root, or correct defined_in of its closed form",
+    "ModuleNotFoundError": (
+        "make the module importable from the project's root, or correct defined_in of its closed form"
+    ),
     "has no model class": "install a version of transformers that has it, or correct the name",
     "Padding_idx": "write a pad_token_id below vocab_size",
     "MB of memory": "declare a smaller model",
