@@ -136,22 +136,22 @@ def folder(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @_parametrized("tables")
 def test_bad_tables(case: Case, pytester: pytest.Pytester, tiny: dict[str, Any]) -> None:
-    hold(case, pytester, tiny)
+    assert exit_status(case, pytester, tiny) == case.exit
 
 
 @_parametrized("markers")
 def test_bad_markers(case: Case, pytester: pytest.Pytester, tiny: dict[str, Any]) -> None:
-    hold(case, pytester, tiny)
+    assert exit_status(case, pytester, tiny) == case.exit
 
 
 @_parametrized("options")
 def test_bad_options(case: Case, pytester: pytest.Pytester, tiny: dict[str, Any]) -> None:
-    hold(case, pytester, tiny)
+    assert exit_status(case, pytester, tiny) == case.exit
 
 
 @_parametrized("surroundings")
 def test_bad_surroundings(case: Case, pytester: pytest.Pytester, tiny: dict[str, Any]) -> None:
-    hold(case, pytester, tiny)
+    assert exit_status(case, pytester, tiny) == case.exit
 
 
 def test_no_two_cases_have_one_name() -> None:
@@ -163,13 +163,13 @@ def test_no_two_cases_have_one_name() -> None:
 # a run
 
 
-def hold(case: Case, pytester: pytest.Pytester, tiny: dict[str, Any]) -> None:
+def exit_status(case: Case, pytester: pytest.Pytester, tiny: dict[str, Any]) -> int:
+    """Of the case's run, which has said what it is to say and written what it is to write, and nothing else."""
     lay_out(case, tiny)
     before = _contents(pytester.path)
     code, out, err = run(case, pytester)
     lines = [*out, *err]
     _matcher(lines).fnmatch_lines([_literal(line) for line in case.says])
-    assert code == case.exit
     for line in ["*Traceback*", "*INTERNALERROR*", *case.not_said]:
         _matcher(lines).no_fnmatch_line(_literal(line))
     if case.is_mistake:
@@ -178,6 +178,7 @@ def hold(case: Case, pytester: pytest.Pytester, tiny: dict[str, Any]) -> None:
             _hold_message([line for line in err if line])
     for name, written in case.wrote.items():
         _matcher(Path(name).read_text("utf-8").splitlines()).fnmatch_lines([_literal(line) for line in written])
+    return code
 
 
 def lay_out(case: Case, tiny: dict[str, Any]) -> None:
