@@ -6,7 +6,6 @@ loaded when ``--bert-budget``, the marker or the fixture asks for it.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -70,27 +69,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     :raises pytest.UsageError: for a marker that was probably meant to be ours.
     """
-    names: dict[str, pytest.Item] = {}
+    alike: dict[str, pytest.Item] = {}
     for item in items:
-        names.update({marker.name: item for marker in item.iter_markers() if marker.name not in names})
-    for name, item in names.items():
-        if _is_nearly_ours(name, config):
-            path, line, _ = item.location
-            raise pytest.UsageError(f"{path}:{(line or 0) + 1}: unknown marker {name!r}; did you mean 'bert_budget'?")
+        alike.update({marker.name: item for marker in item.iter_markers() if _is_like_ours(marker.name)})
+    if alike:
+        from pytest_bertsize import misspelt_markers
+
+        misspelt_markers.refuse(alike, config)
     if not config.getoption("bert_budget") and any(_asks_for_review(item) for item in items):
         from pytest_bertsize import opening
 
         opening.open_for_tests(config)
 
 
-def _is_nearly_ours(name: str, config: pytest.Config) -> bool:
-    """Whether nobody has registered a marker, and its name is nearly that of ours: it would check nothing."""
-    if name == "bert_budget" or ("bert" not in name and "budget" not in name):
-        return False
-    from difflib import get_close_matches
-
-    registered = (re.split(r"[:(]", line)[0].strip() for line in config.getini("markers"))
-    return bool(get_close_matches(name, ["bert_budget"], cutoff=0.8)) and name not in registered
+def _is_like_ours(name: str) -> bool:
+    return ("bert" in name or "budget" in name) and name != "bert_budget"
 
 
 def _asks_for_review(item: pytest.Item) -> bool:
