@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 from pytest_bertsize.config_keys import LABELS
 from pytest_bertsize.config_vocabulary import (
+    DTYPE,
     IMPLEMENTATIONS,
     INERT,
+    KNOWN_DTYPES,
     KNOWN_IMPLEMENTATIONS,
     PASSED,
     REFUSED,
@@ -43,7 +45,16 @@ def refused(key: str, value: object) -> str:
         return "it is a name of Python's own"
     if any(part in key for part in IMPLEMENTATIONS) and not _names_an_implementation(value):
         return f"{shown(value)} is code to fetch and to run in place of the library's own"
+    if key in DTYPE and not _names_a_dtype(value):
+        return f"{shown(value)} is no number format of torch"
     return REFUSED.get(key, "")
+
+
+def _names_a_dtype(value: object) -> bool:
+    """Whether it is a number format, for the model or for each of its parts."""
+    if isinstance(value, dict):
+        return all(_names_a_dtype(each) for each in value.values())
+    return value is None or (isinstance(value, str) and value.removeprefix("torch.") in KNOWN_DTYPES)
 
 
 def _names_an_implementation(value: object) -> bool:

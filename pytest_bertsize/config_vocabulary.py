@@ -51,8 +51,13 @@ KNOWN_IMPLEMENTATIONS = frozenset(
     "eager sdpa flash_attention_2 flash_attention_3 flash_attention_4 flex_attention paged|eager paged|sdpa "
     "paged|flash_attention_2 paged|flash_attention_3 batched_mm grouped_mm".split()
 )
-NUMBER_FORMAT = frozenset({"dtype", "torch_dtype", "quantization_config"})
-"""Keys that say in which numbers a model computes, which changes no count; of ``dtype``, the library asks torch."""
+DTYPE = frozenset({"dtype", "torch_dtype"})
+"""Keys whose value transformers looks up among all that torch has: ``"_dynamo"`` imports hundreds of modules."""
+KNOWN_DTYPES = frozenset(
+    "auto float64 float32 float16 bfloat16 double float half int8 uint8 float8_e4m3fn float8_e5m2".split()
+)
+NUMBER_FORMAT = DTYPE | {"quantization_config"}
+"""Keys that say in which numbers a model computes, which changes no count."""
 
 SYNONYMS = {
     "V": ("vocab_size", "n_vocab", "vocabulary_size", "n_words", "n_token"),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pytest_bertsize.config_keys import Values
 
-SILENT = sorted(key for key in INERT - {"model_type"} if not any(part in key for part in IMPLEMENTATIONS))
+SILENT = sorted(key for key in INERT - {"model_type"} if not any(part in key for part in (*IMPLEMENTATIONS, "dtype")))
 """Inert whatever their value is."""
 
 BASE: dict[str, Any] = {
@@ -689,6 +689,21 @@ def test_an_override_that_no_config_could_say_is_refused(value: object, what: st
     message = f"overrides.layer_norm_eps is {what}, which no config can say"
     fix = "write what the config would say"
     assert refused(None, {"layer_norm_eps": value}) == [error(message, fix, "overrides.layer_norm_eps")]
+
+
+@pytest.mark.parametrize("key", ["dtype", "torch_dtype"])
+@pytest.mark.parametrize("value", [None, "float32", "torch.bfloat16", "auto", {"encoder": "float16", "decoder": None}])
+def test_a_number_format_is_passed_over_in_silence(key: str, value: object) -> None:
+    values = read({key: value})
+    assert (values.sizes, values.findings) == (SIZES, ())
+    assert key not in values.for_build
+
+
+@pytest.mark.parametrize("key", ["dtype", "torch_dtype"])
+@pytest.mark.parametrize("value", ["nn", "_dynamo", "manual_seed", "float33", "", 16, ["float32"], {"encoder": "nn"}])
+def test_what_torch_has_and_is_no_number_format_is_refused(key: str, value: object) -> None:
+    message = f'the key "{key}" is refused: {json.dumps(value)} is no number format of torch'
+    assert refused({key: value}) == [error(message, "remove it", kind="config-refused")]
 
 
 @pytest.mark.parametrize("key", ["attn_implementation", "_attn_implementation_internal", "_experts_implementation"])

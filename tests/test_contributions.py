@@ -51,6 +51,21 @@ def test_a_marked_test_knows_it_without_the_option(pytester: pytest.Pytester) ->
 # mistakes
 
 
+def test_a_rule_that_raises_fails_its_model_and_no_other(pytester: pytest.Pytester) -> None:
+    example(pytester)
+    rule = 'Rule(("hidden_size",), lambda values: values["height"] > 0, "", "")'
+    broken = f"\nfrom pytest_bertsize.config_keys import Rule\nFAMILY = replace(FAMILY, keys=replace(FAMILY.keys, rules=({rule},)))\n"
+    with Path("conftest.py").open("a", encoding="utf-8") as conftest:
+        conftest.write(broken)
+    table = Path("pyproject.toml").read_text("utf-8")
+    other = '[tool.bertsize.models.other]\nconfig = "config.json"\narchitecture = "BertModel"\nbudget = "report-only"\n'
+    Path("pyproject.toml").write_text(f"{table}\n{other}", encoding="utf-8")
+    result = pytester.runpytest("--bert-budget")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["✗ the gate itself failed on this config: KeyError: 'height' (*config.json)"])
+    result.stdout.no_fnmatch_line("*Traceback*")
+
+
 def test_a_second_contribution_for_one_architecture_names_both(pytester: pytest.Pytester) -> None:
     example(pytester)
     Path("acme_plugin.py").write_text(Path("conftest.py").read_text("utf-8"), encoding="utf-8")
