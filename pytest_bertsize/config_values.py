@@ -205,11 +205,11 @@ class _Reading:
         example = 'write {"0": "no", "1": "yes"}'
         if not isinstance(value, dict) or not value:
             self.sheet.note("id2label", f"id2label is {shown(value)}, which names no label", example)
-        elif wrong := next((key for key in value if not re.fullmatch(r"0|[1-9][0-9]{0,8}", key, re.ASCII)), None):
-            self.sheet.note("id2label", f"id2label has the key {shown(wrong)}, which is not an index", example)
         elif len(value) > MOST_LABELS:
             message = f"id2label names {len(value):,} labels, more than {MOST_LABELS:,}"
             self.sheet.note("id2label", message, "name fewer", "config-refused")
+        elif wrong := next((key for key in value if not re.fullmatch(r"0|[1-9][0-9]{0,8}", key, re.ASCII)), None):
+            self.sheet.note("id2label", f"id2label has the key {shown(wrong)}, which is not an index", example)
         else:
             return len(value)
         return None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import tomli
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 _MARK = "looked-for"
 _DEEPEST = 20
@@ -35,11 +35,17 @@ def line_in_toml(text: str, path: Sequence[str]) -> int | None:
     for section in sections:
         if section.header == found:
             return section.line
-    for section in sorted(sections, key=lambda each: -len(each.header)):
-        inner = found[len(section.header) :]
-        if section.header == found[: len(section.header)] and inner and (line := _line_in(section.body, inner)):
-            return section.line + line
-    return min((each.line for each in sections if each.header[: len(found)] == found), default=None)
+    return min(_lines_that_make(found, sections), default=None)
+
+
+def _lines_that_make(path: tuple[str, ...], sections: Iterable[_Section]) -> Iterator[int]:
+    """The lines of a value, or of all that a table without a header of its own is made by."""
+    for section in sections:
+        inner = path[len(section.header) :]
+        if section.header[: len(path)] == path:
+            yield section.line
+        elif section.header == path[: len(section.header)] and (line := _line_in(section.body, inner)):
+            yield section.line + line
 
 
 class _Section(NamedTuple):

@@ -383,7 +383,7 @@ def test_any_text_has_its_toml_keys_on_lines_of_its_own(text: str, path: list[st
 @example(("[[a]]\n[b]\nc = 1\n[a.d]", {("a",): 1, ("b",): 2, ("b", "c"): 3, ("a", "d"): 4}))
 @example(('a = {b.c = """\n\n"""}', {("a",): 1, ("a", "b"): 1, ("a", "b", "c"): 1}))
 @example(("[a]\nb = 1\n[c]\n[a.d]", {("a",): 1, ("a", "b"): 2, ("c",): 3, ("a", "d"): 4}))
-@example(("# pytest-bertsize-looks-for-this-line\na = 1", {("a",): 2}))
+@example(("[[a.b.c]]\n[a]\nb.d = 1", {("a",): 2, ("a", "b"): 1, ("a", "b", "d"): 3}))
 def test_every_key_of_a_toml_text_is_found_on_its_line(known: tuple[str, dict[tuple[str, ...], int]]) -> None:
     text, lines = known
     try:
