@@ -36,6 +36,11 @@ if TYPE_CHECKING:
 
 TESTS_OF = {
     "quantity": ["test_quantity.py"],
+    "ledger": ["test_ledger.py"],
+    "model_config": ["test_model_config.py"],
+    "not_json": ["test_model_config.py"],
+    "settings": ["test_settings.py"],
+    "table": ["test_settings.py"],
     "inventory": ["test_inventory.py"],
     "differences": ["test_differences.py"],
     "review": ["test_review.py", "test_hand_counts.py"],

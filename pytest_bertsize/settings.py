@@ -34,7 +34,7 @@ LARGEST = 1024 * 1024
 """Bytes of a pyproject.toml; those of large projects have a tenth."""
 MOST_PARTS = 100
 """Of one dotted key; the time that a parser takes for it grows with their square."""
-_LONG_KEY = re.compile(rf"(?:[\w\"'-]++[ \t]*+\.[ \t]*+){{{MOST_PARTS}}}")
+_LONG_KEY = re.compile(rf"(?<![\w\"'-])(?:[\w\"'-]++[ \t]*+\.[ \t]*+){{{MOST_PARTS}}}")
 
 
 class SettingsError(Exception):
@@ -69,8 +69,6 @@ class Limit:
 
     def __str__(self) -> str:
         """As a table cell: ``110M``, ``=23,837,184``, ``28M-29M`` or ``≥1M``."""
-        if isinstance(self.written, str):
-            return self.written
         low, high = map(_as_written, self.bounds)
         if self.is_exact:
             return f"={high}"
@@ -151,7 +149,7 @@ def load(path: Path) -> Settings:
 def declares_models(path: Path) -> bool:
     """Whether a pyproject.toml has a table of ours, right or wrong."""
     try:
-        tools = _parse(_read(path), path).get("tool", {})
+        tools = _parse(_read(path), path).get("tool")
     except SettingsError:
         return False
     return isinstance(tools, dict) and "bertsize" in tools
@@ -241,7 +239,7 @@ def _meant_for(document: dict[str, Any]) -> str:
 
 
 def _find_table(document: dict[str, Any], path: Path) -> dict[str, Any]:
-    tools = document.get("tool", {})
+    tools = document.get("tool")
     table = tools.get("bertsize") if isinstance(tools, dict) else None
     if table is None:
         meant = _meant_for(document)

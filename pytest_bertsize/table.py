@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from pytest_bertsize.findings import is_name, shown
-from pytest_bertsize.inventory import TOTAL, TRAINABLE, levels
+from pytest_bertsize.inventory import TOTAL, levels
 from pytest_bertsize.quantity import parse_count
 
 TABLE = ("tool", "bertsize")
@@ -87,9 +87,9 @@ def _can_be_kept(budget: dict[str, LimitTable] | None) -> dict[str, LimitTable] 
     """Refuse a part that has to be larger than a whole may be."""
     bounds = {component: low_and_high(limit) for component, limit in (budget or {}).items()}
     for part, (least, _) in bounds.items():
-        for whole in {*levels(part), TOTAL} - {part} if part != TRAINABLE else ():
+        for whole in (*levels(part), TOTAL):
             _, most = bounds.get(whole, (None, None))
-            if least is not None and most is not None and least > most:
+            if whole != part and least is not None and most is not None and least > most:
                 at_most = f"{shown(whole)}, which contains it, at most {most:,}"
                 raise ValueError(f"{shown(part)} is to be at least {least:,}, and {at_most}: no model can pass")
     return budget

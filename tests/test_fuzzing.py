@@ -14,8 +14,7 @@ from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from random import Random
-from time import process_time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import tomli
@@ -33,14 +32,9 @@ from tests import fuzzing
 from tests.family_configs import PAIRS, drawn
 from tests.test_quantity import as_number
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 LONGEST_MESSAGE = 3_000
 """Characters of one line: twelve keys of a file and a sentence around them."""
 REGISTRY = Registry()
-SECONDS = 1.0
-"""Of the processor, for what takes milliseconds."""
 
 
 @cache
@@ -124,31 +118,24 @@ def test_whatever_the_table_names_is_read_from_inside_the_project_or_refused_in_
 @pytest.mark.parametrize(
     "content",
     [
-        pytest.param('"' + '\\"' * 16_000, id="a string that is never closed"),
-        pytest.param('{"' + '\\"' * 16_000, id="a key that is never closed"),
-        pytest.param('{"a": ' + '"a' * 16_000, id="quotes"),
-        pytest.param("\\" * 32_000, id="backslashes"),
-        pytest.param('{"a": [' + "[],", id="lists"),
-        pytest.param("{" + ", ".join(f'"key_{index}": 0' for index in range(2_500)) + "}", id="keys"),
-        pytest.param('{"a": ' + "1" * 32_000 + "}", id="digits"),
-        pytest.param(" " * 32_000, id="spaces"),
-        pytest.param("a" * 32_000, id="a word"),
-        pytest.param("[" * 32_000, id="brackets"),
-        pytest.param("a: " * 10_000, id="colons"),
-        pytest.param("# a\n;\n" * 5_000, id="comments"),
+        pytest.param('"' + '\\"' * 500_000, id="a string that is never closed"),
+        pytest.param('{"' + '\\"' * 500_000, id="a key that is never closed"),
+        pytest.param('{"a": ' + '"a' * 500_000, id="quotes"),
+        pytest.param("\\" * 1_000_000, id="backslashes"),
+        pytest.param('{"a": [' + "[]," * 300_000, id="lists"),
+        pytest.param("{" + ", ".join(f'"key_{index}": 0' for index in range(50_000)) + "}", id="keys"),
+        pytest.param('{"a": ' + "1" * 1_000_000 + "}", id="digits"),
+        pytest.param(" " * 1_000_000, id="spaces"),
+        pytest.param("a" * 1_000_000, id="a word"),
+        pytest.param("[" * 1_000_000, id="brackets"),
+        pytest.param("a: " * 300_000, id="colons"),
+        pytest.param("# a\n;\n" * 150_000, id="comments"),
     ],
 )
-def test_a_file_of_thirty_kilobytes_is_refused_at_once(content: str) -> None:
+def test_a_megabyte_of_one_thing_is_refused(content: str) -> None:
+    """Where the time for it grew with the square of its length, this test would not end today."""
     written(content.encode(), "config.json")
-    assert isinstance(within_seconds(lambda: config_or_finding("config.json")), Finding)
-
-
-def within_seconds(call: Callable[[], Any]) -> Any:
-    began = process_time()
-    found = call()
-    took = process_time() - began
-    assert took < SECONDS, f"{took:.1f} s"
-    return found
+    assert isinstance(config_or_finding("config.json"), Finding)
 
 
 # the whole path of a model
@@ -228,9 +215,9 @@ def test_a_count_is_what_it_says_or_refused_in_a_line(value: object) -> None:
 
 
 @pytest.mark.parametrize("runs", [16_000, 40_001], ids=["four hundred thousand", "a million"])
-def test_a_count_of_very_many_digits_is_refused_at_once(runs: int) -> None:
+def test_a_count_of_very_many_digits_is_refused(runs: int) -> None:
     with pytest.raises(ValueError, match="is not a count of parameters"):
-        within_seconds(lambda: parse_count("_".join(["1" * 25] * runs)))
+        parse_count("_".join(["1" * 25] * runs))
 
 
 class Unshown:
@@ -331,8 +318,8 @@ def test_a_table_of_any_values_declares_whole_limits_or_is_refused_in_lines(text
         pytest.param('[tool.bertsize]\nx = "' + '\\"' * 5_000 + '"', id="a long text"),
     ],
 )
-def test_a_table_of_mistakes_is_refused_at_once(text: str) -> None:
-    assert within_seconds(lambda: settings_or_none(text.encode())) is None
+def test_a_table_of_mistakes_is_refused(text: str) -> None:
+    assert settings_or_none(text.encode()) is None
 
 
 @given(

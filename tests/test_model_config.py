@@ -6,12 +6,14 @@ import hashlib
 import json
 import os
 import re
+import tracemalloc
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_bertsize import model_config
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.model_config import LARGEST, ModelConfig, read
 
@@ -197,6 +199,21 @@ def test_a_named_pipe_is_refused_and_does_not_hold_the_run_up(root: Path) -> Non
     assert told(refused(root)) == ("config.json", "this is not a regular file", "name a file")
 
 
+def test_a_symlink_that_takes_the_place_of_the_file_is_not_followed(root: Path) -> None:
+    (root / "config.json").symlink_to(write(root.parent / "secret.json"))
+    with pytest.raises(OSError, match="symbolic links"):
+        model_config._open_as_it_is(str(root / "config.json"), os.O_RDONLY)
+
+
+def test_a_file_is_read_where_the_system_has_neither_pipes_nor_symlinks(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(os, "O_NONBLOCK")
+    monkeypatch.delattr(os, "O_NOFOLLOW")
+    write(root / "config.json")
+    assert read(root, "config.json").data == {"vocab_size": 30522}
+
+
 def test_a_nul_byte_in_the_path_is_refused_and_shown(root: Path) -> None:
     assert told(refused(root, "a\0b.json")) == (
         "a\\x00b.json",
@@ -230,11 +247,23 @@ def test_a_file_of_a_mebibyte_is_the_largest_that_is_read(root: Path) -> None:
     )
 
 
+def test_of_a_larger_file_no_more_is_read_than_tells_that_it_is(root: Path) -> None:
+    with write(root / "config.json").open("r+b") as stream:
+        stream.truncate(64 * LARGEST)
+    tracemalloc.start()
+    try:
+        assert refused(root).message == "the file is larger than 1,048,576 bytes"
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 4 * LARGEST
+
+
 # not JSON, or not quite
 
 
 ENCODINGS = {
-    "latin-1": ('{\n"a": "é"}'.encode("latin-1"), "config.json:2", "byte 8 is not UTF-8", "save the file as UTF-8"),
+    "latin-1": ('\n{"a": "é"\n}'.encode("latin-1"), "config.json:2", "byte 8 is not UTF-8", "save the file as UTF-8"),
     "utf-16": ("{}".encode("utf-16"), "config.json", "the file is UTF-16", "save it as UTF-8"),
     "utf-16 of the other order": (
         "\ufeff{}".encode("utf-16-be"),
@@ -349,7 +378,9 @@ def keys(count: int) -> str:
     return "{" + ", ".join(f'"{index}": 0' for index in range(count)) + "}"
 
 
-@pytest.mark.parametrize("around", ["{}", '{{"a": {}}}', '{{"a": [1, {}]}}', '{{"a": {{"b": {}}}}}'])
+@pytest.mark.parametrize(
+    "around", ["{}", '{{"a": {}}}', '{{"a": [1, {}]}}', '{{"a": {{"b": {}}}}}', '{{"a": {}, "b": []}}']
+)
 def test_two_thousand_keys_are_the_most_that_an_object_may_have(root: Path, around: str) -> None:
     write(root / "config.json", around.format(keys(2_000)))
     assert read(root, "config.json").data
@@ -384,6 +415,12 @@ def test_twenty_thousand_objects_and_lists_are_the_most(root: Path) -> None:
     assert told(refused(root)) == ("config.json", message, "correct the file")
 
 
+def test_of_too_many_objects_and_lists_only_the_first_are_looked_at(root: Path) -> None:
+    write(root / "config.json", f"[{'[], ' * 20_000}{'[' * 65}")
+    message = "not JSON: more than 20,000 objects and lists"
+    assert told(refused(root)) == ("config.json", message, "correct the file")
+
+
 @pytest.mark.parametrize("opening", ["[", '{"a":'])
 def test_sixty_four_levels_are_the_deepest_that_are_read(root: Path, opening: str) -> None:
     closing = "]" if opening == "[" else "}"
@@ -407,6 +444,11 @@ def test_a_hundred_thousand_levels_are_refused_like_sixty_five(root: Path) -> No
 def test_brackets_inside_a_string_are_no_levels(root: Path, brackets: str) -> None:
     write(root / "config.json", f'{{"name": "{brackets}"}}')
     assert read(root, "config.json").data == {"name": brackets.replace('\\"', '"')}
+
+
+def test_brackets_behind_an_escaped_line_break_are_inside_the_string_still(root: Path) -> None:
+    write(root / "config.json", '{"name": "\\\n' + "[" * 65 + '"}')
+    assert told(refused(root)) == ("config.json:1", "not JSON: Invalid \\escape at column 11", "correct the file")
 
 
 def test_closing_brackets_inside_a_string_do_not_hide_levels(root: Path) -> None:
@@ -436,6 +478,13 @@ def test_a_key_that_stands_twice_in_one_object_is_refused_at_the_second(
         f'the key "{key}" stands there twice in one object',
         "keep one of them",
     )
+
+
+def test_a_repeated_key_far_down_in_the_file_is_refused_without_its_line(root: Path) -> None:
+    texts = ", ".join(['""'] * 50_000)
+    write(root / "config.json", f'{{"a": [{texts}],\n"b": 1, "b": 2}}')
+    message = 'the key "b" stands there twice in one object'
+    assert told(refused(root)) == ("config.json", message, "keep one of them")
 
 
 def test_of_two_repeated_keys_the_one_that_is_named_is_the_one_whose_line_is_told(root: Path) -> None:

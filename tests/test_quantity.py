@@ -185,6 +185,15 @@ def test_a_message_shows_at_most_sixty_characters_of_a_value() -> None:
     assert said_about(10**60) == f"1{'0' * 58}…{BEYOND}"
 
 
+def test_a_text_of_sixty_characters_is_the_longest_that_is_read() -> None:
+    assert parse_count(f"{'0_' * 29}10") == 10
+    assert said_about(f"{'0_' * 29}1m") == f"'{'0_' * 29}…{HOW}; did you mean '{'0_' * 29}1M'?"
+
+
+def test_a_longer_text_is_no_count_and_nothing_is_proposed_in_its_place() -> None:
+    assert said_about(f"{'0_' * 30}1") == f"'{'0_' * 29}…{HOW}"
+
+
 def test_a_count_of_more_digits_than_python_writes_is_still_named() -> None:
     # a TOML file can say 0x1000…; 4,817 digits, Python writes 4,300
     assert said_about(16**4000) == f"a value of type int{BEYOND}"
@@ -229,6 +238,7 @@ def test_a_difference_has_its_sign_and_zero_has_none(delta: int, text: str) -> N
         (-13_230_208, "-13.3M"),
         (999_999_999_999_999, "+999T"),
         (1_000_000_000_000_000, "+1,000T"),
+        (1_000_999_999_999_999, "+1,000T"),
         (-999_999_999_999_999, "-1,000T"),
     ],
 )

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import textwrap
+import tracemalloc
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_bertsize.settings import Limit, Model, Settings, SettingsError, limits_from, load
+from pytest_bertsize.settings import Limit, Model, Settings, SettingsError, declares_models, limits_from, load
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -99,12 +101,37 @@ def test_models_keep_the_order_in_which_they_are_declared(pyproject: Path) -> No
     assert [each.name for each in settings.models.values()] == ["z", "a", "y"]
 
 
+def test_the_parsed_table_is_not_shown_beside_its_text(pyproject: Path) -> None:
+    assert "table=" not in repr(load(write(pyproject, '[tool.bertsize.models.e]\nconfig = "c"\nbudget.total = 1\n')))
+
+
+def test_a_limit_need_have_no_line_and_no_key() -> None:
+    limit = Limit("total", None, 1, 1, "test_size.py")
+    assert (limit.line, limit.table_key) == (None, None)
+
+
 def test_settings_know_their_root_their_file_and_the_line_of_a_key(pyproject: Path) -> None:
     text = '[project]\nname = "x"\n[tool.bertsize.models.encoder]\nconfig = "c.json"\nbudget.total = 1\n'
     settings = load(write(pyproject, text))
     assert settings == Settings(pyproject, text, settings.models)
     assert (settings.root, settings.file) == (pyproject.parent, "pyproject.toml")
     assert [settings.line(key) for key in (MODEL, (*MODEL, "budget", "total"), ("tool", "no"))] == [3, 5, 3]
+
+
+def test_the_table_has_one_hash_however_it_is_laid_out(pyproject: Path) -> None:
+    inner = '"budget": {"total": 1}, "config": "c", "overrides": {"since": "2026-11-21"}'
+    expected = hashlib.sha256(f'{{"models": {{"e": {{{inner}}}}}}}'.encode()).hexdigest()
+    header, rest = "[tool.bertsize.models.e]\n", "overrides.since = 2026-11-21\n"
+    for lines in ('config = "c"\nbudget.total = 1\n', 'budget = { total = 1 }  # enough\nconfig = "c"\n'):
+        assert load(write(pyproject, f"{header}{lines}{rest}")).table_sha256 == expected
+    other = load(write(pyproject, f'{header}config = "c"\nbudget.total = 2\n{rest}'))
+    assert other.table_sha256 != expected
+
+
+def test_a_model_can_be_held_to_its_budget_alone(pyproject: Path) -> None:
+    lines = ('config = "config.json"', "budget.total = 1")
+    assert model(pyproject, *lines).closed_form is True
+    assert model(pyproject, *lines, "closed_form = false").closed_form is False
 
 
 @pytest.mark.parametrize(
@@ -197,11 +224,54 @@ def test_a_minimum_above_the_maximum_is_refused(pyproject: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("part", "whole"), [("encoder.attention", "encoder"), ("encoder.attention", "total"), ("head", "total")]
+)
+def test_a_part_that_has_to_be_larger_than_its_whole_may_be_is_refused(pyproject: Path, part: str, whole: str) -> None:
+    budget = (f'budget."{part}" = {{ min = 1_001 }}', f"budget.{whole} = 1_000")
+    assert mistakes_in(pyproject, *budget) == at(
+        3,
+        "encoder.budget",
+        f'"{part}" is to be at least 1,001, and "{whole}", which contains it, at most 1,000: no model can pass',
+    )
+
+
+@pytest.mark.parametrize(
+    "budget",
+    [
+        ['budget."encoder.attention" = { min = 1_000 }', "budget.encoder = 1_000"],
+        ["budget.encoder = { min = 1_000 }", "budget.total = 1_000"],
+        ["budget.encoder = { min = 1_001 }", 'budget."encoder.attention" = 1_000'],
+        ["budget.encoder = { min = 1_001 }", "budget.head = 1_000"],
+        ["budget.total = { min = 1_001 }", "budget.encoder = 1_000"],
+    ],
+    ids=["all of its component", "all of the model", "larger than a part", "larger than another", "the total"],
+)
+def test_a_part_may_be_as_large_as_its_whole_and_a_whole_larger_than_a_part(pyproject: Path, budget: list[str]) -> None:
+    assert len(model(pyproject, 'config = "config.json"', *budget).limits) == 2
+
+
 @pytest.mark.parametrize("beside", ["max = 1", "min = 1", "min = 1, max = 1"])
 def test_exact_stands_alone(pyproject: Path, beside: str) -> None:
     assert mistakes_in(pyproject, f"budget.total = {{ exact = 1, {beside} }}") == at(
         3, "encoder.budget.total", "exact stands alone: remove min and max"
     )
+
+
+@pytest.mark.parametrize(
+    ("line", "bounds"),
+    [
+        ('budget.total = "29M"', (None, "29M")),
+        ('budget.total = { max = "29M" }', (None, "29M")),
+        ("budget.total = { min = 28 }", (28, None)),
+        ('budget.total = { max = "29M", min = 28 }', (28, "29M")),
+        ('budget.total = { exact = "29M" }', ("29M", "29M")),
+    ],
+)
+def test_the_bounds_of_a_limit_are_kept_as_they_are_written(
+    pyproject: Path, line: str, bounds: tuple[object, object]
+) -> None:
+    assert limit(pyproject, line).bounds == bounds
 
 
 def test_limits_keep_the_order_in_which_they_are_written(pyproject: Path) -> None:
@@ -349,6 +419,13 @@ def test_a_value_of_another_type_is_refused(pyproject: Path, line: str, key: str
     assert mistakes_in(pyproject, "budget.total = 1", line) == at(4, f"encoder.{key}", sentence)
 
 
+@pytest.mark.parametrize("key", ["family", "architecture"])
+@pytest.mark.parametrize("name", ["Bert Model", "transformers.BertModel", "3", "é", "x" * 101])
+def test_families_and_architectures_are_names(pyproject: Path, key: str, name: str) -> None:
+    found = mistakes_in(pyproject, "budget.total = 1", f'{key} = "{name}"')
+    assert found == at(4, f"encoder.{key}", f'"{name}" is no name: letters, digits and _ -, at most 100 of them')
+
+
 @pytest.mark.parametrize(
     ("value", "sentence"),
     [("3", "3 is not a string"), ('""', "an empty string says nothing"), ("{}", "{} is not a string")],
@@ -460,6 +537,13 @@ def test_a_table_of_nearly_the_right_name_is_recognised(pyproject: Path, name: s
     assert mistakes(pyproject) == expected
 
 
+@pytest.mark.parametrize("name", ["bertsize", "tools.bertsize", "tol.bertsize", "brtsz", "Tool.Bertsize"])
+def test_a_table_of_nearly_the_right_name_is_recognised_outside_of_tool(pyproject: Path, name: str) -> None:
+    write(pyproject, f'[{name}.models.encoder]\nconfig = "c"\nbudget.total = 1\n')
+    expected = f"{pyproject}: {NOTHING}did you mean [tool.bertsize] where it says [{name}]?"
+    assert mistakes(pyproject) == expected
+
+
 def test_models_in_the_singular_are_recognised(pyproject: Path) -> None:
     write(pyproject, '[project]\n[tool.bertsize.model.encoder]\nconfig = "c"\nbudget.total = 1\n')
     meant = "did you mean [tool.bertsize.models] where it says [tool.bertsize.model]?"
@@ -486,6 +570,26 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
     assert mistakes(tmp_path) == f"{tmp_path}: this is not a regular file"
 
 
+def test_a_file_of_a_mebibyte_is_the_largest_that_is_read(pyproject: Path) -> None:
+    table = '[tool.bertsize.models.encoder]\nconfig = "c"\nbudget.total = 1\n'
+    write(pyproject, table + "\n" * (1024 * 1024 - len(table)))
+    assert load(pyproject).names == ("encoder",)
+    write(pyproject, table + "\n" * (1024 * 1024 + 1 - len(table)))
+    assert mistakes(pyproject) == f"{pyproject}: the file is larger than 1,048,576 bytes"
+
+
+def test_of_a_larger_file_no_more_is_read_than_tells_that_it_is(pyproject: Path) -> None:
+    with write(pyproject, "").open("r+b") as stream:
+        stream.truncate(64 * 1024 * 1024)
+    tracemalloc.start()
+    try:
+        assert mistakes(pyproject) == f"{pyproject}: the file is larger than 1,048,576 bytes"
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 4 * 1024 * 1024
+
+
 def test_a_file_that_is_not_utf_8_is_refused(pyproject: Path) -> None:
     pyproject.write_bytes('name = "é"'.encode("latin-1"))
     assert mistakes(pyproject) == (
@@ -505,6 +609,33 @@ def test_a_file_that_is_not_utf_8_is_refused(pyproject: Path) -> None:
 )
 def test_what_is_not_toml_is_refused_at_its_line(pyproject: Path, text: str, place: str, what: str) -> None:
     assert mistakes(write(pyproject, text)) == f"pyproject.toml{place}: not TOML: {what}"
+
+
+@pytest.mark.parametrize(("part", "dot"), [("a", "."), ("a-b", " . "), ('"a"', "\t.\t"), ("'a'", ".")])
+def test_a_key_of_a_hundred_parts_is_the_longest_that_is_read(pyproject: Path, part: str, dot: str) -> None:
+    pyproject.write_text(f"\n[project]\n{dot.join([part] * 100)} = 1\nb = 1\nc = 1\n")
+    assert mistakes(pyproject) == f"{pyproject}: {NOTHING}{EXAMPLE}"
+    pyproject.write_text(f"\n[project]\n{dot.join([part] * 101)} = 1\nb = 1\nc = 1\n")
+    assert mistakes(pyproject) == "pyproject.toml:3: a key of more than 100 parts"
+
+
+def test_a_number_that_python_does_not_read_is_refused(pyproject: Path) -> None:
+    assert mistakes(write(pyproject, f"a = {'9' * 5_000}\n")) == (
+        "pyproject.toml: not TOML: a number of thousands of digits"
+    )
+
+
+# whether there is a table at all
+
+
+@pytest.mark.parametrize("text", ["[tool.bertsize]\n", "[tool]\nbertsize = 3\n", "[tool.bertsize.models.e]\nx = 1\n"])
+def test_a_table_right_or_wrong_declares_models(pyproject: Path, text: str) -> None:
+    assert declares_models(write(pyproject, text)) is True
+
+
+@pytest.mark.parametrize("text", ["", "[tool.ruff]\n", "bertsize = 3\n", 'tool = "bertsize"\n', "[tool.bertsize\n"])
+def test_without_a_table_that_can_be_read_no_model_is_declared(pyproject: Path, text: str) -> None:
+    assert declares_models(write(pyproject, text)) is False
 
 
 # limits from elsewhere: a marker's keywords
@@ -544,3 +675,35 @@ def test_an_unknown_bound_of_a_marker_is_told_with_what_was_meant() -> None:
     with pytest.raises(SettingsError) as error:
         limits_from({"pooler": {"maxx": 1}}, file="tests/test_size.py", line=7)
     assert str(error.value) == "tests/test_size.py:7: pooler: unknown key; did you mean 'max'?"
+
+
+@pytest.mark.parametrize("text", ["# " + "x" * 1_000_000, f'note = "{"-" * 1_000_000}"', "# " + "a." * 400_000])
+def test_a_megabyte_on_one_line_is_read(pyproject: Path, text: str) -> None:
+    """Where the time for it grew with the square of its length, this test would take half an hour."""
+    write(pyproject, f"{text}\n[tool.bertsize.models.a]\nconfig = 'c'\nbudget.total = 1\n")
+    if "a.a" in text:
+        assert mistakes(pyproject) == "pyproject.toml:1: a key of more than 100 parts"
+    else:
+        assert load(pyproject).names == ("a",)
+
+
+@pytest.mark.parametrize(
+    ("budget", "whole"),
+    [
+        ('{ "encoder.attention" = { min = 10 }, encoder = 5, total = 5 }', "encoder"),
+        ('{ "encoder.attention" = { min = 10 }, total = 5 }', "total"),
+        ("{ trainable = { min = 10 }, total = 5 }", "total"),
+        ('{ "encoder.attention" = { exact = 10 }, encoder = { max = 9, min = 1 } }', "encoder"),
+    ],
+)
+def test_a_part_that_has_to_be_larger_than_its_whole_is_refused(pyproject: Path, budget: str, whole: str) -> None:
+    write(pyproject, f'[project]\n[tool.bertsize.models.encoder]\nconfig = "c"\nbudget = {budget}\n')
+    found = mistakes(pyproject)
+    assert f'to be at least 10, and "{whole}", which contains it, at most ' in found
+    assert found.endswith("no model can pass")
+
+
+@pytest.mark.parametrize("budget", ['{ "encoder.attention" = { min = 5 }, encoder = 5, total = 5 }', "{ total = 5 }"])
+def test_a_part_as_large_as_its_whole_is_none_of_our_business(pyproject: Path, budget: str) -> None:
+    write(pyproject, f'[tool.bertsize.models.encoder]\nconfig = "c"\nbudget = {budget}\n')
+    assert load(pyproject).names == ("encoder",)
