@@ -12,8 +12,9 @@ import pytest
 
 from pytest_bertsize.ledger import Ledger
 from pytest_bertsize.report_files import ReportFiles
-from pytest_bertsize.reports import Component, FindingRow, FoldedTensor, ModelReport, Totals
+from pytest_bertsize.reports import FindingRow, FoldedTensor, ModelReport
 from pytest_bertsize.settings import Model, Settings
+from tests.model_reports import component, finding, model
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,34 +69,10 @@ def opened(*names: str, verbosity: int = 0, reports: Sequence[Path] = ()) -> Led
     return Ledger(cast("pytest.Config", Config(verbosity)), settings, VERSIONS, ReportFiles(tuple(reports), settings))
 
 
-def row(name: str, actual: int, most: int | None) -> Component:
-    return Component(
-        name=name,
-        formula=None,
-        expected=actual,
-        actual=actual,
-        base=None,
-        min=None,
-        max=most,
-        limit=None if most is None else f"{most:,}",
-        layers=1,
-        failed=most is not None and actual > most,
-    )
-
-
 def warning(message: str) -> FindingRow:
-    return FindingRow(
-        kind="ignored-key",
-        severity="warning",
-        component=None,
-        message=message,
-        fix="remove it",
-        expected=None,
-        actual=None,
-        limit=None,
-        file="config.json",
-        line=4,
-    )
+    row = finding(message, "remove it", "warning")
+    row["file"], row["line"] = "config.json", 4
+    return row
 
 
 POOLER = FoldedTensor(
@@ -112,29 +89,18 @@ POOLER = FoldedTensor(
 
 def found(name: str, verdict: Literal["passed", "failed"] = "passed", *findings: FindingRow) -> ModelReport:
     """A model of 1,090 parameters."""
-    return ModelReport(
-        name=name,
-        family="bert",
-        architecture="BertModel",
-        config="config.json",
-        config_sha256="",
-        verdict=verdict,
-        headline=f"{name}: total 1,090, limit 1,000 (+90)",
-        report_only=False,
-        closed_form=True,
-        symbols={"V": 101},
-        totals=Totals(expected=1_090, actual=1_090, trainable=1_090, stored=1_090, unrolled=1_090),
-        components=[row("pooler", 90, None), row("total", 1_090, 2_000 if verdict == "passed" else 1_000)],
-        tensors=[POOLER],
-        findings=list(findings),
-    )
+    most = 2_000 if verdict == "passed" else 1_000
+    report = model(component("pooler", 90), component("total", 1_090, maximum=most), findings=[*findings], name=name)
+    report["architecture"], report["config"], report["symbols"] = "BertModel", "config.json", {"V": 101}
+    report["verdict"], report["tensors"] = verdict, [POOLER]
+    return report
 
 
 def enter(ledger: Ledger, *models: ModelReport, by_declaration: bool = True) -> Ledger:
     """Hand the ledger what tests leave on their reports."""
-    for model in models:
-        report = a_report(model["name"])
-        report.bertsize = {"declared": by_declaration, "model": model}  # type: ignore[attr-defined]
+    for each in models:
+        report = a_report(each["name"])
+        report.bertsize = {"declared": by_declaration, "model": each}  # type: ignore[attr-defined]
         ledger.pytest_runtest_logreport(report)
     return ledger
 

@@ -279,6 +279,22 @@ def test_a_report_that_fails_at_the_end_is_not_green(project: Project) -> None:
     result.stdout.fnmatch_lines(["the report *out/size.json could not be written: No such file or directory"])
 
 
+def test_a_lost_report_is_not_green_whatever_a_conftest_says(project: Project) -> None:
+    conftest = """
+        import shutil
+        import pytest
+        @pytest.hookimpl(wrapper=True)
+        def pytest_sessionfinish(session):
+            shutil.rmtree("out")
+            yield
+            session.exitstatus = 0
+    """
+    pytester = project(FITS, conftest=conftest)
+    Path("out").mkdir()
+    result = pytester.runpytest_subprocess("--bert-budget", "--bert-budget-report=out/size.json")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+
+
 def test_help_and_markers_say_what_there_is(pytester: pytest.Pytester) -> None:
     pytester.runpytest("--help").stdout.fnmatch_lines(
         ["size of BERT-family models (pytest-bertsize):", "*--bert-budget *"]
