@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize import choosing
 from pytest_bertsize.build import Request
-from pytest_bertsize.config_other_keys import beyond_json, refused
+from pytest_bertsize.config_other_keys import beyond_json, of_no_count, refused
 from pytest_bertsize.config_values import LARGEST_SIZE, LONGEST_LIST, MOST_LABELS, MOST_LAYERS
-from pytest_bertsize.config_vocabulary import IMPLEMENTATIONS, INERT, NUMBER_FORMAT, SYNONYMS
+from pytest_bertsize.config_vocabulary import INERT, SYNONYMS
 from pytest_bertsize.findings import Finding, Unusable, number, printable, shown
 from pytest_bertsize.model_config import NAMED_BY_LABELS
 
@@ -31,12 +31,8 @@ def request(model: Model, config: ModelConfig, registry: Registry) -> Request:
     if found:
         raise Unusable(*found)
     keys = {**config.data, **model.overrides}
-    clean = {key: _clean(value) for key, value in keys.items() if key not in INERT and not _of_no_count(key)}
+    clean = {key: _clean(value) for key, value in keys.items() if key not in INERT and not of_no_count(key)}
     return Request(model.name, family, architecture, clean, model.options)
-
-
-def _of_no_count(key: str) -> bool:
-    return key in NUMBER_FORMAT or any(part in key for part in IMPLEMENTATIONS)
 
 
 def _clean(value: Any) -> Any:
@@ -44,7 +40,7 @@ def _clean(value: Any) -> Any:
     if isinstance(value, list):
         return [_clean(each) for each in value]
     if isinstance(value, dict):
-        return {key: _clean(inner) for key, inner in value.items() if not _of_no_count(key)}
+        return {key: _clean(inner) for key, inner in value.items() if not of_no_count(key)}
     return value
 
 

@@ -13,6 +13,7 @@ from pytest_bertsize.config_vocabulary import (
     INERT,
     KNOWN_DTYPES,
     KNOWN_IMPLEMENTATIONS,
+    NUMBER_FORMAT,
     PASSED,
     REFUSED,
     SYNONYMS,
@@ -43,11 +44,20 @@ def refused(key: str, value: object) -> str:
     """Why a key may not stand in a config, ``""`` if it may."""
     if key.startswith("__"):
         return "it is a name of Python's own"
-    if any(part in key for part in IMPLEMENTATIONS) and not _names_an_implementation(value):
+    if _says_which_code(key) and not _names_an_implementation(value):
         return f"{shown(value)} is code to fetch and to run in place of the library's own"
     if key in DTYPE and not _names_a_dtype(value):
         return f"{shown(value)} is no number format of torch"
     return REFUSED.get(key, "")
+
+
+def of_no_count(key: str) -> bool:
+    """Whether a key says in which numbers, or by which code, a model computes: neither reaches the build."""
+    return key in NUMBER_FORMAT or _says_which_code(key)
+
+
+def _says_which_code(key: str) -> bool:
+    return any(part in key for part in IMPLEMENTATIONS)
 
 
 def _names_a_dtype(value: object) -> bool:
@@ -69,7 +79,7 @@ def _check_key_of_file(key: str, sheet: Sheet, *, labels: bool) -> None:
         return
     if reason := refused(key, sheet.config.data[key]):
         sheet.note(key, f"the key {shown(key)} is refused: {reason}", "remove it", "config-refused")
-    elif key in PASSED | INERT | sheet.keys.inert or any(part in key for part in IMPLEMENTATIONS):
+    elif key in PASSED | INERT | sheet.keys.inert or of_no_count(key):
         return
     elif meant := _key_meant(key, sheet, labels=labels):
         sheet.note(key, f"{shown(key)} is not a key of this family and would be ignored", f'write "{meant}"')

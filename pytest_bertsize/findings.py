@@ -101,6 +101,13 @@ _STEERING = {"::": r":\x3a", "##": r"#\x23", "```": r"``\x60"}
 _PARTS = re.compile(rf"{'|'.join(_STEERING)}|.", re.DOTALL)
 
 
+def reason(error: Exception) -> str:
+    """What the system or a parser says, without a path that a message has already, and without advice on Python."""
+    if "integer string conversion" in str(error):
+        return "a number of thousands of digits"
+    return printable((isinstance(error, OSError) and error.strerror) or str(error))
+
+
 def is_name(text: str) -> bool:
     """Whether it can be the name of a family or of a class: ``"deberta-v2"``, ``"BertModel"``."""
     return re.fullmatch(r"[A-Za-z_][\w-]{0,99}", text, re.ASCII) is not None

@@ -56,6 +56,13 @@ class Ledger:
     def not_checked(self) -> list[str]:
         return names_not_checked(self.models, self.settings.names)
 
+    @property
+    def status(self) -> pytest.ExitCode:
+        """What the run's exit status is, as far as the ledger has a say."""
+        if self.reports.problems:
+            return pytest.ExitCode.USAGE_ERROR
+        return pytest.ExitCode.TESTS_FAILED if self.not_checked or self.failed else pytest.ExitCode.OK
+
     def pytest_report_header(self) -> str:
         count = len(self.settings.names)
         return f"bertsize: {count} {'model' if count == 1 else 'models'} declared in {self.settings.path}"
@@ -81,11 +88,9 @@ class Ledger:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Write the reports, and never leave with 0 where a declared model failed or was not checked."""
         self.reports.write(self.models, self.versions)
-        if session.exitstatus in {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}:
-            if self.reports.problems:
-                session.exitstatus = pytest.ExitCode.USAGE_ERROR
-            elif self.not_checked or self.failed:
-                session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        good = {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}
+        if session.exitstatus in good and self.status != pytest.ExitCode.OK:
+            session.exitstatus = self.status
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         self.told = True

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NoReturn
 
 from pytest_bertsize import not_json
-from pytest_bertsize.findings import Finding, Kind, Unusable, printable, shown
+from pytest_bertsize.findings import Finding, Kind, Unusable, printable, reason, shown
 from pytest_bertsize.source_lines import line_of_number, lines_in_json, repeated_in_json
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _config_file(root: Path, location: str) -> tuple[Path, str]:
         if len(found) == 1:
             return _inside(root, found[0]), _relative(found[0], root)
     except (OSError, RuntimeError, ValueError) as error:  # a symlink loop, a NUL byte, a name that is too long
-        _fail(printable(location), f"the path cannot be followed: {_reason(error)}", "write the path of a file")
+        _fail(printable(location), f"the path cannot be followed: {reason(error)}", "write the path of a file")
     folder = _relative(named, root)
     if found:
         _fail(folder, f"the folder holds both {NAMES[0]} and {NAMES[1]}", f'name one: config = "{folder}/{NAMES[0]}"')
@@ -141,11 +141,6 @@ def _relative(path: Path, root: Path) -> str:
     return printable(str(path.relative_to(root) if path.is_relative_to(root) else path))
 
 
-def _reason(error: Exception) -> str:
-    """What the system says, without the path that a message has already."""
-    return printable((isinstance(error, OSError) and error.strerror) or str(error))
-
-
 def _read_bytes(path: Path, file: str) -> bytes:
     """The whole of a regular file, opened once."""
     try:
@@ -156,7 +151,7 @@ def _read_bytes(path: Path, file: str) -> bytes:
     except FileNotFoundError:
         _fail(file, "there is no such file", "write the path of the model's config.json, relative to pyproject.toml")
     except (OSError, ValueError) as error:
-        _fail(file, f"the file cannot be read: {_reason(error)}", "make it readable")
+        _fail(file, f"the file cannot be read: {reason(error)}", "make it readable")
     if len(content) > LARGEST:
         _fail(file, f"the file is larger than {LARGEST:,} bytes", "name the config.json of one model")
     return content
@@ -204,8 +199,7 @@ def _parse(text: str, file: str) -> object:
     except json.JSONDecodeError as error:
         _fail(file, *not_json.by_text(text, error), line=error.lineno)
     except ValueError as error:
-        what = "a number of thousands of digits" if "integer string conversion" in str(error) else str(error)
-        _fail(file, f"not JSON: {printable(what)}", "correct the file")
+        _fail(file, f"not JSON: {reason(error)}", "correct the file")
     _check_keys(value, file)
     return value
 

@@ -95,9 +95,7 @@ def status_of_run(config: pytest.Config) -> int:
         return pytest.ExitCode.TESTS_FAILED
     if found.not_checked and not found.told:
         sys.stderr.write(f"NOT CHECKED: {', '.join(found.not_checked)}\n")
-    if found.reports.problems:
-        return pytest.ExitCode.USAGE_ERROR
-    return pytest.ExitCode.TESTS_FAILED if found.not_checked or found.failed else pytest.ExitCode.OK
+    return found.status
 
 
 def _helper(config: pytest.Config) -> Helper:

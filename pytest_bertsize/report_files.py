@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_bertsize import repository
-from pytest_bertsize.findings import printable
+from pytest_bertsize.findings import printable, reason
 from pytest_bertsize.model_config import NAMES
 from pytest_bertsize.reports import json
 from pytest_bertsize.settings import SettingsError
@@ -27,9 +28,13 @@ class ReportFiles:
 
     paths: tuple[Path, ...]
     settings: Settings
-    commit: str | None = None
     problems: list[str] = field(default_factory=list)
     """Those that could not be written, a sentence each."""
+
+    @cached_property
+    def commit(self) -> str | None:
+        """Asked of git where a report is written, which no xdist worker does."""
+        return repository.commit(self.settings.root)
 
     def __bool__(self) -> bool:
         return bool(self.paths)
@@ -51,7 +56,7 @@ def report_files(given: Sequence[str], folder: Path, settings: Settings, option:
     :raises SettingsError: for one that cannot be written, that has another suffix, or that is no report of ours.
     """
     paths = tuple(_report_path(each, folder, settings, option) for each in given)
-    return ReportFiles(paths, settings, repository.commit(settings.root) if paths else None)
+    return ReportFiles(paths, settings)
 
 
 def _report_path(given: str, folder: Path, settings: Settings, option: str) -> Path:
@@ -60,8 +65,7 @@ def _report_path(given: str, folder: Path, settings: Settings, option: str) -> P
         if wrong := _wrong(folder / given, settings, option):
             raise SettingsError(f"{said}: {wrong}")
     except (OSError, ValueError, RuntimeError) as error:  # a name that is too long, a NUL byte, a loop of symlinks
-        reason = (isinstance(error, OSError) and error.strerror) or str(error)
-        raise SettingsError(f"{said}: the path cannot be followed: {printable(reason)}; name another file") from None
+        raise SettingsError(f"{said}: the path cannot be followed: {reason(error)}; name another file") from None
     return folder / given
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import tomli
 from pydantic import ValidationError
 
-from pytest_bertsize.findings import did_you_mean, printable
+from pytest_bertsize.findings import did_you_mean, printable, reason
 from pytest_bertsize.quantity import exact
 from pytest_bertsize.source_lines import line_in_toml
 from pytest_bertsize.table import (
@@ -226,8 +226,7 @@ def _parse(text: str, path: Path) -> dict[str, Any]:
             f"{path.name}:{error.lineno}: not TOML: {printable(error.msg)} at column {error.colno}"
         ) from None
     except (RecursionError, ValueError) as error:
-        what = "a number of thousands of digits" if "integer string conversion" in str(error) else str(error)
-        raise SettingsError(f"{path.name}: not TOML: {printable(what)}") from None
+        raise SettingsError(f"{path.name}: not TOML: {reason(error)}") from None
 
 
 def _meant_for(document: dict[str, Any]) -> str:

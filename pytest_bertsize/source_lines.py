@@ -28,9 +28,9 @@ def line_in_toml(text: str, path: Sequence[str]) -> int | None:
 
     What has no line of its own, such as the table that dotted keys make, stands where its first key does.
     """
-    sections = _sections(text)
-    found = _there_is(_parsed(text), path) if sections else ()
-    if not sections or not found:
+    document, sections = _layout(text)
+    found = _there_is(document, path)
+    if not found:
         return None
     for section in sections:
         if section.header == found:
@@ -59,10 +59,11 @@ class _Section(NamedTuple):
 
 
 @lru_cache(1)
-def _sections(text: str) -> tuple[_Section, ...] | None:
-    """Every table in the order of the file; ``None`` for what is not TOML."""
-    if _parsed(text) is None:
-        return None
+def _layout(text: str) -> tuple[dict[str, Any], tuple[_Section, ...]]:
+    """What a file says, and every table in the order of the file; nothing of what is not TOML."""
+    document = _parsed(text)
+    if document is None:
+        return {}, ()
     starts = [match.start() for match in _TOML_HEADER.finditer(text)]
     found = [_Section((), 0, text[: starts[0]] if starts else text)]
     for start, end in pairwise([*starts, len(text)]):
@@ -73,7 +74,7 @@ def _sections(text: str) -> tuple[_Section, ...] | None:
             found[-1] = found[-1]._replace(body=found[-1].body + text[start:end])
         else:
             found.append(_Section(_names(named), line, body))
-    return tuple(found)
+    return document, tuple(found)
 
 
 def _parsed(text: str) -> dict[str, Any] | None:
