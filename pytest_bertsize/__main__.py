@@ -18,13 +18,29 @@ def main(arguments: list[str] | None = None) -> int:
 def _check(given: argparse.Namespace) -> int:
     from pytest_bertsize.outer_check import Order, check
 
-    return check(Order(given.project, given.report, given.verbose))
+    return check(Order(given.project, given.report, given.verbose, given.base))
 
 
 def _check_report(given: argparse.Namespace) -> int:
     from pytest_bertsize.report_check import ReportOrder, check_report
 
     return check_report(ReportOrder(given.path, given.project, given.commit))
+
+
+def _explain(given: argparse.Namespace) -> int:
+    from pytest_bertsize.explain import Order, explain
+    from pytest_bertsize.explaining.chosen import Named
+
+    named = Named(given.config, given.architecture, given.family, given.option)
+    return explain(Order(named, given.names, given.tensors), sys.stdout, sys.stderr)
+
+
+def _diff(given: argparse.Namespace) -> int:
+    from pytest_bertsize.diff import diff
+    from pytest_bertsize.explaining.chosen import Named
+
+    first, second = (Named(path, given.architecture, given.family, given.option) for path in (given.a, given.b))
+    return diff(first, second, sys.stdout, sys.stderr)
 
 
 def _folder(written: str) -> Path:
@@ -54,7 +70,16 @@ def parser() -> argparse.ArgumentParser:
     check.set_defaults(run=_check)
     _add_project(check)
     check.add_argument(
-        "--report", action="append", default=[], metavar="PATH", help="write what was found as JSON; may be repeated"
+        "--report",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="write what was found to PATH, as JSON (.json), Markdown (.md) or a page (.html); may be repeated",
+    )
+    check.add_argument(
+        "--base",
+        metavar="REV",
+        help="compare with this git revision (default: the base of the request that CI runs for; none: with nothing)",
     )
     check.add_argument("-v", "--verbose", action="count", default=0, help="unfold components (-v) and tensors (-vv)")
     report = commands.add_parser(
@@ -71,7 +96,52 @@ def parser() -> argparse.ArgumentParser:
         metavar="SHA",
         help="the commit it has to be of (default: the one checked out)",
     )
+    _add_explain(commands)
+    _add_diff(commands)
     return found
+
+
+def _add_explain(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    explain = commands.add_parser(
+        "explain",
+        allow_abbrev=False,
+        help="show what the count of a config is made of: component, formula, numbers, parameters",
+    )
+    explain.set_defaults(run=_explain)
+    explain.add_argument(
+        "config", metavar="CONFIG", help="a config.json, bert_config.json or their folder, perhaps with #key.path"
+    )
+    _add_model(explain)
+    explain.add_argument(
+        "--names",
+        metavar="VOCABULARY",
+        help="name the lines as transformers, bert4keras or tensorflow (Google's checkpoints) does",
+    )
+    explain.add_argument("--tensors", action="store_true", help="go down to tensors and their shapes")
+
+
+def _add_diff(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    diff = commands.add_parser(
+        "diff",
+        allow_abbrev=False,
+        help="show what changes from one config to another: component by component, and key by key",
+    )
+    diff.set_defaults(run=_diff)
+    diff.add_argument("a", metavar="A", help="a config, as for explain")
+    diff.add_argument("b", metavar="B", help="the other one")
+    _add_model(diff)
+
+
+def _add_model(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--architecture", metavar="NAME", help="the class (default: the only one that the file names)")
+    command.add_argument("--family", metavar="NAME", help="the model_type of a file that has none")
+    command.add_argument(
+        "--option",
+        action="append",
+        default=[],
+        metavar="NAME=BOOL",
+        help="a constructor argument, as in add_pooling_layer=false; may be repeated",
+    )
 
 
 def _add_project(command: argparse.ArgumentParser) -> None:

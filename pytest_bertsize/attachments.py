@@ -7,13 +7,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_bertsize.gate import REVIEW, BudgetFailure, BudgetItem
+from pytest_bertsize.inventory import TOTAL, TRAINABLE
 from pytest_bertsize.marked_tests import Mistaken, hold_marked
 from pytest_bertsize.reports import model_report
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Iterator
 
+    from pytest_bertsize.reports import ModelReport
     from pytest_bertsize.review import Review
+
+_PROPERTY = "bertsize."
+"""Begins the name of each property that we leave on a test."""
 
 
 class Attachments:
@@ -58,9 +63,26 @@ def _fail(report: pytest.TestReport, message: str) -> None:
 
 
 def _attach(review: Review, item: pytest.Item, report: pytest.TestReport) -> None:
-    report.bertsize = {"declared": isinstance(item, BudgetItem), "model": model_report(review)}  # type: ignore[attr-defined]
-    if review.actual:
-        item.user_properties += [(f"bertsize.{name}", review.actual[name]) for name in ("total", "trainable")]
+    model = model_report(review)
+    report.bertsize = {"declared": isinstance(item, BudgetItem), "model": model}  # type: ignore[attr-defined]
+    others = [(name, value) for name, value in item.user_properties if not name.startswith(_PROPERTY)]
+    item.user_properties[:] = [*others, *((f"{_PROPERTY}{name}", value) for name, value in _properties(model, review))]
+
+
+def _properties(model: ModelReport, review: Review) -> Iterator[tuple[str, object]]:
+    """What JUnit's file has of a model: what is known of its sizes, whether it was built or not."""
+    totals, base, limit = model["totals"], model["base"], review.limit(TOTAL)
+    counted = [(row["name"], row["actual"]) for row in model["components"] if row["name"] not in {TOTAL, TRAINABLE}]
+    yield "verdict", model["verdict"]
+    known = {
+        "total": totals["actual"],
+        "trainable": totals["trainable"],
+        "expected": totals["expected"],
+        "base": base["total"] if base else None,
+        "limit": str(limit) if limit else None,
+        **{f"component.{name}": count for name, count in counted if "." not in name},
+    }
+    yield from ((name, value) for name, value in known.items() if value is not None)
 
 
 def _location(item: pytest.Item, review: Review) -> tuple[str, int | None, str]:

@@ -6,30 +6,21 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pytest_bertsize import budget_alone, choosing
-from pytest_bertsize.build import MEGABYTE, Built, Limits, NotBuilt, Request
-from pytest_bertsize.closed_forms import ClosedForm
-from pytest_bertsize.closed_forms.dims import Dims
-from pytest_bertsize.config_keys import LABELS
+from pytest_bertsize import budget_alone, choices
+from pytest_bertsize.build import Built, NotBuilt, Request
+from pytest_bertsize.comparison import Today, compared
+from pytest_bertsize.derivation import Derivation, choose, derive
 from pytest_bertsize.findings import Finding, Unusable, printable
+from pytest_bertsize.loosening import loosened
 from pytest_bertsize.model_config import ModelConfig, read
-from pytest_bertsize.quantity import exact
 from pytest_bertsize.review import Review, review
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_bertsize.closed_forms import Architecture
+    from pytest_bertsize.baseline import Baseline
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.settings import Limit, Model, Settings
-
-MOST_PARAMETERS = 10**13
-"""More than any model that was ever trained: what is above is a mistake, and is not built."""
-MOST_MEMORY = Limits().memory
-BYTES_OF_A_TENSOR = 3_600
-"""What a tensor takes on the meta device, with its share of modules and its name: measured, 3.4 to 3.6 KB."""
-BYTES_OF_A_LABEL = 190
-"""transformers writes the name of each into two dictionaries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +32,9 @@ class Subject:
     request: Request | None
     known_components: Callable[[], list[str]]
     """What a budget may name in this family."""
-    form: ClosedForm | None
+    model: Model
+    config: ModelConfig | None = None
+    derivation: Derivation | None = None
 
 
 def examine(model: Model, settings: Settings, registry: Registry, *, formulas: bool = False) -> Subject:
@@ -50,27 +43,34 @@ def examine(model: Model, settings: Settings, registry: Registry, *, formulas: b
     :param registry: the closed forms that there are.
     :param formulas: write the formulas out as well, which loads sympy.
     """
-    known = _unchecked(model)
+    known, config = _unchecked(model), None
     try:
         config = read(settings.root, model.config)
         known = replace(known, config=config.reference, config_sha256=config.sha256)
         if not model.closed_form:
             return _without_closed_form(known, model, settings, config, registry)
-        family, architecture = choosing.closed_form(model, config, registry)
-        known = replace(known, family=family.name, architecture=architecture.name)
-        options = choosing.options(model, architecture)
-        values = family.resolve(config, model.overrides, architecture)
-        form = _derived(architecture, Dims(values.sizes, {**values.switches, **options}))
-        _refuse_the_absurd(form, config)
+        chosen = choose(model, config, registry)
+        known = replace(known, family=chosen.family.name, architecture=chosen.architecture.name)
+        found = derive(model, config, chosen)
     except Unusable as unusable:
         findings = tuple(_placed(finding, model, settings) for finding in unusable.findings)
-        return Subject(replace(known, findings=findings), None, list, None)
+        return Subject(replace(known, findings=findings), None, list, model, config)
     except Exception as error:  # noqa: BLE001  (whatever a config brings about is its model's failure, not the run's)
         message = printable(f"the gate itself failed on this config: {type(error).__name__}: {error}")
         finding = Finding("config-invalid", message, "report it, with the config", file=known.config)
-        return Subject(replace(known, findings=(finding,)), None, list, None)
+        return Subject(replace(known, findings=(finding,)), None, list, model, config)
+    return _derived(known, model, settings, config, found, formulas=formulas)
+
+
+def _derived(
+    known: Review, model: Model, settings: Settings, config: ModelConfig, found: Derivation, *, formulas: bool
+) -> Subject:
+    """A model whose closed form is known."""
+    values, form, architecture = found.values, found.form, found.form.architecture
     module, root = architecture.defined_in, str(settings.root)
-    request = Request(model.name, family.name, architecture.name, values.for_build, options, module, root)
+    request = Request(
+        model.name, found.family.name, architecture.name, values.for_build, dict(found.options), module, root
+    )
     known = replace(
         known,
         symbols={symbol: size for symbol, size in values.sizes.items() if size is not None},
@@ -78,23 +78,11 @@ def examine(model: Model, settings: Settings, registry: Registry, *, formulas: b
         unrolled=form.unrolled,
         findings=tuple(_placed(finding, model, settings) for finding in values.findings),
         formulas=form.formulas() if formulas else {},
+        costs=choices.costs(found),
+        fits=choices.fits(found, model.limits),
         build=partial(_build_here, request),
     )
-    return Subject(known, request, partial(family.component_names, form.dims), form)
-
-
-def _derived(architecture: Architecture, dims: Dims) -> ClosedForm:
-    """The closed form, once it is known to give a count: a contributed one may not.
-
-    :raises Unusable: with what its blocks raise.
-    """
-    form = ClosedForm(architecture, dims)
-    try:
-        form.total  # noqa: B018  (asked, not used)
-    except Exception as error:
-        message = f"the closed form for {architecture.name} gives no count: {type(error).__name__}: {error}"
-        raise Unusable(Finding("unknown-closed-form", printable(message), "correct its blocks")) from error
-    return form
+    return Subject(known, request, partial(found.family.component_names, form.dims), model, config, found)
 
 
 def _without_closed_form(
@@ -110,7 +98,7 @@ def _without_closed_form(
         findings=tuple(_placed(finding, model, settings) for finding in noted),
         build=partial(_build_here, request),
     )
-    return Subject(known, request, list, None)
+    return Subject(known, request, list, model, config)
 
 
 def _build_here(request: Request) -> Any:
@@ -121,26 +109,50 @@ def _build_here(request: Request) -> Any:
 
 
 def conclude(
-    subject: Subject, built: Built | NotBuilt | None, settings: Settings, extra: tuple[Limit, ...] = ()
+    subject: Subject,
+    built: Built | NotBuilt | None,
+    settings: Settings,
+    extra: tuple[Limit, ...] = (),
+    baseline: Baseline | None = None,
 ) -> Review:
-    """Hold what was built against the closed form and the budget.
+    """Hold what was built against the closed form, the budget and the base.
 
     :param extra: limits that a marker adds to those of the table.
     """
     before = replace(subject.review, budget=(*subject.review.budget, *extra))
-    if built is None:
-        return before
+    if extra and subject.derivation:
+        before = replace(before, fits=choices.fits(subject.derivation, before.budget))
+    found = before if built is None else _reviewed(before, subject, built)
+    today = Today(subject.model, subject.config, subject.derivation, found.actual)
+    found = replace(found, comparison=compared(today, baseline))
+    findings = (*found.findings, *_loosened(subject, settings, baseline))
+    return replace(found, findings=tuple(_line_of(finding, settings) for finding in findings))
+
+
+def _reviewed(before: Review, subject: Subject, built: Built | NotBuilt) -> Review:
     if isinstance(built, NotBuilt):
-        finding = Finding(
-            "build-failed", f"{before.architecture} could not be built: {built.reason}", _fix_for_build(built)
-        )
-        return replace(before, findings=(*before.findings, finding))
+        message = f"{before.architecture} could not be built: {built.reason}"
+        return replace(before, findings=(*before.findings, Finding("build-failed", message, _fix_for_build(built))))
+    form = subject.derivation.form if subject.derivation else None
     actual = built.inventory(before.expected)
-    known_components = subject.known_components if subject.form else lambda: list(actual.components)
+    known_components = subject.known_components if form else lambda: list(actual.components)
     concluded = review(before, actual, known_components=known_components)
-    if subject.form and not before.formulas and any(f.kind == "off-closed-form" for f in concluded.findings):
-        concluded = review(replace(before, formulas=subject.form.formulas()), actual, known_components=known_components)
-    return replace(concluded, findings=tuple(_line_of(f, settings) for f in (*concluded.findings, *_ties(built))))
+    if form and not before.formulas and any(f.kind == "off-closed-form" for f in concluded.findings):
+        concluded = review(replace(before, formulas=form.formulas()), actual, known_components=known_components)
+    concluded = replace(concluded, findings=(*concluded.findings, *_ties(built)))
+    if subject.derivation and before.budget and concluded.verdict == "passed":
+        notes = choices.insensitive(subject.derivation, before.budget)
+        concluded = replace(concluded, findings=(*concluded.findings, *notes))
+    return concluded
+
+
+def _loosened(subject: Subject, settings: Settings, baseline: Baseline | None) -> list[Finding]:
+    """What the budget lets pass that the base's did not."""
+    former = baseline.former(subject.model.name) if baseline else None
+    if former is None or baseline is None:
+        return []
+    found = loosened(former.model, subject.model, baseline.revision)
+    return [_placed(finding, subject.model, settings) for finding in found]
 
 
 _FIXES = {
@@ -167,21 +179,6 @@ def _ties(built: Built) -> list[Finding]:
         return []
     message = f"{', '.join(lost)}: what shares a tensor in the built model is not what its class declares"
     return [Finding("untied", message, "report it: the class has lost a tie, or made one that it does not declare")]
-
-
-def _refuse_the_absurd(form: ClosedForm, config: ModelConfig) -> None:
-    """Count by the closed form first: what would take minutes or is no model is never built, nor listed."""
-    labels = form.dims.sizes.get(LABELS) or 0
-    memory = form.tensor_count * BYTES_OF_A_TENSOR + labels * BYTES_OF_A_LABEL
-    if memory > MOST_MEMORY:
-        parts = f"{exact(form.tensor_count)} tensors" + (f" and {exact(labels)} labels" if labels else "")
-        takes = f"would take {exact(memory // MEGABYTE)} MB to build, more than {MOST_MEMORY // MEGABYTE}"
-        message = f"by the closed form this is {parts}, which {takes}"
-        raise Unusable(Finding("config-refused", message, "write the layers that the model has", file=config.file))
-    if form.unrolled > MOST_PARAMETERS:
-        count = form.total if form.total > MOST_PARAMETERS else form.unrolled
-        message = f"by the closed form this is {exact(count)} parameters, more than {exact(MOST_PARAMETERS)}"
-        raise Unusable(Finding("config-refused", message, "correct its sizes", file=config.file))
 
 
 def _unchecked(model: Model) -> Review:

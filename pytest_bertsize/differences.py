@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.findings import Finding, printable
+from pytest_bertsize.fingerprints import looks_like
 from pytest_bertsize.inventory import Inventory, Tensor, fold
 from pytest_bertsize.quantity import exact, signed
 
@@ -15,12 +17,19 @@ MOST_NAMED = 4
 """Tensors that one sentence names before it counts the rest."""
 
 
-def compare(expected: Inventory, actual: Inventory, formulas: Mapping[str, str]) -> list[Finding]:
+def compare(
+    expected: Inventory, actual: Inventory, formulas: Mapping[str, str], symbols: Mapping[str, int]
+) -> list[Finding]:
     """A finding for each component whose tensors differ in name, shape, tie or trainability; ``[]`` if none does."""
     reasons: dict[str, list[str]] = {}
     for component, reason in _reasons(expected, actual):
         reasons.setdefault(component, []).append(reason)
-    return [_finding(component, why, expected, actual, formulas) for component, why in reasons.items()]
+    found = []
+    for component, why in reasons.items():
+        guess = looks_like(component, expected, actual, symbols)
+        finding = _finding(component, why, expected, actual, formulas)
+        found.append(replace(finding, fix=f"{guess}; {finding.fix}") if guess else finding)
+    return found
 
 
 def _reasons(expected: Inventory, actual: Inventory) -> Iterable[tuple[str, str]]:

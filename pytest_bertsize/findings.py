@@ -22,6 +22,8 @@ Kind: TypeAlias = Literal[
     "defaulted-key",
     "build-failed",
     "untied",
+    "budget-loosened",
+    "insensitive-budget",
 ]
 Severity: TypeAlias = Literal["error", "warning", "note"]
 

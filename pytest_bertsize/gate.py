@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from pytest_bertsize.baseline import Baseline
     from pytest_bertsize.build import Built, NotBuilt, Request
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.review import Review
@@ -28,8 +29,10 @@ class Gate:
         result: Callable[[str], Built | NotBuilt],
         *,
         formulas: bool = False,
+        baseline: Baseline | None = None,
     ) -> None:
         self.settings = settings
+        self.baseline = baseline
         self.subjects = {
             name: check.examine(model, settings, registry, formulas=formulas) for name, model in settings.models.items()
         }
@@ -39,7 +42,7 @@ class Gate:
         """The review of one declared model, held to ``extra`` limits as well; waits for it to be built."""
         subject = self.subjects[name]
         built = self._result(name) if subject.request else None
-        return check.conclude(subject, built, self.settings, extra)
+        return check.conclude(subject, built, self.settings, extra, self.baseline)
 
     @property
     def requests(self) -> dict[str, Request]:

@@ -8,7 +8,7 @@ import pytest
 
 from pytest_bertsize.failure import style_of
 from pytest_bertsize.report_files import ReportFiles, report_files
-from pytest_bertsize.reports import count_failed, names_not_checked, terminal
+from pytest_bertsize.reports import count_failed, github, names_not_checked, terminal
 from pytest_bertsize.settings import SettingsError
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class Ledger:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Write the reports, and never leave with 0 where a declared model failed or was not checked."""
-        self.reports.write(self.models, self.versions)
+        self.reports.finish(self.models, self.versions)
         good = {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}
         if session.exitstatus in good and self.status != pytest.ExitCode.OK:
             session.exitstatus = self.status
@@ -105,13 +105,25 @@ class Ledger:
             terminalreporter.write_line(problem, red=True)
         if self.not_checked:
             terminalreporter.write_line(f"NOT CHECKED: {', '.join(self.not_checked)}", red=True)
+        if self.reports.base and (text := terminal.base_of_run(self.reports.base, self.models, style)):
+            terminalreporter.write_line(text)
+        for line in self._annotations():
+            terminalreporter.write_line(line)
         written = () if self.reports.problems else self.reports.paths
         terminalreporter.write_line(terminal.count(self.models, len(self.settings.names), written))
+
+    def _annotations(self) -> list[str]:
+        """Of what GitHub reads at the start of a line, where it is GitHub that reads."""
+        if not github.reads_the_log():
+            return []
+        return github.lines_for_log(self.reports.report(self.models, self.versions), self.settings.root)
 
     def _write_details(self, terminalreporter: pytest.TerminalReporter, style: terminal.Style) -> None:
         """Of what passed: tables where they are asked for, warnings always."""
         for model in self.models:
             if model["verdict"] == "passed" and style.verbosity > 0:
                 terminalreporter.write_line(f"\n{terminal.breakdown(model, style)}\n")
+            elif model["verdict"] == "passed" and (changed := terminal.against_base(model, style)):
+                terminalreporter.write_line(changed)
             if model["verdict"] == "passed" and (warnings := terminal.notes(model, style)):
                 terminalreporter.write_line(warnings)

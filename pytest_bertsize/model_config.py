@@ -94,7 +94,17 @@ def read(root: Path, reference: str) -> ModelConfig:
     """
     location, _, inner = reference.partition("#")
     path, file = _config_file(root, location)
-    content = _read_bytes(path, file)
+    return parse(_read_bytes(path, file), file, inner)
+
+
+def parse(content: bytes, file: str, inner: str) -> ModelConfig:
+    """The bytes of a config file as a config.
+
+    :param inner: what stands behind the ``#`` of a reference.
+    :raises Unusable: with one finding that says what is wrong with them.
+    """
+    if len(content) > LARGEST:
+        _fail(file, f"the file is larger than {LARGEST:,} bytes", "name the config.json of one model")
     text = _decode(content, file)
     key_path = tuple(inner.split(".")) if inner else ()
     data = _descend(_parse(text, file), key_path, file)
@@ -152,8 +162,6 @@ def _read_bytes(path: Path, file: str) -> bytes:
         _fail(file, "there is no such file", "write the path of the model's config.json, relative to pyproject.toml")
     except (OSError, ValueError) as error:
         _fail(file, f"the file cannot be read: {reason(error)}", "make it readable")
-    if len(content) > LARGEST:
-        _fail(file, f"the file is larger than {LARGEST:,} bytes", "name the config.json of one model")
     return content
 
 

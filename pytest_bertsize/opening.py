@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_bertsize import contributions, ledger, workers
+from pytest_bertsize import baseline, contributions, ledger, workers
 from pytest_bertsize.attachments import Attachments
 from pytest_bertsize.build import Helper
 from pytest_bertsize.gate import GATE, Collector, Gate
+from pytest_bertsize.reports import run_base
 from pytest_bertsize.settings import SettingsError, declares_models, load
 
 if TYPE_CHECKING:
@@ -51,15 +53,16 @@ def open_for_run(config: pytest.Config) -> None:
     try:
         settings = load(table_path(config))
         _refuse_two_tables(config)
-        reports = ledger.asked_for(config, settings)
         registry = contributions.registry(config)
+        base = baseline.of_run(settings, config.getoption("bert_budget_base"), registry, "--bert-budget-base")
+        reports = replace(ledger.asked_for(config, settings), base=run_base(base))
     except SettingsError as error:
         raise pytest.UsageError(str(error)) from None
     if hasattr(config, "workerinput"):
-        gate = Gate(settings, registry, workers.results_of(config), formulas=bool(reports))
+        gate = Gate(settings, registry, workers.results_of(config), formulas=bool(reports), baseline=base)
     else:
         helper = _helper(config)
-        gate = Gate(settings, registry, helper.result, formulas=bool(reports))
+        gate = Gate(settings, registry, helper.result, formulas=bool(reports), baseline=base)
         config.stash[LEDGER] = ledger.Ledger(config, settings, helper.versions, reports)
         config.pluginmanager.register(config.stash[LEDGER])
         config.pluginmanager.register(workers.Controller([*gate.requests], helper))

@@ -5,20 +5,31 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from pytest_bertsize import baseline
 from pytest_bertsize.build import Helper
 from pytest_bertsize.check import conclude, examine
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.report_files import ReportFiles, report_files
-from pytest_bertsize.reports import ModelReport, count_failed, model_report, names_not_checked, terminal
+from pytest_bertsize.reports import (
+    ModelReport,
+    count_failed,
+    github,
+    model_report,
+    names_not_checked,
+    run_base,
+    terminal,
+)
 from pytest_bertsize.reports.drawing import can_show
 from pytest_bertsize.settings import Settings, SettingsError, load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from pytest_bertsize.baseline import Baseline
 
 GOOD, FOUND, MISTAKEN = 0, 1, 2
 """Exit status: all within their budgets; a finding; a mistake in the table or on the command line."""
@@ -32,6 +43,17 @@ class Order:
     """The folder of the pyproject.toml."""
     reports: Sequence[str] = ()
     verbosity: int = 0
+    base: str | None = None
+    """The revision to compare with; ``None`` for that of the request that CI runs for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What there is to check, and what with."""
+
+    settings: Settings
+    registry: Registry
+    base: Baseline | None
 
 
 def check(order: Order, out: TextIO = sys.stdout, err: TextIO = sys.stderr) -> int:
@@ -41,7 +63,9 @@ def check(order: Order, out: TextIO = sys.stdout, err: TextIO = sys.stderr) -> i
     """
     try:
         settings = load(order.root / "pyproject.toml")
-        reports = report_files(order.reports, Path.cwd(), settings, "--report")
+        registry = Registry()
+        base = baseline.of_run(settings, order.base, registry, "--base")
+        reports = replace(report_files(order.reports, Path.cwd(), settings, "--report"), base=run_base(base))
     except SettingsError as error:
         return _mistaken(str(error), err=err)
     reports.write([], {})
@@ -49,11 +73,13 @@ def check(order: Order, out: TextIO = sys.stdout, err: TextIO = sys.stderr) -> i
         return _mistaken(*reports.problems, err=err)
     helper = Helper()
     try:
-        models = list(_checked(settings, helper, formulas=bool(reports)))
+        models = list(_checked(Gate(settings, registry, base), helper, formulas=bool(reports)))
     finally:
         helper.stop()
-    reports.write(models, helper.versions)
+    reports.finish(models, helper.versions)
     _print(models, settings, reports, style_of(out, order.verbosity), out)
+    if github.reads_the_log():
+        _annotate(github.lines_for_log(reports.report(models, helper.versions), settings.root), out)
     if reports.problems:
         return _mistaken(*reports.problems, err=err)
     return FOUND if count_failed(models) or names_not_checked(models, settings.names) else GOOD
@@ -65,14 +91,14 @@ def _mistaken(*problems: str, err: TextIO) -> int:
     return MISTAKEN
 
 
-def _checked(settings: Settings, helper: Helper, *, formulas: bool) -> Iterator[ModelReport]:
+def _checked(gate: Gate, helper: Helper, *, formulas: bool) -> Iterator[ModelReport]:
     """Examine all, have built what the closed forms have bounded, and review it."""
-    registry = Registry()
+    settings, registry = gate.settings, gate.registry
     subjects = {name: examine(model, settings, registry, formulas=formulas) for name, model in settings.models.items()}
     helper.ask([subject.request for subject in subjects.values() if subject.request])
     for name, subject in subjects.items():
         built = helper.result(name) if subject.request else None
-        yield model_report(conclude(subject, built, settings))
+        yield model_report(conclude(subject, built, settings, baseline=gate.base))
 
 
 def _print(
@@ -85,10 +111,21 @@ def _print(
             print(terminal.breakdown(model, style), end="\n\n", file=out)
     print(terminal.overview(models, style), file=out)
     for model in models:
+        if model["verdict"] == "passed" and not style.verbosity and (changed := terminal.against_base(model, style)):
+            print(changed, file=out)
         if model["verdict"] == "passed" and (notes := terminal.notes(model, style)):
             print(notes, file=out)
     written = () if reports.problems else reports.paths
+    if reports.base and (text := terminal.base_of_run(reports.base, models, style)):
+        print(text, file=out)
     print(terminal.count(models, len(settings.names), written), file=out)
+
+
+def _annotate(lines: Sequence[str], out: TextIO) -> None:
+    """Print what GitHub reads, whatever the output can show."""
+    encoding = out.encoding or "utf-8"
+    for line in lines:
+        print(line.encode(encoding, "backslashreplace").decode(encoding), file=out)
 
 
 def style_of(out: TextIO, verbosity: int) -> terminal.Style:

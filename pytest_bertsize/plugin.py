@@ -34,7 +34,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="append",
         default=[],
         metavar="PATH",
-        help="with --bert-budget: write what was found to PATH, as JSON (.json); may be repeated",
+        help="with --bert-budget: write what was found to PATH, as JSON (.json), Markdown (.md) or a page (.html); "
+        "may be repeated",
+    )
+    group.addoption(
+        "--bert-budget-base",
+        metavar="REV",
+        help="with --bert-budget: compare with the table and the configs at this git revision, and refuse a budget "
+        "that was loosened since without a new reason; default: the base of the pull or merge request that CI runs "
+        "for; none: compare with nothing",
     )
 
 
@@ -47,7 +55,8 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARKER)
     config.pluginmanager.register(FailureReports(config))
-    if config.getoption("bert_budget") or config.getoption("bert_budget_report"):
+    asked = config.getoption("bert_budget") or config.getoption("bert_budget_report")
+    if asked or config.getoption("bert_budget_base") is not None:
         from pytest_bertsize import opening
 
         opening.open_for_run(config)

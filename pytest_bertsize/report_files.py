@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 from pytest_bertsize import repository
 from pytest_bertsize.findings import printable, reason
 from pytest_bertsize.model_config import NAMES
-from pytest_bertsize.reports import json
+from pytest_bertsize.reports import files, formats, github, json
 from pytest_bertsize.settings import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from pytest_bertsize.reports import ModelReport
+    from pytest_bertsize.reports import ModelReport, RunBase, RunReport
     from pytest_bertsize.settings import Settings
 
 
@@ -28,6 +28,10 @@ class ReportFiles:
 
     paths: tuple[Path, ...]
     settings: Settings
+    base: RunBase | None = None
+    """What the run is compared with."""
+    step_summary: Path | None = None
+    """GitHub's page of the step, to which the report is appended when the run is over."""
     problems: list[str] = field(default_factory=list)
     """Those that could not be written, a sentence each."""
 
@@ -37,16 +41,36 @@ class ReportFiles:
         return repository.commit(self.settings.root)
 
     def __bool__(self) -> bool:
-        return bool(self.paths)
+        return bool(self.paths or self.step_summary)
+
+    def report(self, models: Sequence[ModelReport], versions: Mapping[str, str]) -> RunReport:
+        return json.document(models, self.settings, versions, self.commit, self.base)
 
     def write(self, models: Sequence[ModelReport], versions: Mapping[str, str]) -> None:
         """Replace every file by a report of what is known so far; it says that it is incomplete as long as it is."""
         self.problems.clear()
+        if not self.paths:
+            return
+        report = self.report(models, versions)
         for path in self.paths:
-            try:
-                json.write(path, json.document(models, self.settings, versions, self.commit))
-            except OSError as error:
-                self.problems.append(f"the report {path} could not be written: {error.strerror or error}")
+            found = formats.format_of(path) or formats.JSON
+            with self._told(path):
+                files.replace(path, found.render(report, self.settings.root))
+
+    def finish(self, models: Sequence[ModelReport], versions: Mapping[str, str]) -> None:
+        """Write what the run has found, once it is over."""
+        self.write(models, versions)
+        if self.step_summary:
+            with self._told(self.step_summary):
+                github.append_to_summary(self.step_summary, self.report(models, versions))
+
+    @contextlib.contextmanager
+    def _told(self, path: Path) -> Iterator[None]:
+        """A file that cannot be written is a problem of the run, and not its end."""
+        try:
+            yield
+        except OSError as error:
+            self.problems.append(f"the report {path} could not be written: {error.strerror or error}")
 
 
 def report_files(given: Sequence[str], folder: Path, settings: Settings, option: str) -> ReportFiles:
@@ -56,7 +80,7 @@ def report_files(given: Sequence[str], folder: Path, settings: Settings, option:
     :raises SettingsError: for one that cannot be written, that has another suffix, or that is no report of ours.
     """
     paths = tuple(_report_path(each, folder, settings, option) for each in given)
-    return ReportFiles(paths, settings)
+    return ReportFiles(paths, settings, step_summary=github.summary_path())
 
 
 def _report_path(given: str, folder: Path, settings: Settings, option: str) -> Path:
@@ -71,15 +95,16 @@ def _report_path(given: str, folder: Path, settings: Settings, option: str) -> P
 
 def _wrong(path: Path, settings: Settings, option: str) -> str:
     """Why a report may not stand there, and the way out; ``""`` if it may."""
-    if path.suffix != ".json":
-        return f"the file must end in .json; write {option}=bertsize.json"
-    if path.is_symlink() or path.is_dir() or not path.parent.is_dir():
+    found = formats.format_of(path)
+    if found is None:
+        return f"the file must end in {formats.SUFFIXES}; write {option}=bertsize.json"
+    if path.is_symlink() or (path.exists() and not path.is_file()) or not path.parent.is_dir():
         return "not a file in an existing folder; create the folder, or name another"
     if _leads_out(path.parent, settings.root):
         return "its folder leads out of the project by a symlink; name another"
     if path.resolve() in _inputs(settings):
         return "that is a model's config, which is never overwritten; name another file"
-    if path.exists() and not json.is_a_report(path):
+    if path.exists() and not formats.may_be_replaced(path, found):
         return "that is not a report of pytest-bertsize, and is not overwritten; name another file"
     return ""
 

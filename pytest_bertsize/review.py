@@ -15,6 +15,8 @@ from pytest_bertsize.quantity import exact, rounded_up, signed
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from pytest_bertsize.choices import Cost, Fit
+    from pytest_bertsize.comparison import Comparison
     from pytest_bertsize.settings import Limit
 
 
@@ -42,6 +44,12 @@ class Review:
     """``False``: there is none to compare with, by the table's own word."""
     unrolled: int | None = None
     """By the closed form: ties written out, and a copy of a shared layer for each pass through it."""
+    comparison: Comparison | None = None
+    """With the base; ``None``: the run has none."""
+    costs: tuple[Cost, ...] = ()
+    """Of the usual next changes, by the closed form."""
+    fits: tuple[Fit, ...] = ()
+    """For a budget that is broken, the largest value of each key that holds it."""
     build: Callable[[], Any] | None = field(default=None, repr=False, compare=False)
 
     @cached_property
@@ -77,13 +85,19 @@ class Review:
 
     @property
     def component_names(self) -> list[str]:
-        """Every component that either side has or that a limit names, parents first; without the totals."""
+        """Every component that any side has or that a limit names, parents first; without the totals."""
         names = {
             **(self.expected.components if self.expected else {}),
             **(self.actual.components if self.actual else {}),
+            **(self.base.components if self.base else {}),
         }
         limited = [limit.component for limit in self.budget if limit.component not in {TOTAL, TRAINABLE, *names}]
         return parents_first([*names, *limited])
+
+    @property
+    def base(self) -> Inventory | None:
+        """What the base counts to by the closed form."""
+        return self.comparison.inventory if self.comparison else None
 
     def limit(self, component: str) -> Limit | None:
         """The limit on a component; the tightest, where a marker adds to the table."""
@@ -100,7 +114,7 @@ def review(subject: Review, actual: Inventory, *, known_components: Callable[[],
         raise ValueError("a model without a closed form cannot be compared with it")
     findings = [
         *subject.findings,
-        *(compare(subject.expected, actual, subject.formulas) if subject.expected else ()),
+        *(compare(subject.expected, actual, subject.formulas, subject.symbols) if subject.expected else ()),
         *(found for limit in subject.budget for found in _held(limit, actual, subject, known_components)),
     ]
     return replace(subject, actual=actual, findings=tuple(findings))
@@ -145,8 +159,9 @@ def _absent_component(limit: Limit, subject: Review) -> Finding:
 def _broken(kind: Kind, limit: Limit, count: int, bound: int, subject: Review, actual: Inventory) -> Finding:
     side = kind.removesuffix("-budget")
     message = f"{limit.component} is {exact(count)}, {exact(abs(count - bound))} {side} its {_bound(limit)}"
+    as_derived = subject.expected is None or subject.expected[limit.component] == count
     fix = (
-        what_was_forgotten(actual, limit.component, bound)
+        (what_was_forgotten(actual, limit.component, bound) if as_derived else "")
         or _sum_of_the_others(limit, bound, subject.budget, actual)
         or f"{_layers_that_fit(kind, limit, bound, actual)}{_accept(kind, limit, count)}"
     )

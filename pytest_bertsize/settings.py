@@ -41,6 +41,10 @@ class SettingsError(Exception):
     """The project's table, an option or a marker cannot be used: a mistake to correct, not a model that is too big."""
 
 
+class NothingDeclared(SettingsError):
+    """There is no table of ours, or it declares no model."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limit:
     """What one component, ``total`` or ``trainable`` may count."""
@@ -96,6 +100,8 @@ class Model:
     table_key: tuple[str, ...]
     closed_form: bool = True
     """``False``: held to its budget alone, because there is no closed form for it."""
+    reason: str = ""
+    """Why the budget is what it is."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +142,14 @@ def load(path: Path) -> Settings:
 
     :raises SettingsError: with a line for every mistake.
     """
-    text = _read(path)
+    return parse(_read(path), path)
+
+
+def parse(text: str, path: Path) -> Settings:
+    """Check the table that the text of a pyproject.toml has.
+
+    :raises SettingsError: with a line for every mistake.
+    """
     table = _find_table(_parse(text, path), path)
     try:
         checked = BertsizeTable.model_validate(table)
@@ -197,6 +210,7 @@ def _declared(name: str, model: ModelTable, written: Mapping[str, Any], path: Pa
         limits,
         key,
         model.closed_form,
+        model.reason,
     )
 
 
@@ -243,7 +257,7 @@ def _find_table(document: dict[str, Any], path: Path) -> dict[str, Any]:
     if table is None:
         meant = _meant_for(document)
         hint = f"did you mean [tool.bertsize] where it says [{printable(meant)}]?" if meant else EXAMPLE
-        raise SettingsError(f"{path}: no model is declared, so nothing would be checked; {hint}")
+        raise NothingDeclared(f"{path}: no model is declared, so nothing would be checked; {hint}")
     if not isinstance(table, dict) or not table or table.get("models") == {}:
-        raise SettingsError(f"{path}: [tool.bertsize] declares no model, so nothing would be checked; {EXAMPLE}")
+        raise NothingDeclared(f"{path}: [tool.bertsize] declares no model, so nothing would be checked; {EXAMPLE}")
     return table

@@ -104,6 +104,7 @@ class ModelTable(_Strict):
     overrides: dict[str, Any] = {}
     options: dict[str, bool] = {}
     closed_form: bool = True
+    reason: Text = ""
     budget: Annotated[
         dict[str, Annotated[LimitTable, BeforeValidator(limit_from_shorthand)]] | None,
         BeforeValidator(_budget_or_report_only),

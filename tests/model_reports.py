@@ -43,6 +43,9 @@ def model(*components: Component, findings: list[FindingRow] | None = None, name
         totals=Totals(expected=1, actual=1, trainable=1, stored=1, unrolled=1),
         components=list(components),
         tensors=[],
+        layers=[],
+        base=None,
+        choices=None,
         findings=findings or [],
     )
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import torch
 
-from pytest_bertsize.check import BYTES_OF_A_LABEL, BYTES_OF_A_TENSOR, MOST_MEMORY
+from pytest_bertsize.derivation import BYTES_OF_A_LABEL, BYTES_OF_A_TENSOR, MOST_MEMORY
 
 if TYPE_CHECKING:
     from tests.conftest import Project

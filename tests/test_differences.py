@@ -23,7 +23,7 @@ def layers(count: int) -> tuple[Tensor, ...]:
 
 
 def compared(expected: tuple[Tensor, ...], actual: tuple[Tensor, ...]) -> list[Finding]:
-    return compare(Inventory(expected), Inventory(actual), FORMULAS)
+    return compare(Inventory(expected), Inventory(actual), FORMULAS, {"D": 768})
 
 
 def message(expected: tuple[Tensor, ...], actual: tuple[Tensor, ...]) -> str:

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 import tomli
 
-from pytest_bertsize.reports.json import document, write
+from pytest_bertsize.reports.files import replace as replace_file
+from pytest_bertsize.reports.json import document, render
 from pytest_bertsize.settings import Model, Settings
 
 Project = Callable[..., pytest.Pytester]
@@ -41,8 +42,12 @@ def test_the_ledger_is_at_the_top(report: dict[str, Any]) -> None:
     top = {key: value for key, value in report.items() if key not in {"models", "versions"}}
     ledger = {"configured": 2, "checked": 2, "failed": 1, "not_checked": []}
     table = tomli.loads(Path("pyproject.toml").read_text("utf-8"))["tool"]["bertsize"]
-    of = {"commit": None, "table_sha256": hashlib.sha256(json.dumps(table, sort_keys=True).encode()).hexdigest()}
-    assert top == {"schema": 1, "complete": True, "mode": "full", **ledger, **of}
+    of = {
+        "commit": None,
+        "base": None,
+        "table_sha256": hashlib.sha256(json.dumps(table, sort_keys=True).encode()).hexdigest(),
+    }
+    assert top == {"schema": 1, "complete": True, "mode": "full", "base": None, **ledger, **of}
     assert set(report["versions"]) == {"pytest_bertsize", "transformers", "torch", "python"}
     assert list(report)[-1] == "complete"
 
@@ -114,24 +119,23 @@ def test_a_model_that_was_not_checked_makes_the_report_incomplete(project: Proje
 def test_an_earlier_report_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "size.json"
     one = Settings(Path("pyproject.toml"), "", {"a": Model("a", "c.json", None, None, {}, {}, (), ())})
-    write(path, document([], one, {}, None))
+    replace_file(path, render(document([], one, {}, None)))
     before = path.read_bytes()
     with pytest.raises(TypeError):
-        write(path, {"not": object()})
+        replace_file(path, object())  # type: ignore[arg-type]
     assert path.read_bytes() == before
-    write(path, document([], replace(one, models={}), {}, None))
+    replace_file(path, render(document([], replace(one, models={}), {}, None)))
     assert json.loads(path.read_text())["complete"] is True
     assert os.listdir(tmp_path) == ["size.json"]  # noqa: PTH208  (hidden files too)
 
 
 def test_a_folder_that_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No such file or directory"):
-        write(tmp_path / "gone" / "size.json", {})
+        replace_file(tmp_path / "gone" / "size.json", "")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_page_may_take_a_report_in_as_it_is(tmp_path: Path) -> None:
-    write(tmp_path / "size.json", {"message": "</script><script>alert('1 & 2')</script>"})
-    text = (tmp_path / "size.json").read_text("utf-8")
+def test_a_page_may_take_a_report_in_as_it_is() -> None:
+    text = render({"message": "</script><script>alert('1 & 2')</script>"})
     assert not {"<", ">", "&"} & set(text)
     assert json.loads(text) == {"message": "</script><script>alert('1 & 2')</script>"}

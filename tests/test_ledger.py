@@ -370,7 +370,8 @@ def test_a_report_that_may_not_stand_there_is_refused_in_the_words_of_the_option
     with pytest.raises(SettingsError) as error:
         asked(tmp_path, "size.txt")
     assert str(error.value) == (
-        "--bert-budget-report=size.txt: the file must end in .json; write --bert-budget-report=bertsize.json"
+        "--bert-budget-report=size.txt: the file must end in .json, .md or .html; "
+        "write --bert-budget-report=bertsize.json"
     )
 
 

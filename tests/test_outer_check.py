@@ -112,8 +112,12 @@ print(sorted({"pytest", "pluggy", "torch", "transformers", "sympy"} & sys.module
     [
         ("", [], "no model is declared, so nothing would be checked"),
         (FITS.replace('"60K"', '"60 K"'), [], "pyproject.toml:5: tool.bertsize.models.fits.budget.total: "),
-        (FITS, ["--report", "size.txt"], "--report=size.txt: the file must end in .json"),
-        (FITS, ["--report", ""], "--report=: the file must end in .json"),
+        (
+            FITS,
+            ["--report", "size.txt"],
+            "--report=size.txt: the file must end in .json, .md or .html; write --report=bertsize.json",
+        ),
+        (FITS, ["--report", ""], "--report=: the file must end in .json, .md or .html"),
         (FITS, ["--report", "config.json"], "--report=config.json: that is a model's config"),
         (FITS, ["--report", "nowhere/size.json"], "--report=nowhere/size.json: not a file in an existing folder"),
     ],
@@ -147,7 +151,7 @@ def test_a_report_that_cannot_be_written_is_no_success(project: Project, monkeyp
     def no_room(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("pytest_bertsize.reports.json.write", no_room)
+    monkeypatch.setattr("pytest_bertsize.reports.files.replace", no_room)
     err = io.StringIO()
     assert check(Order(Path(), ["size.json"]), io.StringIO(), err) == MISTAKEN
     assert "size.json could not be written: No space left on device" in err.getvalue()

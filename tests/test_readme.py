@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, get_args
 from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.findings import Kind
 from pytest_bertsize.settings import load
+from tests.conftest import BERT_BASE
+from tests.git_projects import committed
 
 if TYPE_CHECKING:
     import pytest
@@ -44,6 +46,27 @@ def test_the_report_is_what_the_example_prints(pytester: pytest.Pytester, monkey
     monkeypatch.setenv("COLUMNS", "80")
     printed = pytester.runpytest_subprocess("--bert-budget").stdout.str()
     assert README.split("```text\n")[1].split("```")[0] in printed
+
+
+def test_what_a_reviewer_is_told_is_what_the_gate_prints(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """bert-base-uncased with 10 layers of 960 units."""
+    monkeypatch.setenv("COLUMNS", "80")
+    table = """
+        [tool.bertsize.models.mlm]
+        config = "config.json"
+        budget.total = "110M"
+        budget.embeddings = "25M"
+        budget.encoder = "86M"
+        """
+    project = committed(pytester.path / "project", BERT_BASE, table)
+    project.write("config.json", {**BERT_BASE, "num_hidden_layers": 10, "hidden_size": 960})
+    project.write("conftest.py", "")
+    commit = project.git("rev-parse", "main")
+    printed = pytester.runpytest_subprocess("--rootdir=project", "project", "--bert-budget", "--bert-budget-base=main")
+    block = next(text for text in README.split("```text\n") if text.startswith("→ against main")).split("```")[0]
+    assert block.replace("5e8c26154c", commit[:10]) in printed.stdout.str()
 
 
 def test_ci_runs_the_readmes_own_commands() -> None:

@@ -24,7 +24,7 @@ NO_COUNT = (
     " is not a count of parameters: write a whole number, or a string such as '110M' or '1.2B' "
     "(K, M, B, T are powers of 1,000)"
 )
-KEYS = "unknown key; there are config, family, architecture, overrides, options, closed_form, budget"
+KEYS = "unknown key; there are config, family, architecture, overrides, options, closed_form, reason, budget"
 NAME = "a model's name is its test id: letters, digits and . _ - + @, at most 100 of them"
 MODEL = ("tool", "bertsize", "models", "encoder")
 

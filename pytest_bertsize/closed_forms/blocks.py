@@ -143,6 +143,7 @@ class Term:
     passes: Count
     """How often a forward pass uses it, all copies together."""
     tied: bool = False
+    trainable: bool = True
 
     @property
     def own(self) -> Count:
@@ -158,7 +159,8 @@ def terms(node: Node, component: str = "", times: Count = 1, passes: Count = 1) 
     """Every parameter with what it owns, without unrolling a single repeat."""
     component = node.component or component
     if isinstance(node, Parameter):
-        yield Term(component, prod(node.shape), times, passes, tied=node.tied_to is not None)
+        tied = node.tied_to is not None
+        yield Term(component, prod(node.shape), times, passes, tied=tied, trainable=node.trainable)
         return
     copies = 1 if node.times is None else node.times
     used = copies if node.passes is None else node.passes

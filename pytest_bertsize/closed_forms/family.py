@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms.blocks import Block, Term, tensors, terms
 from pytest_bertsize.closed_forms.dims import Dims
-from pytest_bertsize.inventory import Inventory, roll_up
+from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory, roll_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -87,12 +87,28 @@ class ClosedForm:
         return tuple(terms(self.root))
 
     @cached_property
-    def components(self) -> dict[str, int]:
-        """Parameters of every component at every level, without unrolling a layer."""
+    def own(self) -> dict[str, int]:
+        """Parameters of each component itself, without those of the components below it."""
         own: dict[str, int] = {}
         for term in self.terms:
             own[term.component] = own.get(term.component, 0) + term.total
-        return roll_up(own)
+        return own
+
+    @cached_property
+    def components(self) -> dict[str, int]:
+        """Parameters of every component at every level, without unrolling a layer."""
+        return roll_up(self.own)
+
+    @property
+    def trainable(self) -> int:
+        """Parameters that an optimiser would change."""
+        return sum(term.total for term in self.terms if term.trainable)
+
+    def __getitem__(self, component: str) -> int:
+        """Parameters of a component, of ``"total"`` or of ``"trainable"``, as of an :class:`Inventory`."""
+        if component == TOTAL:
+            return self.total
+        return self.trainable if component == TRAINABLE else self.components.get(component, 0)
 
     @property
     def total(self) -> int:

@@ -3,96 +3,59 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Literal, TypedDict, cast
+from typing import TYPE_CHECKING, cast
 
 from pytest_bertsize.findings import printable
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, Fold, Inventory
+from pytest_bertsize.reports.layers import layers
+from pytest_bertsize.reports.shape import (
+    Base,
+    Change,
+    Choices,
+    Component,
+    Cost,
+    FindingRow,
+    Fit,
+    FoldedTensor,
+    Layer,
+    LayerTensor,
+    ModelReport,
+    Removed,
+    RunBase,
+    RunReport,
+    Totals,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pytest_bertsize.baseline import Baseline, Former
+    from pytest_bertsize.comparison import Comparison
     from pytest_bertsize.findings import Finding
     from pytest_bertsize.review import Review
 
 
-class Component(TypedDict):
-    """One row: a component at some level, ``total``, or ``trainable`` where a limit names it."""
-
-    name: str
-    formula: str | None
-    expected: int | None
-    actual: int | None
-    base: int | None
-    min: int | None
-    max: int | None
-    limit: str | None
-    """The limit as its author wrote it."""
-    layers: int
-    """How many identical layers the component is spread over."""
-    failed: bool
-    """Whether an error is about this very component."""
-
-
-class FoldedTensor(TypedDict):
-    """Tensors that differ only in their layer's index."""
-
-    name: str
-    component: str
-    shape: list[int]
-    layers: int
-    expected: int | None
-    actual: int | None
-    tied_to: str | None
-    trainable: bool
-
-
-class Totals(TypedDict):
-    """Four totals, never mixed.
-
-    Unique (expected and actual), trainable, stored (ties written out), and unrolled: by the closed form, with a copy of
-    a shared layer for each pass through it as well.
-    """
-
-    expected: int | None
-    actual: int | None
-    trainable: int | None
-    stored: int | None
-    unrolled: int | None
-
-
-class FindingRow(TypedDict):
-    """A finding without the key that leads to its line."""
-
-    kind: str
-    severity: str
-    component: str | None
-    message: str
-    fix: str
-    expected: int | None
-    actual: int | None
-    limit: int | None
-    file: str | None
-    line: int | None
-
-
-class ModelReport(TypedDict):
-    """One element of ``models`` in the JSON report, schema 1."""
-
-    name: str
-    family: str
-    architecture: str
-    config: str
-    config_sha256: str
-    verdict: Literal["passed", "failed"]
-    headline: str
-    report_only: bool
-    closed_form: bool
-    """``False``: not compared with a closed form, by the table's own word."""
-    symbols: dict[str, int]
-    totals: Totals
-    components: list[Component]
-    tensors: list[FoldedTensor]
-    findings: list[FindingRow]
+__all__ = [
+    "Base",
+    "Change",
+    "Choices",
+    "Component",
+    "Cost",
+    "FindingRow",
+    "Fit",
+    "FoldedTensor",
+    "Layer",
+    "LayerTensor",
+    "ModelReport",
+    "Removed",
+    "RunBase",
+    "RunReport",
+    "Totals",
+    "count_failed",
+    "model_report",
+    "names_not_checked",
+    "run_base",
+]
 
 
 def count_failed(models: Sequence[ModelReport]) -> int:
@@ -128,8 +91,56 @@ def model_report(review: Review) -> ModelReport:
         ),
         components=_components(review) if actual and (expected or not review.closed_form) else [],
         tensors=_tensors(expected, actual) if actual and (expected or not review.closed_form) else [],
+        layers=layers(review.base, expected, actual),
+        base=_base(review.comparison) if review.comparison else None,
+        choices=_choices(review),
         findings=[_finding(finding) for finding in review.findings],
     )
+
+
+def _base(comparison: Comparison) -> Base:
+    return Base(
+        revision=printable(comparison.revision),
+        commit=comparison.commit,
+        config=None if comparison.config is None else printable(comparison.config),
+        total=comparison.inventory.unique if comparison.inventory else None,
+        grown=comparison.grown,
+        shrunk=comparison.shrunk,
+        said=list(comparison.said),
+        changes=[
+            Change(key=row.key, before=row.before, after=row.after, total=row.total, components=row.components)
+            for row in comparison.moved
+        ],
+        method=comparison.method,
+    )
+
+
+def _choices(review: Review) -> Choices | None:
+    """``None`` where there is no closed form to ask."""
+    if review.expected is None:
+        return None
+    return Choices(
+        fits=[Fit(key=fit.key, now=fit.now, largest=fit.largest, total=fit.total) for fit in review.fits],
+        costs=[Cost(what=cost.what, change=cost.change, total=cost.total) for cost in review.costs],
+    )
+
+
+def run_base(baseline: Baseline | None) -> RunBase | None:
+    """What a run is compared with."""
+    if baseline is None:
+        return None
+    return RunBase(
+        revision=printable(baseline.revision),
+        commit=baseline.commit,
+        problem=printable(baseline.problem),
+        removed=[_removed(former) for former in baseline.removed],
+    )
+
+
+def _removed(former: Former) -> Removed:
+    limit = next((str(limit) for limit in former.model.limits if limit.component == TOTAL), None)
+    total = former.form.total if former.form else None
+    return Removed(name=former.model.name, config=printable(former.model.config), total=total, limit=limit)
 
 
 def _components(review: Review) -> list[Component]:
@@ -144,7 +155,7 @@ def _component(name: str, review: Review) -> Component:
         formula=review.formulas.get(name),
         expected=review.expected[name] if review.expected else None,
         actual=review.actual[name] if review.actual else None,
-        base=None,
+        base=review.base[name] if review.base else None,
         min=limit.minimum if limit else None,
         max=limit.maximum if limit else None,
         limit=str(limit) if limit else None,

@@ -19,10 +19,20 @@ if TYPE_CHECKING:
 
     from pytest_bertsize.reports import Component, FoldedTensor, ModelReport
 
-Column: TypeAlias = Literal["component", "actual", "closed form", "vs formula", "budget", "left", "used", ""]
+Column: TypeAlias = Literal["component", "actual", "closed form", "vs formula", "vs base", "budget", "left", "used", ""]
 
-COLUMNS: tuple[Column, ...] = ("component", "closed form", "actual", "vs formula", "budget", "left", "used", "")
-DROPPED_FIRST: tuple[Column, ...] = ("", "closed form", "used", "left", "budget", "vs formula")
+COLUMNS: tuple[Column, ...] = (
+    "component",
+    "closed form",
+    "actual",
+    "vs formula",
+    "vs base",
+    "budget",
+    "left",
+    "used",
+    "",
+)
+DROPPED_FIRST: tuple[Column, ...] = ("", "closed form", "used", "left", "budget", "vs base", "vs formula")
 NARROWEST_NAME = 14
 TENSOR = 40
 """Cells that a tensor's name gets before columns are dropped for it."""
@@ -88,7 +98,9 @@ def _selected(components: Sequence[Component], verbosity: int) -> tuple[list[Com
     """The rows to show, and how many are left out; those all match and have no limit."""
     if verbosity:
         return list(components), 0
-    wanted = {row["name"] for row in components if "." not in row["name"] or row["limit"] or _differs(row)}
+    wanted = {
+        row["name"] for row in components if "." not in row["name"] or row["limit"] or _differs(row) or _moved(row)
+    }
     wanted |= {name.rpartition(".")[0] for name in wanted}
     chosen = [row for row in components if row["name"] in wanted]
     return chosen, len(components) - len(chosen)
@@ -110,6 +122,7 @@ def _component_line(row: Component) -> _Line:
         "closed form": "" if expected is None else exact(expected),
         "actual": exact(actual),
         "vs formula": "" if expected is None else "=" if actual == expected else signed(actual - expected),
+        "vs base": "" if row["base"] is None else "=" if actual == row["base"] else signed(actual - row["base"]),
         "budget": row["limit"] or "",
         "left": "" if left is None else compact_left(left),
         "used": "" if row["max"] is None else percent_used(actual, row["max"]),
@@ -153,6 +166,10 @@ def _tensor_line(tensor: FoldedTensor, row: Component) -> _Line:
 def _tail(name: str) -> str:
     """The end of a tensor's name that tells it from its neighbours: ``query.weight``."""
     return name.rpartition(".*.")[2] if ".*." in name else name
+
+
+def _moved(row: Component) -> bool:
+    return row["base"] is not None and row["actual"] != row["base"]
 
 
 def _differs(row: Component) -> bool:

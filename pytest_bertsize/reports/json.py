@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize import __version__
@@ -15,7 +12,7 @@ from pytest_bertsize.reports import count_failed, names_not_checked
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pytest_bertsize.reports import ModelReport
+    from pytest_bertsize.reports import ModelReport, RunBase, RunReport
     from pytest_bertsize.settings import Settings
 
 SCHEMA = 1
@@ -24,13 +21,18 @@ _HARMLESS_IN_HTML = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
 
 
 def document(
-    models: Sequence[ModelReport], settings: Settings, versions: Mapping[str, str], commit: str | None
-) -> dict[str, Any]:
+    models: Sequence[ModelReport],
+    settings: Settings,
+    versions: Mapping[str, str],
+    commit: str | None,
+    base: RunBase | None = None,
+) -> RunReport:
     """The report of one run.
 
     :param models: those that were checked, in the order in which they are declared.
     :param versions: of the libraries that built them.
     :param commit: the one that is checked out, if there is any.
+    :param base: what the run was compared with.
     """
     not_checked = names_not_checked(models, settings.names)
     return {
@@ -39,6 +41,7 @@ def document(
         "versions": {"pytest_bertsize": __version__, **versions, "python": platform.python_version()},
         "commit": commit,
         "table_sha256": settings.table_sha256,
+        "base": base,
         "configured": len(settings.names),
         "checked": len(models),
         "failed": count_failed(models),
@@ -48,28 +51,14 @@ def document(
     }
 
 
-def write(path: Path, report: Mapping[str, Any]) -> None:
-    """Replace the file at once, or leave it as it was.
+def render(report: Mapping[str, Any]) -> str:
+    return json.dumps(report, ensure_ascii=False, indent=2).translate(_HARMLESS_IN_HTML) + "\n"
 
-    :raises OSError: when it cannot be written.
-    """
-    text = json.dumps(report, ensure_ascii=False, indent=2).translate(_HARMLESS_IN_HTML) + "\n"
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+
+def is_ours(content: str) -> bool:
+    """Whether it is what :func:`render` has made."""
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def is_a_report(path: Path) -> bool:
-    """Whether a file is one that :func:`write` has written; an empty file is nobody's."""
-    content = path.read_bytes()
-    try:
-        found = json.loads(content) if content else {"versions": {"pytest_bertsize": ""}}
+        found = json.loads(content)
     except (ValueError, RecursionError):
         return False
     versions = found.get("versions") if isinstance(found, dict) else None

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.quantity import compact_left, exact
-from pytest_bertsize.reports import count_failed
+from pytest_bertsize.reports import base_lines, count_failed
 from pytest_bertsize.reports.component_table import component_table, room
 from pytest_bertsize.reports.drawing import NAME, Style, draw, fit, powers, usable
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from pytest_bertsize.reports import FindingRow, ModelReport
+    from pytest_bertsize.reports import FindingRow, ModelReport, RunBase
 
-__all__ = ["Style", "breakdown", "count", "failure", "notes", "overview"]
+__all__ = ["Style", "against_base", "base_of_run", "breakdown", "count", "failure", "notes", "overview"]
 
 Column: TypeAlias = Literal["", "model", "architecture", "parameters", "budget", "left"]
 
@@ -37,21 +37,44 @@ def failure(model: ModelReport, style: Style) -> str:
     if model["components"]:
         parts += [_title(model), Text(""), component_table(model, style), Text("")]
     parts += _sentences(model["findings"], style)
+    parts += _beside_the_table(model, style)
     return draw(Group(*parts), style)
 
 
 def breakdown(model: ModelReport, style: Style) -> str:
     """Title and table of a model that passed, for ``-v``."""
-    return draw(Group(_title(model), Text(""), component_table(model, style)), style)
+    parts = [_title(model), Text(""), component_table(model, style), *_beside_the_table(model, style)]
+    return draw(Group(*parts), style)
 
 
 def notes(model: ModelReport, style: Style) -> str:
-    """The warnings of a model that passed, ``""`` if there are none."""
-    return (
-        draw(Group(*_sentences(model["findings"], style, prefix=f"{model['name']}: ")), style)
-        if model["findings"]
-        else ""
-    )
+    """The warnings of a model that passed, and its notes where detail is asked for; ``""`` if there are none."""
+    told = [finding for finding in model["findings"] if finding["severity"] != "note" or _is_told(finding, style)]
+    return draw(Group(*_sentences(told, style, prefix=f"{model['name']}: ")), style) if told else ""
+
+
+def _is_told(note: FindingRow, style: Style) -> bool:
+    """A budget that was loosened is told always, however good the reason."""
+    return style.verbosity > 0 or note["kind"] == "budget-loosened"
+
+
+def against_base(model: ModelReport, style: Style) -> str:
+    """What became of a model that passed, ``""`` where nothing did."""
+    lines = _base_sentences(model, style, f"{model['name']} ") if base_lines.differs(model) else []
+    return draw(Group(*lines), style) if lines else ""
+
+
+def base_of_run(base: RunBase, models: Sequence[ModelReport], style: Style) -> str:
+    """What the whole run was compared with, where there is something to say; ``""`` where there is not."""
+    lines = []
+    if base["problem"]:
+        lines.append(_hanging("! ", "yellow", f"not compared with {base['revision']}: {base['problem']}", style))
+    else:
+        changed = any(base_lines.differs(model) for model in models) or base["removed"]
+        told = f"against {base_lines.named(base['revision'], base['commit'])}"
+        lines += [] if changed else [Text(f"{told}: no count changed", style="dim")]
+    lines += [_hanging("- ", "yellow", line, style) for line in base_lines.removed(base)]
+    return draw(Group(*lines), style) if lines else ""
 
 
 def _title(model: ModelReport) -> RenderableType:
@@ -127,6 +150,32 @@ def _sentences(findings: Sequence[FindingRow], style: Style, prefix: str = "") -
             lines.append(_hanging("  → ", "cyan", finding["fix"], style))
     if rest > 0:
         lines.append(Text(f"{prefix}{exact(rest)} more findings are not shown: the JSON report has them", style="dim"))
+    return lines
+
+
+def _beside_the_table(model: ModelReport, style: Style) -> list[RenderableType]:
+    """What changed against the base, what would fit, and what the next change would cost."""
+    lines = _base_sentences(model, style, "")
+    choices = model["choices"]
+    if choices and (text := base_lines.fits(choices)):
+        lines.append(_hanging("→ ", "cyan", text, style))
+    if choices and choices["costs"] and (choices["fits"] or style.verbosity):
+        lines.append(_hanging("→ ", "cyan", base_lines.costs(choices), style))
+    return [Text(""), *lines] if lines else []
+
+
+def _base_sentences(model: ModelReport, style: Style, prefix: str) -> list[RenderableType]:
+    base = model["base"]
+    if base is None:
+        return []
+    lines = [_hanging("→ ", "cyan", f"{prefix}{base_lines.against(base, model['totals']['actual'])}", style)]
+    lines += [_hanging("    ", "", line, style) for line in base["said"]]
+    shown = base["changes"][:MOST_SENTENCES]
+    lines += [_hanging("    ", "", base_lines.change(row), style) for row in shown]
+    if len(shown) < len(base["changes"]):
+        lines.append(Text(f"    and {len(base['changes']) - len(shown)} more: the JSON report has them", style="dim"))
+    if base["method"]:
+        lines.append(_hanging("    ", "", f"({base['method']})", style))
     return lines
 
 

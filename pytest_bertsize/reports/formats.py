@@ -1,0 +1,73 @@
+"""Which file names make which report. A report replaces an earlier one of its own format, and no other file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pytest_bertsize.reports import gitlab, json, markdown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pytest_bertsize.reports import RunReport
+
+GENERATOR = '<meta name="generator" content="pytest-bertsize'
+"""In the head of every page of ours."""
+_HEAD = 4_096
+"""Characters of a page in which that stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """How a report becomes text, and how an earlier text of ours is told from somebody else's."""
+
+    render: Callable[[RunReport, Path], str]
+    """Of a report and the project's folder."""
+    is_ours: Callable[[str], bool]
+
+
+def _markdown(report: RunReport, _: Path) -> str:
+    return markdown.page(report)
+
+
+def _html(report: RunReport, _: Path) -> str:
+    from pytest_bertsize.reports import html
+
+    return html.page(report)
+
+
+def _json(report: RunReport, _: Path) -> str:
+    return json.render(report)
+
+
+JSON = Format(_json, json.is_ours)
+CODE_QUALITY = Format(gitlab.render, gitlab.is_ours)
+BY_SUFFIX = {
+    ".codequality.json": CODE_QUALITY,
+    ".json": JSON,
+    ".md": Format(_markdown, lambda content: content.startswith(markdown.MARK)),
+    ".html": Format(_html, lambda content: GENERATOR in content[:_HEAD]),
+}
+"""The first that fits, behind at least one character of a name."""
+BY_NAME = {"gl-code-quality-report.json": CODE_QUALITY}
+"""What GitLab's own documentation calls its report."""
+SUFFIXES = ".json, .md or .html"
+
+
+def format_of(path: Path) -> Format | None:
+    """The format that a file's name asks for."""
+    if path.name in BY_SUFFIX:
+        return None
+    by_suffix = (found for suffix, found in BY_SUFFIX.items() if path.name.endswith(suffix))
+    return BY_NAME.get(path.name) or next(by_suffix, None)
+
+
+def may_be_replaced(path: Path, found: Format) -> bool:
+    """Whether what stands there is an earlier report of ours, or an empty file, which is nobody's."""
+    content = path.read_bytes()
+    try:
+        return not content or found.is_ours(content.decode("utf-8"))
+    except UnicodeDecodeError:
+        return False

@@ -1,0 +1,98 @@
+"""Pieces of Markdown as GitHub reads it. No text that is put in has an effect on what stands around it."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from typing import TYPE_CHECKING
+
+from pytest_bertsize.findings import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+LONGEST = 1_000
+"""Characters of a text that is put in."""
+_PUNCTUATION = re.compile(r"[\\`*{}\[\]<>|~&^]|(?<![^\W_])_|_(?![^\W_])")
+_NOTHING = "<!-- -->"
+"""Is not shown, and keeps apart what GitHub would join to a mention, a reference, an address or a picture."""
+_DOLLAR = "<span>$</span>"
+"""What GitHub's documentation says to write for one that begins no mathematics."""
+_JOINED = re.compile(
+    r"(?<=@)(?=\w)|(?<=#)(?=\d)|(?<=:)(?=//)|(?<=\bwww)(?=\.)|(?<=:)(?=[\w+-]+:)|(?<=\bGH-)(?=\d)",
+    re.IGNORECASE,
+)
+_PLAIN_CODE = re.compile(r"[^`|$\\\s](?:[^`|$\\]*[^`|$\\\s])?")
+
+
+def text(foreign: str, longest: int = LONGEST) -> str:
+    """A text as it stands: on one line, without Markdown, HTML, mentions, references, addresses and emoji."""
+    parts = _JOINED.split(printable(foreign, longest))
+    return _NOTHING.join(_PUNCTUATION.sub(r"\\\g<0>", part) for part in parts).replace("$", _DOLLAR)
+
+
+def code(foreign: str, longest: int = 200) -> str:
+    """A path, a key or a value, in a table too."""
+    shown = printable(foreign, longest)
+    if _PLAIN_CODE.fullmatch(shown):
+        return f"`{shown}`"
+    return f"<code>{text(shown, LONGEST)}</code>"
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> str:
+    """Columns of which all but the first are of numbers.
+
+    :param rows: cells that are Markdown already.
+    :param left: how many columns are of words.
+    """
+    aligned = [":--"] * left + ["--:"] * (len(columns) - left)
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (columns, aligned, *rows))
+
+
+def details(summary: str, content: str) -> str:
+    """Folded away. GitHub reads Markdown between the tags where empty lines are around it."""
+    return f"<details><summary>{escape(summary, quote=False)}</summary>\n\n{content}\n\n</details>"
+
+
+# formulas
+
+_TOKEN = re.compile(r"floor\(|[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)*|[0-9]+|[⁰¹²³⁴⁵⁶⁷⁸⁹]+|[-+/()·]|\s+|.", re.DOTALL)
+_SUPERSCRIPT = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
+_CLOSING = {"(": ")", "floor(": r" \rfloor"}
+_CLOSES = ")"
+_LATEX = {"·": r" \cdot ", "(": "(", "floor(": r"\lfloor ", "/": " / ", "+": " + ", "-": " - "}
+
+
+def math(formula: str) -> str:
+    """A formula of ours, ``L·(4·D² + D)``, as GitHub sets it; as code, if there is anything else in it."""
+    latex = _latex(formula)
+    return f"$`{latex}`$" if latex else code(formula, LONGEST)
+
+
+def _latex(formula: str) -> str:
+    """``""`` for what is not built from numbers, symbols, sums, products, powers, quotients and floors."""
+    closing: list[str] = []
+    parts: list[str] = []
+    for token in _TOKEN.findall(formula):
+        if token in _CLOSING:
+            closing.append(_CLOSING[token])
+        if part := closing.pop() if token == _CLOSES and closing else _token(token):
+            parts.append(part)
+        elif not token.isspace():
+            return ""
+    return "" if closing else re.sub(r" +", " ", "".join(parts)).strip()
+
+
+def _token(token: str) -> str:
+    """A token that opens, joins, names or counts; ``""`` for any other."""
+    if token in _LATEX:
+        return _LATEX[token]
+    if ord(token[0]) in _SUPERSCRIPT:
+        return f"^{{{token.translate(_SUPERSCRIPT)}}}"
+    if token.isascii() and token.isdigit():
+        return token
+    name, _, index = token.partition("_")
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*", name):
+        return ""
+    symbol = name if len(name) == 1 else rf"\mathrm{{{name}}}"
+    return f"{symbol}_{{\\mathrm{{{index.replace('_', ' ')}}}}}" if index else symbol
