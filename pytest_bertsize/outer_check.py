@@ -111,7 +111,7 @@ def _print(
             print(terminal.breakdown(model, style), end="\n\n", file=out)
     print(terminal.overview(models, style), file=out)
     for model in models:
-        if model["verdict"] == "passed" and not style.verbosity and (changed := terminal.against_base(model, style)):
+        if model["verdict"] == "passed" and style.verbosity <= 0 and (changed := terminal.against_base(model, style)):
             print(changed, file=out)
         if model["verdict"] == "passed" and (notes := terminal.notes(model, style)):
             print(notes, file=out)

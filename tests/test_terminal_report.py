@@ -33,6 +33,17 @@ DEMO = model(
 """The model of the design's picture: 14 layers, an untied decoder."""
 
 
+def test_a_quiet_run_unfolds_nothing() -> None:
+    found = model(
+        component("embeddings", 7),
+        component("embeddings.word", 7),
+        component("total", 7, maximum=6),
+    )
+    told = terminal.failure(found, Style(verbosity=-1))
+    assert "1 part that matches its closed form is not shown" in told
+    assert told == terminal.failure(found, Style())
+
+
 def test_the_report_at_80_columns() -> None:
     assert terminal.failure(DEMO, Style(80)) == Path(__file__).with_name("report-80.txt").read_text("utf-8").rstrip(
         "\n"

@@ -96,7 +96,7 @@ class _Line:
 
 def _selected(components: Sequence[Component], verbosity: int) -> tuple[list[Component], int]:
     """The rows to show, and how many are left out; those all match and have no limit."""
-    if verbosity:
+    if verbosity > 0:
         return list(components), 0
     wanted = {
         row["name"] for row in components if "." not in row["name"] or row["limit"] or _differs(row) or _moved(row)
@@ -209,7 +209,7 @@ def _layout(lines: Sequence[_Line], style: Style) -> tuple[list[Column], dict[Co
 def _unused(lines: Sequence[_Line], style: Style) -> set[Column]:
     """Columns that say nothing here; the closed form's count is only shown where somebody asks for detail."""
     empty: set[Column] = {column for column in COLUMNS if not any(line.cells.get(column) for line in lines)}
-    return empty | (set() if style.verbosity else {"closed form"})
+    return empty | (set() if style.verbosity > 0 else {"closed form"})
 
 
 def _name_room(natural: dict[Column, int], style: Style) -> int:

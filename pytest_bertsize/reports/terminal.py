@@ -159,7 +159,7 @@ def _beside_the_table(model: ModelReport, style: Style) -> list[RenderableType]:
     choices = model["choices"]
     if choices and (text := base_lines.fits(choices)):
         lines.append(_hanging("→ ", "cyan", text, style))
-    if choices and choices["costs"] and (choices["fits"] or style.verbosity):
+    if choices and choices["costs"] and (choices["fits"] or style.verbosity > 0):
         lines.append(_hanging("→ ", "cyan", base_lines.costs(choices), style))
     return [Text(""), *lines] if lines else []
 
