@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from pytest_bertsize.closed_forms.family import Architecture, Family
+    from pytest_bertsize.derivation import Derivation
 
 MOST_KEYS = 10
 """Changed keys; for n of them the closed form is counted 2ⁿ times."""
@@ -47,6 +48,10 @@ class Side:
     family: Family
     architecture: Architecture
     dims: Dims
+
+    @classmethod
+    def of(cls, derivation: Derivation) -> Side:
+        return cls(derivation.family, derivation.form.architecture, derivation.form.dims)
 
     @property
     def own(self) -> Counts:
@@ -117,6 +122,12 @@ def difference(new: Mapping[str, int], old: Mapping[str, int]) -> Counts:
     """By component, what is not the same."""
     deltas = {name: new.get(name, 0) - old.get(name, 0) for name in {**old, **new}}
     return {name: delta for name, delta in deltas.items() if delta}
+
+
+def came_and_went(new: Mapping[str, int], old: Mapping[str, int]) -> tuple[int, int]:
+    """Gross: what the growing components gained, and what the shrinking ones lost; neither is negative."""
+    deltas = difference(new, old).values()
+    return sum(delta for delta in deltas if delta > 0), -sum(delta for delta in deltas if delta < 0)
 
 
 def _completed(side: Side, other: Side) -> Side:

@@ -7,7 +7,7 @@ from functools import cached_property
 from posixpath import normpath
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.attribution import Moved, Side, attribute, difference
+from pytest_bertsize.attribution import Moved, Side, attribute, came_and_went, difference
 from pytest_bertsize.config_vocabulary import IMPLEMENTATIONS
 from pytest_bertsize.findings import printable
 
@@ -44,18 +44,18 @@ class Comparison:
     now: Inventory | None = None
 
     @cached_property
-    def _changes(self) -> Mapping[str, int]:
-        return difference(self.now.own, self.inventory.own) if self.now and self.inventory else {}
+    def _gross(self) -> tuple[int, int]:
+        return came_and_went(self.now.own, self.inventory.own) if self.now and self.inventory else (0, 0)
 
     @property
     def grown(self) -> int:
         """Parameters that came, over all components; net is ``grown - shrunk``."""
-        return sum(delta for delta in self._changes.values() if delta > 0)
+        return self._gross[0]
 
     @property
     def shrunk(self) -> int:
         """Parameters that went."""
-        return -sum(delta for delta in self._changes.values() if delta < 0)
+        return self._gross[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +94,9 @@ def _moved(former: Former, today: Today) -> tuple[tuple[Moved, ...], str]:
     """The keys' rows, and behind them the code's."""
     if former.derivation is None or today.derivation is None:
         return (), ""
-    found = attribute(_side(former.derivation), _side(today.derivation))
+    found = attribute(Side.of(former.derivation), Side.of(today.derivation))
     code = difference(today.actual.own, today.derivation.form.inventory.own) if today.actual else {}
     return (*found.moved, *([Moved(CODE, "", "", code)] if code else [])), found.method
-
-
-def _side(derivation: Derivation) -> Side:
-    return Side(derivation.family, derivation.form.architecture, derivation.form.dims)
 
 
 def _in_words(former: Former, today: Today, revision: str, moved: set[str]) -> Iterator[str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
-from pytest_bertsize.explain import GOOD, heading, mistaken, say, warnings
+from pytest_bertsize.console import say, style_of
+from pytest_bertsize.explain import GOOD, heading, mistaken, warnings
 from pytest_bertsize.explaining.chosen import Explained, Named, explained
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import TOTAL, parents_first
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-    from pytest_bertsize.attribution import Side
     from pytest_bertsize.reports.drawing import Style
 
 
@@ -39,8 +39,6 @@ def diff(first: Named, second: Named, out: TextIO, err: TextIO) -> int:
 
     :returns: the exit status; that there is a difference is no mistake.
     """
-    from pytest_bertsize.outer_check import style_of
-
     sides: list[Explained] = []
     mistakes: dict[Finding, None] = {}
     for named in (first, second):
@@ -64,37 +62,26 @@ def rows(before: Explained, after: Explained) -> list[Row]:
 
 def explanation(before: Explained, after: Explained) -> Iterator[str]:
     """A sentence for each changed key, then net and gross."""
-    from pytest_bertsize.attribution import attribute, difference
-    from pytest_bertsize.reports import Change
+    from pytest_bertsize.attribution import Side, attribute, came_and_went
+    from pytest_bertsize.reports import change_of
     from pytest_bertsize.reports.base_lines import change
 
-    first, second = _side(before), _side(after)
+    first, second = Side.of(before.derivation), Side.of(after.derivation)
     found = attribute(first, second)
-    for row in found.moved:
-        components = row.components
-        yield change(Change(key=row.key, before=row.before, after=row.after, total=row.total, components=components))
+    yield from (change(change_of(row)) for row in found.moved)
     if found.method:
         yield f"shared by {found.method}"
-    moved = difference(second.own, first.own)
-    came = sum(delta for delta in moved.values() if delta > 0)
-    went = came - sum(moved.values())
+    came, went = came_and_went(second.own, first.own)
     gross = f": {exact(came)} came, {exact(went)} went" if came and went else ""
     net = after.form.total - before.form.total
-    yield f"net {signed(net)}{gross}" if moved else "no count changed"
-
-
-def _side(model: Explained) -> Side:
-    from pytest_bertsize.attribution import Side
-
-    return Side(model.derivation.family, model.form.architecture, model.form.dims)
+    yield f"net {signed(net)}{gross}" if came or went else "no count changed"
 
 
 def _drawn(before: Explained, after: Explained, style: Style) -> str:
     from rich.console import Group
     from rich.text import Text
 
-    from pytest_bertsize.explaining.drawing import hanging
-    from pytest_bertsize.reports.drawing import draw
+    from pytest_bertsize.reports.drawing import draw, hanging
 
     parts: list[RenderableType] = [
         Text.assemble("A  ", heading(before)),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
+from pytest_bertsize.console import say, style_of
 from pytest_bertsize.explaining.chosen import Explained, Named, explained, sentence
 from pytest_bertsize.findings import Finding, Unusable, did_you_mean, shown
 
@@ -39,8 +39,6 @@ def explain(order: Order, out: TextIO, err: TextIO) -> int:
 
     :returns: the exit status.
     """
-    from pytest_bertsize.outer_check import style_of
-
     try:
         chosen = explained(order.named)
         lines = _lines(order, chosen)
@@ -55,15 +53,6 @@ def mistaken(unusable: Unusable, err: TextIO) -> int:
     for finding in unusable.findings:
         say(f"ERROR: {sentence(finding)}", err)
     return MISTAKEN
-
-
-def say(text: str, out: TextIO) -> None:
-    """Print what the output can encode; the rest, perhaps a letter of a path, as an escape."""
-    encoding = out.encoding or "utf-8"
-    try:
-        print(text.encode(encoding, "backslashreplace").decode(encoding), file=out, flush=True)
-    except BrokenPipeError:  # a reader such as head has seen enough; nor may Python's own last flush complain
-        os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
 
 
 def _lines(order: Order, chosen: Explained) -> list[Line]:
@@ -94,8 +83,8 @@ def _drawn(chosen: Explained, lines: list[Line], style: Style) -> str:
     from rich.console import Group
     from rich.text import Text
 
-    from pytest_bertsize.explaining.drawing import hanging, table
-    from pytest_bertsize.reports.drawing import draw
+    from pytest_bertsize.explaining.drawing import table
+    from pytest_bertsize.reports.drawing import draw, hanging
 
     parts: list[RenderableType] = [heading(chosen), Text(""), table(lines, style), Text("")]
     parts += [hanging("- ", "dim", note, style) for note in notes(chosen)]
@@ -116,7 +105,7 @@ def heading(chosen: Explained) -> Text:
 
 def warnings(findings: Iterable[Finding], style: Style) -> Iterator[RenderableType]:
     """Keys that are ignored, and keys that are missing."""
-    from pytest_bertsize.explaining.drawing import hanging
+    from pytest_bertsize.reports.drawing import hanging
 
     for finding in findings:
         place = f" ({finding.place})" if finding.place else ""

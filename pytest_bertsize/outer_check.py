@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +11,7 @@ from pytest_bertsize import baseline
 from pytest_bertsize.build import Helper
 from pytest_bertsize.check import conclude, examine
 from pytest_bertsize.closed_forms.registry import Registry
+from pytest_bertsize.console import say, style_of
 from pytest_bertsize.report_files import ReportFiles, report_files
 from pytest_bertsize.reports import (
     ModelReport,
@@ -23,7 +22,6 @@ from pytest_bertsize.reports import (
     run_base,
     terminal,
 )
-from pytest_bertsize.reports.drawing import can_show
 from pytest_bertsize.settings import Settings, SettingsError, load
 
 if TYPE_CHECKING:
@@ -79,7 +77,8 @@ def check(order: Order, out: TextIO = sys.stdout, err: TextIO = sys.stderr) -> i
     reports.finish(models, helper.versions)
     _print(models, settings, reports, style_of(out, order.verbosity), out)
     if github.reads_the_log():
-        _annotate(github.lines_for_log(reports.report(models, helper.versions), settings.root), out)
+        for line in github.lines_for_log(reports.report(models, helper.versions), settings.root):
+            say(line, out)
     if reports.problems:
         return _mistaken(*reports.problems, err=err)
     return FOUND if count_failed(models) or names_not_checked(models, settings.names) else GOOD
@@ -119,16 +118,3 @@ def _print(
     if reports.base and (text := terminal.base_of_run(reports.base, models, style)):
         print(text, file=out)
     print(terminal.count(models, len(settings.names), written), file=out)
-
-
-def _annotate(lines: Sequence[str], out: TextIO) -> None:
-    """Print what GitHub reads, whatever the output can show."""
-    encoding = out.encoding or "utf-8"
-    for line in lines:
-        print(line.encode(encoding, "backslashreplace").decode(encoding), file=out)
-
-
-def style_of(out: TextIO, verbosity: int) -> terminal.Style:
-    """Width, colour and characters that the output can show; NO_COLOR and FORCE_COLOR are honoured."""
-    colour = not os.environ.get("NO_COLOR") and (bool(os.environ.get("FORCE_COLOR")) or out.isatty())
-    return terminal.Style(shutil.get_terminal_size().columns, colour, can_show(out.encoding or "utf-8"), verbosity)

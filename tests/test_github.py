@@ -12,6 +12,7 @@ from pytest_bertsize.outer_check import FOUND, GOOD, MISTAKEN, Order, check
 from pytest_bertsize.reports.github import LARGEST_SUMMARY, MOST, append_to_summary, workflow_commands
 from pytest_bertsize.reports.markdown import MARK
 from tests.run_reports import failing, passing, refused, renamed, run
+from tests.tables import FITS, TABLE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,15 +20,6 @@ if TYPE_CHECKING:
     from pytest_bertsize.reports import FindingRow, RunBase, RunReport
     from tests.conftest import Project
 
-TABLE = """
-    [tool.bertsize.models.fits]
-    config = "config.json"
-    budget.total = "60K"
-    [tool.bertsize.models.bursts]
-    config = "config.json"
-    budget.head = 2_548
-    """
-FITS = TABLE.partition("[tool.bertsize.models.bursts]")[0]
 BURSTS = (
     "::error file=pyproject.toml,line=8,title=bertsize%3A bursts::"
     "head is 2,549, 1 over its limit of 2,548%0A→ to accept it, write 2_549"

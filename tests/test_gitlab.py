@@ -11,19 +11,11 @@ import pytest
 
 from pytest_bertsize.reports.gitlab import is_ours, issues, render
 from tests.run_reports import failing, not_built, passing, refused, renamed, run
+from tests.tables import TABLE
 
 if TYPE_CHECKING:
     from pytest_bertsize.reports import FindingRow, RunReport
     from tests.conftest import Project
-
-TABLE = """
-    [tool.bertsize.models.fits]
-    config = "config.json"
-    budget.total = "60K"
-    [tool.bertsize.models.bursts]
-    config = "config.json"
-    budget.head = 2_548
-    """
 
 
 def fingerprints(report: RunReport) -> list[str]:

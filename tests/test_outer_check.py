@@ -12,19 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_bertsize.outer_check import FOUND, GOOD, MISTAKEN, Order, check
+from tests.tables import FITS, TABLE
 
 if TYPE_CHECKING:
     from tests.conftest import Project
-
-TABLE = """
-    [tool.bertsize.models.fits]
-    config = "config.json"
-    budget.total = "60K"
-    [tool.bertsize.models.bursts]
-    config = "config.json"
-    budget.head = 2_548
-    """
-FITS = TABLE.partition("[tool.bertsize.models.bursts]")[0]
 
 
 def run(*arguments: str, isolated: bool = True) -> subprocess.CompletedProcess[str]:

@@ -51,15 +51,6 @@ def table(lines: Sequence[Line], style: Style) -> RenderableType:
     return drawn
 
 
-def hanging(mark: str, colour: str, sentence: str, style: Style) -> RenderableType:
-    """A sentence that wraps under itself, not under its mark."""
-    grid = Table.grid()
-    grid.add_column(width=len(mark), no_wrap=True)
-    grid.add_column(overflow="fold")
-    grid.add_row(Text(mark, style=colour), Text(powers(sentence, style)))
-    return grid
-
-
 def _cells(line: Line, style: Style) -> dict[Column, str]:
     return {
         "": f"{'  ' * line.depth}{line.name}",

@@ -27,8 +27,9 @@ from pytest_bertsize.reports.shape import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
+    from pytest_bertsize.attribution import Moved
     from pytest_bertsize.baseline import Baseline, Former
     from pytest_bertsize.comparison import Comparison
     from pytest_bertsize.findings import Finding
@@ -51,6 +52,8 @@ __all__ = [
     "RunBase",
     "RunReport",
     "Totals",
+    "by_severity",
+    "change_of",
     "count_failed",
     "model_report",
     "names_not_checked",
@@ -60,6 +63,11 @@ __all__ = [
 
 def count_failed(models: Sequence[ModelReport]) -> int:
     return sum(model["verdict"] == "failed" for model in models)
+
+
+def by_severity(findings: Iterable[FindingRow]) -> list[FindingRow]:
+    """Errors, then warnings, then notes."""
+    return sorted(findings, key=lambda finding: ("error", "warning", "note").index(finding["severity"]))
 
 
 def names_not_checked(models: Sequence[ModelReport], configured: Sequence[str]) -> list[str]:
@@ -107,12 +115,13 @@ def _base(comparison: Comparison) -> Base:
         grown=comparison.grown,
         shrunk=comparison.shrunk,
         said=list(comparison.said),
-        changes=[
-            Change(key=row.key, before=row.before, after=row.after, total=row.total, components=row.components)
-            for row in comparison.moved
-        ],
+        changes=[change_of(row) for row in comparison.moved],
         method=comparison.method,
     )
+
+
+def change_of(row: Moved) -> Change:
+    return Change(key=row.key, before=row.before, after=row.after, total=row.total, components=row.components)
 
 
 def _choices(review: Review) -> Choices | None:

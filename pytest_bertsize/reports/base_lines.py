@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pytest_bertsize.quantity import exact, signed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from pytest_bertsize.reports import Base, Change, Choices, ModelReport, RunBase
 
@@ -46,13 +46,14 @@ def _value(written: str) -> str:
     return exact(int(written)) if written.isdigit() else written.strip('"')
 
 
+def deepest(components: Collection[str]) -> list[str]:
+    """Those that have no other below them."""
+    return [name for name in components if not any(other.startswith(f"{name}.") for other in components)]
+
+
 def _where(row: Change) -> str:
     """The components at the bottom that moved most, where there is more than one."""
-    lowest = {
-        name: count
-        for name, count in row["components"].items()
-        if not any(other.startswith(f"{name}.") for other in row["components"])
-    }
+    lowest = {name: row["components"][name] for name in deepest(row["components"])}
     if not lowest or (len(lowest) == 1 and row["total"]):
         return f" in {next(iter(lowest))}" if lowest else ""
     largest = sorted(lowest.items(), key=lambda item: -abs(item[1]))

@@ -231,6 +231,11 @@ def _cell(line: _Line, column: Column, widths: dict[Column, int]) -> Text:
     return Text(fit(text, widths["component"]) if column == "component" else text, style=colour)
 
 
+def counted(row: Component) -> int | None:
+    """What is there, or what the closed form says where nothing was built."""
+    return row["expected"] if row["actual"] is None else row["actual"]
+
+
 def room(row: Component) -> int | None:
     """Room under the limit, or above the lower one; negative by how much a limit is broken."""
     actual, low, high = row["actual"] or 0, row["min"], row["max"]

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -68,6 +70,15 @@ def _bounded(lines: list[str]) -> str:
     if len(fitting) < len(lines):
         fitting.append(f"({len(lines) - len(fitting):,} more lines are not shown: the JSON report has what they say)")
     return "\n".join(fitting)
+
+
+def hanging(mark: str, colour: str, sentence: str, style: Style) -> RenderableType:
+    """A sentence that wraps under itself, not under its mark."""
+    grid = Table.grid()
+    grid.add_column(width=len(mark), no_wrap=True)
+    grid.add_column(overflow="fold")
+    grid.add_row(Text(mark, style=colour), Text(powers(sentence, style)))
+    return grid
 
 
 def usable(style: Style) -> int:

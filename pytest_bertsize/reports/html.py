@@ -13,7 +13,9 @@ from markupsafe import Markup
 from pytest_bertsize.findings import printable
 from pytest_bertsize.inventory import TOTAL, TRAINABLE
 from pytest_bertsize.quantity import compact_left, exact, signed
-from pytest_bertsize.reports.component_table import room
+from pytest_bertsize.reports import by_severity
+from pytest_bertsize.reports.base_lines import deepest
+from pytest_bertsize.reports.component_table import counted, room
 from pytest_bertsize.reports.html_bars import Bars, bars
 from pytest_bertsize.reports.typeset import typeset
 
@@ -26,7 +28,6 @@ MOST_BYTES = 50_000
 """Of one model's part of the page; the rest of a page of one model is less than 14,000."""
 LONGEST = 1_500
 """Characters of any text."""
-_SEVERITIES = ("error", "warning", "note")
 _NOTHING = "\N{EN DASH}"
 _WHY_NOT = {
     "config-refused": "Not checked: the config is refused",
@@ -195,7 +196,7 @@ def _view(model: ModelReport, report: RunReport, bounds: Bounds) -> dict[str, An
     base, choices = model["base"], model["choices"]
     rows = model["components"]
     shown = _urgent(rows, bounds.rows)
-    findings = sorted(model["findings"], key=lambda finding: _SEVERITIES.index(finding["severity"]))
+    findings = by_severity(model["findings"])
     return {
         "model": model,
         "headline": headline(model),
@@ -225,17 +226,12 @@ def _row(model: ModelReport, name: str) -> Component | None:
     return next((row for row in model["components"] if row["name"] == name), None)
 
 
-def _count(row: Component) -> int | None:
-    """What is there, or what the closed form says where nothing was built."""
-    return row["expected"] if row["actual"] is None else row["actual"]
-
-
 def _off(row: Component) -> int | None:
     return None if row["actual"] is None or row["expected"] is None else row["actual"] - row["expected"]
 
 
 def _change(row: Component) -> int | None:
-    count = _count(row)
+    count = counted(row)
     return None if count is None or row["base"] is None else count - row["base"]
 
 
@@ -297,7 +293,7 @@ def _percent(change: int, before: int) -> str:
 
 
 def _bars(model: ModelReport, most: int) -> Bars | None:
-    now = {row["name"]: count for row in model["components"] if (count := _count(row)) is not None}
+    now = {row["name"]: count for row in model["components"] if (count := counted(row)) is not None}
     now.pop(TRAINABLE, None)
     if not now.get(TOTAL):
         return None
@@ -344,7 +340,7 @@ def _lines(rows: Sequence[Component], bounds: Bounds) -> list[Line]:
                 row,
                 last if parent in shown else row["name"],
                 row["name"].count(".") if parent in shown else 0,
-                _count(row),
+                counted(row),
                 _change(row),
                 None if row["actual"] is None else room(row),
                 _off(row),
@@ -378,6 +374,6 @@ def _columns(rows: Sequence[Component], model: ModelReport) -> dict[str, bool]:
 
 def _moved(components: dict[str, int], most: int = 4) -> str:
     """Where a key's cost is, without the levels above: ``encoder.attention +4,727,808, …``."""
-    deepest = [name for name in components if not any(other.startswith(f"{name}.") for other in components)]
-    named = ", ".join(f"{name} {signed(components[name])}" for name in deepest[:most])
-    return f"{named}, and {len(deepest) - most} more" if deepest[most:] else named
+    found = deepest(components)
+    named = ", ".join(f"{name} {signed(components[name])}" for name in found[:most])
+    return f"{named}, and {len(found) - most} more" if found[most:] else named

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.quantity import exact, signed
-from pytest_bertsize.reports.component_table import room
+from pytest_bertsize.reports import by_severity
+from pytest_bertsize.reports.component_table import counted, room
 from pytest_bertsize.reports.markdown_text import code, details, math, table, text
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def model_parts(model: ModelReport) -> list[Part]:
     """The headline is the first."""
     base, choices = model["base"], model["choices"]
     parts = [Part(_headline(model)), *_subject(model)]
-    if rows := [row for row in model["components"] if _count(row) is not None]:
+    if rows := [row for row in model["components"] if counted(row) is not None]:
         parts += _components(rows, model)
     if model["findings"]:
         parts.append(Part(_findings(model["findings"])))
@@ -70,17 +71,12 @@ def _subject(model: ModelReport) -> list[Part]:
 # the table of components
 
 
-def _count(row: Component) -> int | None:
-    """What is there, or what the closed form says where nothing was built."""
-    return row["expected"] if row["actual"] is None else row["actual"]
-
-
 def _differs(row: Component) -> bool:
     return None not in {row["expected"], row["actual"]} and row["expected"] != row["actual"]
 
 
 def _changed(row: Component) -> bool:
-    return row["base"] is not None and row["base"] != _count(row)
+    return row["base"] is not None and row["base"] != counted(row)
 
 
 def _components(rows: Sequence[Component], model: ModelReport) -> list[Part]:
@@ -96,7 +92,7 @@ def _components(rows: Sequence[Component], model: ModelReport) -> list[Part]:
             signed((row["actual"] or 0) - (row["expected"] or 0)) if _differs(row) else "" for row in chosen
         ],
         "base": [_number(row["base"]) if any(map(_changed, rows)) else "" for row in chosen],
-        "change": [signed((_count(row) or 0) - (row["base"] or 0)) if _changed(row) else "" for row in chosen],
+        "change": [signed((counted(row) or 0) - (row["base"] or 0)) if _changed(row) else "" for row in chosen],
         "budget": [text(row["limit"] or "") for row in chosen],
         "left": [_left(row) for row in chosen],
     }
@@ -162,7 +158,7 @@ def _is_off(model: ModelReport) -> bool:
 
 
 def _findings(findings: Sequence[FindingRow]) -> str:
-    ordered = sorted(findings, key=lambda finding: list(_MARKS).index(finding["severity"]))
+    ordered = by_severity(findings)
     lines = [_finding(finding) for finding in ordered[:MOST_FINDINGS]]
     rest = len(ordered) - MOST_FINDINGS
     return "\n".join([*lines, *([f"- {exact(rest)} more findings are in the JSON report"] if rest > 0 else [])])
@@ -178,7 +174,7 @@ def _finding(finding: FindingRow) -> str:
 def _changes(base: Base, model: ModelReport) -> list[Part]:
     """What the model was, and which key moved what."""
     total = next((row for row in model["components"] if row["name"] == TOTAL), None)
-    now = _count(total) if total else None
+    now = counted(total) if total else None
     lines = [f"- {text(said)}" for said in base["said"]]
     lines += [_change(change) for change in base["changes"][:MOST_CHANGES]]
     if rest := base["changes"][MOST_CHANGES:]:

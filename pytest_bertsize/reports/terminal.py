@@ -11,9 +11,9 @@ from rich.text import Text
 
 from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.quantity import compact_left, exact
-from pytest_bertsize.reports import base_lines, count_failed
+from pytest_bertsize.reports import base_lines, by_severity, count_failed
 from pytest_bertsize.reports.component_table import component_table, room
-from pytest_bertsize.reports.drawing import NAME, Style, draw, fit, powers, usable
+from pytest_bertsize.reports.drawing import NAME, Style, draw, fit, hanging, usable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,12 +68,12 @@ def base_of_run(base: RunBase, models: Sequence[ModelReport], style: Style) -> s
     """What the whole run was compared with, where there is something to say; ``""`` where there is not."""
     lines = []
     if base["problem"]:
-        lines.append(_hanging("! ", "yellow", f"not compared with {base['revision']}: {base['problem']}", style))
+        lines.append(hanging("! ", "yellow", f"not compared with {base['revision']}: {base['problem']}", style))
     else:
         changed = any(base_lines.differs(model) for model in models) or base["removed"]
         told = f"against {base_lines.named(base['revision'], base['commit'])}"
         lines += [] if changed else [Text(f"{told}: no count changed", style="dim")]
-    lines += [_hanging("- ", "yellow", line, style) for line in base_lines.removed(base)]
+    lines += [hanging("- ", "yellow", line, style) for line in base_lines.removed(base)]
     return draw(Group(*lines), style) if lines else ""
 
 
@@ -140,14 +140,14 @@ def _overview_row(model: ModelReport) -> dict[Column, str]:
 
 def _sentences(findings: Sequence[FindingRow], style: Style, prefix: str = "") -> list[RenderableType]:
     marks = {"error": ("✗", "red"), "warning": ("!", "yellow"), "note": ("-", "dim")}
-    ordered = sorted(findings, key=lambda finding: list(marks).index(finding["severity"]))
+    ordered = by_severity(findings)
     rest = len(ordered) - MOST_SENTENCES
     lines: list[RenderableType] = []
     for finding in ordered[:MOST_SENTENCES]:
         mark, colour = marks[finding["severity"]]
-        lines.append(_hanging(f"{mark} ", colour, f"{prefix}{finding['message']}{_place(finding)}", style))
+        lines.append(hanging(f"{mark} ", colour, f"{prefix}{finding['message']}{_place(finding)}", style))
         if finding["fix"]:
-            lines.append(_hanging("  → ", "cyan", finding["fix"], style))
+            lines.append(hanging("  → ", "cyan", finding["fix"], style))
     if rest > 0:
         lines.append(Text(f"{prefix}{exact(rest)} more findings are not shown: the JSON report has them", style="dim"))
     return lines
@@ -158,9 +158,9 @@ def _beside_the_table(model: ModelReport, style: Style) -> list[RenderableType]:
     lines = _base_sentences(model, style, "")
     choices = model["choices"]
     if choices and (text := base_lines.fits(choices)):
-        lines.append(_hanging("→ ", "cyan", text, style))
+        lines.append(hanging("→ ", "cyan", text, style))
     if choices and choices["costs"] and (choices["fits"] or style.verbosity > 0):
-        lines.append(_hanging("→ ", "cyan", base_lines.costs(choices), style))
+        lines.append(hanging("→ ", "cyan", base_lines.costs(choices), style))
     return [Text(""), *lines] if lines else []
 
 
@@ -168,14 +168,14 @@ def _base_sentences(model: ModelReport, style: Style, prefix: str) -> list[Rende
     base = model["base"]
     if base is None:
         return []
-    lines = [_hanging("→ ", "cyan", f"{prefix}{base_lines.against(base, model['totals']['actual'])}", style)]
-    lines += [_hanging("    ", "", line, style) for line in base["said"]]
+    lines = [hanging("→ ", "cyan", f"{prefix}{base_lines.against(base, model['totals']['actual'])}", style)]
+    lines += [hanging("    ", "", line, style) for line in base["said"]]
     shown = base["changes"][:MOST_SENTENCES]
-    lines += [_hanging("    ", "", base_lines.change(row), style) for row in shown]
+    lines += [hanging("    ", "", base_lines.change(row), style) for row in shown]
     if len(shown) < len(base["changes"]):
         lines.append(Text(f"    and {len(base['changes']) - len(shown)} more: the JSON report has them", style="dim"))
     if base["method"]:
-        lines.append(_hanging("    ", "", f"({base['method']})", style))
+        lines.append(hanging("    ", "", f"({base['method']})", style))
     return lines
 
 
@@ -183,12 +183,3 @@ def _place(finding: FindingRow) -> str:
     if not finding["file"]:
         return ""
     return f" ({finding['file']}:{finding['line']})" if finding["line"] else f" ({finding['file']})"
-
-
-def _hanging(mark: str, colour: str, sentence: str, style: Style) -> RenderableType:
-    """A sentence that wraps under itself, not under its mark."""
-    grid = Table.grid()
-    grid.add_column(width=len(mark), no_wrap=True)
-    grid.add_column(overflow="fold")
-    grid.add_row(Text(mark, style=colour), Text(powers(sentence, style)))
-    return grid
