@@ -109,7 +109,10 @@ def _add_explain(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     explain.set_defaults(run=_explain)
     explain.add_argument(
-        "config", metavar="CONFIG", help="a config.json, bert_config.json or their folder, perhaps with #key.path"
+        "config",
+        metavar="CONFIG",
+        help="a config.json, bert_config.json or their folder, perhaps with #key.path; "
+        "or pyproject.toml::NAME, a model that it declares",
     )
     _add_model(explain)
     explain.add_argument(

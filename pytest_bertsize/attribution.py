@@ -139,9 +139,10 @@ def _completed(side: Side, other: Side) -> Side:
 def _players(start: Side, end: Side) -> Iterator[_Player]:
     keys = {size.symbol: size.key for size in end.family.keys.sizes} | {LABELS: "num_labels"}
     options = {*start.architecture.options, *end.architecture.options}
-    if start.architecture.name != end.architecture.name:
-        change = partial(replace, architecture=end.architecture)
-        yield _Player("architecture", start.architecture.name, end.architecture.name, change)
+    before, after = ({"architecture": side.architecture.name, **side.architecture.added} for side in (start, end))
+    if changed := [key for key in {**before, **after} if before.get(key) != after.get(key)]:
+        was, became = (", ".join(side.get(key, "nothing") for key in changed) for side in (before, after))
+        yield _Player(", ".join(changed), was, became, partial(replace, architecture=end.architecture))
     for symbol, size in end.dims.sizes.items():
         if start.dims.sizes[symbol] != size:
             change = partial(_with, "sizes", symbol, size)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
+from functools import partial
 from typing import TYPE_CHECKING
 
-from pytest_bertsize import derivation, settings
+from pytest_bertsize import adapter_source, config_source, derivation, settings
 from pytest_bertsize.base_revision import base_revision
 from pytest_bertsize.findings import Unusable, printable
-from pytest_bertsize.model_config import NAMES, ModelConfig, parse
+from pytest_bertsize.model_globs import matching_at
 from pytest_bertsize.repository import Files, NoRevision
 from pytest_bertsize.settings import NothingDeclared, Settings, SettingsError
 
@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from pytest_bertsize.base_revision import BaseRevision
     from pytest_bertsize.closed_forms import ClosedForm
     from pytest_bertsize.closed_forms.registry import Registry
+    from pytest_bertsize.declared import Model
     from pytest_bertsize.derivation import Derivation
-    from pytest_bertsize.settings import Model
+    from pytest_bertsize.model_config import ModelConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ def read(today: Settings, revision: BaseRevision, registry: Registry) -> Baselin
         return Baseline(revision.name, None, revision.problem)
     with Files(today.root, revision.commit) as files:
         then, problem = _table(files, today, revision.name)
-        models = {name: _former(model, files, registry, revision.name) for name, model in then.items()}
+        models = {name: _former(model, files, today, registry, revision.name) for name, model in then.items()}
     return Baseline(revision.name, revision.commit, problem, models, _matched(today, models))
 
 
@@ -92,7 +93,7 @@ def _table(files: Files, today: Settings, revision: str) -> tuple[Mapping[str, M
     content = files.read(today.file)
     try:
         text = (content or b"").decode("utf-8")
-        return settings.parse(text, today.path).models, ""
+        return settings.parse(text, today.path, partial(_matching, files)).models, ""
     except NothingDeclared:
         return {}, ""
     except SettingsError as error:
@@ -101,43 +102,33 @@ def _table(files: Files, today: Settings, revision: str) -> tuple[Mapping[str, M
         return {}, f"{today.file} at {revision} is not UTF-8"
 
 
-def _former(model: Model, files: Files, registry: Registry, revision: str) -> Former:
+def _matching(files: Files, pattern: str) -> list[str]:
+    return matching_at(files.names(), pattern)
+
+
+def _former(model: Model, files: Files, today: Settings, registry: Registry, revision: str) -> Former:
     """One model of the base, counted if it can be."""
     try:
-        config = _config(model, files, revision)
+        config = config_source.read_at(model, files, today, revision)
         if isinstance(config, str):
             return Former(model, problem=f"{config} at {revision}")
         if not model.closed_form:
             return Former(model, config, problem=f"at {revision} it has closed_form = false, and is not counted")
-        chosen = derivation.choose(model, config, registry)
+        adapter = adapter_source.read_at(model, files, config, revision)
+        if isinstance(adapter, str):
+            return Former(model, config, problem=f"{adapter} at {revision}")
+        chosen = derivation.choose(model, config, registry, adapter)
         return Former(model, config, derivation.derive(model, config, chosen))
     except Unusable as unusable:
         error = next((each for each in unusable.findings if each.severity == "error"), unusable.findings[0])
         return Former(model, problem=f"at {revision} it cannot be counted: {error.message}")
 
 
-def _config(model: Model, files: Files, revision: str) -> ModelConfig | str:
-    """The config that the base's table names, a file or a folder that holds exactly one; or why there is none.
-
-    :raises Unusable: when it is no config.
-    """
-    location, _, inner = model.config.partition("#")
-    path = PurePosixPath(location)
-    candidates = {str(path): files.read(str(path))}
-    if candidates[str(path)] is None:
-        candidates = {str(path / name): files.read(str(path / name)) for name in NAMES}
-    found = [(name, content) for name, content in candidates.items() if content is not None]
-    if len(found) != 1:
-        return f"{printable(location)} {'holds both ' + ' and '.join(NAMES) if found else 'is no file'}"
-    name, content = found[0]
-    return parse(content, f"{printable(name)} at {revision}", inner)
-
-
 def _matched(today: Settings, models: Mapping[str, Former]) -> dict[str, str]:
     """What each model of today was called: the same name, else the one whose config it has."""
     became = {name: name for name in today.names if name in models}
-    left = {former.model.config: name for name, former in models.items() if name not in became}
+    left = {config_source.identity(former.model): name for name, former in models.items() if name not in became}
     for name, model in today.models.items():
-        if name not in became and model.config in left:
-            became[name] = left.pop(model.config)
+        if name not in became and config_source.identity(model) in left:
+            became[name] = left.pop(config_source.identity(model))
     return became

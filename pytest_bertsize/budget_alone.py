@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize import choosing
-from pytest_bertsize.build import Request
 from pytest_bertsize.config_other_keys import beyond_json, of_no_count, refused
 from pytest_bertsize.config_values import LARGEST_SIZE, LONGEST_LIST, MOST_LABELS, MOST_LAYERS
 from pytest_bertsize.config_vocabulary import INERT, SYNONYMS
@@ -16,23 +15,32 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from pytest_bertsize.closed_forms.registry import Registry
+    from pytest_bertsize.declared import Model
     from pytest_bertsize.model_config import ModelConfig
-    from pytest_bertsize.settings import Model
 
 
-def request(model: Model, config: ModelConfig, registry: Registry) -> Request:
-    """What to build: every key of the config goes to the class, but for those that steer the library itself.
+def names(model: Model, config: ModelConfig, registry: Registry) -> tuple[str, str]:
+    """The family and the class to build; of what a function of the project builds, as far as anything says so.
 
-    :raises Unusable: for a config that names no class, that has a key which is refused, or that asks for too much.
+    :raises Unusable: for a config that names no class.
     """
+    if model.factory:
+        said = model.family or config.model_type
+        return said if isinstance(said, str) else "", model.architecture or model.factory
     family = choosing.family_name(model, config, registry)
-    architecture = choosing.architecture_name(model, config, family, registry)
+    return family, choosing.architecture_name(model, config, family, registry)
+
+
+def clean(model: Model, config: ModelConfig) -> dict[str, Any]:
+    """What to build from: every key of the config but for those that steer the library itself.
+
+    :raises Unusable: for a config that has a key which is refused, or that asks for too much.
+    """
     found = [*_in_file(config), *_in_table(model.overrides)]
     if found:
         raise Unusable(*found)
     keys = {**config.data, **model.overrides}
-    clean = {key: _clean(value) for key, value in keys.items() if key not in INERT and not of_no_count(key)}
-    return Request(model.name, family, architecture, clean, model.options)
+    return {key: _clean(value) for key, value in keys.items() if key not in INERT and not of_no_count(key)}
 
 
 def _clean(value: Any) -> Any:

@@ -6,21 +6,35 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pytest_bertsize import budget_alone, choices
+from pytest_bertsize import (
+    adapter_source,
+    beside,
+    budget_alone,
+    build_requests,
+    choices,
+    config_source,
+    dead_weight,
+    measures,
+)
 from pytest_bertsize.build import Built, NotBuilt, Request
+from pytest_bertsize.build_failures import way_out
 from pytest_bertsize.comparison import Today, compared
 from pytest_bertsize.derivation import Derivation, choose, derive
 from pytest_bertsize.findings import Finding, Unusable, printable
+from pytest_bertsize.inventory import parents_first
 from pytest_bertsize.loosening import loosened
-from pytest_bertsize.model_config import ModelConfig, read
 from pytest_bertsize.review import Review, review
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pytest_bertsize.adapter_config import Adapter
     from pytest_bertsize.baseline import Baseline
     from pytest_bertsize.closed_forms.registry import Registry
-    from pytest_bertsize.settings import Limit, Model, Settings
+    from pytest_bertsize.declared import Limit, Model
+    from pytest_bertsize.inventory import Inventory
+    from pytest_bertsize.model_config import ModelConfig
+    from pytest_bertsize.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +59,18 @@ def examine(model: Model, settings: Settings, registry: Registry, *, formulas: b
     """
     known, config = _unchecked(model), None
     try:
-        config = read(settings.root, model.config)
+        config = config_source.read(model, settings)
         known = replace(known, config=config.reference, config_sha256=config.sha256)
+        adapter = adapter_source.read(model, settings, config)
+        known = replace(known, stored=beside.stored(model, settings))
         if not model.closed_form:
-            return _without_closed_form(known, model, settings, config, registry)
-        chosen = choose(model, config, registry)
-        known = replace(known, family=chosen.family.name, architecture=chosen.architecture.name)
+            return _without_closed_form(known, model, settings, config, registry, adapter)
+        chosen = choose(model, config, registry, adapter)
+        known = replace(known, family=chosen.family.name, architecture=model.factory or chosen.architecture.name)
         found = derive(model, config, chosen)
+        request = build_requests.with_closed_form(model, settings, config, found, adapter)
+        notes = (*found.values.findings, *found.notes, *beside.rows(model, settings, config, found.form.inventory))
+        known = replace(known, findings=tuple(_placed(finding, model, settings) for finding in notes))
     except Unusable as unusable:
         findings = tuple(_placed(finding, model, settings) for finding in unusable.findings)
         return Subject(replace(known, findings=findings), None, list, model, config)
@@ -59,52 +78,56 @@ def examine(model: Model, settings: Settings, registry: Registry, *, formulas: b
         message = printable(f"the gate itself failed on this config: {type(error).__name__}: {error}")
         finding = Finding("config-invalid", message, "report it, with the config", file=known.config)
         return Subject(replace(known, findings=(finding,)), None, list, model, config)
-    return _derived(known, model, settings, config, found, formulas=formulas)
+    return _derived(Subject(known, request, list, model, config, found), found, formulas=formulas)
 
 
-def _derived(
-    known: Review, model: Model, settings: Settings, config: ModelConfig, found: Derivation, *, formulas: bool
-) -> Subject:
+def _derived(subject: Subject, found: Derivation, *, formulas: bool) -> Subject:
     """A model whose closed form is known."""
-    values, form, architecture = found.values, found.form, found.form.architecture
-    module, root = architecture.defined_in, str(settings.root)
-    request = Request(
-        model.name, found.family.name, architecture.name, values.for_build, dict(found.options), module, root
-    )
+    form = found.form
     known = replace(
-        known,
-        symbols={symbol: size for symbol, size in values.sizes.items() if size is not None},
+        subject.review,
+        symbols={symbol: size for symbol, size in form.dims.sizes.items() if size is not None},
         expected=form.inventory,
         unrolled=form.unrolled,
-        findings=tuple(_placed(finding, model, settings) for finding in values.findings),
         formulas=form.formulas() if formulas else {},
         costs=choices.costs(found),
-        fits=choices.fits(found, model.limits),
-        build=partial(_build_here, request),
+        fits=choices.fits(found, subject.model.limits),
+        build=partial(_build_here, subject.request),
     )
-    return Subject(known, request, partial(found.family.component_names, form.dims), model, config, found)
+    return replace(subject, review=known, known_components=partial(_known_components, found))
+
+
+def _known_components(found: Derivation) -> list[str]:
+    """Of the family, and of what the project puts beside it."""
+    return parents_first({*found.family.component_names(found.form.dims), *found.form.components})
 
 
 def _without_closed_form(
-    known: Review, model: Model, settings: Settings, config: ModelConfig, registry: Registry
+    known: Review,
+    model: Model,
+    settings: Settings,
+    config: ModelConfig,
+    registry: Registry,
+    adapter: Adapter | None,
 ) -> Subject:
     """``closed_form = false``: there is nothing to compare with but the budget, and every report says so."""
-    request = budget_alone.request(model, config, registry)
+    request = build_requests.without_closed_form(model, settings, config, registry, adapter)
     noted = budget_alone.noted(request.family, request.architecture, registry)
     known = replace(
         known,
         family=request.family,
-        architecture=request.architecture,
+        architecture=model.factory or request.architecture,
         findings=tuple(_placed(finding, model, settings) for finding in noted),
         build=partial(_build_here, request),
     )
     return Subject(known, request, list, model, config)
 
 
-def _build_here(request: Request) -> Any:
+def _build_here(request: Request | None) -> Any:
     """Build in this process, for a test that wants the module itself: torch and transformers are imported now."""
-    from pytest_bertsize.build.child import instantiate
+    from pytest_bertsize.build.making import instantiate
 
+    assert request is not None
     return instantiate(asdict(request))
 
 
@@ -115,7 +138,7 @@ def conclude(
     extra: tuple[Limit, ...] = (),
     baseline: Baseline | None = None,
 ) -> Review:
-    """Hold what was built against the closed form, the budget and the base.
+    """Hold what was built against the closed form, the budget, the checkpoint and the base.
 
     :param extra: limits that a marker adds to those of the table.
     """
@@ -126,24 +149,64 @@ def conclude(
     today = Today(subject.model, subject.config, subject.derivation, found.actual)
     found = replace(found, comparison=compared(today, baseline))
     findings = (*found.findings, *_loosened(subject, settings, baseline))
-    return replace(found, findings=tuple(_line_of(finding, settings) for finding in findings))
+    return replace(found, findings=tuple(_placed_or_not(finding, subject.model, settings) for finding in findings))
 
 
 def _reviewed(before: Review, subject: Subject, built: Built | NotBuilt) -> Review:
     if isinstance(built, NotBuilt):
         message = f"{before.architecture} could not be built: {built.reason}"
-        return replace(before, findings=(*before.findings, Finding("build-failed", message, _fix_for_build(built))))
+        return replace(
+            before,
+            findings=(
+                *before.findings,
+                Finding("build-failed", message, built.fix or way_out(built.reason, own=subject.review.own_class)),
+            ),
+        )
     form = subject.derivation.form if subject.derivation else None
     actual = built.inventory(before.expected)
+    before = _measured(before, subject, built, actual)
     known_components = subject.known_components if form else lambda: list(actual.components)
     concluded = review(before, actual, known_components=known_components)
     if form and not before.formulas and any(f.kind == "off-closed-form" for f in concluded.findings):
         concluded = review(replace(before, formulas=form.formulas()), actual, known_components=known_components)
-    concluded = replace(concluded, findings=(*concluded.findings, *_ties(built)))
+    concluded = replace(
+        concluded, findings=(*concluded.findings, *_ties(built), *_of_own_class(subject, built, actual))
+    )
+    concluded = _with_checkpoint(concluded, subject, built, actual)
     if subject.derivation and before.budget and concluded.verdict == "passed":
         notes = choices.insensitive(subject.derivation, before.budget)
         concluded = replace(concluded, findings=(*concluded.findings, *notes))
     return concluded
+
+
+def _measured(before: Review, subject: Subject, built: Built, actual: Inventory) -> Review:
+    """What the budget limits beside parameter counts."""
+    form = subject.derivation.form if subject.derivation else None
+    config = {**(subject.config.data if subject.config else {}), **subject.model.overrides}
+    try:
+        found = measures.measured(before.budget, measures.Subject(actual, form, config, built))
+    except Unusable as unusable:
+        return replace(before, findings=(*before.findings, *unusable.findings))
+    off = measures.off_closed_form(found, form, before.budget)
+    return replace(before, measured=tuple(found), findings=(*before.findings, *off))
+
+
+def _of_own_class(subject: Subject, built: Built, actual: Inventory) -> list[Finding]:
+    if not subject.model.factory:
+        return []
+    return [*dead_weight.unused_poolers(actual), *dead_weight.buffers(actual, built.buffered)]
+
+
+def _with_checkpoint(concluded: Review, subject: Subject, built: Built, actual: Inventory) -> Review:
+    """Hold the checkpoint, if one is declared, against what was built."""
+    try:
+        stored = concluded.stored or beside.stored_by_helper(subject.model, built)
+    except Unusable as unusable:
+        return replace(concluded, findings=(*concluded.findings, *unusable.findings))
+    if stored is None:
+        return concluded
+    differences = beside.differences(stored, actual, built)
+    return replace(concluded, stored=stored, findings=(*concluded.findings, *differences))
 
 
 def _loosened(subject: Subject, settings: Settings, baseline: Baseline | None) -> list[Finding]:
@@ -153,24 +216,6 @@ def _loosened(subject: Subject, settings: Settings, baseline: Baseline | None) -
         return []
     found = loosened(former.model, subject.model, baseline.revision)
     return [_placed(finding, subject.model, settings) for finding in found]
-
-
-_FIXES = {
-    "ModuleNotFoundError": (
-        "make the module importable from the project's root, or correct defined_in of its closed form"
-    ),
-    "has no model class": "install a version of transformers that has it, or correct the name",
-    "Padding_idx": "write a pad_token_id below vocab_size",
-    "MB of memory": "declare a smaller model",
-    "emory": "its class takes real memory on the meta device, and more than 1 GiB of it: declare a smaller model",
-    "imported": "install them beside pytest-bertsize",
-    "": "correct the value that the class refuses",
-}
-"""Ways out by a part of the reason why a model was not built; the first that fits."""
-
-
-def _fix_for_build(built: NotBuilt) -> str:
-    return next(fix for part, fix in _FIXES.items() if part in built.reason)
 
 
 def _ties(built: Built) -> list[Finding]:
@@ -195,6 +240,7 @@ def _unchecked(model: Model) -> Review:
         budget=model.limits,
         findings=(),
         closed_form=model.closed_form,
+        own_class=model.factory is not None,
     )
 
 
@@ -203,6 +249,12 @@ def _placed(finding: Finding, model: Model, settings: Settings) -> Finding:
     if finding.table_key is None:
         return finding
     return _line_of(replace(finding, file=settings.file, table_key=(*model.table_key, *finding.table_key)), settings)
+
+
+def _placed_or_not(finding: Finding, model: Model, settings: Settings) -> Finding:
+    """Complete a place that is not complete yet: a limit's own place is."""
+    whole = finding.table_key is None or finding.table_key[: len(model.table_key)] == model.table_key
+    return _line_of(finding, settings) if whole else _placed(finding, model, settings)
 
 
 def _line_of(finding: Finding, settings: Settings) -> Finding:

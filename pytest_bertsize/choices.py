@@ -17,8 +17,8 @@ from pytest_bertsize.quantity import exact, signed
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from pytest_bertsize.declared import Limit
     from pytest_bertsize.derivation import Derivation
-    from pytest_bertsize.settings import Limit
 
 HEAD = 64
 """Hidden units of one attention head, in BERT and most of its kin (Devlin et al. 2018)."""
@@ -169,6 +169,7 @@ def fits(derivation: Derivation, budget: tuple[Limit, ...]) -> tuple[Fit, ...]:
 
     A key that no broken limit depends on is left out.
     """
+    budget = _of_counts(budget)
     variants = Variants(derivation)
     broken = [
         limit.component
@@ -177,6 +178,11 @@ def fits(derivation: Derivation, budget: tuple[Limit, ...]) -> tuple[Fit, ...]:
     ]
     found = (_fit(key, variants, budget, broken) for key in variants.sizes) if broken else ()
     return tuple(fit for fit in found if fit)
+
+
+def _of_counts(budget: tuple[Limit, ...]) -> tuple[Limit, ...]:
+    """Without limits of bytes or FLOPs."""
+    return tuple(limit for limit in budget if limit.measure is None)
 
 
 def _fit(key: str, variants: Variants, budget: tuple[Limit, ...], broken: list[str]) -> Fit | None:
@@ -222,7 +228,9 @@ def _holds(form: ClosedForm, limit: Limit) -> bool:
 
 
 def insensitive(derivation: Derivation, budget: tuple[Limit, ...]) -> list[Finding]:
-    """A note where one more layer would pass every limit."""
+    """A note where one more layer would pass every limit; none where bytes or FLOPs might notice it."""
+    if budget != _of_counts(budget):
+        return []
     variants = Variants(derivation)
     for key, size in variants.sizes.items():
         deeper = variants.varied(**{key: variants.now(key) + 1}) if size.repeats else None

@@ -9,8 +9,8 @@ from pytest_bertsize.findings import Finding, Kind, Unusable, did_you_mean, is_n
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms import Architecture, Family
     from pytest_bertsize.closed_forms.registry import Registry
+    from pytest_bertsize.declared import Model
     from pytest_bertsize.model_config import ModelConfig
-    from pytest_bertsize.settings import Model
 
 CONTRIBUTE = (
     "contribute one (hook pytest_bertsize_closed_forms), or write closed_form = false to hold it to its budget alone"

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from pytest_bertsize.baseline import Baseline, Former
+    from pytest_bertsize.declared import Model
     from pytest_bertsize.derivation import Derivation
     from pytest_bertsize.inventory import Inventory
     from pytest_bertsize.model_config import ModelConfig
-    from pytest_bertsize.settings import Model
 
 CODE = "code"
 """The row of what no key explains: the class builds something else than its closed form says."""

@@ -155,6 +155,8 @@ class ConfigKeys:
     """Default of ``num_labels``."""
     inert: frozenset[str] = frozenset()
     """Further keys of the family's published configs that change no count; they never reach the build."""
+    open: bool = False
+    """Whether a key of nobody's may be read by the project's own code, and is no reason to say anything."""
 
     def but(self, **defaults: int | None) -> ConfigKeys:
         """The same keys with other defaults of the library: ``bert.KEYS.but(vocab_size=50265)``.

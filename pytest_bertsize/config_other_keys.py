@@ -83,7 +83,7 @@ def _check_key_of_file(key: str, sheet: Sheet, *, labels: bool) -> None:
         return
     elif meant := _key_meant(key, sheet, labels=labels):
         sheet.note(key, f"{shown(key)} is not a key of this family and would be ignored", f'write "{meant}"')
-    else:
+    elif not sheet.keys.open:
         message = f"the key {shown(key)} is ignored: it changes no count"
         sheet.note(key, message, "remove it", "ignored-key", "warning")
 
@@ -110,6 +110,8 @@ def _check_key_of_table(key: str, sheet: Sheet) -> None:
         return
     known = sorted(sheet.meaningful)
     nearest = _by_another_name(key, sheet.keys) or did_you_mean(snake(key), known)
+    if sheet.keys.open and not nearest:
+        return
     fix = f"did you mean {nearest}?" if nearest else f"it can override {', '.join(known)}"
     sheet.note(key, f"overrides.{printable(key)} changes nothing in this family", fix)
 

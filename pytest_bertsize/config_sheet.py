@@ -54,6 +54,7 @@ class Sheet:
         if key in self.overridden:
             finding = Finding(kind, message, fix, severity, table_key=("overrides", written))
         else:
+            message += self.config.said_as(written)
             finding = Finding(kind, message, fix, severity, file=self.config.file, line=self.config.line(written))
         if finding not in self.findings:
             self.findings.append(finding)

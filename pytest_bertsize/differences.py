@@ -13,14 +13,19 @@ from pytest_bertsize.quantity import exact, signed
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+LIBRARY = "the class does not build what the config says: check the class, and report it if it is the library's own"
+OWN = "mend the class, or say in the table what it has: extra, options, frozen"
 MOST_NAMED = 4
 """Tensors that one sentence names before it counts the rest."""
 
 
 def compare(
-    expected: Inventory, actual: Inventory, formulas: Mapping[str, str], symbols: Mapping[str, int]
+    expected: Inventory, actual: Inventory, formulas: Mapping[str, str], symbols: Mapping[str, int], fix: str = LIBRARY
 ) -> list[Finding]:
-    """A finding for each component whose tensors differ in name, shape, tie or trainability; ``[]`` if none does."""
+    """A finding for each component whose tensors differ in name, shape, tie or trainability; ``[]`` if none does.
+
+    :param fix: what to write, by whose class it is: :data:`LIBRARY` or :data:`OWN`.
+    """
     reasons: dict[str, list[str]] = {}
     for component, reason in _reasons(expected, actual):
         reasons.setdefault(component, []).append(reason)
@@ -28,7 +33,7 @@ def compare(
     for component, why in reasons.items():
         guess = looks_like(component, expected, actual, symbols)
         finding = _finding(component, why, expected, actual, formulas)
-        found.append(replace(finding, fix=f"{guess}; {finding.fix}") if guess else finding)
+        found.append(replace(finding, fix=f"{guess}; {fix}" if guess else fix))
     return found
 
 
@@ -55,7 +60,8 @@ def _change(expected: Tensor, actual: Tensor) -> str:
     if expected.tied_to != actual.tied_to:
         return f"{name} {_tie(actual)}, by the closed form it {_tie(expected)}"
     if expected.trainable != actual.trainable:
-        return f"{name} is {'trainable' if actual.trainable else 'frozen'}, by the closed form it is not"
+        now, then = ("trains", "is frozen") if actual.trainable else ("is frozen", "trains")
+        return f"{name} {now}, by the closed form it {then}"
     return ""
 
 
@@ -84,7 +90,6 @@ def _finding(
     return Finding(
         "off-closed-form",
         f"{count}: {named}",
-        "the class does not build what the config says: check the class, and report it if it is the library's own",
         component=component,
         expected=expected[component],
         actual=actual[component],

@@ -22,6 +22,8 @@ Kind: TypeAlias = Literal[
     "defaulted-key",
     "build-failed",
     "untied",
+    "checkpoint-differs",
+    "dead-weight",
     "budget-loosened",
     "insensitive-budget",
 ]

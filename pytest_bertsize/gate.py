@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_bertsize import check
-from pytest_bertsize.settings import Limit, Settings, SettingsError
+from pytest_bertsize.settings import Settings, SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.baseline import Baseline
     from pytest_bertsize.build import Built, NotBuilt, Request
     from pytest_bertsize.closed_forms.registry import Registry
+    from pytest_bertsize.declared import Limit
     from pytest_bertsize.review import Review
 
 

@@ -109,8 +109,11 @@ class Inventory:
 
     def layers(self, component: str) -> int:
         """12 where every tensor of the component stands once in each of 12 layers, else 1."""
-        times = {row.times for row in self.folded if is_within(row.component, component)}
-        return times.pop() if component != TOTAL and len(times) == 1 else 1
+        times: Counter[tuple[object, ...]] = Counter()
+        for row in self.folded:
+            if is_within(row.component, component):
+                times[row.pattern, row.component, row.shape, row.tied_to] += row.times  # whether it trains or not
+        return times.popitem()[1] if component != TOTAL and len(set(times.values())) == 1 else 1
 
     def under(self, component: str) -> Iterator[Tensor]:
         """The tensors of a component and of the components below it."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.findings import Finding, shown
+from pytest_bertsize.findings import Finding, printable, shown
 from pytest_bertsize.quantity import exact
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pytest_bertsize.settings import Limit, Model
+    from pytest_bertsize.declared import Limit, Model
 
 SAY_WHY = 'if that is meant, say why in the same change: reason = "…"'
 
@@ -31,6 +31,13 @@ def loosened(before: Model, after: Model, revision: str) -> list[Finding]:
 def _what(before: Model, after: Model, revision: str) -> Iterator[tuple[str, str | None, tuple[str, ...]]]:
     if before.closed_form and not after.closed_form:
         yield f"{revision} holds it to its closed form, which closed_form = false switches off", None, ("closed_form",)
+    for key in ("checkpoint", "tokenizer"):
+        if getattr(before, key) and not getattr(after, key):
+            yield (
+                f"{revision} compares it with the {key} {printable(getattr(before, key))}, and this table does not",
+                None,
+                (),
+            )
     if before.limits and not after.limits:
         limits = ", ".join(f"{limit.component} {limit}" for limit in before.limits)
         yield f"{revision} limits {limits}, and this table says report-only", None, ("budget",)
@@ -40,6 +47,9 @@ def _what(before: Model, after: Model, revision: str) -> Iterator[tuple[str, str
         name = limit.component
         if name not in now:
             yield f"{revision} limits {name} to {limit}, and this table does not", name, ("budget",)
+        elif limit.measure != now[name].measure:
+            was, became = limit.measure, now[name].measure
+            yield f"{name} was measured as {was} at {revision}, and is as {became} now", name, ("budget", name)
         elif _lets_more_pass(limit, now[name]):
             yield _both(limit, now[name], revision), name, ("budget", name)
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from pytest_bertsize.declared import AsBytes
 from pytest_bertsize.findings import did_you_mean, shown
 from pytest_bertsize.gate import GATE, BudgetFailure, hold
-from pytest_bertsize.settings import Limit, Settings, SettingsError, limits_from
+from pytest_bertsize.settings import Settings, SettingsError, limits_from
 
 if TYPE_CHECKING:
     import pytest
 
+    from pytest_bertsize.declared import Limit
     from pytest_bertsize.review import Review
 
 _MARKER = inspect.Signature(
@@ -67,10 +70,8 @@ def _bound(marker: pytest.Mark, settings: Settings, item: pytest.Item) -> tuple[
     except TypeError as error:
         raise SettingsError(f'{place}: {error}; write @pytest.mark.bert_budget("NAME", total="110M")') from None
     name = _only_model(arguments.get("model"), settings, place)
-    limits = limits_from(arguments.get("limits", {}), file=path, line=(line or 0) + 1)
-    for limit in limits:
-        _refuse_to_loosen(limit, settings, name, place)
-    return name, limits
+    found = limits_from(arguments.get("limits", {}), file=path, line=(line or 0) + 1)
+    return name, tuple(_tightening(limit, settings, name, place) for limit in found)
 
 
 def _only_model(name: object, settings: Settings, place: str = "the fixture bert_budget") -> str:
@@ -88,10 +89,22 @@ def _only_model(name: object, settings: Settings, place: str = "the fixture bert
     return name
 
 
-def _refuse_to_loosen(limit: Limit, settings: Settings, name: str, place: str) -> None:
+def _tightening(limit: Limit, settings: Settings, name: str, place: str) -> Limit:
+    """The limit, measured as the table's is; refused where it would loosen that.
+
+    :raises SettingsError: naming both.
+    """
     declared = next((each for each in settings.models[name].limits if each.component == limit.component), None)
     if declared is None:
-        return
+        return limit
+    if limit.measure != declared.measure and limit.measure != AsBytes(None, "unique"):
+        message = f"{place} limits {limit.component} as {limit.measure}, and {settings.file} as {declared.measure}"
+        raise SettingsError(f"{message}: leave dtype and count to the table")
+    _refuse_to_loosen(limit, declared, settings, place)
+    return replace(limit, measure=declared.measure)
+
+
+def _refuse_to_loosen(limit: Limit, declared: Limit, settings: Settings, place: str) -> None:
     if limit.maximum is not None and declared.maximum is not None and limit.maximum > declared.maximum:
         looser = f"{limit.component} up to {limit.maximum:,}, where {settings.file} allows {declared.maximum:,}"
     elif limit.minimum is not None and declared.minimum is not None and limit.minimum < declared.minimum:

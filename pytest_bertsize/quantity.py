@@ -1,25 +1,156 @@
-"""Parameter counts as people write them: "110M" ⇄ 110_000_000, exactly.
+"""Quantities as people write them, exactly: "110M" parameters, "440MB" or "420MiB", "22G" FLOPs.
 
-Written by hand because every unit library reads "1.2B" as 1.2 *bytes*. K, M, B and T are powers of 1,000.
+Written by hand because every unit library reads "1.2B" as 1.2 *bytes*, and because none refuses to guess.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from pytest_bertsize.findings import printable
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
 SCALES = {"": 1, "K": 10**3, "M": 10**6, "B": 10**9, "T": 10**12}
+"""The units of a count of parameters."""
+BYTE_SCALES = {"": 1, "B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12} | {
+    "KiB": 2**10,
+    "MiB": 2**20,
+    "GiB": 2**30,
+    "TiB": 2**40,
+}
+FLOP_SCALES = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
+
 LONGEST = 60
-"""Characters of a count."""
+"""Characters of a quantity."""
 PRECISION = 80
-"""Digits: more than any count has before and behind its point."""
+"""Digits: more than any quantity has before and behind its point."""
 LARGEST = 10**15
 """The largest count that can be written: a hundred times any model that is built, and exact in every JSON reader."""
+LARGEST_OF_OTHERS = 9 * 10**15
+"""The largest number of bytes or FLOPs that can be written, which JSON readers have exact up to 2⁵³."""
 
-_COUNT = re.compile(r"(?P<digits>[0-9]{1,25}(?:_[0-9]{1,25})*(?:\.[0-9]{1,18})?)(?P<unit>[KMBT]?)")
-HOW_TO_WRITE = "write a whole number, or a string such as '110M' or '1.2B' (K, M, B, T are powers of 1,000)"
+_DIGITS = r"(?P<digits>[0-9]{1,25}(?:_[0-9]{1,25})*(?:\.[0-9]{1,18})?)"
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What can be counted, and the units that it is written in."""
+
+    noun: str
+    """``"count"``, as in "a count of parameters"."""
+    of: str
+    """``"parameters"``."""
+    scales: Mapping[str, int]
+    shown: tuple[str, ...]
+    """The units that a table shows it in, each a thousand of the one before."""
+    how_to_write: str
+    largest: int
+    left_out: str
+    """What people write behind a quantity that says no more than what is counted: a pattern."""
+    meant: Mapping[str, tuple[str, ...]]
+    """Each unit that people write, in capitals, and those that they may mean."""
+
+    @property
+    def name(self) -> str:
+        return f"a {self.noun} of {self.of}"
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        return re.compile(rf"{_DIGITS}(?P<unit>{'|'.join(sorted(self.scales, key=len, reverse=True))})")
+
+    def parse(self, value: object) -> int:
+        """The exact number that ``value`` stands for.
+
+        :raises ValueError: for anything else (floats, booleans, negatives, other units), saying what to write.
+        """
+        if isinstance(value, str):
+            return self._in_range(self._parse_text(value), value)
+        if type(value) is int:
+            return self._in_range(value, value)
+        raise ValueError(f"{_shown(value)} is not {self.name}: {self.how_to_write}")
+
+    def _parse_text(self, text: str) -> int:
+        match = self.match(text)
+        if match is None:
+            raise ValueError(f"{_shown(text)} is not {self.name}: {self.how_to_write}{self._near_miss(text)}")
+        with localcontext(prec=PRECISION):
+            exact = (Decimal(match["digits"]) * self.scales[match["unit"]]).normalize()
+        if exact != exact.to_integral_value():
+            raise ValueError(f"{_shown(text)} is not a whole number of {self.of}: {exact:f}")
+        return int(exact)
+
+    def match(self, text: str) -> re.Match[str] | None:
+        return self.pattern.fullmatch(text) if len(text) <= LONGEST else None
+
+    def _in_range(self, count: int, value: object) -> int:
+        if count < 0:
+            raise ValueError(f"{_shown(value)} is negative: {self.name} never is")
+        if count > self.largest:
+            raise ValueError(f"{_shown(value)} is more than any model has: the largest {self.noun} is {self.largest:,}")
+        return count
+
+    def _near_miss(self, text: str) -> str:
+        """Name the spelling that was probably meant, such as '110M' for '110 mb'."""
+        bare = re.sub(rf"[\s,]|(?:{self.left_out})$", "", text.upper()) if len(text) <= LONGEST else ""
+        match = re.fullmatch(rf"{_DIGITS}(?P<unit>[A-Z]*)", bare)
+        units = self.meant.get(match["unit"], ()) if match else ()
+        meant = [repr(f"{match['digits']}{unit}") for unit in units] if match else []
+        return f"; did you mean {' or '.join(meant)}?" if meant else ""
+
+
+def _meant(scales: Iterable[str], **others: tuple[str, ...]) -> Mapping[str, tuple[str, ...]]:
+    return {**{unit.upper(): (unit,) for unit in scales}, **others}
+
+
+PARAMETERS = Quantity(
+    noun="count",
+    of="parameters",
+    scales=SCALES,
+    shown=tuple(SCALES),
+    how_to_write="write a whole number, or a string such as '110M' or '1.2B' (K, M, B, T are powers of 1,000)",
+    largest=LARGEST,
+    left_out="PARAMS?|PARAMETERS?",
+    meant=_meant(SCALES, **{f"{unit}B": (unit,) for unit in SCALES if unit}),
+)
+BYTES = Quantity(
+    noun="number",
+    of="bytes",
+    scales=BYTE_SCALES,
+    shown=("B", "kB", "MB", "GB", "TB"),
+    how_to_write=(
+        "write a whole number, or a string such as '440MB' or '420MiB' "
+        "(kB, MB, GB, TB are powers of 1,000; KiB, MiB, GiB, TiB powers of 1,024)"
+    ),
+    largest=LARGEST_OF_OTHERS,
+    left_out="YTES?",
+    meant=_meant(
+        [unit for unit in BYTE_SCALES if unit != "KB"],
+        K=("kB", "KiB"),
+        **{unit: (f"{unit}B", f"{unit}iB") for unit in "MGT"},
+        **{f"{unit}I": (f"{unit}iB",) for unit in "KMGT"},
+    ),
+)
+FLOPS = Quantity(
+    noun="number",
+    of="FLOPs",
+    scales=FLOP_SCALES,
+    shown=tuple(FLOP_SCALES),
+    how_to_write=(
+        "write a whole number, or a string such as '22G' or '1.5T' "
+        "(K, M, G, T, P are powers of 1,000, and a multiply-add is 2 FLOPs)"
+    ),
+    largest=LARGEST_OF_OTHERS,
+    left_out="FLOPS?",
+    meant=_meant(FLOP_SCALES, B=("G",)),
+)
+
+HOW_TO_WRITE_BYTES = BYTES.how_to_write
 
 
 def parse_count(value: object) -> int:
@@ -28,39 +159,28 @@ def parse_count(value: object) -> int:
     :param value: an ``int``, or a string such as ``"110M"``, ``"1.2B"`` or ``"86_000_000"``.
     :raises ValueError: for anything else (floats, booleans, negatives, other units), saying what to write.
     """
-    if isinstance(value, str):
-        return _in_range(_parse_text(value), value)
-    if type(value) is int:
-        return _in_range(value, value)
-    raise ValueError(f"{_shown(value)} is not a count of parameters: {HOW_TO_WRITE}")
+    return PARAMETERS.parse(value)
 
 
-def _parse_text(text: str) -> int:
-    match = _COUNT.fullmatch(text) if len(text) <= LONGEST else None
-    if match is None:
-        raise ValueError(f"{_shown(text)} is not a count of parameters: {HOW_TO_WRITE}{_near_miss(text)}")
-    with localcontext(prec=PRECISION):
-        exact = (Decimal(match["digits"]) * SCALES[match["unit"]]).normalize()
-    if exact != exact.to_integral_value():
-        raise ValueError(f"{_shown(text)} is not a whole number of parameters: {exact:f}")
-    return int(exact)
+def parse_bytes(value: object) -> int:
+    """Return the exact number of bytes that ``value`` stands for.
+
+    :param value: an ``int``, or a string such as ``"440MB"`` (of 1,000²) or ``"420MiB"`` (of 1,024²). "440M" could be
+        either, and is refused.
+    :raises ValueError: for anything else, saying what to write.
+    """
+    return BYTES.parse(value)
 
 
-def _in_range(count: int, value: object) -> int:
-    if count < 0:
-        raise ValueError(f"{_shown(value)} is negative: a count of parameters never is")
-    if count > LARGEST:
-        raise ValueError(f"{_shown(value)} is more than any model has: the largest count is {LARGEST:,}")
-    return count
+def parse_flops(value: object) -> int:
+    """Return the exact number of FLOPs that ``value`` stands for: floating-point operations, not such per second.
 
+    A multiply-add (MAC) is two of them, as torch's counter has it; a tool that reports MACs shows half.
 
-def _near_miss(text: str) -> str:
-    """Name the spelling that was probably meant, such as '110M' for '110 mb'."""
-    if len(text) > LONGEST:
-        return ""
-    bare = re.sub(r"[\s,]|PARAMS?$|PARAMETERS?$", "", text.upper())
-    meant = [each for each in (bare, bare.removesuffix("B")) if _COUNT.fullmatch(each)]
-    return f"; did you mean {meant[0]!r}?" if meant else ""
+    :param value: an ``int``, or a string such as ``"22G"`` or ``"1.5T"``.
+    :raises ValueError: for anything else, saying what to write.
+    """
+    return FLOPS.parse(value)
 
 
 def _shown(value: object) -> str:
@@ -80,27 +200,27 @@ def signed(delta: int) -> str:
     return f"{delta:+,}" if delta else "0"
 
 
-def compact_left(left: int) -> str:
-    """Room left in at most six characters, rounded so that it never flatters: room down, overshoot up.
+def compact_left(left: int, quantity: Quantity = PARAMETERS) -> str:
+    """Room left in a few characters (six for a count), rounded so that it never flatters: room down, overshoot up.
 
-    ``769_000`` → ``'+769K'``, ``-13_230_208`` → ``'-13.3M'``, ``0`` → ``'0'``.
+    ``769_000`` → ``'+769K'``, ``-13_230_208`` → ``'-13.3M'``, ``0`` → ``'0'``; of bytes ``'-13.3MB'``.
     """
     if left > 0:
-        return f"+{_three_digits(left, up=False)}"
+        return f"+{_three_digits(left, quantity.shown, up=False)}"
     if left < 0:
-        return f"-{_three_digits(-left, up=True)}"
+        return f"-{_three_digits(-left, quantity.shown, up=True)}"
     return "0"
 
 
-def _three_digits(size: int, *, up: bool) -> str:
+def _three_digits(size: int, units: tuple[str, ...], *, up: bool) -> str:
     rounding = ROUND_CEILING if up else ROUND_FLOOR
-    for unit, scale in SCALES.items():
-        scaled = Decimal(size) / scale
+    for power, unit in enumerate(units):
+        scale = 1000**power
         tenths = size // scale < 100  # noqa: PLR2004
-        rounded = scaled.quantize(Decimal("0.1"), rounding) if tenths else scaled.to_integral_value(rounding)
-        if rounded < SCALES["K"]:
-            return f"{rounded}{unit}".replace(".0", "")
-    return f"{-(-size // SCALES['T']) if up else size // SCALES['T']:,}T"
+        rounded = (Decimal(size) / scale).quantize(Decimal("0.1") if tenths else Decimal(1), rounding)
+        if rounded < 1000:  # noqa: PLR2004
+            return f"{rounded}".replace(".0", "") + unit
+    return f"{-(-size // scale) if up else size // scale:,}{unit}"
 
 
 def percent_used(actual: int, limit: int) -> str:
@@ -116,14 +236,27 @@ def percent_used(actual: int, limit: int) -> str:
     return f"{share + 1 if rest and share >= 100 else share}%"  # noqa: PLR2004
 
 
-def rounded_up(count: int, like: object) -> str:
+def rounded_up(count: int, like: object, quantity: Quantity | None = None) -> str:
     """``count`` written in the style of ``like``, rounded up: what a budget in that style has to say to pass.
 
     ``(113_123_456, "110M")`` → ``'"114M"'``; ``(113_123_456, 86_000_000)`` → ``'113_123_456'``.
+
+    :param quantity: what is counted; otherwise the first of parameters, bytes and FLOPs that is written so, which can
+        only be the wrong one for ``"500B"`` of bytes.
     """
-    match = _COUNT.fullmatch(like) if isinstance(like, str) else None
-    if match is None or match["unit"] == "":
-        return f"{count:_}"
+    text = like if isinstance(like, str) else ""
+    kinds = (PARAMETERS, BYTES, FLOPS) if quantity is None else (quantity,)
+    kind, match = next(((kind, match) for kind in kinds if (match := kind.match(text))), (PARAMETERS, None))
+    if match is None or kind.scales[match["unit"]] == 1:
+        return f'"{count:_}B"' if match and match["unit"] else f"{count:_}"
+    return f'"{_rounded_up(count, match["digits"], kind.scales[match["unit"]])}{match["unit"]}"'
+
+
+def _rounded_up(count: int, digits: str, scale: int) -> str:
+    """In steps of the last digit; with powers of 1,024 in steps of whole bytes that have no more digits, as halves."""
+    places = len(digits.partition(".")[2])
+    twos = scale.bit_length() - 1 if scale.bit_count() == 1 else 0
     with localcontext(prec=PRECISION):
-        scaled = (Decimal(count) / SCALES[match["unit"]]).quantize(Decimal(match["digits"]), ROUND_CEILING)
-    return f'"{scaled:,f}{match["unit"]}"'.replace(",", "_")
+        step = Decimal(1) / 2 ** min(places, twos) if twos else Decimal(1).scaleb(-places)
+        steps = (Decimal(count) / scale / step).to_integral_value(ROUND_CEILING)
+        return f"{steps * step:,.{places}f}".replace(",", "_")

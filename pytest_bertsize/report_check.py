@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from pytest_bertsize import __version__, repository
+from pytest_bertsize import __version__, config_source, repository
 from pytest_bertsize.findings import Unusable, printable, shown
-from pytest_bertsize.model_config import read
 from pytest_bertsize.reports.json import SCHEMA
 from pytest_bertsize.settings import Settings, SettingsError, load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from pytest_bertsize.declared import Model
 
 GOOD, FOUND, MISTAKEN = 0, 1, 2
 """Exit status: a sound report of a run that passed; refused, or of one that failed; a mistake in the command."""
@@ -131,8 +132,9 @@ def _reasons(report: _Report, settings: Settings, order: ReportOrder) -> Iterato
         yield f"it is of another [tool.bertsize] than {settings.file} has now"
     yield from _holes(report, settings)
     for model in report.models:
-        if model.name in settings.models and model.config_sha256 != _sha256(model.name, settings):
-            config = printable(settings.models[model.name].config)
+        declared = settings.models.get(model.name)
+        if declared and not _is_of_its_config(model.config_sha256, declared, settings):
+            config = printable(declared.config)
             yield f"{printable(model.name)}: it is of another {config} than there is now"
 
 
@@ -161,9 +163,11 @@ def _holes(report: _Report, settings: Settings) -> Iterator[str]:
         yield "a model with an error is said to have passed"
 
 
-def _sha256(name: str, settings: Settings) -> str:
-    """Of a model's config as it is now, ``""`` for one that cannot be read."""
+def _is_of_its_config(sha256: str, model: Model, settings: Settings) -> bool:
+    """Whether a model's config is now what it was; one that is made by code is as its commit is, and not made here."""
+    if config_source.is_made_by_code(model) or not model.config:
+        return True
     try:
-        return read(settings.root, settings.models[name].config).sha256
+        return config_source.read(model, settings).sha256 == sha256
     except Unusable:
-        return ""
+        return not sha256

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_bertsize import repository
+from pytest_bertsize.config_source import file_named
 from pytest_bertsize.findings import printable, reason
 from pytest_bertsize.model_config import NAMES
 from pytest_bertsize.reports import files, formats, github, json
@@ -103,15 +104,18 @@ def _wrong(path: Path, settings: Settings, option: str) -> str:
     if _leads_out(path.parent, settings.root):
         return "its folder leads out of the project by a symlink; name another"
     if path.resolve() in _inputs(settings):
-        return "that is a model's config, which is never overwritten; name another file"
+        return "that belongs to a model, and is never overwritten; name another file"
     if path.exists() and not formats.may_be_replaced(path, found):
         return "that is not a report of pytest-bertsize, and is not overwritten; name another file"
     return ""
 
 
 def _inputs(settings: Settings) -> Iterator[Path]:
-    for model in settings.models.values():
-        named = settings.root / model.config.partition("#")[0]
+    adapters = (model.adapter for model in settings.models.values() if isinstance(model.adapter, str))
+    models = settings.models.values()
+    named_by = (each for model in models for each in (file_named(model), model.checkpoint, model.tokenizer))
+    for location in filter(None, (*named_by, *adapters)):
+        named = settings.root / location
         with contextlib.suppress(OSError, ValueError, RuntimeError):  # what leads nowhere is that model's failure
             yield from (each.resolve() for each in (named, *(named / name for name in NAMES)))
 

@@ -119,6 +119,7 @@ class Files:
     """The files of a commit below one folder: one process reads them all."""
 
     def __init__(self, folder: Path, revision: str) -> None:
+        self._folder = folder
         self._revision = revision
         self._process = subprocess.Popen(  # noqa: S603
             ["git", *_SAFELY, "cat-file", "--batch", "--follow-symlinks"],  # noqa: S607
@@ -134,6 +135,13 @@ class Files:
 
     def __exit__(self, *_: object) -> None:
         self._process.communicate(timeout=SECONDS)
+
+    def names(self) -> list[str]:
+        """The paths of all files, relative to the folder; none where git does not answer."""
+        answer = _git(self._folder, "ls-tree", "-r", "--name-only", "-z", "--end-of-options", self._revision)
+        if answer is None or answer.returncode != 0:
+            return []
+        return [os.fsdecode(name) for name in answer.stdout.split(b"\0") if name]
 
     def read(self, path: str) -> bytes | None:
         """The content of a file, symlinks followed inside the repository; ``None`` where there is no file.

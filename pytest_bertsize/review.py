@@ -6,7 +6,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from pytest_bertsize.differences import compare
+from pytest_bertsize import quantity
+from pytest_bertsize.byte_sizes import NAMED
+from pytest_bertsize.declared import BYTES, FLOPS
+from pytest_bertsize.differences import LIBRARY, OWN, compare
 from pytest_bertsize.findings import Finding, Kind, did_you_mean, shown
 from pytest_bertsize.hand_counts import what_was_forgotten
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory, parents_first
@@ -15,9 +18,11 @@ from pytest_bertsize.quantity import exact, rounded_up, signed
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from pytest_bertsize.checkpoint import Stored
     from pytest_bertsize.choices import Cost, Fit
     from pytest_bertsize.comparison import Comparison
-    from pytest_bertsize.settings import Limit
+    from pytest_bertsize.declared import Limit
+    from pytest_bertsize.measures import Measured
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,8 @@ class Review:
     formulas: Mapping[str, str] = field(default_factory=dict, repr=False)
     closed_form: bool = True
     """``False``: there is none to compare with, by the table's own word."""
+    own_class: bool = False
+    """Whether a function of the project builds it."""
     unrolled: int | None = None
     """By the closed form: ties written out, and a copy of a shared layer for each pass through it."""
     comparison: Comparison | None = None
@@ -50,6 +57,10 @@ class Review:
     """Of the usual next changes, by the closed form."""
     fits: tuple[Fit, ...] = ()
     """For a budget that is broken, the largest value of each key that holds it."""
+    measured: tuple[Measured, ...] = ()
+    """What its budget limits beside parameter counts."""
+    stored: Stored | None = None
+    """What its checkpoint holds; ``None`` where none is declared."""
     build: Callable[[], Any] | None = field(default=None, repr=False, compare=False)
 
     @cached_property
@@ -91,7 +102,9 @@ class Review:
             **(self.actual.components if self.actual else {}),
             **(self.base.components if self.base else {}),
         }
-        limited = [limit.component for limit in self.budget if limit.component not in {TOTAL, TRAINABLE, *names}]
+        not_components = {TOTAL, TRAINABLE, *names}
+        counted = (limit.component for limit in self.budget if limit.measure is None)
+        limited = [component for component in counted if component not in not_components]
         return parents_first([*names, *limited])
 
     @property
@@ -114,21 +127,37 @@ def review(subject: Review, actual: Inventory, *, known_components: Callable[[],
         raise ValueError("a model without a closed form cannot be compared with it")
     findings = [
         *subject.findings,
-        *(compare(subject.expected, actual, subject.formulas, subject.symbols) if subject.expected else ()),
+        *(
+            compare(subject.expected, actual, subject.formulas, subject.symbols, _whose(subject))
+            if subject.expected
+            else ()
+        ),
         *(found for limit in subject.budget for found in _held(limit, actual, subject, known_components)),
     ]
     return replace(subject, actual=actual, findings=tuple(findings))
 
 
+def _whose(subject: Review) -> str:
+    return OWN if subject.own_class else LIBRARY
+
+
 def _held(limit: Limit, actual: Inventory, subject: Review, known_components: Callable[[], list[str]]) -> list[Finding]:
     """What a limit says about the count."""
-    component, count = limit.component, actual[limit.component]
+    component = limit.component
+    if limit.measure:
+        measured = next((each.actual for each in subject.measured if each.name == component), None)
+        return [] if measured is None else _within(limit, measured, subject, actual)
     if component not in {TOTAL, TRAINABLE, *actual.components}:
         known = known_components()
         if component not in known:
             return [_unknown_component(limit, subject, known)]
         if limit.maximum != 0:
             return [_absent_component(limit, subject)]
+    return _within(limit, actual[component], subject, actual)
+
+
+def _within(limit: Limit, count: int, subject: Review, actual: Inventory) -> list[Finding]:
+    """What bounds say about a number."""
     if limit.maximum is not None and count > limit.maximum:
         return [_broken("over-budget", limit, count, limit.maximum, subject, actual)]
     if limit.minimum is not None and count < limit.minimum:
@@ -141,8 +170,9 @@ def _at(limit: Limit, finding: Finding) -> Finding:
 
 
 def _unknown_component(limit: Limit, subject: Review, known: list[str]) -> Finding:
-    nearest = did_you_mean(limit.component, [*known, TOTAL, TRAINABLE])
-    hint = f"did you mean {nearest!r}?" if nearest else f"there are {', '.join([TOTAL, TRAINABLE, *known])}"
+    names = [TOTAL, TRAINABLE, BYTES, FLOPS, *known]
+    nearest = did_you_mean(limit.component, names)
+    hint = f"did you mean {nearest!r}?" if nearest else f"there are {', '.join(names)}"
     message = f"the budget names the component {shown(limit.component)}, which no {subject.family} model has"
     return _at(limit, Finding("config-invalid", message, hint))
 
@@ -159,6 +189,10 @@ def _absent_component(limit: Limit, subject: Review) -> Finding:
 def _broken(kind: Kind, limit: Limit, count: int, bound: int, subject: Review, actual: Inventory) -> Finding:
     side = kind.removesuffix("-budget")
     message = f"{limit.component} is {exact(count)}, {exact(abs(count - bound))} {side} its {_bound(limit)}"
+    if limit.measure:
+        what = next(each.what for each in subject.measured if each.name == limit.component)
+        fix = f"{_narrower(count, bound, what)}{_accept(kind, limit, count)}"
+        return _at(limit, Finding(kind, f"{message} ({what})", fix, actual=count, limit=bound))
     as_derived = subject.expected is None or subject.expected[limit.component] == count
     fix = (
         (what_was_forgotten(actual, limit.component, bound) if as_derived else "")
@@ -166,6 +200,14 @@ def _broken(kind: Kind, limit: Limit, count: int, bound: int, subject: Review, a
         or f"{_layers_that_fit(kind, limit, bound, actual)}{_accept(kind, limit, count)}"
     )
     return _at(limit, Finding(kind, message, fix, actual=count, limit=bound))
+
+
+def _narrower(count: int, bound: int, what: str) -> str:
+    """What 16 bits in place of 32 would come to, where that fits."""
+    half = -(-count // 2)
+    return (
+        f"as float16 it is {exact(half)}, which fits; " if what.startswith("float32") and half <= bound < count else ""
+    )
 
 
 def _layers_that_fit(kind: Kind, limit: Limit, bound: int, actual: Inventory) -> str:
@@ -180,7 +222,9 @@ def _layers_that_fit(kind: Kind, limit: Limit, bound: int, actual: Inventory) ->
 def _sum_of_the_others(limit: Limit, bound: int, budget: tuple[Limit, ...], actual: Inventory) -> str:
     """Whether a claimed total is the sum of the claimed parts, so that only these are wrong."""
     parts = [
-        each for each in budget if each.component not in {TOTAL, TRAINABLE} and not _has_limits_below(each, budget)
+        each
+        for each in budget
+        if each.component not in {TOTAL, TRAINABLE} and not each.measure and not _has_limits_below(each, budget)
     ]
     if limit.component != TOTAL or sum(part.maximum or 0 for part in parts) != bound:
         return ""
@@ -196,16 +240,20 @@ def _has_limits_below(limit: Limit, budget: tuple[Limit, ...]) -> bool:
 def _bound(limit: Limit) -> str:
     if limit.is_exact:
         return f"exact limit of {exact(limit.maximum or 0)}"
-    return f"limit of {limit}"
+    named = limit.maximum is not None and limit.component == BYTES and str(limit) in NAMED
+    return f"limit of {limit}" + (f" ({exact(limit.maximum or 0)})" if named else "")
 
 
 def _accept(kind: Kind, limit: Limit, count: int) -> str:
     """How to write the budget that takes the model as it is."""
     if isinstance(limit.written, dict):
         bound = "exact" if limit.is_exact else "max" if kind == "over-budget" else "min"
-        value = rounded_up(count, limit.written[bound]) if bound == "max" else f"{count:_}"
+        value = rounded_up(count, limit.written[bound], _UNITS.get(limit.component)) if bound == "max" else f"{count:_}"
         return f"to accept it, write {bound} = {value}"
-    return f"to accept it, write {rounded_up(count, limit.written)}"
+    return f"to accept it, write {rounded_up(count, limit.written, _UNITS.get(limit.component))}"
+
+
+_UNITS = {BYTES: quantity.BYTES, FLOPS: quantity.FLOPS}
 
 
 def _tightest(limits: list[Limit]) -> Limit | None:
@@ -233,7 +281,8 @@ def _one_line(finding: Finding) -> str:
     if finding.actual is not None and finding.limit is not None:
         delta = signed(finding.actual - finding.limit)
         return f"{finding.component} {exact(finding.actual)}, limit {exact(finding.limit)} ({delta})"
-    if finding.actual is not None and finding.expected is not None:
+    counted = finding.actual is not None and finding.actual != finding.expected
+    if finding.kind == "off-closed-form" and counted and finding.actual is not None and finding.expected is not None:
         delta = signed(finding.actual - finding.expected)
         return f"{finding.component} {exact(finding.actual)}, closed form {exact(finding.expected)} ({delta})"
     fix = f"; {finding.fix}" if finding.fix else ""

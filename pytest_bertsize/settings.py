@@ -6,29 +6,35 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import tomli
 from pydantic import ValidationError
 
+from pytest_bertsize.declared import BYTES, FLOPS, AsBytes, Extra, Flops, Limit, Model
 from pytest_bertsize.findings import did_you_mean, printable, reason
-from pytest_bertsize.quantity import exact
+from pytest_bertsize.model_globs import BadGlob, Expanded, expanded, matching
 from pytest_bertsize.source_lines import line_in_toml
 from pytest_bertsize.table import (
     EXAMPLE,
     TABLE,
     BertsizeTable,
+    BudgetTable,
+    BytesTable,
+    FlopsTable,
     LimitTable,
     ModelTable,
     limit_from_shorthand,
     low_and_high,
 )
-from pytest_bertsize.table_mistakes import all_mistakes, sentence
+from pytest_bertsize.table_mistakes import all_mistakes, dotted, sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
+
+    from pytest_bertsize.extra_table import ExtraTable
 
 LARGEST = 1024 * 1024
 """Bytes of a pyproject.toml; those of large projects have a tenth."""
@@ -43,65 +49,6 @@ class SettingsError(Exception):
 
 class NothingDeclared(SettingsError):
     """There is no table of ours, or it declares no model."""
-
-
-@dataclass(frozen=True, slots=True)
-class Limit:
-    """What one component, ``total`` or ``trainable`` may count."""
-
-    component: str
-    minimum: int | None
-    maximum: int | None
-    written: object
-    """The value as the author wrote it, ``"110M"`` or ``110_000_000``."""
-    file: str
-    """Where it was written."""
-    line: int | None = None
-    table_key: tuple[str, ...] | None = None
-
-    @property
-    def is_exact(self) -> bool:
-        return self.minimum == self.maximum
-
-    @property
-    def bounds(self) -> tuple[object, object]:
-        """The least and the most as they are written, ``None`` for one that is not."""
-        if isinstance(self.written, dict):
-            only = self.written.get("exact")
-            return self.written.get("min", only), self.written.get("max", only)
-        return None, self.written
-
-    def __str__(self) -> str:
-        """As a table cell: ``110M``, ``=23,837,184``, ``28M-29M`` or ``≥1M``."""
-        low, high = map(_as_written, self.bounds)
-        if self.is_exact:
-            return f"={high}"
-        if self.minimum is None:
-            return high
-        return f"≥{low}" if self.maximum is None else f"{low}-{high}"
-
-
-def _as_written(bound: object) -> str:
-    return exact(bound) if isinstance(bound, int) else str(bound)
-
-
-@dataclass(frozen=True, slots=True)
-class Model:
-    """One declared model: ``[tool.bertsize.models.NAME]``."""
-
-    name: str
-    config: str
-    family: str | None
-    architecture: str | None
-    overrides: Mapping[str, Any]
-    options: Mapping[str, bool]
-    limits: tuple[Limit, ...]
-    """Empty when the budget is ``"report-only"``."""
-    table_key: tuple[str, ...]
-    closed_form: bool = True
-    """``False``: held to its budget alone, because there is no closed form for it."""
-    reason: str = ""
-    """Why the budget is what it is."""
 
 
 @dataclass(frozen=True)
@@ -145,17 +92,23 @@ def load(path: Path) -> Settings:
     return parse(_read(path), path)
 
 
-def parse(text: str, path: Path) -> Settings:
+def parse(text: str, path: Path, matches: Callable[[str], list[str]] | None = None) -> Settings:
     """Check the table that the text of a pyproject.toml has.
 
+    :param matches: the files of the project that a pattern means; ``None`` to look at those on disk.
     :raises SettingsError: with a line for every mistake.
     """
     table = _find_table(_parse(text, path), path)
     try:
-        checked = BertsizeTable.model_validate(table)
+        BertsizeTable.model_validate(table)
+        found = expanded(table["models"], matches or partial(matching, path.parent))
     except ValidationError as error:
         raise SettingsError(all_mistakes(error, table, text, path)) from None
-    models = {name: _declared(name, model, table["models"][name], path) for name, model in checked.models.items()}
+    except BadGlob as error:
+        key = (*TABLE, "models", error.declared, *([error.key] if error.key else []))
+        line = line_in_toml(text, key) or 1
+        raise SettingsError(f"{path.name}:{line}: {dotted(key)}: {error}") from None
+    models = {each.name: _declared(each, ModelTable.model_validate(each.table), path) for each in found}
     return Settings(path, text, models, table)
 
 
@@ -176,42 +129,66 @@ def limits_from(written: Mapping[str, object], *, file: str, line: int | None = 
     limits = []
     for component, value in written.items():
         place = f"{file}:{line}: {printable(component)}"
+        if component == FLOPS:
+            raise SettingsError(f"{place}: a marker cannot limit FLOPs: write budget.flops in the table")
+        table = BytesTable if component == BYTES else LimitTable
         try:
-            checked = LimitTable.model_validate(limit_from_shorthand(value))
+            checked = table.model_validate(limit_from_shorthand(value))
         except ValidationError as error:
             found = error.errors()[0]
             location = ("models", "", "budget", component, *map(str, found["loc"]))
             raise SettingsError(f"{place}: {sentence(found, {}, location)}") from None
         except ValueError as error:
             raise SettingsError(f"{place}: {error}") from None
-        limits.append(Limit(component, *low_and_high(checked), value, file, line))
+        limits.append(Limit(component, *low_and_high(checked), value, file, line, measure=_measure(checked)))
     return tuple(limits)
 
 
-def _declared(name: str, model: ModelTable, written: Mapping[str, Any], path: Path) -> Model:
-    key = (*TABLE, "models", name)
-    limits = tuple(
-        Limit(
-            component,
-            *low_and_high(limit),
-            written["budget"][component],
-            path.name,
-            table_key=(*key, "budget", component),
-        )
-        for component, limit in (model.budget or {}).items()
-    )
+def _declared(each: Expanded, model: ModelTable, path: Path) -> Model:
+    key = (*TABLE, "models", each.declared)
+    inline = model.config if isinstance(model.config, dict) else None
+    place = f"{path.name}#{'.'.join((*key, 'config'))}"
     return Model(
-        name,
-        model.config,
-        model.family,
-        model.architecture,
-        model.overrides,
-        model.options,
-        limits,
-        key,
-        model.closed_form,
-        model.reason,
+        name=each.name,
+        config=model.config if isinstance(model.config, str) else place if inline is not None else "",
+        family=model.family,
+        architecture=model.architecture,
+        overrides=model.overrides,
+        options=model.options,
+        limits=tuple(_limits(model.budget, each.table["budget"], path.name, key)) if model.budget else (),
+        table_key=key,
+        closed_form=model.closed_form,
+        reason=model.reason,
+        inline=inline,
+        keys=model.keys,
+        factory=model.factory,
+        backbone=model.backbone,
+        extra=tuple(_extra(each) for each in model.extra),
+        frozen=tuple(model.frozen),
+        adapter=model.adapter,
+        checkpoint=model.checkpoint,
+        tokenizer=model.tokenizer,
     )
+
+
+def _limits(budget: BudgetTable, written: Mapping[str, Any], file: str, key: tuple[str, ...]) -> Iterator[Limit]:
+    tables = {**budget.counts, BYTES: budget.bytes, FLOPS: budget.flops}
+    for component in written:
+        if table := tables[component]:
+            place = (*key, "budget", component)
+            bounds = low_and_high(table)
+            yield Limit(component, *bounds, written[component], file, table_key=place, measure=_measure(table))
+
+
+def _measure(table: LimitTable | BytesTable | FlopsTable) -> AsBytes | Flops | None:
+    if isinstance(table, BytesTable):
+        return AsBytes(table.dtype, table.count)
+    return Flops(table.seq_len) if isinstance(table, FlopsTable) else None
+
+
+def _extra(table: ExtraTable) -> Extra:
+    component = table.component or f"head.{table.name.partition('.')[0]}"
+    return Extra(table.name, table.block, tuple(table.sizes), component, table.arguments, table.tied)
 
 
 def _read(path: Path) -> str:

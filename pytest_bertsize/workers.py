@@ -43,7 +43,7 @@ class Controller:
         """Workers start and collect while the models are built, and run no test before this hook is through."""
         if self.folder is not None:
             results = {name: asdict(self.helper.result(name)) for name in self.names}
-            (self.folder / "results.json").write_text(json.dumps(results), encoding="utf-8")
+            (self.folder / "results.json").write_text(json.dumps(results, default=sorted), encoding="utf-8")
         return (yield)
 
     def pytest_unconfigure(self) -> None:
@@ -70,6 +70,15 @@ def results_of(config: pytest.Config) -> Callable[[str], Built | NotBuilt]:
 
 def _from_plain(value: dict[str, Any]) -> Built | NotBuilt:
     if "reason" in value:
-        return NotBuilt(value["reason"])
+        return NotBuilt(value["reason"], value["fix"])
     tensors = (Tensor(**{**tensor, "shape": tuple(tensor["shape"])}) for tensor in value["tensors"])
-    return Built(tuple(tensors), value["declared_ties"])
+    stored, flops = value["stored"], value["flops"]
+    return Built(
+        tuple(tensors),
+        value["declared_ties"],
+        frozenset(value["buffers"]),
+        value["buffered"],
+        None if stored is None else tuple((name, tuple(shape), *rest) for name, shape, *rest in stored),
+        None if flops is None else tuple((module, count) for module, count in flops),
+        value["problems"],
+    )

@@ -7,7 +7,7 @@ width 13 goes wrong for the same reasons as one of 12 layers of width 768, and i
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from math import lcm
 from random import Random
@@ -17,8 +17,10 @@ import transformers
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from pytest_bertsize.build import Built, _understood
-from pytest_bertsize.build.child import instantiate, take_inventory
+from pytest_bertsize.build import Built, Request
+from pytest_bertsize.build.listing import take_inventory
+from pytest_bertsize.build.making import instantiate
+from pytest_bertsize.build.messages import understood
 from pytest_bertsize.closed_forms import FAMILIES, Architecture, ClosedForm, Family
 from pytest_bertsize.closed_forms.dims import Dims
 from pytest_bertsize.config_vocabulary import ACTIVATIONS as ALL_ACTIVATIONS
@@ -69,13 +71,9 @@ class Case:
 
         :param config: what its config class is given; the file as it stands unless said otherwise.
         """
-        request = {
-            "family": self.family.name,
-            "architecture": self.architecture.name,
-            "config": self.config if config is None else config,
-            "options": dict(self.options),
-        }
-        built = _understood({"name": "", **take_inventory(instantiate(request))}, "")
+        values = self.config if config is None else config
+        request = Request("", self.family.name, self.architecture.name, values, dict(self.options))
+        built = understood({"name": "", **take_inventory(instantiate(asdict(request)))}, "")
         assert isinstance(built, Built)
         return built
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import pytest
 
+from pytest_bertsize.declared import Model
 from pytest_bertsize.ledger import Ledger
 from pytest_bertsize.report_files import ReportFiles
 from pytest_bertsize.reports import FindingRow, FoldedTensor, ModelReport
-from pytest_bertsize.settings import Model, Settings
+from pytest_bertsize.settings import Settings
 from tests.model_reports import component, finding, model
 
 if TYPE_CHECKING:

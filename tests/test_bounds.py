@@ -34,10 +34,13 @@ def test_a_thousand_layers_take_what_the_closed_form_foresees_and_less_than_64_m
     code = """
         import json, re, sys
         from pathlib import Path
-        from pytest_bertsize.build.child import instantiate, take_inventory
+        from dataclasses import asdict
+        from pytest_bertsize.build import Request
+        from pytest_bertsize.build.listing import take_inventory
+        from pytest_bertsize.build.making import instantiate
         def most(): return int(re.search(r"VmHWM:\\s*(\\d+)", Path("/proc/self/status").read_text())[1]) * 1024
         def request(layers):
-            return {"family": "bert", "architecture": "BertModel", "config": {"num_hidden_layers": layers}, "options": {}}
+            return asdict(Request("", "bert", "BertModel", {"num_hidden_layers": layers}, {}))
         take_inventory(instantiate(request(1)))
         before = most()
         found = json.dumps(take_inventory(instantiate(request(1000))))

@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 import sys
 import textwrap
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
 
-from pytest_bertsize.build import Built, Helper, Limits, NotBuilt, Request, _understood
-from pytest_bertsize.build.child import Refused, instantiate, take_inventory
+from pytest_bertsize.build import Built, Helper, Limits, NotBuilt, Request
+from pytest_bertsize.build.confined import Refused
+from pytest_bertsize.build.listing import take_inventory
+from pytest_bertsize.build.making import instantiate
+from pytest_bertsize.build.messages import understood
 from pytest_bertsize.closed_forms import FAMILIES, ClosedForm
 from pytest_bertsize.closed_forms.dims import Dims
 from pytest_bertsize.inventory import Inventory, Tensor
@@ -127,8 +131,8 @@ def test_what_reaches_for_the_network_is_not_built(helper: Helper, tmp_path: Pat
     names = ("Fetches", "Connects")
     helper.ask([Request(name, "bert", name, TINY, {}, "own", str(tmp_path)) for name in names])
     assert [helper.result(name) for name in names] == [
-        NotBuilt("Refused: it reached for the network (socket.getaddrinfo)"),
-        NotBuilt("Refused: it reached for the network (socket.getaddrinfo)"),
+        NotBuilt("it reached for the network (socket.getaddrinfo) (own.py:7)"),
+        NotBuilt("it reached for the network (socket.getaddrinfo) (own.py:11)"),
     ]
 
 
@@ -146,9 +150,9 @@ OWN = """
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        ("os._exit(0)", "the helper process ended early, with status 0"),
-        ("raise SystemExit(0)", "SystemExit: 0"),
-        ("input()", "EOFError: EOF when reading a line"),
+        ("os._exit(0)", "the process of the project's code ended early, with status 0"),
+        ("raise SystemExit(0)", "SystemExit: 0 (own.py:7)"),
+        ("input()", "EOFError: EOF when reading a line (own.py:7)"),
         ("time.sleep(60)", "it was not built within 5 s"),
         ("kept = bytes(range(250)) * 400_000; time.sleep(1)", "it took more than 64 MB of memory"),
     ],
@@ -252,17 +256,17 @@ def test_what_was_never_asked_for_was_not_built(helper: Helper) -> None:
 def test_only_model_classes_of_the_library_are_built() -> None:
     for name in ("BertConfig", "AutoModel", "pipeline", "os", "NoSuchModel"):
         with pytest.raises(Refused, match=f"has no model class {name}"):
-            instantiate({"architecture": name, "family": "bert", "config": TINY, "options": {}})
+            instantiate(asdict(Request("tiny", "bert", name, TINY, {})))
 
 
 def test_a_class_of_another_family_is_refused() -> None:
     with pytest.raises(Refused, match="RobertaModel is of the family 'roberta', not 'bert'"):
-        instantiate({"architecture": "RobertaModel", "family": "bert", "config": TINY, "options": {}})
+        instantiate(asdict(Request("tiny", "bert", "RobertaModel", TINY, {})))
 
 
 def test_a_build_leaves_default_device_dtype_and_random_state_alone() -> None:
     before = torch.get_rng_state()
-    model = instantiate({"architecture": "BertModel", "family": "bert", "config": TINY, "options": {}})
+    model = instantiate(asdict(Request("tiny", "bert", "BertModel", TINY, {})))
     assert {parameter.device.type for parameter in model.parameters()} == {"meta"}
     assert torch.empty(1).device.type == "cpu"
     assert torch.get_default_dtype() is torch.float32
@@ -284,7 +288,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
 def test_the_declared_source_owns_a_tied_tensor_whatever_comes_first() -> None:
     module = Module()
     module.all_tied_weights_keys = {"second.weight": "first.weight"}
-    built = _understood({"name": "", **take_inventory(module)}, "")
+    built = understood({"name": "", **take_inventory(module)}, "")
     assert isinstance(built, Built)
     assert built.tensors == (
         Tensor("second.weight", (3, 2), "", tied_to="first.weight"),
@@ -295,7 +299,7 @@ def test_the_declared_source_owns_a_tied_tensor_whatever_comes_first() -> None:
 
 
 def test_a_tie_that_the_class_does_not_declare_is_found() -> None:
-    built = _understood({"name": "", **take_inventory(Module())}, "")
+    built = understood({"name": "", **take_inventory(Module())}, "")
     assert isinstance(built, Built)
     assert built.lost_ties() == ["first.weight"]
 
@@ -304,7 +308,7 @@ def test_a_declared_tie_that_was_lost_is_found() -> None:
     module = Module()
     module.second = torch.nn.Linear(2, 3, bias=False)
     module.all_tied_weights_keys = {"second.weight": "first.weight"}
-    built = _understood({"name": "", **take_inventory(module)}, "")
+    built = understood({"name": "", **take_inventory(module)}, "")
     assert isinstance(built, Built)
     assert built.lost_ties() == ["second.weight"]
 

@@ -11,10 +11,11 @@ import pytest
 from pytest_bertsize.choices import Cost, Fit, Variants, costs, fits, insensitive
 from pytest_bertsize.closed_forms import FAMILIES, Architecture, ClosedForm, Family
 from pytest_bertsize.closed_forms.dims import Dims
+from pytest_bertsize.declared import Limit, Model
 from pytest_bertsize.derivation import Chosen, Derivation, derive
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.model_config import ModelConfig
-from pytest_bertsize.settings import Limit, Model, limits_from
+from pytest_bertsize.settings import limits_from
 from tests.bert_reviews import SIZES
 from tests.family_configs import PAIRS, Case, case, drawn
 

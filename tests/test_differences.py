@@ -95,8 +95,8 @@ def test_a_resized_tensor_is_shown_with_both_its_shapes_even_where_the_count_is_
 
 def test_a_tensor_that_trains_where_it_should_not_differs_and_the_other_way_round() -> None:
     same = "encoder.norm counts as the closed form D = 768 but differs within: encoder.norm.weight"
-    assert message((FROZEN,), (NORM,)) == f"{same} is trainable, by the closed form it is not"
-    assert message((NORM,), (FROZEN,)) == f"{same} is frozen, by the closed form it is not"
+    assert message((FROZEN,), (NORM,)) == f"{same} trains, by the closed form it is frozen"
+    assert message((NORM,), (FROZEN,)) == f"{same} is frozen, by the closed form it trains"
 
 
 def test_a_name_cannot_write_over_the_line_that_shows_it() -> None:

@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import tomli
@@ -26,11 +26,14 @@ from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.findings import LONGEST, Finding, Unusable
 from pytest_bertsize.model_config import ModelConfig, read
 from pytest_bertsize.quantity import LARGEST, compact_left, parse_count, percent_used, rounded_up
-from pytest_bertsize.settings import Limit, Settings, SettingsError, limits_from, load
+from pytest_bertsize.settings import Settings, SettingsError, limits_from, load
 from pytest_bertsize.source_lines import line_in_toml, line_of_number, lines_in_json, repeated_in_json
 from tests import fuzzing
 from tests.family_configs import PAIRS, drawn
 from tests.test_quantity import as_number
+
+if TYPE_CHECKING:
+    from pytest_bertsize.declared import Limit
 
 LONGEST_MESSAGE = 3_000
 """Characters of one line: twelve keys of a file and a sentence around them."""

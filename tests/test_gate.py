@@ -248,7 +248,7 @@ def test_every_mistake_of_a_table_is_one_line(project: Project) -> None:
         ("--bert-budget-report=", "--bert-budget-report=: the file must end in .json, .md or .html; *"),
         ("--bert-budget-report=size.txt", "--bert-budget-report=size.txt: the file must end in .json, .md or .html; *"),
         ("--bert-budget-report=no/size.json", "--bert-budget-report=no/size.json: not a file in an existing folder; *"),
-        ("--bert-budget-report=config.json", "--bert-budget-report=config.json: that is a model's config, *"),
+        ("--bert-budget-report=config.json", "--bert-budget-report=config.json: that belongs to a model, *"),
         ("--bert-budget-report=folder.json", "--bert-budget-report=folder.json: not a file in an existing folder; *"),
         ("--bert-budget-report=link.json", "--bert-budget-report=link.json: not a file in an existing folder; *"),
     ],

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 import tomli
 
+from pytest_bertsize.declared import Model
 from pytest_bertsize.reports.files import replace as replace_file
 from pytest_bertsize.reports.json import document, render
-from pytest_bertsize.settings import Model, Settings
+from pytest_bertsize.settings import Settings
 
 Project = Callable[..., pytest.Pytester]
 

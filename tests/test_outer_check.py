@@ -109,7 +109,7 @@ print(sorted({"pytest", "pluggy", "torch", "transformers", "sympy"} & sys.module
             "--report=size.txt: the file must end in .json, .md or .html; write --report=bertsize.json",
         ),
         (FITS, ["--report", ""], "--report=: the file must end in .json, .md or .html"),
-        (FITS, ["--report", "config.json"], "--report=config.json: that is a model's config"),
+        (FITS, ["--report", "config.json"], "--report=config.json: that belongs to a model"),
         (FITS, ["--report", "nowhere/size.json"], "--report=nowhere/size.json: not a file in an existing folder"),
     ],
 )

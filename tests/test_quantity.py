@@ -1,32 +1,55 @@
-"""Counts as people write them, exactly; and counts as tables show them, never better than they are."""
+"""Quantities as people write them, exactly; and as tables show them, never better than they are."""
 
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pytest_bertsize.quantity import (
+    BYTE_SCALES,
+    BYTES,
+    FLOP_SCALES,
+    FLOPS,
     LARGEST,
+    LARGEST_OF_OTHERS,
+    PARAMETERS,
     SCALES,
     compact_left,
     exact,
+    parse_bytes,
     parse_count,
+    parse_flops,
     percent_used,
     rounded_up,
     signed,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pytest_bertsize.quantity import Quantity
 
 HOW = (
     " is not a count of parameters: write a whole number, or a string such as '110M' or '1.2B' "
     "(K, M, B, T are powers of 1,000)"
 )
 BEYOND = " is more than any model has: the largest count is 1,000,000,000,000,000"
+BYTES_HOW = (
+    " is not a number of bytes: write a whole number, or a string such as '440MB' or '420MiB' "
+    "(kB, MB, GB, TB are powers of 1,000; KiB, MiB, GiB, TiB powers of 1,024)"
+)
+FLOPS_HOW = (
+    " is not a number of FLOPs: write a whole number, or a string such as '22G' or '1.5T' "
+    "(K, M, G, T, P are powers of 1,000, and a multiply-add is 2 FLOPs)"
+)
 DECIMALS = {"": 0, "K": 3, "M": 6, "B": 9, "T": 12}
 """Digits behind the point that a unit needs to write any count in full."""
 
+OTHERS = st.integers(0, LARGEST_OF_OTHERS)
 COUNTS = st.integers(0, LARGEST)
 DIFFERENCES = st.integers(-LARGEST, LARGEST)
 STYLES = st.sampled_from(
@@ -38,6 +61,12 @@ def said_about(value: object) -> str:
     with pytest.raises(ValueError) as refused:  # noqa: PT011  (the whole message is compared)
         parse_count(value)
     return str(refused.value)
+
+
+def refused(parse: Callable[[object], int], value: object) -> str:
+    with pytest.raises(ValueError) as error:  # noqa: PT011  (the whole message is compared)
+        parse(value)
+    return str(error.value)
 
 
 def in_full(count: int, unit: str) -> str:
@@ -330,3 +359,183 @@ def test_a_rounded_budget_is_less_than_one_step_above(count: int, unit: str, pla
 
 def test_a_style_of_many_decimals_can_be_kept() -> None:
     assert rounded_up(10**13, "1.000000000000000000K") == '"10_000_000_000.000000000000000000K"'
+
+
+# bytes
+
+
+@pytest.mark.parametrize(
+    ("written", "count"),
+    [
+        (0, 0),
+        (440_000_000, 440_000_000),
+        ("440_000_000", 440_000_000),
+        ("512B", 512),
+        ("1kB", 1_000),
+        ("1KB", 1_000),
+        ("1KiB", 1_024),
+        ("440MB", 440_000_000),
+        ("440MiB", 461_373_440),
+        ("0.5MiB", 524_288),
+        ("1.5GB", 1_500_000_000),
+        ("1.5GiB", 1_610_612_736),
+        ("1TB", 1_000_000_000_000),
+        ("1TiB", 1_099_511_627_776),
+        ("9_000TB", 9_000_000_000_000_000),
+    ],
+    ids=repr,
+)
+def test_bytes_are_read_exactly_and_powers_of_1000_told_from_those_of_1024(written: object, count: int) -> None:
+    assert parse_bytes(written) == count
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("440M", "'440MB' or '440MiB'"),
+        ("440m", "'440MB' or '440MiB'"),
+        ("1.5G", "'1.5GB' or '1.5GiB'"),
+        ("64K", "'64kB' or '64KiB'"),
+        ("1T", "'1TB' or '1TiB'"),
+        ("440mb", "'440MB'"),
+        ("440Mb", "'440MB'"),
+        ("440 MB", "'440MB'"),
+        ("440mib", "'440MiB'"),
+        ("440Mi", "'440MiB'"),
+        ("440 MBytes", "'440MB'"),
+        ("1,000 kb", "'1000kB'"),
+        ("12 bytes", "'12B'"),
+    ],
+)
+def test_a_unit_that_could_be_two_is_refused_and_both_are_named(text: str, meant: str) -> None:
+    assert refused(parse_bytes, text) == f"'{text}'{BYTES_HOW}; did you mean {meant}?"
+
+
+@pytest.mark.parametrize("value", [1.0, True, None, "", "MB", "-1MB", "1e6", "440PB", "440MBit/s"], ids=repr)
+def test_what_is_no_number_of_bytes_is_refused(value: object) -> None:
+    assert refused(parse_bytes, value) == f"{value!r}{BYTES_HOW}"
+
+
+def test_a_fraction_of_a_byte_is_refused() -> None:
+    assert refused(parse_bytes, "0.1MiB") == "'0.1MiB' is not a whole number of bytes: 104857.6"
+    assert refused(parse_bytes, "1.5") == "'1.5' is not a whole number of bytes: 1.5"
+
+
+def test_bytes_are_neither_negative_nor_more_than_json_has_exactly() -> None:
+    assert refused(parse_bytes, -1) == "-1 is negative: a number of bytes never is"
+    assert parse_bytes(LARGEST_OF_OTHERS) == LARGEST_OF_OTHERS < 2**53
+    assert refused(parse_bytes, "9001TB") == (
+        "'9001TB' is more than any model has: the largest number is 9,000,000,000,000,000"
+    )
+
+
+@given(st.integers(0, 2**12), st.sampled_from(["KiB", "MiB", "GiB", "TiB"]), st.integers(0, 10))
+def test_any_half_of_a_half_is_read_exactly_in_powers_of_1024(halves: int, unit: str, times: int) -> None:
+    written = f"{halves * 5**times:0{times + 1}d}"
+    text = f"{written[: len(written) - times]}.{written[len(written) - times :]}" if times else written
+    assert parse_bytes(f"{text}{unit}") == halves * BYTE_SCALES[unit] // 2**times
+
+
+# FLOPs
+
+
+@pytest.mark.parametrize(
+    ("written", "count"),
+    [
+        (22_348_431_360, 22_348_431_360),
+        ("22G", 22_000_000_000),
+        ("22.34843136G", 22_348_431_360),
+        ("500K", 500_000),
+        ("1M", 1_000_000),
+        ("1.5T", 1_500_000_000_000),
+        ("9P", 9_000_000_000_000_000),
+    ],
+    ids=repr,
+)
+def test_flops_are_read_exactly(written: object, count: int) -> None:
+    assert parse_flops(written) == count
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [("22B", "22G"), ("22g", "22G"), ("22 GFLOPs", "22G"), ("22gflop", "22G"), ("22BFLOPS", "22G"), ("5 flops", "5")],
+)
+def test_the_flops_that_were_probably_meant_are_named(text: str, meant: str) -> None:
+    assert refused(parse_flops, text) == f"'{text}'{FLOPS_HOW}; did you mean '{meant}'?"
+
+
+@pytest.mark.parametrize("value", [2.2e10, True, "11GMACs", "22GB", "22GiB", "22E"], ids=repr)
+def test_what_is_no_number_of_flops_is_refused_and_multiply_adds_are_not_guessed_at(value: object) -> None:
+    assert refused(parse_flops, value) == f"{value!r}{FLOPS_HOW}"
+
+
+def test_flops_have_the_bounds_of_bytes() -> None:
+    assert refused(parse_flops, -1) == "-1 is negative: a number of FLOPs never is"
+    assert (
+        refused(parse_flops, "10P") == "'10P' is more than any model has: the largest number is 9,000,000,000,000,000"
+    )
+    assert refused(parse_flops, "0.0001K") == "'0.0001K' is not a whole number of FLOPs: 0.1"
+
+
+# written back
+
+
+@pytest.mark.parametrize(
+    ("count", "like", "text"),
+    [
+        (219_028_596, "440MB", '"220MB"'),
+        (219_028_596, "440.0MB", '"219.1MB"'),
+        (219_028_596, "420MiB", '"209MiB"'),
+        (219_028_596, "1GiB", '"1GiB"'),
+        (1_288_490_189, "1.2GiB", '"1.5GiB"'),  # a tenth of a GiB is no whole number of bytes
+        (1_288_490_189, "1.25GiB", '"1.25GiB"'),
+        (1_000, "1KB", '"1KB"'),
+        (22_348_431_360, "22G", '"23G"'),
+        (22_348_431_360, "22.0G", '"22.4G"'),
+        (22_348_431_360, "1P", '"1P"'),
+        (219_028_596, "github-file", "219_028_596"),
+    ],
+)
+def test_bytes_and_flops_are_written_in_the_style_of_the_old(count: int, like: object, text: str) -> None:
+    assert rounded_up(count, like) == text
+
+
+def test_a_style_that_could_be_two_is_that_of_what_is_counted() -> None:
+    assert rounded_up(600, "500B", BYTES) == '"600B"'
+    assert rounded_up(600, "500B", PARAMETERS) == rounded_up(600, "500B") == '"1B"'
+    assert rounded_up(600, "500MB", FLOPS) == "600"
+
+
+@given(OTHERS, st.sampled_from([unit for unit in BYTE_SCALES if unit]), st.integers(0, 12))
+def test_rounded_bytes_let_their_number_pass_and_keep_their_style(count: int, unit: str, places: int) -> None:
+    like = f"1{'.' if places else ''}{'0' * places}{unit}"
+    written = rounded_up(count, like, BYTES)
+    fits = parse_bytes(written.strip('"')) if count <= LARGEST_OF_OTHERS - BYTE_SCALES[unit] else LARGEST_OF_OTHERS
+    assert count <= fits
+    assert fits - count < BYTE_SCALES[unit] or fits == LARGEST_OF_OTHERS
+    assert written.endswith(f'{unit}"')
+
+
+@given(OTHERS, st.sampled_from([unit for unit in FLOP_SCALES if unit]), st.integers(0, 12))
+def test_rounded_flops_are_less_than_one_step_above(count: int, unit: str, places: int) -> None:
+    written = rounded_up(count, f"1{'.' if places else ''}{'0' * places}{unit}", FLOPS).strip('"').replace("_", "")
+    value = Fraction(written.removesuffix(unit)) * FLOP_SCALES[unit]
+    assert 0 <= value - count < Fraction(FLOP_SCALES[unit], 10**places)
+
+
+@pytest.mark.parametrize(
+    ("left", "quantity", "text"),
+    [
+        (500, BYTES, "+500B"),
+        (-13_230_208, BYTES, "-13.3MB"),
+        (999_999, BYTES, "+999kB"),
+        (-(10**15), BYTES, "-1,000TB"),
+        (351_568_640, FLOPS, "+351M"),
+        (-348_431_360, FLOPS, "-349M"),
+        (-22_348_431_360, FLOPS, "-22.4G"),
+        (10**15, FLOPS, "+1P"),
+        (0, BYTES, "0"),
+    ],
+)
+def test_room_is_shown_in_the_units_of_what_is_counted(left: int, quantity: Quantity, text: str) -> None:
+    assert compact_left(left, quantity) == text

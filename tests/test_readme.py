@@ -6,16 +6,16 @@ import json
 import re
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
+import pytest
+
+from pytest_bertsize.byte_sizes import NAMED
 from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.findings import Kind
 from pytest_bertsize.settings import load
 from tests.conftest import BERT_BASE
 from tests.git_projects import committed
-
-if TYPE_CHECKING:
-    import pytest
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
@@ -28,6 +28,37 @@ def test_the_architectures_are_those_of_the_registry() -> None:
     ]
     table = README.split("<!-- generated from the registry")[1].split("\n\n")[0].splitlines()[3:]
     assert table == rows
+
+
+def test_the_named_limits_are_those_of_the_code() -> None:
+    rows = [f'| `"{each.name}"` | {each.bytes:,} | [{each.what}]({each.source_url}) |' for each in NAMED.values()]
+    table = README.split("<!-- generated from byte_sizes.py")[1].split("\n\n")[0].splitlines()[3:]
+    assert table == rows
+
+
+ONE_MODEL = '[tool.bertsize.models.one]\nconfig = "config.json"\n'
+REPORT_ONLY = 'budget = "report-only"\n'
+
+
+@pytest.mark.parametrize(
+    ("section", "before", "after"),
+    [
+        ("A class of your own", "", REPORT_ONLY),
+        ("Adapters", ONE_MODEL, ""),
+        ("Checkpoints and tokenizers", ONE_MODEL, REPORT_ONLY),
+        ("Bytes and FLOPs", ONE_MODEL, ""),
+    ],
+)
+def test_what_a_section_shows_is_a_table(tmp_path: Path, section: str, before: str, after: str) -> None:
+    block = README.split(f"\n## {section}\n")[1].split("```toml\n")[1].split("```")[0]
+    (tmp_path / "pyproject.toml").write_text(before + block + after, encoding="utf-8")
+    assert len(load(tmp_path / "pyproject.toml").models) == 1
+
+
+def test_the_class_of_your_own_is_that_of_the_example() -> None:
+    block = README.split("\n## A class of your own\n")[1].split("```toml\n")[1].split("```")[0]
+    example = (ROOT / "examples" / "e-bert4keras-classifier" / "pyproject.toml").read_text("utf-8")
+    assert block in example
 
 
 def test_the_finding_kinds_are_those_of_the_code() -> None:

@@ -147,7 +147,7 @@ def test_a_component_that_no_class_of_the_family_has_is_an_error() -> None:
 
 def test_a_component_that_is_like_no_other_is_answered_with_all_there_are() -> None:
     found = only(review(subject(zzz=1), chinese().inventory, known_components=lambda: ["embeddings", "head"]))
-    assert found.fix == "there are total, trainable, embeddings, head"
+    assert found.fix == "there are total, trainable, bytes, flops, embeddings, head"
 
 
 def test_a_limit_on_what_the_class_lacks_would_hold_nothing_and_is_an_error() -> None:
@@ -239,7 +239,7 @@ def test_a_frozen_tensor_differs_although_the_count_does_not() -> None:
     found = only(reviewed(changed(**{name: Tensor(name, (768,), "embeddings.norm", trainable=False)})))
     assert found.message == (
         f"embeddings.norm counts as the closed form 2·D = 1,536 but differs within: {name} is frozen, "
-        "by the closed form it is not"
+        "by the closed form it trains"
     )
 
 

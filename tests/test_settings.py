@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_bertsize.settings import Limit, Model, Settings, SettingsError, declares_models, limits_from, load
+from pytest_bertsize.declared import Limit, Model
+from pytest_bertsize.settings import Settings, SettingsError, declares_models, limits_from, load
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +25,10 @@ NO_COUNT = (
     " is not a count of parameters: write a whole number, or a string such as '110M' or '1.2B' "
     "(K, M, B, T are powers of 1,000)"
 )
-KEYS = "unknown key; there are config, family, architecture, overrides, options, closed_form, reason, budget"
+KEYS = (
+    "unknown key; there are factory, config, keys, family, architecture, overrides, options, backbone, extra, frozen, "
+    "adapter, checkpoint, tokenizer, closed_form, reason, budget"
+)
 NAME = "a model's name is its test id: letters, digits and . _ - + @, at most 100 of them"
 MODEL = ("tool", "bertsize", "models", "encoder")
 
@@ -428,7 +432,11 @@ def test_families_and_architectures_are_names(pyproject: Path, key: str, name: s
 
 @pytest.mark.parametrize(
     ("value", "sentence"),
-    [("3", "3 is not a string"), ('""', "an empty string says nothing"), ("{}", "{} is not a string")],
+    [
+        ("3", "3 is not a string, nor a table"),
+        ('""', "an empty string says nothing"),
+        ("{}", "an empty table says nothing"),
+    ],
 )
 def test_a_config_is_named_by_a_string(pyproject: Path, value: str, sentence: str) -> None:
     write(pyproject, f"[tool.bertsize.models.encoder]\nbudget.total = 1\nconfig = {value}\n")

@@ -9,173 +9,114 @@ library prints can be mistaken for one.
 from __future__ import annotations
 
 import gc
-import importlib
-import inspect
 import json
 import os
+import signal
 import sys
-import warnings
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pytest_bertsize.build import memory_of
+from pytest_bertsize.build.confined import (
+    ATTEMPTS,
+    MEMORY_ABOVE_IMPORT,
+    answer,
+    in_words,
+    limit_memory,
+    question,
+    refuse_the_network,
+    take_over_descriptors,
+)
+from pytest_bertsize.build.listing import take_inventory
+from pytest_bertsize.build.making import instantiate, prepare
+from pytest_bertsize.build.own_process import cause_of_death, memory_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from torch import nn
-
-MEMORY_ABOVE_IMPORT = 1024**3
-"""Bytes of address space that building may take on top of what the imports took."""
-
-
-NETWORK = frozenset(f"socket.{call}" for call in ("bind", "connect", "getaddrinfo", "gethostbyname", "sendto"))
-"""What Python announces before a process reaches for another machine."""
-
-
-class Refused(Exception):
-    """A request for something that is not a model class of the library, or an attempt to reach the network."""
-
-
-def instantiate(request: Mapping[str, Any]) -> nn.Module:
-    """Build one model on the meta device: no memory, no weights, no network, ties kept.
-
-    :param request: ``architecture`` and ``family`` by name, ``config`` and ``options`` as keyword arguments, and the
-        ``module`` that has the class, where that is not transformers.
-    :raises Refused: when there is no such class, or the class belongs to another family.
-    """
-    import torch
-
-    model_class = model_class_of(request)
-    config_class = model_class.config_class
-    if getattr(config_class, "model_type", None) != request["family"]:
-        family = config_class.model_type
-        raise Refused(f"{request['architecture']} is of the family {family!r}, not {request['family']!r}")
-    _refuse_methods(config_class, request["config"])
-    config = config_class(**request["config"], attn_implementation="eager")  # fresh: constructors change their config
-    with torch.device("meta"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a tensor without elements counts like any other
-        model: nn.Module = model_class(config, **request["options"])
-    return model
-
-
-def model_class_of(request: Mapping[str, Any]) -> Any:
-    import transformers
-
-    library = request.get("module", "transformers")
-    if library != "transformers" and request["root"] not in sys.path:
-        sys.path.insert(0, request["root"])
-    module = importlib.import_module(library)
-    found = getattr(module, request["architecture"], None)
-    if inspect.isclass(found) and issubclass(found, transformers.PreTrainedModel):
-        return found
-    where = f"transformers {transformers.__version__}" if module is transformers else library
-    raise Refused(f"{where} has no model class {request['architecture']}")
-
-
-def _refuse_methods(config_class: type, config: Mapping[str, Any]) -> None:
-    """A config is data: none of its keys may take the place of what its class does."""
-    for key in config:
-        found = inspect.getattr_static(config_class, key, None)
-        read_only = isinstance(found, property) and found.fset is None
-        if read_only or isinstance(found, staticmethod | classmethod) or inspect.isroutine(found):
-            raise Refused(f"{key!r} is a method of {config_class.__name__}, not a key of a config")
-
-
-def take_inventory(model: nn.Module) -> dict[str, Any]:
-    """List every parameter by name: ``[name, shape, trainable, tied to]``, and the ties that the class declares.
-
-    Buffers are no parameters. Names that share a tensor are found by identity (on meta, every ``data_ptr`` is 0); the
-    owner is the source that the class declares, whatever was registered first.
-    """
-    declared = dict(getattr(model, "all_tied_weights_keys", None) or {})
-    names_of: dict[int, list[str]] = {}
-    parameters = {}
-    for name, parameter in model.named_parameters(remove_duplicate=False):
-        names_of.setdefault(id(parameter), []).append(name)
-        parameters[name] = parameter
-    owner = {name: _owner(names, declared) for names in names_of.values() for name in names}
-    tied_to = {name: owned_by for name, owned_by in owner.items() if owned_by != name}
-    tensors = [
-        [name, [int(size) for size in parameter.shape], bool(parameter.requires_grad), tied_to.get(name)]
-        for name, parameter in parameters.items()
-    ]
-    return {"tensors": tensors, "declared_ties": declared}
-
-
-def _owner(names: list[str], declared: Mapping[str, str]) -> str:
-    return next((name for name in names if name in declared.values() and name not in declared), names[0])
+OWN_MEMORY = 8 * 1024**3
+"""Bytes of address space where a function of the project builds, and imports what it likes."""
 
 
 def main() -> None:
     gc.disable()
-    answers = _take_over_descriptors()
+    answers = take_over_descriptors()
     try:
         import torch
         import transformers
         import transformers.modeling_utils
     except BaseException as error:
-        _answer(answers, {"failed": _in_words(error)})
+        answer(answers, {"failed": in_words(error)})
         os._exit(1)
     gc.freeze()
     gc.enable()
-    _answer(answers, {"ready": {"torch": str(torch.__version__), "transformers": transformers.__version__}})
-    requests = json.loads(sys.stdin.buffer.readline() or b"[]")
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    sys.addaudithook(_refuse_the_network)
+    answer(answers, {"ready": {"torch": str(torch.__version__), "transformers": transformers.__version__}})
+    requests = question() or []
+    sys.addaudithook(refuse_the_network)
     for request in requests:
-        _answer(answers, {"name": request["name"], **_built(request, answers)})
+        answer(answers, {"name": request["name"], **_in_a_process_of_its_own(request, answers)})
     os._exit(0)
 
 
-def _refuse_the_network(event: str, arguments: object) -> None:  # noqa: ARG001  (what an audit hook is given)
-    if event in NETWORK:
-        raise Refused(f"it reached for the network ({event})")
+def _in_a_process_of_its_own(request: Mapping[str, Any], answers: int) -> dict[str, Any]:
+    """What code of the project leaves behind, or whether it leaves at all, is no other model's business."""
+    if not (request["factory"] or request["module"] != "transformers"):
+        return _built(request, answers)
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(reading)
+        answer(writing, _built(request, answers))
+        os._exit(0)
+    os.close(writing)
+    with open(reading, "rb") as stream:  # noqa: PTH123  (a pipe)
+        said = stream.readline()  # one line: what the code has forked may hold the pipe open
+    if said.endswith(b"\n"):
+        os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    if said.endswith(b"\n"):
+        found: dict[str, Any] = json.loads(said)
+        return found
+    return {"error": cause_of_death(os.waitstatus_to_exitcode(status), "the process of the project's code")}
 
 
 def _built(request: Mapping[str, Any], answers: int) -> dict[str, Any]:
-    """Build what is asked for; from the import of its class on, the parent watches the memory."""
+    """Build what is asked for; from the import of what makes it on, the parent watches the memory."""
     try:
-        model_class_of(request)
-        _limit_memory()
-        _answer(answers, {"building": request["name"], "memory": memory_of("self")})
-        return take_inventory(instantiate(request))
+        prepare(request)
+        problems: dict[str, str] = {}
+        stored = _tried("stored", problems, partial(_stored_in, request)) if request["checkpoint"] else None
+        limit_memory(OWN_MEMORY if request["factory"] else MEMORY_ABOVE_IMPORT)
+        answer(answers, {"building": request["name"], "process": os.getpid(), "memory": memory_of("self")})
+        model = instantiate(request)
+        found = take_inventory(model, own=bool(request["factory"]) or request["module"] != "transformers")
+        flops = _tried("flops", problems, partial(_operations, model, request)) if request["seq_len"] else None
     except BaseException as error:
-        return {"error": _in_words(error)}
+        return {"error": in_words(error, request["root"]), "fix": getattr(error, "fix", "")}
+    if ATTEMPTS:
+        return {"error": f"it reached for the network ({ATTEMPTS[0]}), and took no for an answer"}
+    also = {"stored": stored, "flops": flops}
+    return {**found, **{what: rows for what, rows in also.items() if rows is not None}, "problems": problems}
 
 
-def _in_words(error: BaseException) -> str:
-    cause = error.__cause__ or error
-    text = " ".join(str(cause).split())
-    return f"{type(cause).__name__}: {text}" if text else type(cause).__name__
-
-
-def _limit_memory() -> None:
-    """Cap the address space, counted from what the process has now; a platform that cannot is left as it is."""
-    import resource
-
+def _tried(what: str, problems: dict[str, str], ask: Callable[[], list[Any]]) -> list[Any] | None:
+    """What is asked for beside the model; why there is none goes to ``problems``."""
     try:
-        with open("/proc/self/statm", encoding="ascii") as stream:  # noqa: PTH123  (procfs, not a path of ours)
-            now = int(stream.read().split()[0]) * resource.getpagesize()
-    except OSError:
-        return
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    wanted = now + MEMORY_ABOVE_IMPORT
-    resource.setrlimit(resource.RLIMIT_AS, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
+        return ask()
+    except Exception as error:
+        problems[what] = in_words(error)
+        return None
 
 
-def _take_over_descriptors() -> int:
-    """Keep standard output for the answers; whatever libraries print goes nowhere."""
-    answers = os.dup(1)
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
-    os.dup2(nowhere, 2)
-    return answers
+def _stored_in(request: Mapping[str, Any]) -> list[Any]:
+    from pytest_bertsize.build.pickled import stored_rows
+
+    return stored_rows(request["checkpoint"])
 
 
-def _answer(descriptor: int, message: Mapping[str, Any]) -> None:
-    remaining = memoryview(json.dumps(message).encode() + b"\n")
-    while remaining:
-        remaining = remaining[os.write(descriptor, remaining) :]
+def _operations(model: Any, request: Mapping[str, Any]) -> list[Any]:
+    from pytest_bertsize.build.flops import counted
+
+    return counted(model, seq_len=request["seq_len"])
 
 
 if __name__ == "__main__":

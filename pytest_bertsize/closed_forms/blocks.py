@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import prod
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from pytest_bertsize.inventory import Tensor
 
@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 
 Count: TypeAlias = Any
 """An ``int``, or a sympy expression of the config's symbols."""
+
+
+Kind: TypeAlias = Literal[
+    "", "linear", "transposed-linear", "quantised-linear", "embedding", "quantised-embedding", "norm"
+]
+"""What class a block is the parameters of: torch's own, GPT-2's or I-BERT's; ``""`` for every other module."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +51,7 @@ class Block:
     """What the copies are called where it is not by index (``torch.nn.ModuleDict``)."""
     passes: Count | None = None
     """How often a forward pass goes through the copies, all told, where that is not once through each."""
+    kind: Kind = ""
 
 
 Node: TypeAlias = Parameter | Block
@@ -85,22 +92,53 @@ def each(name: str, keys: tuple[str, ...], *children: Node | None, component: st
 
 def linear(name: str, inputs: Count, outputs: Count, *, bias: bool = True, component: str | None = None) -> Block:
     """``outputs·inputs`` weights and, with a bias, ``outputs`` more (``torch.nn.Linear``)."""
-    return block(
-        name,
-        parameter("weight", outputs, inputs),
-        parameter("bias", outputs) if bias else None,
-        component=component,
-    )
+    weight, offset = parameter("weight", outputs, inputs), parameter("bias", outputs) if bias else None
+    return replace(block(name, weight, offset, component=component), kind="linear")
 
 
 def embedding(name: str, rows: Count, width: Count, *, component: str | None = None) -> Block:
     """``rows·width`` weights (``torch.nn.Embedding``)."""
-    return block(name, parameter("weight", rows, width), component=component)
+    return replace(block(name, parameter("weight", rows, width), component=component), kind="embedding")
 
 
 def layer_norm(name: str, width: Count, *, component: str | None = None) -> Block:
     """``width`` weights and ``width`` biases (``torch.nn.LayerNorm``)."""
-    return block(name, parameter("weight", width), parameter("bias", width), component=component)
+    return replace(block(name, parameter("weight", width), parameter("bias", width), component=component), kind="norm")
+
+
+def conv1d(
+    name: str, inputs: Count, outputs: Count, kernel: Count, *, bias: bool = True, component: str | None = None
+) -> Block:
+    """``outputs·inputs·kernel`` weights and, with a bias, ``outputs`` more (``torch.nn.Conv1d``)."""
+    offset = parameter("bias", outputs) if bias else None
+    return block(name, parameter("weight", outputs, inputs, kernel), offset, component=component)
+
+
+def lstm(
+    name: str,
+    inputs: Count,
+    hidden: Count,
+    *,
+    layers: int = 1,
+    bidirectional: bool = False,
+    bias: bool = True,
+    component: str | None = None,
+) -> Block:
+    """``4·hidden·(inputs + hidden + 2)`` in the first layer of each direction (``torch.nn.LSTM``).
+
+    A further layer reads the ``hidden`` numbers of each direction of the one below it.
+    """
+    directions = ("", "_reverse") if bidirectional else ("",)
+    parts = []
+    for layer in range(layers):
+        width = inputs if layer == 0 else len(directions) * hidden
+        for end in (f"l{layer}{direction}" for direction in directions):
+            parts += [
+                parameter(f"weight_ih_{end}", 4 * hidden, width),
+                parameter(f"weight_hh_{end}", 4 * hidden, hidden),
+            ]
+            parts += [parameter(f"bias_{side}_{end}", 4 * hidden) for side in ("ih", "hh")] if bias else []
+    return block(name, *parts, component=component)
 
 
 def activation(name: str, function: str, *, component: str | None = None) -> Block | None:

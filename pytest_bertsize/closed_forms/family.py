@@ -32,6 +32,8 @@ class Architecture:
     """The module that has the class; a contributed closed form may be about a class of the project's own."""
     rules: tuple[Rule, ...] = ()
     """What this class asks of the config's values on top of its family."""
+    added: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """What a project's table adds to the class, in words by the table's keys."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,7 +115,7 @@ def projection(name: str, word_embeddings: str, *, bias: bool) -> Head:
 
 def score(dims: Dims) -> Block:
     """``score``: C·D, a classifier without a bias, as decoders have it."""
-    return block("score", parameter("weight", dims.C, dims.D), component="head.classifier")
+    return linear("score", dims.D, dims.C, bias=False, component="head.classifier")
 
 
 def searched_span(name: str) -> Head:

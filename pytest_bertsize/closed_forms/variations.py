@@ -32,3 +32,20 @@ def changed(module: Block, changes: Mapping[str, str | None], inside: str = "") 
         part = changed(child, changes, f"{path}.") if isinstance(child, Block) else child
         parts += [] if name is None else [replace(part, name=name)]
     return replace(module, children=tuple(parts))
+
+
+def held_at(path: str, module: Block) -> Block:
+    """The module as it is when another holds it at ``path``: what is tied in it, is tied to where it is now."""
+    if not path:
+        return module
+    return replace(_tied_below(f"{path}.", module), name=f"{path}.{module.name}" if module.name else path)
+
+
+def _tied_below(prefix: str, module: Block) -> Block:
+    return replace(module, children=tuple(_moved(prefix, child) for child in module.children))
+
+
+def _moved(prefix: str, node: Node) -> Node:
+    if isinstance(node, Block):
+        return _tied_below(prefix, node)
+    return replace(node, tied_to=prefix + node.tied_to) if node.tied_to else node

@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_bertsize import choosing
+from pytest_bertsize import adapter_source, choosing, config_source
 from pytest_bertsize.closed_forms.registry import Registry
+from pytest_bertsize.config_source import read_file
+from pytest_bertsize.declared import Model
 from pytest_bertsize.derivation import choose, derive
-from pytest_bertsize.findings import Finding, Unusable, printable, shown
-from pytest_bertsize.model_config import NAMES, ModelConfig, read
-from pytest_bertsize.settings import Model
+from pytest_bertsize.findings import Finding, Unusable, did_you_mean, printable, shown
+from pytest_bertsize.model_config import NAMES, ModelConfig
+from pytest_bertsize.settings import SettingsError, load
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,12 +23,16 @@ if TYPE_CHECKING:
     from pytest_bertsize.derivation import Derivation
 
 
+DECLARED = "::"
+"""Between a pyproject.toml and the name of a model that it declares."""
+
+
 @dataclass(frozen=True, slots=True)
 class Named:
     """What the command line says about one model."""
 
     config: str
-    """A file or a folder, from the current folder, perhaps with ``#key.path``."""
+    """A file or a folder, from the current folder, perhaps with ``#key.path``; or ``pyproject.toml::NAME``."""
     architecture: str | None = None
     family: str | None = None
     options: Sequence[str] = ()
@@ -53,6 +59,8 @@ def explained(named: Named) -> Explained:
     :raises Unusable: in the words of the command line.
     """
     registry = Registry()
+    if DECLARED in named.config:
+        return _declared(named, registry)
     try:
         model = Model("", named.config, named.family, named.architecture, {}, _options(named.options), (), ())
         config = _read(named.config)
@@ -64,6 +72,29 @@ def explained(named: Named) -> Explained:
         message = printable(f"explain itself failed on this config: {type(error).__name__}: {error}")
         finding = Finding("config-invalid", message, "report it, with the config", file=printable(named.config))
         raise Unusable(finding) from error
+
+
+def _declared(named: Named, registry: Registry) -> Explained:
+    """A model of a project's table, by the name that its test has: ``pyproject.toml::classifier``.
+
+    :raises Unusable: in the words of the table.
+    """
+    file, _, name = named.config.partition(DECLARED)
+    if named.architecture or named.family or named.options:
+        message = f"{printable(named.config)} is a declared model: its table says family, architecture and options"
+        raise Unusable(Finding("config-invalid", message, "name its config in place of it, or leave the options out"))
+    try:
+        settings = load(Path(file))
+    except SettingsError as error:
+        raise Unusable(Finding("config-invalid", str(error))) from None
+    model = settings.models.get(name)
+    if model is None:
+        nearest = did_you_mean(name, settings.names)
+        fix = f"did you mean {nearest!r}?" if nearest else f"there are {', '.join(settings.names)}"
+        raise Unusable(Finding("config-invalid", f"{printable(file)} declares no model {shown(name)}", fix))
+    config = config_source.read(model, settings)
+    chosen = choose(model, config, registry, adapter_source.read(model, settings, config))
+    return Explained(config, derive(model, config, chosen), model.options)
 
 
 def _options(written: Sequence[str]) -> dict[str, bool]:
@@ -95,7 +126,7 @@ def _read(reference: str) -> ModelConfig:
     is_file = real.is_file()
     root, name = (real.parent, real.name) if is_file or not real.is_dir() else (real, ".")
     try:
-        config = read(root, f"{name}{hash_sign}{inner}")
+        config = read_file(root, f"{name}{hash_sign}{inner}")
     except Unusable as unusable:
         raise Unusable(*(replace(each, file=given) for each in unusable.findings)) from None
     return replace(config, file=given)

@@ -72,9 +72,14 @@ class _Naming:
         return _ORDER.get(name, len(_ORDER)) if self.vocabulary == "bert4keras" else 0
 
     def _name(self, leaf: Leaf) -> str:
-        architecture = self.form.architecture.name
+        architecture = self.form.architecture
         known = {"bert4keras": in_bert4keras, "tensorflow": in_tensorflow}.get(self.vocabulary)
-        return (known and known(leaf.name, architecture)) or in_transformers(leaf.name)
+        held = leaf.name.removeprefix(f"{architecture.added.get('backbone', '')}.")
+        if found := known and known(held, architecture.name):
+            return found
+        if self.vocabulary == "bert4keras" and held == leaf.name and architecture.added:
+            return leaf.module  # a layer of the class itself
+        return in_transformers(leaf.name)
 
     def _line(self, name: str, group: Sequence[Leaf], times: int | None) -> Line:
         if all(leaf.tied_to for leaf in group):

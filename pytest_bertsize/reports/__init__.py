@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, cast
 
+from pytest_bertsize.closed_forms.freezing import frozen_parts
 from pytest_bertsize.findings import printable
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, Fold, Inventory
 from pytest_bertsize.reports.layers import layers
 from pytest_bertsize.reports.shape import (
     Base,
     Change,
+    Checkpoint,
     Choices,
     Component,
     Cost,
@@ -19,6 +21,7 @@ from pytest_bertsize.reports.shape import (
     FoldedTensor,
     Layer,
     LayerTensor,
+    Measure,
     ModelReport,
     Removed,
     RunBase,
@@ -31,14 +34,17 @@ if TYPE_CHECKING:
 
     from pytest_bertsize.attribution import Moved
     from pytest_bertsize.baseline import Baseline, Former
+    from pytest_bertsize.checkpoint import Stored
     from pytest_bertsize.comparison import Comparison
     from pytest_bertsize.findings import Finding
+    from pytest_bertsize.measures import Measured
     from pytest_bertsize.review import Review
 
 
 __all__ = [
     "Base",
     "Change",
+    "Checkpoint",
     "Choices",
     "Component",
     "Cost",
@@ -47,6 +53,7 @@ __all__ = [
     "FoldedTensor",
     "Layer",
     "LayerTensor",
+    "Measure",
     "ModelReport",
     "Removed",
     "RunBase",
@@ -98,6 +105,9 @@ def model_report(review: Review) -> ModelReport:
             unrolled=review.unrolled,
         ),
         components=_components(review) if actual and (expected or not review.closed_form) else [],
+        measures=[_measure(measured, review) for measured in review.measured],
+        frozen=frozen_parts(actual) if actual and actual.trainable != actual.unique else [],
+        checkpoint=_checkpoint(review.stored) if review.stored else None,
         tensors=_tensors(expected, actual) if actual and (expected or not review.closed_form) else [],
         layers=layers(review.base, expected, actual),
         base=_base(review.comparison) if review.comparison else None,
@@ -171,6 +181,26 @@ def _component(name: str, review: Review) -> Component:
         layers=review.actual.layers(name) if review.actual else 1,
         failed=any(finding.component == name for finding in review.errors),
     )
+
+
+def _measure(measured: Measured, review: Review) -> Measure:
+    limit = review.limit(measured.name)
+    return Measure(
+        name=measured.name,
+        what=measured.what,
+        expected=measured.expected,
+        actual=measured.actual,
+        min=limit.minimum if limit else None,
+        max=limit.maximum if limit else None,
+        limit=str(limit) if limit else None,
+        components={printable(name): count for name, count in measured.components.items()},
+        failed=any(finding.component == measured.name for finding in review.errors),
+    )
+
+
+def _checkpoint(stored: Stored) -> Checkpoint:
+    tensors = stored.inventory.tensors
+    return Checkpoint(file=stored.file, tensors=len(tensors), numbers=stored.inventory.unique, bytes=stored.bytes)
 
 
 def _tensors(expected: Inventory | None, actual: Inventory) -> list[FoldedTensor]:

@@ -11,13 +11,16 @@ from rich.console import Group, JustifyMethod, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pytest_bertsize.quantity import compact_left, exact, percent_used, signed
-from pytest_bertsize.reports.drawing import NAME, Style, fit, powers, usable
+from pytest_bertsize import quantity
+from pytest_bertsize.declared import BYTES, FLOPS
+from pytest_bertsize.quantity import Quantity, compact_left, exact, percent_used, signed
+from pytest_bertsize.reports import beside_lines
+from pytest_bertsize.reports.drawing import NAME, Style, fit, hanging, powers, usable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from pytest_bertsize.reports import Component, FoldedTensor, ModelReport
+    from pytest_bertsize.reports import Component, FoldedTensor, Measure, ModelReport
 
 Column: TypeAlias = Literal["component", "actual", "closed form", "vs formula", "vs base", "budget", "left", "used", ""]
 
@@ -33,6 +36,7 @@ COLUMNS: tuple[Column, ...] = (
     "",
 )
 DROPPED_FIRST: tuple[Column, ...] = ("", "closed form", "used", "left", "budget", "vs base", "vs formula")
+UNITS: Mapping[str, Quantity] = {BYTES: quantity.BYTES, FLOPS: quantity.FLOPS}
 NARROWEST_NAME = 14
 TENSOR = 40
 """Cells that a tensor's name gets before columns are dropped for it."""
@@ -45,6 +49,7 @@ BAR = 9
 def component_table(model: ModelReport, style: Style) -> RenderableType:
     rows, hidden = _selected(model["components"], style.verbosity)
     all_lines = [line for row in rows for line in _lines(row, model, style)]
+    all_lines += [_measure_line(row) for row in model["measures"]]
     lines = all_lines if len(all_lines) <= MOST_LINES else [*all_lines[: MOST_LINES - 1], all_lines[-1]]
     columns, widths = _layout(lines, style)
     table = Table(box=SIMPLE_HEAD, show_edge=False, padding=0, header_style="bold", border_style="dim")
@@ -54,8 +59,8 @@ def component_table(model: ModelReport, style: Style) -> RenderableType:
     for line in lines:
         table.add_row(*(_cell(line, column, widths) for column in columns))
     parts: list[RenderableType] = [table]
-    if more := _other_totals(model):
-        parts.append(Text(f"  ({more})", style="dim"))
+    said = [_other_totals(model), *_measured(model), *beside_lines.beside(model)]
+    parts += [hanging("  ", "dim", f"({each})", style) for each in said if each]
     if len(all_lines) > len(lines):
         rest = len(all_lines) - len(lines)
         parts.append(
@@ -129,6 +134,33 @@ def _component_line(row: Component) -> _Line:
         "": "" if row["max"] is None else _bar(actual, row["max"]),
     }
     return _Line(cells, row["failed"], left=left)
+
+
+def _measure_line(row: Measure) -> _Line:
+    """Bytes and FLOPs, under the total."""
+    left = room(row)
+    cells: dict[Column, str] = {
+        "component": f"{'✗ ' if row['failed'] else '  '}{row['name']}",
+        "closed form": "" if row["expected"] is None else exact(row["expected"]),
+        "actual": exact(row["actual"]),
+        "vs formula": "" if row["expected"] is None else _against(row["actual"], row["expected"]),
+        "budget": row["limit"] or "",
+        "left": "" if left is None else compact_left(left, UNITS[row["name"]]),
+        "used": "" if row["max"] is None else percent_used(row["actual"], row["max"]),
+        "": "" if row["max"] is None else _bar(row["actual"], row["max"]),
+    }
+    return _Line(cells, row["failed"], left=left)
+
+
+def _against(actual: int, expected: int) -> str:
+    return "=" if actual == expected else signed(actual - expected)
+
+
+def _measured(model: ModelReport) -> Iterator[str]:
+    """What the numbers under the total are of, and where a forward pass multiplies."""
+    if model["measures"]:
+        yield "; ".join(f"{row['name']}: {row['what']}" for row in model["measures"])
+    yield from filter(None, (beside_lines.parts(row) for row in model["measures"]))
 
 
 def _label(row: Component) -> str:
@@ -236,7 +268,7 @@ def counted(row: Component) -> int | None:
     return row["expected"] if row["actual"] is None else row["actual"]
 
 
-def room(row: Component) -> int | None:
+def room(row: Component | Measure) -> int | None:
     """Room under the limit, or above the lower one; negative by how much a limit is broken."""
     actual, low, high = row["actual"] or 0, row["min"], row["max"]
     if low is not None and actual < low:

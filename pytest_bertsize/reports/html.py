@@ -13,7 +13,7 @@ from markupsafe import Markup
 from pytest_bertsize.findings import printable
 from pytest_bertsize.inventory import TOTAL, TRAINABLE
 from pytest_bertsize.quantity import compact_left, exact, signed
-from pytest_bertsize.reports import by_severity
+from pytest_bertsize.reports import beside_lines, by_severity
 from pytest_bertsize.reports.base_lines import deepest
 from pytest_bertsize.reports.component_table import counted, room
 from pytest_bertsize.reports.html_bars import Bars, bars
@@ -214,6 +214,8 @@ def _view(model: ModelReport, report: RunReport, bounds: Bounds) -> dict[str, An
         "changes": base["changes"][: bounds.changes] if base else [],
         "changes_hidden": max(len(base["changes"]) - bounds.changes, 0) if base else 0,
         "moved": _moved,
+        "limited_by": beside_lines.limited_by(model),
+        "beside": list(beside_lines.sentences(model)),
         "fits": choices["fits"][: bounds.changes] if choices else [],
         "costs": choices["costs"][: bounds.changes] if choices else [],
         "layers": model["layers"][: bounds.layers],
@@ -257,7 +259,7 @@ class Figures:
     side: str
     """What that is: left, over, or above or under a minimum."""
     limited: int
-    """How many components have a limit."""
+    """How many components have a limit, bytes and FLOPs among them."""
     off: int | None
 
 
@@ -276,7 +278,7 @@ def _figures(model: ModelReport) -> Figures:
         total["limit"] if total else None,
         left,
         _side(total, left) if total and left is not None else "",
-        sum(row["limit"] is not None for row in model["components"]),
+        sum(row["limit"] is not None for row in (*model["components"], *model["measures"])),
         (totals["actual"] or 0) - (totals["expected"] or 0) if both else None,
     )
 

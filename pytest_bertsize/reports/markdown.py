@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.quantity import exact, signed
+from pytest_bertsize.reports.beside_lines import limited_by
 from pytest_bertsize.reports.component_table import room
 from pytest_bertsize.reports.markdown_model import Part, model_parts
 from pytest_bertsize.reports.markdown_text import code, table, text
@@ -151,7 +152,7 @@ def _overview_row(model: ModelReport) -> tuple[str, ...]:
         text(model["architecture"], _NAME),
         "not counted" if count is None else exact(count),
         "" if count is None or before is None else signed(count - before),
-        "report-only" if model["report_only"] else text((total["limit"] if total else "") or "by component"),
+        "report-only" if model["report_only"] else text((total["limit"] if total else "") or limited_by(model)),
         "" if left is None else signed(left),
     )
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.quantity import exact, signed
-from pytest_bertsize.reports import by_severity
+from pytest_bertsize.reports import beside_lines, by_severity
 from pytest_bertsize.reports.component_table import counted, room
 from pytest_bertsize.reports.markdown_text import code, details, math, table, text
 
@@ -41,6 +41,8 @@ def model_parts(model: ModelReport) -> list[Part]:
     parts = [Part(_headline(model)), *_subject(model)]
     if rows := [row for row in model["components"] if counted(row) is not None]:
         parts += _components(rows, model)
+    if beside := [f"- {text(sentence)}" for sentence in beside_lines.sentences(model)]:
+        parts.append(Part("\n".join(beside)))
     if model["findings"]:
         parts.append(Part(_findings(model["findings"])))
     if base:

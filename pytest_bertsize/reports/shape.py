@@ -141,6 +141,35 @@ class FoldedTensor(TypedDict):
     trainable: bool
 
 
+class Measure(TypedDict):
+    """A quantity of a model that its budget limits and that is no parameter count."""
+
+    name: str
+    """``bytes`` or ``flops``."""
+    what: str
+    """``float16, ties once``, or ``128 tokens``."""
+    expected: int | None
+    """By the closed form; ``None`` where there is none."""
+    actual: int
+    min: int | None
+    max: int | None
+    limit: str | None
+    """The limit as its author wrote it."""
+    components: dict[str, int]
+    """FLOPs of every component at every level."""
+    failed: bool
+
+
+class Checkpoint(TypedDict):
+    """What the headers of a checkpoint say."""
+
+    file: str
+    tensors: int
+    numbers: int
+    """Of all tensors, shared storage once."""
+    bytes: int
+
+
 class Totals(TypedDict):
     """Four totals, never mixed.
 
@@ -186,6 +215,12 @@ class ModelReport(TypedDict):
     symbols: dict[str, int]
     totals: Totals
     components: list[Component]
+    measures: list[Measure]
+    """What the budget limits beside parameter counts."""
+    frozen: list[str]
+    """Parts that do not train, in words; empty where everything does."""
+    checkpoint: Checkpoint | None
+    """``None``: the table declares none, or it could not be read."""
     tensors: list[FoldedTensor]
     layers: list[Layer]
     """Those in which something differs."""

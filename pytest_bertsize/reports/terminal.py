@@ -12,6 +12,7 @@ from rich.text import Text
 from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.quantity import compact_left, exact
 from pytest_bertsize.reports import base_lines, by_severity, count_failed
+from pytest_bertsize.reports.beside_lines import limited_by
 from pytest_bertsize.reports.component_table import component_table, room
 from pytest_bertsize.reports.drawing import NAME, Style, draw, fit, hanging, usable
 
@@ -124,7 +125,7 @@ def _taken(columns: Sequence[Column], widths: dict[Column, int], name: int) -> i
 def _overview_row(model: ModelReport) -> dict[Column, str]:
     total = next((row for row in model["components"] if row["name"] == TOTAL), None)
     left = room(total) if total else None
-    limit = (total["limit"] if total else "") or "by component"
+    limit = (total["limit"] if total else "") or limited_by(model)
     return {
         "": "✓" if model["verdict"] == "passed" else "✗",
         "model": model["name"],

@@ -16,12 +16,12 @@ from pytest_bertsize.config_keys import ConfigKeys, Ignored, Values
 from pytest_bertsize.config_other_keys import without_effect
 from pytest_bertsize.findings import Finding, Kind, Unusable, printable, shown
 from pytest_bertsize.inventory import levels, parents_first
-from pytest_bertsize.model_config import ModelConfig
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pytest_bertsize.closed_forms.blocks import Node
+    from pytest_bertsize.model_config import ModelConfig
 
 SIDES = {"encoder": "e", "decoder": "d"}
 """Each side with the suffix of its symbols: ``De`` is the encoder's width, ``Dd`` the decoder's."""
@@ -155,7 +155,7 @@ def _side(name: str, config: ModelConfig, overrides: object) -> tuple[Side, Valu
     if not isinstance(overrides, dict):
         message, fix = f"overrides.{name} is {shown(overrides)}", f"write {name} = {{ vocab_size = 21128 }}"
         raise Unusable(Finding("config-invalid", message, fix, table_key=("overrides",)))
-    own = ModelConfig(config.file, (*config.key_path, name), data, config.text, config.sha256)
+    own = config.inner(name, data)
     family = FAMILIES.get(own.model_type) if isinstance(own.model_type, str) else None
     architecture = _class_for(name, family)
     if family is None or architecture is None:

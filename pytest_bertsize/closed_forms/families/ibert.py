@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
+from pytest_bertsize.closed_forms.blocks import Block, Kind
 from pytest_bertsize.closed_forms.body import Body
 from pytest_bertsize.closed_forms.families import bert, roberta
 from pytest_bertsize.closed_forms.family import Family
 from pytest_bertsize.config_keys import Choice
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pytest_bertsize.closed_forms.dims import Dims
 
 KEYS = replace(
     bert.ENCODER_KEYS,
@@ -16,4 +23,18 @@ KEYS = replace(
 )
 """The only activation that the class takes is the one that it has integers for."""
 
-FAMILY = Family("ibert", KEYS, roberta.encoders("IBert", Body("ibert", bert.encoder_only)))
+_QUANTISED: Mapping[Kind, Kind] = {"linear": "quantised-linear", "embedding": "quantised-embedding"}
+
+
+def body(dims: Dims, *, pooler: bool, name: str) -> Block:
+    """BERT's body of layers that quantise themselves; the heads are torch's own."""
+    return _quantised(bert.encoder_only(dims, pooler=pooler, name=name))
+
+
+def _quantised(module: Block) -> Block:
+    children = tuple(_quantised(child) if isinstance(child, Block) else child for child in module.children)
+    kind = module.kind if module.name == "pooler.dense" else _QUANTISED.get(module.kind, module.kind)
+    return replace(module, children=children, kind=kind)
+
+
+FAMILY = Family("ibert", KEYS, roberta.encoders("IBert", Body("ibert", body)))

@@ -1,0 +1,75 @@
+"""The helper's adapters: PEFT's LoRA on a module that is on the meta device. Imported only where a model has one."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+try:
+    import peft
+    from peft.utils import ModulesToSaveWrapper
+except ImportError as error:
+    raise ModuleNotFoundError(
+        f"the model has an adapter, and PEFT cannot be imported ({error}): pip install 'pytest-bertsize[peft]'"
+    ) from None
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from torch import nn
+
+INNER = ("base_layer", "original_module")
+"""Where PEFT puts the module in whose place another one stands now."""
+
+
+def adapt(model: nn.Module, config: Mapping[str, Any]) -> nn.Module:
+    """The model as PEFT trains it, with the ties that its class declares by the names that they have now.
+
+    :param config: arguments of ``peft.LoraConfig``.
+    """
+    import torch
+
+    declared = dict(getattr(model, "all_tied_weights_keys", None) or {})
+    with torch.device("meta"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        adapted: Any = peft.get_peft_model(model, peft.LoraConfig(**config))
+    adapted.all_tied_weights_keys = dict(_ties(model, declared))
+    trained: nn.Module = adapted
+    return trained
+
+
+def _ties(model: nn.Module, declared: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Each tie by its new names; a copy of a module that holds both of its ends has it once more."""
+    for name, source in declared.items():
+        at, source_at = _found(model, name), _found(model, source)
+        yield _named(at), _named(source_at)
+        for depth, inner in enumerate(at):
+            if inner == INNER[1] and at[: depth + 1] == source_at[: depth + 1]:
+                yield _named(_in_copy(at, depth)), _named(_in_copy(source_at, depth))
+
+
+def _found(model: nn.Module, name: str) -> list[str]:
+    """The path to what had this name before the adapter came."""
+    path: list[str] = []
+    module: Any = model
+    for part in name.split("."):
+        while (inner := _inner(module)) and part != inner:
+            path.append(inner)
+            module = getattr(module, inner)
+        path.append(part)
+        module = getattr(module, part)
+    return path
+
+
+def _inner(module: Any) -> str:
+    if isinstance(module, ModulesToSaveWrapper):
+        return INNER[1]
+    return INNER[0] if isinstance(module, peft.tuners.tuners_utils.BaseTunerLayer) else ""
+
+
+def _in_copy(path: list[str], depth: int) -> list[str]:
+    return [*path[:depth], "modules_to_save", "default", *path[depth + 1 :]]
+
+
+def _named(path: list[str]) -> str:
+    return ".".join(("base_model.model", *path))

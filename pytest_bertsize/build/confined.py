@@ -1,0 +1,107 @@
+"""What a process that runs foreign code does to itself: answers apart from output, no input, no network, a memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MEMORY_ABOVE_IMPORT = 1024**3
+"""Bytes of address space that foreign code may take on top of what the imports took."""
+NETWORK = frozenset(f"socket.{call}" for call in ("bind", "connect", "getaddrinfo", "gethostbyname", "sendto"))
+"""What Python announces before a process reaches for another machine."""
+
+
+class Refused(Exception):
+    """Something that is not done: what is wrong and, behind a semicolon, what to do about it."""
+
+    def __init__(self, sentence: str) -> None:
+        message, _, self.fix = sentence.partition("; ")
+        super().__init__(message)
+
+
+class NetworkRefused(Refused):
+    """An attempt to reach another machine."""
+
+
+def question() -> Any:
+    """What is asked for on standard input, which is closed then."""
+    asked = json.loads(sys.stdin.buffer.readline() or b"null")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    return asked
+
+
+def take_over_descriptors() -> int:
+    """Keep standard output for the answers; whatever foreign code prints goes nowhere."""
+    answers = os.dup(1)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    return answers
+
+
+def answer(descriptor: int, message: Mapping[str, Any]) -> None:
+    remaining = memoryview(json.dumps(message).encode() + b"\n")
+    while remaining:
+        remaining = remaining[os.write(descriptor, remaining) :]
+
+
+ATTEMPTS: list[str] = []
+"""What this process has been refused: code may swallow the exception."""
+
+
+def refuse_the_network(event: str, arguments: object) -> None:  # noqa: ARG001  (what an audit hook is given)
+    if event in NETWORK:
+        if event != "socket.bind":  # libraries find out by it whether there is IPv6
+            ATTEMPTS.append(event)
+        raise NetworkRefused(f"it reached for the network ({event})")
+
+
+def in_words(error: BaseException, root: str = "") -> str:
+    """``KeyError: 'hidden_size' (tagger/model.py:12)``; of our own refusals the sentence alone.
+
+    :param root: the project's folder, whose line is named that it came from; ``""`` where no code of it was run.
+    """
+    cause = error.__cause__ or error
+    place = place_in(cause, root) if root else ""
+    if isinstance(cause, Refused):
+        return f"{cause}{place}"
+    text = " ".join(_text(cause).split())
+    return f"{type(cause).__name__}: {text}{place}" if text else f"{type(cause).__name__}{place}"
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001  (whatever an exception's own text raises)
+        return ""
+
+
+def place_in(error: BaseException, root: str) -> str:
+    """The project's own line at which it was raised."""
+    files = [(each.filename, each.lineno) for each in traceback.extract_tb((error.__cause__ or error).__traceback__)]
+    inside = [each for each in files if each[0].startswith(f"{root}{os.sep}") and not _is_installed(each[0])]
+    return f" ({os.path.relpath(inside[-1][0], root)}:{inside[-1][1]})" if inside else ""
+
+
+def _is_installed(file: str) -> bool:
+    return f"{os.sep}site-packages{os.sep}" in file
+
+
+def limit_memory(above: int = MEMORY_ABOVE_IMPORT) -> None:
+    """Cap the address space, counted from what the process has now; a platform that cannot is left as it is."""
+    import resource
+
+    try:
+        with open("/proc/self/statm", encoding="ascii") as stream:  # noqa: PTH123  (procfs, not a path of ours)
+            now = int(stream.read().split()[0]) * resource.getpagesize()
+    except OSError:
+        return
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    wanted = now + above
+    resource.setrlimit(resource.RLIMIT_AS, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))

@@ -1,0 +1,182 @@
+"""What is asked of the helper process, and what it answers: one line of JSON each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, cast
+
+from pytest_bertsize.findings import printable, shown
+from pytest_bertsize.inventory import Inventory, Tensor, levels
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One model to build: a known class, by name, and a clean config."""
+
+    name: str
+    family: str
+    architecture: str
+    config: Mapping[str, Any]
+    options: Mapping[str, bool]
+    module: str = "transformers"
+    """Where the class is found."""
+    root: str = ""
+    """The project's folder, from which a module of its own is imported."""
+    factory: str = ""
+    """``module:function`` of the project, which builds the model in place of the class."""
+    config_given: bool = True
+    """Whether the factory is called with the config."""
+    adapter: Mapping[str, Any] = field(default_factory=dict)
+    """Arguments of PEFT's ``LoraConfig``; empty for a model without an adapter."""
+    checkpoint: str = ""
+    """A pickled checkpoint to list the tensors of."""
+    seq_len: int = 0
+    """Tokens of a forward pass whose operations are counted; 0: none is made."""
+
+    @property
+    def is_own_code(self) -> bool:
+        """Whether it runs code of the project."""
+        return bool(self.factory) or self.module != "transformers"
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What the helper found, before components are known."""
+
+    tensors: tuple[Tensor, ...]
+    """Without components: those come from the closed form, joined by name."""
+    declared_ties: Mapping[str, str]
+    """Each tied name and its source, as the class itself declares them."""
+    buffers: frozenset[str] = frozenset()
+    """Names of what a checkpoint may hold beside parameters."""
+    buffered: int = 0
+    """Floating-point numbers in these."""
+    stored: tuple[tuple[str, tuple[int, ...], str, str | None], ...] | None = None
+    """Of a pickled checkpoint each tensor's name, shape, dtype and the name that it shares storage with."""
+    flops: tuple[tuple[str, int], ...] | None = None
+    """What each module of a forward pass takes itself, without the modules in it."""
+    problems: Mapping[str, str] = field(default_factory=dict)
+    """Why there is no :attr:`stored` or :attr:`flops`, though it was asked for."""
+
+    def inventory(self, expected: Inventory | None) -> Inventory:
+        """Give every tensor its component: that of the closed form, else the nearest enclosing one.
+
+        :param expected: ``None`` where there is no closed form; then a component is a module by its name.
+        """
+        component = partial(_component, expected=expected) if expected else _module
+        owners = self._owners(expected) if expected else {}
+        return Inventory(
+            tuple(
+                Tensor(t.name, t.shape, component(t.name), t.trainable, owners.get(t.name, t.tied_to))
+                for t in self.tensors
+            )
+        )
+
+    def _owners(self, expected: Inventory) -> dict[str, str | None]:
+        """Of tensors that are one, the owner is that of the closed form, whichever was registered first."""
+        groups: dict[str, list[str]] = {}
+        for tensor in self.tensors:
+            groups.setdefault(tensor.tied_to or tensor.name, []).append(tensor.name)
+        found: dict[str, str | None] = {}
+        for names in (names for names in groups.values() if len(names) > 1):
+            free = [name for name in names if name in expected.by_name and not expected.by_name[name].tied_to]
+            if len(free) == 1:
+                found |= {name: None if name == free[0] else free[0] for name in names}
+        return found
+
+    def lost_ties(self) -> list[str]:
+        """Names on which the tensors' identity and the class's own declaration disagree."""
+        by_identity = {tensor.name: tensor.tied_to for tensor in self.tensors if tensor.tied_to}
+        sources = {name: _last_source(name, self.declared_ties) for name in self.declared_ties}
+        return sorted(
+            name for name in by_identity.keys() | sources.keys() if by_identity.get(name) != sources.get(name)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NotBuilt:
+    """Why there is no model, as the rest of a sentence: ``"it was not built within 30 s"``."""
+
+    reason: str
+    fix: str = ""
+    """What to do about it, where the helper process knows."""
+
+
+def _last_source(name: str, ties: Mapping[str, str]) -> str:
+    seen = {name}
+    while (name := ties[name]) in ties and name not in seen:
+        seen.add(name)
+    return name
+
+
+def _component(name: str, expected: Inventory) -> str:
+    """The closed form's component of a name, else that of the longest module path they share."""
+    if known := expected.by_name.get(name):
+        return known.component
+    parts = name.split(".")
+    for depth in range(len(parts) - 1, 0, -1):
+        prefix = ".".join(parts[:depth]) + "."
+        enclosed = {t.component for t in expected.tensors if t.name.startswith(prefix)}
+        if enclosed:
+            return _common(enclosed)
+    return "unexpected"
+
+
+def _module(name: str) -> str:
+    """``bert.encoder.layer.0.output.dense.weight`` → ``bert.encoder``: the two outermost modules of a tensor."""
+    modules = name.split(".")[:-1][:2]
+    return ".".join(takewhile(lambda part: not part.isdigit(), modules)) or "parameters"
+
+
+def _common(components: set[str]) -> str:
+    """``{'encoder.attention', 'encoder.norm'}`` → ``'encoder'``; ``'unexpected'`` where they share nothing."""
+    shared = set.intersection(*(set(levels(component)) for component in components))
+    return max(shared, key=len, default="unexpected")
+
+
+def understood(message: Mapping[str, Any], name: str) -> Built | NotBuilt:
+    """:raises ValueError, TypeError, KeyError: when the message is no inventory of the model ``name``."""
+    if message["name"] != name:
+        raise ValueError(message)
+    if "error" in message:
+        return NotBuilt(printable(str(message["error"])), printable(str(message.get("fix", ""))))
+    tensors = tuple(_tensor(*row) for row in message["tensors"])
+    if not tensors:
+        return NotBuilt("it has no parameters")
+    if odd := next((tensor.name for tensor in tensors if tensor.name != printable(tensor.name)), None):
+        return NotBuilt(f"it has a parameter named {shown(odd)}")
+    return Built(
+        tensors,
+        {str(name): str(source) for name, source in message["declared_ties"].items()},
+        frozenset(str(name) for name in message.get("buffers", ())),
+        int(message.get("buffered", 0)),
+        tuple(_stored(*row) for row in message["stored"]) if "stored" in message else None,
+        tuple(_flops(*row) for row in message["flops"]) if "flops" in message else None,
+        {str(what): printable(str(why)) for what, why in message.get("problems", {}).items()},
+    )
+
+
+def _stored(
+    name: object, shape: Sequence[object], dtype: object, tied_to: object
+) -> tuple[str, tuple[int, ...], str, str | None]:
+    tensor = _tensor(name, shape, True, tied_to)  # noqa: FBT003
+    return tensor.name, tensor.shape, str(dtype), tensor.tied_to
+
+
+def _flops(module: object, operations: object) -> tuple[str, int]:
+    if not (isinstance(module, str) and type(operations) is int and operations >= 0):
+        raise ValueError(module)
+    return module, operations
+
+
+def _tensor(name: object, shape: Sequence[object], trainable: object, tied_to: object) -> Tensor:
+    if not (isinstance(name, str) and isinstance(trainable, bool) and isinstance(tied_to, str | None)):
+        raise TypeError(name)
+    if not all(type(size) is int and size >= 0 for size in shape):
+        raise ValueError(shape)
+    return Tensor(name, tuple(cast("Sequence[int]", shape)), "", trainable, tied_to)

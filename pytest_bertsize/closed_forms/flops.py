@@ -1,0 +1,136 @@
+"""FLOPs of a forward pass: by closed form where a family is proven, and a count of torch's by component.
+
+Matrix products only, 2 FLOPs for a multiply-add, as torch's own counter has it (Kaplan et al. 2020, arXiv 2001.08361,
+table 1). For BERT: L·(2·B·S·(4·D² + 2·D·I) + 4·B·S²·D), its pooler and its head.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from pytest_bertsize.closed_forms import FAMILIES
+from pytest_bertsize.closed_forms.blocks import Block
+from pytest_bertsize.inventory import is_within, levels, roll_up
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from pytest_bertsize.closed_forms.dims import Dims
+    from pytest_bertsize.closed_forms.family import Architecture
+    from pytest_bertsize.inventory import Inventory
+
+PROVEN = (
+    *("bert", "roberta", "xlm-roberta", "camembert", "distilbert", "albert", "electra", "ernie", "megatron-bert"),
+    *("rembert", "roberta-prelayernorm", "xlm-roberta-xl", "data2vec-text", "ibert", "layoutlm", "bert-generation"),
+    "roc_bert",
+)
+"""Families whose FLOPs were held against torch's counter, class by class."""
+
+FOR_EACH_TEXT = ("pooler", "head.seq_relationship", "head.sentence_order")
+"""Components that see one vector for each text, and not one for each token."""
+POOLED = ("ForSequenceClassification", "ForMultipleChoice", "ForNextSentencePrediction")
+"""How the names of the architectures end whose whole head does."""
+UNUSED = ("encoder.cross_attention",)
+"""Components that a text alone does not pass through: cross-attention needs another model's states."""
+ATTENTION = (("query", "key", "value"), ("q_lin", "k_lin", "v_lin"))
+"""What projections are called that a pair of matrix products follows on: scores, and the values by them."""
+
+LINEAR = ("linear", "quantised-linear")
+
+UNEXPECTED = "unexpected"
+"""The component of what multiplies outside of all others, as of tensors that no closed form knows."""
+
+
+def flops(architecture: Architecture | str, dims: Dims, *, seq_len: int, batch: int = 1) -> dict[str, int] | None:
+    """FLOPs of one forward pass for every component at every level; ``None`` for an architecture that is not proven.
+
+    :param architecture: by name, or itself: a contributed one is never taken for ours.
+    :param seq_len: tokens in each text.
+    :param batch: how many texts; of a multiple choice, how many choices.
+    """
+    known = _proven(architecture)
+    if known is None:
+        return None
+    own: Counter[str] = Counter()
+    for component, times, product in _products(known.blocks(dims), seq_len):
+        own[component] += times * product * batch * (1 if _once_a_text(component, known.name) else seq_len)
+    return roll_up({component: 2 * count for component, count in own.items() if count})
+
+
+def total(components: Mapping[str, int]) -> int:
+    """What components come to that are listed at every level."""
+    return sum(count for component, count in components.items() if "." not in component)
+
+
+def by_component(rows: Iterable[tuple[str, int]], inventory: Inventory) -> dict[str, int]:
+    """FLOPs of modules by their path, as those of every component at every level; they sum to the same.
+
+    A module counts for the component of the matrices under it, for the one around these where they have several, and
+    for that of the nearest module around it where it has none.
+    """
+    modules = _by_module(inventory)
+    own: Counter[str] = Counter()
+    for path, count in rows:
+        own[next((modules[each] for each in _around(path) if each in modules), UNEXPECTED)] += count
+    return roll_up(dict(own))
+
+
+def _proven(architecture: Architecture | str) -> Architecture | None:
+    ours = (each for family in PROVEN for each in FAMILIES[family].architectures)
+    return next((each for each in ours if each is architecture or each.name == architecture), None)
+
+
+def _once_a_text(component: str, architecture: str) -> bool:
+    return component in FOR_EACH_TEXT or (is_within(component, "head") and architecture.endswith(POOLED))
+
+
+def _products(node: Block, seq_len: int, component: str = "", passes: int = 1) -> Iterator[tuple[str, int, int]]:
+    """Component, passes, and multiply-adds for one vector, of every linear layer and of every attention."""
+    component = node.component or component
+    if component in UNUSED:
+        return
+    if node.kind in LINEAR:
+        inputs, outputs = _widths(node)
+        yield component, passes, inputs * outputs
+    used = node.times if node.passes is None else node.passes
+    inside = passes * (1 if used is None else used)
+    blocks = [child for child in node.children if isinstance(child, Block)]
+    linears = {child.name.rpartition(".")[2]: child for child in blocks if child.kind in LINEAR}
+    for query, key, value in ATTENTION:
+        if {query, key, value} <= linears.keys():
+            yield component, inside, seq_len * sum(_widths(linears[each])[1] for each in (key, value))
+    for child in blocks:
+        yield from _products(child, seq_len, component, inside)
+
+
+def _widths(linear: Block) -> tuple[int, int]:
+    """How wide the vectors are that a linear layer takes, and those that it gives."""
+    weight = linear.children[0]
+    assert not isinstance(weight, Block)
+    outputs, inputs = weight.shape
+    return inputs, outputs
+
+
+def _by_module(inventory: Inventory) -> dict[str, str]:
+    """The component that the matrices of a module share, for every module that has any."""
+    inside: dict[str, set[str]] = {}
+    for tensor in inventory.tensors:
+        if len(tensor.shape) > 1:  # biases and norms multiply nothing
+            for module in _around(tensor.name.rpartition(".")[0]):
+                inside.setdefault(module, set()).add(tensor.component)
+    return {module: _common(components) for module, components in inside.items()}
+
+
+def _around(path: str) -> Iterator[str]:
+    """A module and those around it: ``"a.b"``, ``"a"``, ``""``."""
+    while path:
+        yield path
+        path = path.rpartition(".")[0]
+    yield ""
+
+
+def _common(components: set[str]) -> str:
+    """``{'encoder.attention', 'encoder.norm'}`` → ``'encoder'``; ``'unexpected'`` where they share nothing."""
+    shared = set.intersection(*(set(levels(component)) for component in components))
+    return max(shared, key=len, default=UNEXPECTED)

@@ -1,0 +1,133 @@
+"""What a project declares: a model, its limits, and what its own class has beside a backbone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pytest_bertsize.quantity import exact
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+BYTES, FLOPS = "bytes", "flops"
+"""Keys of a budget that are no component."""
+
+
+@dataclass(frozen=True, slots=True)
+class AsBytes:
+    """Parameters as bytes in a file, or in memory."""
+
+    dtype: str | None
+    """``None``: that of the config, else float32."""
+    count: str
+    """``unique``, ``stored`` (ties written out) or ``unrolled`` (a copy of a shared layer for each pass as well)."""
+
+    def __str__(self) -> str:
+        return f"{self.dtype or 'the dtype of the config'}, {self.count}"
+
+
+@dataclass(frozen=True, slots=True)
+class Flops:
+    """The floating-point operations of one forward pass."""
+
+    seq_len: int
+
+    def __str__(self) -> str:
+        return f"{self.seq_len:,} tokens"
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What one component, ``total`` or ``trainable`` may count."""
+
+    component: str
+    minimum: int | None
+    maximum: int | None
+    written: object
+    """The value as the author wrote it, ``"110M"`` or ``110_000_000``."""
+    file: str
+    """Where it was written."""
+    line: int | None = None
+    table_key: tuple[str, ...] | None = None
+    measure: AsBytes | Flops | None = None
+    """What it bounds where that is no parameter count."""
+
+    @property
+    def is_exact(self) -> bool:
+        return self.minimum == self.maximum
+
+    @property
+    def bounds(self) -> tuple[object, object]:
+        """The least and the most as they are written, ``None`` for one that is not."""
+        if isinstance(self.written, dict):
+            only = self.written.get("exact")
+            return self.written.get("min", only), self.written.get("max", only)
+        return None, self.written
+
+    def __str__(self) -> str:
+        """As a table cell: ``110M``, ``=23,837,184``, ``28M-29M`` or ``≥1M``."""
+        low, high = map(_as_written, self.bounds)
+        if self.is_exact:
+            return f"={high}"
+        if self.minimum is None:
+            return high
+        return f"≥{low}" if self.maximum is None else f"{low}-{high}"
+
+
+def _as_written(bound: object) -> str:
+    return exact(bound) if isinstance(bound, int) else str(bound)
+
+
+@dataclass(frozen=True, slots=True)
+class Extra:
+    """A module, or a parameter, that a project's own class has beside its backbone."""
+
+    name: str
+    """Its path in the class: ``"crf.transitions"``."""
+    block: str
+    """``linear``, ``embedding``, ``layer_norm``, ``parameter``, ``conv1d`` or ``lstm``."""
+    sizes: tuple[int | str, ...]
+    """As torch's own class takes them: numbers, keys of the config, or ``"2*hidden_size + 16"``."""
+    component: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    """``bias``, ``layers`` and ``bidirectional``, where they are not torch's defaults."""
+    tied: Mapping[str, str] = field(default_factory=dict)
+    """Its tied parameters, and the full names of the tensors that own them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """One declared model: ``[tool.bertsize.models.NAME]``."""
+
+    name: str
+    config: str
+    family: str | None
+    architecture: str | None
+    overrides: Mapping[str, Any]
+    options: Mapping[str, bool]
+    limits: tuple[Limit, ...]
+    """Empty when the budget is ``"report-only"``."""
+    table_key: tuple[str, ...]
+    closed_form: bool = True
+    """``False``: held to its budget alone, because there is no closed form for it."""
+    reason: str = ""
+    """Why the budget is what it is."""
+    inline: Mapping[str, Any] | None = None
+    """The config itself, where the table has it; :attr:`config` is then its place in the table."""
+    keys: Mapping[str, str] = field(default_factory=dict)
+    """A training file's own names, and the config keys that they stand for."""
+    factory: str | None = None
+    """The project's own function that builds the model: ``"tagger.model:build"``."""
+    backbone: str = ""
+    """The attribute that holds the architecture in what the factory builds; ``""`` for the module itself."""
+    extra: tuple[Extra, ...] = ()
+    """What the factory puts beside the backbone."""
+    frozen: tuple[str, ...] = ()
+    """Modules that the factory does not train: ``"bert.encoder.layer[:6]"``."""
+    adapter: str | Mapping[str, Any] | None = None
+    """PEFT's ``adapter_config.json``, or what it says."""
+    checkpoint: str | None = None
+    """The file that holds the weights, or the index of its parts."""
+    tokenizer: str | None = None
+    """The file that holds the vocabulary."""

@@ -1,0 +1,150 @@
+"""``extra`` in a model's table: what its own class has beside the backbone, in torch's own terms."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+from pytest_bertsize.declared import BYTES, FLOPS
+from pytest_bertsize.findings import did_you_mean, shown
+from pytest_bertsize.inventory import TOTAL, TRAINABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SIZES = {
+    "linear": ("in", "out"),
+    "embedding": ("rows", "width"),
+    "layer_norm": ("width",),
+    "parameter": (),
+    "conv1d": ("in", "out", "kernel"),
+    "lstm": ("in", "hidden"),
+}
+"""What each block is told, in torch's order; a parameter is told its shape, of any length."""
+ARGUMENTS = {
+    "linear": ("bias",),
+    "conv1d": ("bias",),
+    "lstm": ("bias", "layers", "bidirectional"),
+}
+TIED = {"linear": ("weight", "bias"), "embedding": ("weight",)}
+"""Parameters that may be those of another module."""
+LONGEST_SHAPE = 8
+LONGEST_SUM = 200
+"""Characters."""
+MOST_LAYERS = 100
+LARGEST = 10**9
+
+_NAME = re.compile(r"[A-Za-z_]\w{0,99}(\.\w{1,99}){0,20}", re.ASCII)
+_SUMMAND = re.compile(r"(?:(?P<times>[0-9]{1,9})\s*\*\s*)?(?P<key>[A-Za-z_]\w{0,99})|(?P<number>[0-9]{1,9})", re.ASCII)
+
+
+class ExtraTable(BaseModel):
+    """``{ name = "classifier", linear = ["hidden_size", "num_labels"] }``."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    name: str
+    linear: Any = None
+    embedding: Any = None
+    layer_norm: Any = None
+    parameter: Any = None
+    conv1d: Any = None
+    lstm: Any = None
+    bias: bool | None = None
+    layers: int | None = None
+    bidirectional: bool | None = None
+    tied: dict[str, str] = {}
+    component: str = ""
+
+    @property
+    def block(self) -> str:
+        return next(block for block in SIZES if getattr(self, block) is not None)
+
+    @property
+    def sizes(self) -> list[int | str]:
+        written = getattr(self, self.block)
+        return written if isinstance(written, list) else [written]
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        said = {key: getattr(self, key) for key in ("bias", "layers", "bidirectional")}
+        return {key: value for key, value in said.items() if value is not None}
+
+    @model_validator(mode="after")
+    def _is_one_block(self) -> ExtraTable:
+        if not _NAME.fullmatch(self.name):
+            raise ValueError(f'{shown(self.name)} is no path of a module: write name = "classifier", for example')
+        said = [block for block in SIZES if getattr(self, block) is not None]
+        if len(said) != 1:
+            says = f"says {' and '.join(said)}" if said else "says no block"
+            raise ValueError(f"{self._who} {says}: write one of {', '.join(SIZES)}, as in {_EXAMPLE}")
+        for problem in (*self._wrong_sizes(), *self._wrong_arguments()):
+            raise ValueError(f"{self._who}: {problem}")
+        return self
+
+    @property
+    def _who(self) -> str:
+        return f"the extra {shown(self.name)}"
+
+    def _wrong_sizes(self) -> Iterator[str]:
+        names = SIZES[self.block]
+        if len(self.sizes) != len(names) if names else not 0 < len(self.sizes) <= LONGEST_SHAPE:
+            wanted = f"[{', '.join(names)}]" if names else f"its shape, 1 to {LONGEST_SHAPE} numbers"
+            yield f"{self.block} takes {wanted}, and this has {len(self.sizes)}"
+        yield from (
+            f"{shown(size)} is no size: write a number, a key of the config, or a sum such as {shown(_SUM)}"
+            for size in self.sizes
+            if not _is_size(size)
+        )
+
+    def _wrong_arguments(self) -> Iterator[str]:
+        allowed = ARGUMENTS.get(self.block, ())
+        yield from (f"{self.block} takes no {key}: remove it" for key in self.arguments if key not in allowed)
+        if self.layers is not None and not 1 <= self.layers <= MOST_LAYERS:
+            yield f"layers is {self.layers}: write 1 to {MOST_LAYERS}"
+        known = TIED.get(self.block, ())
+        for parameter, source in self.tied.items():
+            if parameter not in known:
+                nearest = did_you_mean(parameter, known)
+                there_are = (
+                    f"did you mean {nearest!r}?" if nearest else f"it can tie {' and '.join(known) or 'nothing'}"
+                )
+                yield f"{self.block} has no parameter {shown(parameter)} to tie; {there_are}"
+            elif parameter == "bias" and self.bias is False:
+                yield "it has no bias to tie: remove bias = false, or the tie"
+            elif not _NAME.fullmatch(source):
+                yield f"{shown(source)} is no name of a tensor: write tied = {{ {parameter} = {_TENSOR} }}, for example"
+        if self.component and (
+            not _NAME.fullmatch(self.component) or self.component.partition(".")[0] in NO_COMPONENTS
+        ):
+            yield f'{shown(self.component)} is no component: write component = "head.crf", for example'
+
+
+NO_COMPONENTS = frozenset({TOTAL, TRAINABLE, BYTES, FLOPS})
+"""What a budget may limit beside components."""
+_TENSOR = '"bert.embeddings.word_embeddings.weight"'
+_SUM = "2*hidden_size + 16"
+_EXAMPLE = 'linear = ["hidden_size", "num_labels"]'
+
+
+def _is_size(size: object) -> bool:
+    if isinstance(size, str):
+        found = summands(size)
+        return bool(found) and all(number for number, _ in found)
+    return type(size) is int and 0 < size <= LARGEST
+
+
+def summands(size: str) -> list[tuple[int, str | None]]:
+    """``"2*hidden_size + 16"`` → ``[(2, "hidden_size"), (16, None)]``; empty for what is no such sum."""
+    if len(size) > LONGEST_SUM:
+        return []
+    found = [_SUMMAND.fullmatch(part.strip()) for part in size.split("+")]
+    if not all(found):
+        return []
+    return [
+        (int(each["number"]), None) if each["number"] else (int(each["times"] or 1), each["key"])
+        for each in found
+        if each
+    ]

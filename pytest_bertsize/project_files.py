@@ -1,0 +1,163 @@
+"""A file that the project's table names: inside the project, regular, opened without waiting; its JSON, strictly."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, NoReturn
+
+from pytest_bertsize.findings import Finding, Kind, Unusable, printable, reason, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+"""How the few lines begin that stand in a checkout for a file of git-LFS."""
+MOST_MARKS = 4_000_000
+"""Commas and opening brackets in one JSON text; a vocabulary of 250,000 tokens and as many merges has 1.5 million."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a file should be, and how what is wrong with it is said."""
+
+    root: Path
+    reference: str
+    """As the table has it, relative to the root."""
+    what: str
+    """What the file should be, as in ``"checkpoint"``."""
+    kind: Kind
+
+    @property
+    def file(self) -> str:
+        """The name in messages."""
+        path = Path(self.reference)
+        return printable(str(path.relative_to(self.root) if path.is_relative_to(self.root) else path))
+
+    @property
+    def path(self) -> Path:
+        """The path without symlinks: what they lead to counts, not where they stand.
+
+        :raises Unusable: when it lies outside the project, or cannot be followed.
+        """
+        try:
+            real = (self.root / self.reference).resolve()
+            outside = not real.is_relative_to(self.root.resolve())
+        except (OSError, RuntimeError, ValueError) as error:  # a symlink loop, a NUL byte, a name that is too long
+            self.fail(f"the path cannot be followed: {reason(error)}", "write the path of a file")
+        if outside:
+            self.fail(f"the {self.what} lies outside the project", "copy it into the project")
+        return real
+
+    def is_folder(self) -> bool:
+        return os.path.isdir(self.path)  # noqa: PTH112  (which takes a name that is too long for an answer)
+
+    def has(self, name: str) -> bool:
+        """Whether a folder has an entry of that name, be it a broken link."""
+        return os.path.lexists(self.path / name)
+
+    def entry(self, name: str) -> Place:
+        """A file of this folder."""
+        return replace(self, reference=str(Path(self.reference) / name))
+
+    def neighbour(self, name: str) -> Place:
+        """Another file of the folder that this file stands in."""
+        return replace(self, reference=str(Path(self.reference).parent / name))
+
+    def opened(self) -> BinaryIO:
+        """The file, at its first byte.
+
+        :raises Unusable: when it is missing, empty, not a regular file, or a git-LFS pointer.
+        """
+        path = self.path
+        try:
+            stream = open(path, "rb", opener=_open_as_it_is)  # noqa: SIM115  (an opener; closed by the caller)
+        except FileNotFoundError:
+            self.fail("there is no such file", f"write the path of the {self.what}, relative to pyproject.toml")
+        except IsADirectoryError:
+            self.fail("this is a folder", "name a file")
+        except (OSError, ValueError) as error:
+            self.fail(f"the file cannot be read: {reason(error)}", "make it readable")
+        try:
+            self._check(stream)
+        except BaseException:
+            stream.close()
+            raise
+        return stream
+
+    def _check(self, stream: BinaryIO) -> None:
+        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+            self.fail("this is not a regular file", "name a file")
+        start = stream.read(len(LFS_POINTER))
+        if not start:
+            self.fail("the file is empty", f"write the {self.what} again")
+        if start == LFS_POINTER:
+            message = f"this is a git-LFS pointer, not the {self.what}"
+            self.fail(message, "run git lfs pull; in CI, give actions/checkout lfs: true")
+        stream.seek(0)
+
+    def content(self, largest: int) -> bytes:
+        """The whole file.
+
+        :raises Unusable: when it has more than ``largest`` bytes, and as :meth:`opened` does.
+        """
+        with self.opened() as stream:
+            content = stream.read(largest + 1)
+        if len(content) > largest:
+            self.fail(f"the file is larger than {largest:,} bytes", f"name the {self.what} of one model")
+        return content
+
+    def text(self, content: bytes) -> str:
+        try:
+            return content.decode("utf-8")
+        except UnicodeDecodeError as error:
+            self.fail(f"byte {error.start:,} is not UTF-8", "save the file as UTF-8")
+
+    def json(self, content: bytes, most_marks: int = MOST_MARKS) -> object:
+        """What a JSON text says, if it says every thing once.
+
+        :raises Unusable: for bytes that are not JSON, a key that stands twice in an object, ``NaN``, and texts that
+            would take much memory.
+        """
+        if sum(content.count(mark) for mark in (b"{", b"[", b",")) > most_marks:
+            message = f"more than {most_marks:,} commas and brackets"
+            self.fail(message, f"name the {self.what} of one model")
+        text = self.text(content)
+        try:
+            return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+        except _RepeatedKey as error:
+            self.fail(f"the key {shown(error.args[0])} stands there twice in one object", "keep one of them")
+        except json.JSONDecodeError as error:
+            self.fail(f"not JSON: {error.msg} at character {error.pos:,}", "correct the file")
+        except RecursionError:
+            self.fail("not JSON: nested too deep", "correct the file")
+        except ValueError as error:
+            self.fail(f"not JSON: {reason(error)}", "correct the file")
+
+    def fail(self, message: str, fix: str) -> NoReturn:
+        """:raises Unusable: always."""
+        raise Unusable(Finding(self.kind, message, fix, file=self.file))
+
+
+class _RepeatedKey(ValueError):
+    """An object says one thing twice; ``json`` would silently keep the last."""
+
+
+def _unique(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen: set[str] = set()
+        raise _RepeatedKey(next(key for key, _ in pairs if key in seen or seen.add(key)))  # type: ignore[func-returns-value]
+    return found
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a number")
+
+
+def _open_as_it_is(path: str, flags: int) -> int:
+    """A named pipe must not hold the run up, and no symlink come in between."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
