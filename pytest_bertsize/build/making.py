@@ -126,7 +126,8 @@ def _factory(request: Mapping[str, Any]) -> Callable[..., Any]:
             raise Refused(f"the module {library} has no {path}; correct the name")
         found = getattr(found, name)
     if not callable(found):
-        raise Refused(f"{request['factory']} is of type {type(found).__name__}, which cannot be called; name a function")
+        kind = type(found).__name__
+        raise Refused(f"{request['factory']} is of type {kind}, which cannot be called; name a function")
     function: Callable[..., Any] = found
     return function
 
