@@ -19,7 +19,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.build import Built, Helper, NotBuilt
+from pytest_bertsize.build.helper import Helper
 from pytest_bertsize.check import Subject, conclude, examine
 from pytest_bertsize.closed_forms import FAMILIES, ClosedForm, Family
 from pytest_bertsize.closed_forms.dims import Dims
@@ -30,6 +30,8 @@ from pytest_bertsize.settings import Settings, load
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import TypeAlias
+
+    from pytest_bertsize.build.messages import Built, NotBuilt
 
     Samples: TypeAlias = Iterator[tuple[str, float]]
 

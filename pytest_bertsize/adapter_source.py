@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_bertsize import model_config
-from pytest_bertsize.adapter_config import Adapter, in_file, in_table, parse
 from pytest_bertsize.findings import printable
 from pytest_bertsize.project_files import Place
 
 if TYPE_CHECKING:
+    from pytest_bertsize.adapter_config import Adapter
     from pytest_bertsize.declared import Model
     from pytest_bertsize.model_config import ModelConfig
     from pytest_bertsize.repository import Files
@@ -29,6 +29,8 @@ def read(model: Model, settings: Settings, config: ModelConfig) -> Adapter | Non
         return _in_file(model_config.parse(content, printable(model.adapter), ""), model, config)
     if model.adapter is None:
         return None
+    from pytest_bertsize.adapter_config import in_table, parse
+
     family = _family(model, config)
     return parse(model.adapter, place=in_table, family=family, closed_form=model.closed_form)
 
@@ -38,7 +40,11 @@ def read_at(model: Model, files: Files, config: ModelConfig, revision: str) -> A
 
     :raises Unusable: for what its file says.
     """
+    if model.adapter is None:
+        return None
     if not isinstance(model.adapter, str):
+        from pytest_bertsize.adapter_config import parse
+
         return parse(model.adapter, family=_family(model, config)) if model.adapter else None
     content = files.read(model.adapter)
     if content is None:
@@ -47,6 +53,8 @@ def read_at(model: Model, files: Files, config: ModelConfig, revision: str) -> A
 
 
 def _in_file(file: ModelConfig, model: Model, config: ModelConfig) -> Adapter:
+    from pytest_bertsize.adapter_config import in_file, parse
+
     return parse(file.data, place=in_file(file), family=_family(model, config), closed_form=model.closed_form)
 
 

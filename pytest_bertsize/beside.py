@@ -6,11 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_bertsize import checkpoint, tokenizer
-from pytest_bertsize.checkpoint_differences import compared
 from pytest_bertsize.findings import Finding
 
 if TYPE_CHECKING:
-    from pytest_bertsize.build import Built
+    from pytest_bertsize.build.messages import Built
     from pytest_bertsize.checkpoint import Stored
     from pytest_bertsize.declared import Model
     from pytest_bertsize.inventory import Inventory, Tensor
@@ -47,6 +46,8 @@ def stored_by_helper(model: Model, built: Built) -> Stored | None:
 
 def differences(found: Stored, actual: Inventory, built: Built) -> list[Finding]:
     """Where the checkpoint is not what was built."""
+    from pytest_bertsize.checkpoint_differences import compared
+
     return compared(found, actual, built.buffers, of="the built model")
 
 
@@ -56,15 +57,15 @@ def rows(model: Model, settings: Settings, config: ModelConfig, inventory: Inven
     The tokenizer is the declared one, else the one in the folder of the config, else the one in that of the checkpoint.
     A file that nobody declared and that is no tokenizer says nothing.
     """
-    words = _words(inventory)
     if model.tokenizer is not None:
+        words = _words(inventory)
         if words is None:
             message = "the tokenizer cannot be compared: no component is called embeddings.word"
             return [Finding("config-invalid", message, "remove tokenizer", table_key=("tokenizer",))]
         return _rows(tokenizer.vocabulary(settings.root, model.tokenizer), words)
-    named = [config.file if (settings.root / config.file).exists() else "", model.checkpoint or ""]
-    for file in named if words else ():
-        found = tokenizer.beside(settings.root, file) if file else None
+    for file in (config.file, model.checkpoint):
+        found = tokenizer.beside(settings.root, file) if file and (settings.root / file).exists() else None
+        words = _words(inventory) if found else None
         if found and words:
             return _rows(tokenizer.vocabulary(settings.root, found), words)
     return []

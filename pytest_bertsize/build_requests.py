@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize import budget_alone, checkpoint
-from pytest_bertsize.build import Request
+from pytest_bertsize.build.messages import Request
 from pytest_bertsize.declared import Flops
 
 if TYPE_CHECKING:

@@ -16,14 +16,14 @@ from pytest_bertsize import (
     dead_weight,
     measures,
 )
-from pytest_bertsize.build import Built, NotBuilt, Request
+from pytest_bertsize.build.messages import Built, NotBuilt, Request
 from pytest_bertsize.build_failures import way_out
 from pytest_bertsize.comparison import Today, compared
 from pytest_bertsize.derivation import Derivation, choose, derive
 from pytest_bertsize.findings import Finding, Unusable, printable
 from pytest_bertsize.inventory import parents_first
 from pytest_bertsize.loosening import loosened
-from pytest_bertsize.review import Review, review
+from pytest_bertsize.review import Review, review, review_unbuilt
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,13 +51,16 @@ class Subject:
     derivation: Derivation | None = None
 
 
-def examine(model: Model, settings: Settings, registry: Registry, *, formulas: bool = False) -> Subject:
+def examine(
+    model: Model, settings: Settings, registry: Registry, *, formulas: bool = False, detail: bool = True
+) -> Subject:
     """Read the config and derive the closed form. A model's mistakes become findings, never exceptions.
 
     :param registry: the closed forms that there are.
     :param formulas: write the formulas out as well, which loads sympy.
+    :param detail: whether anybody is shown tensors, what the next change costs, and notes.
     """
-    known, config = _unchecked(model), None
+    known, config = replace(_unchecked(model), detail=detail), None
     try:
         config = config_source.read(model, settings)
         known = replace(known, config=config.reference, config_sha256=config.sha256)
@@ -83,15 +86,15 @@ def examine(model: Model, settings: Settings, registry: Registry, *, formulas: b
 
 def _derived(subject: Subject, found: Derivation, *, formulas: bool) -> Subject:
     """A model whose closed form is known."""
-    form = found.form
+    form, fits = found.form, choices.fits(found, subject.model.limits)
     known = replace(
         subject.review,
         symbols={symbol: size for symbol, size in form.dims.sizes.items() if size is not None},
         expected=form.inventory,
         unrolled=form.unrolled,
         formulas=form.formulas() if formulas else {},
-        costs=choices.costs(found),
-        fits=choices.fits(found, subject.model.limits),
+        costs=choices.costs(found) if subject.review.detail or fits else (),
+        fits=fits,
         build=partial(_build_here, subject.request),
     )
     return replace(subject, review=known, known_components=partial(_known_components, found))
@@ -152,6 +155,37 @@ def conclude(
     return replace(found, findings=tuple(_placed_or_not(finding, subject.model, settings) for finding in findings))
 
 
+def conclude_unbuilt(
+    subject: Subject, settings: Settings, extra: tuple[Limit, ...] = (), baseline: Baseline | None = None
+) -> Review:
+    """Hold what the closed form says against the budget and the base: nothing is built, and the review says so."""
+    before = replace(subject.review, budget=(*subject.review.budget, *extra))
+    if extra and subject.derivation:
+        before = replace(before, fits=choices.fits(subject.derivation, before.budget))
+    if subject.derivation:
+        before = _measured(before, subject, None, subject.derivation.form.inventory)
+    elif not before.errors:
+        message = "there is no closed form to hold to the budget, and nothing is built"
+        before = replace(before, findings=(*before.findings, Finding("build-failed", message, "check it with a build")))
+    if subject.model.checkpoint:
+        message = f"its checkpoint {printable(subject.model.checkpoint)} is not compared, because nothing is built"
+        before = replace(before, findings=(*before.findings, Finding("checkpoint-differs", message, "", "warning")))
+    found = review_unbuilt(before, known_components=subject.known_components)
+    found = replace(found, findings=(*found.findings, *_insensitive(found, subject)))
+    found = replace(
+        found, comparison=compared(Today(subject.model, subject.config, subject.derivation, None), baseline)
+    )
+    findings = (*found.findings, *_loosened(subject, settings, baseline))
+    return replace(found, findings=tuple(_placed_or_not(finding, subject.model, settings) for finding in findings))
+
+
+def _insensitive(concluded: Review, subject: Subject) -> list[Finding]:
+    """A note on a budget that one more layer would pass."""
+    if subject.derivation is None or not (concluded.detail and concluded.budget) or concluded.verdict == "failed":
+        return []
+    return choices.insensitive(subject.derivation, concluded.budget)
+
+
 def _reviewed(before: Review, subject: Subject, built: Built | NotBuilt) -> Review:
     if isinstance(built, NotBuilt):
         message = f"{before.architecture} could not be built: {built.reason}"
@@ -173,14 +207,14 @@ def _reviewed(before: Review, subject: Subject, built: Built | NotBuilt) -> Revi
         concluded, findings=(*concluded.findings, *_ties(built), *_of_own_class(subject, built, actual))
     )
     concluded = _with_checkpoint(concluded, subject, built, actual)
-    if subject.derivation and before.budget and concluded.verdict == "passed":
-        notes = choices.insensitive(subject.derivation, before.budget)
-        concluded = replace(concluded, findings=(*concluded.findings, *notes))
-    return concluded
+    return replace(concluded, findings=(*concluded.findings, *_insensitive(concluded, subject)))
 
 
-def _measured(before: Review, subject: Subject, built: Built, actual: Inventory) -> Review:
-    """What the budget limits beside parameter counts."""
+def _measured(before: Review, subject: Subject, built: Built | None, actual: Inventory) -> Review:
+    """What the budget limits beside parameter counts.
+
+    :param built: ``None`` where nothing is built.
+    """
     form = subject.derivation.form if subject.derivation else None
     config = {**(subject.config.data if subject.config else {}), **subject.model.overrides}
     try:

@@ -7,13 +7,13 @@ from functools import cached_property
 from posixpath import normpath
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.attribution import Moved, Side, attribute, came_and_went, difference
 from pytest_bertsize.config_vocabulary import IMPLEMENTATIONS
 from pytest_bertsize.findings import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from pytest_bertsize.attribution import Moved
     from pytest_bertsize.baseline import Baseline, Former
     from pytest_bertsize.declared import Model
     from pytest_bertsize.derivation import Derivation
@@ -45,6 +45,8 @@ class Comparison:
 
     @cached_property
     def _gross(self) -> tuple[int, int]:
+        from pytest_bertsize.attribution import came_and_went
+
         return came_and_went(self.now.own, self.inventory.own) if self.now and self.inventory else (0, 0)
 
     @property
@@ -94,6 +96,8 @@ def _moved(former: Former, today: Today) -> tuple[tuple[Moved, ...], str]:
     """The keys' rows, and behind them the code's."""
     if former.derivation is None or today.derivation is None:
         return (), ""
+    from pytest_bertsize.attribution import Moved, Side, attribute, difference
+
     found = attribute(Side.of(former.derivation), Side.of(today.derivation))
     code = difference(today.actual.own, today.derivation.form.inventory.own) if today.actual else {}
     return (*found.moved, *([Moved(CODE, "", "", code)] if code else [])), found.method

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.build.own_process import MEGABYTE, Allowed, Lost, answer_of
+from pytest_bertsize.build.limits import MEGABYTE
+from pytest_bertsize.build.own_process import Allowed, Lost, answer_of
 from pytest_bertsize.findings import printable
 from pytest_bertsize.model_config import LARGEST, ModelConfig, fail, made, not_plain
 

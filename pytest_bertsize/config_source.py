@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from pytest_bertsize import config_by_code, model_config, yaml_config
+from pytest_bertsize import model_config
 from pytest_bertsize.findings import Finding, Unusable, printable
 from pytest_bertsize.key_aliases import renamed
 from pytest_bertsize.model_config import NAMES, ModelConfig, fail, made, not_plain
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.repository import Files
     from pytest_bertsize.settings import Settings
 
+YAML = (".yaml", ".yml")
 _NAME = r"[^\W\d]\w*"
 _CODE = re.compile(rf"{_NAME}(?:\.{_NAME})*:{_NAME}(?:\.{_NAME})*")
 
@@ -35,6 +36,8 @@ def read(model: Model, settings: Settings) -> ModelConfig:
     if model.inline is not None:
         config = _inline(model.inline, model, settings.file, settings.line)
     elif is_made_by_code(model):
+        from pytest_bertsize import config_by_code
+
         config = config_by_code.read(settings.root, model.config)
     else:
         config = read_file(settings.root, model.config)
@@ -76,7 +79,7 @@ def read_file(root: Path, reference: str) -> ModelConfig:
 def is_made_by_code(model: Model) -> bool:
     """Whether the config is what a function of the project returns: ``"pkg.cfg:make"``."""
     location = model.config.partition("#")[0]
-    is_file = model.inline is not None or location.lower().endswith((".json", *yaml_config.SUFFIXES))
+    is_file = model.inline is not None or location.lower().endswith((".json", *YAML))
     return not is_file and _CODE.fullmatch(location) is not None
 
 
@@ -94,8 +97,11 @@ def identity(model: Model) -> str:
 
 
 def _parsed(content: bytes, location: str, file: str, inner: str) -> ModelConfig:
-    read_as = yaml_config.parse if location.lower().endswith(yaml_config.SUFFIXES) else model_config.parse
-    return read_as(content, file, inner)
+    if not location.lower().endswith(YAML):
+        return model_config.parse(content, file, inner)
+    from pytest_bertsize import yaml_config
+
+    return yaml_config.parse(content, file, inner)
 
 
 def _inline(

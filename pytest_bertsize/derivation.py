@@ -7,9 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pytest_bertsize import choosing
-from pytest_bertsize.build import MEGABYTE, Limits
+from pytest_bertsize.build.limits import MEGABYTE, Limits
 from pytest_bertsize.closed_forms import ClosedForm
-from pytest_bertsize.closed_forms.adapters import notes
 from pytest_bertsize.closed_forms.dims import Dims
 from pytest_bertsize.closed_forms.own_class import NO_FAMILY, own_class
 from pytest_bertsize.config_keys import LABELS
@@ -72,6 +71,8 @@ def derive(model: Model, config: ModelConfig, chosen: Chosen) -> Derivation:
     _refuse_the_absurd(form, config)
     if chosen.adapter is None:
         return Derivation(chosen.family, form, values, options)
+    from pytest_bertsize.closed_forms.adapters import notes
+
     alone, form = form, _with_adapter(form, chosen.adapter)
     _refuse_the_absurd(form, config)
     return Derivation(chosen.family, form, values, options, tuple(notes(chosen.adapter, alone.root)))

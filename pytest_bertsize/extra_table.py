@@ -43,7 +43,7 @@ _SUMMAND = re.compile(r"(?:(?P<times>[0-9]{1,9})\s*\*\s*)?(?P<key>[A-Za-z_]\w{0,
 class ExtraTable(BaseModel):
     """``{ name = "classifier", linear = ["hidden_size", "num_labels"] }``."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
 
     name: str
     linear: Any = None

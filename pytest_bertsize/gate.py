@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pytest_bertsize.baseline import Baseline
-    from pytest_bertsize.build import Built, NotBuilt, Request
+    from pytest_bertsize.build.messages import Built, NotBuilt, Request
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.declared import Limit
     from pytest_bertsize.review import Review
@@ -31,24 +31,37 @@ class Gate:
         *,
         formulas: bool = False,
         baseline: Baseline | None = None,
+        builds: bool = True,
+        detail: bool = True,
     ) -> None:
+        """Examine every declared model.
+
+        :param result: what became of a model that was asked for.
+        :param detail: whether anybody is shown tensors, costs and notes.
+        :param builds: whether any is built; else budgets are held against the closed form alone.
+        """
         self.settings = settings
+        self.builds = builds
         self.baseline = baseline
         self.subjects = {
-            name: check.examine(model, settings, registry, formulas=formulas) for name, model in settings.models.items()
+            name: check.examine(model, settings, registry, formulas=formulas, detail=detail)
+            for name, model in settings.models.items()
         }
         self._result = result
 
     def review(self, name: str, extra: tuple[Limit, ...] = ()) -> Review:
         """The review of one declared model, held to ``extra`` limits as well; waits for it to be built."""
         subject = self.subjects[name]
+        if not self.builds:
+            return check.conclude_unbuilt(subject, self.settings, extra, self.baseline)
         built = self._result(name) if subject.request else None
         return check.conclude(subject, built, self.settings, extra, self.baseline)
 
     @property
     def requests(self) -> dict[str, Request]:
         """What there is to build: every model that the closed form has bounded."""
-        return {name: subject.request for name, subject in self.subjects.items() if subject.request}
+        wanted = self.subjects if self.builds else {}
+        return {name: subject.request for name, subject in wanted.items() if subject.request}
 
 
 GATE = pytest.StashKey[Gate | SettingsError]()

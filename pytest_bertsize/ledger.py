@@ -25,7 +25,8 @@ def asked_for(config: pytest.Config, settings: Settings) -> ReportFiles:
     """
     option = "--bert-budget-report"
     if not config.getoption("bert_budget"):
-        raise SettingsError(f"{option} needs --bert-budget: without it no declared model is checked")
+        said = "--bert-budget-no-build" if config.getoption("bert_budget_no_build") else option
+        raise SettingsError(f"{said} needs --bert-budget: without it no declared model is checked")
     return report_files(config.getoption("bert_budget_report"), config.invocation_params.dir, settings, option)
 
 
@@ -110,7 +111,9 @@ class Ledger:
         for line in self._annotations():
             terminalreporter.write_line(line)
         written = () if self.reports.problems else self.reports.paths
-        terminalreporter.write_line(terminal.count(self.models, len(self.settings.names), written))
+        terminalreporter.write_line(
+            terminal.count(self.models, len(self.settings.names), written, builds=self.reports.builds)
+        )
 
     def _annotations(self) -> list[str]:
         """Of what GitHub reads at the start of a line, where it is GitHub that reads."""

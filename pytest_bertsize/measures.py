@@ -54,7 +54,8 @@ class Subject:
     form: ClosedForm | None
     config: Mapping[str, object]
     """With the table's overrides."""
-    operations: Operations
+    operations: Operations | None
+    """``None`` where nothing was built."""
 
 
 def measured(limits: Sequence[Limit], subject: Subject) -> list[Measured]:
@@ -105,13 +106,17 @@ def _bytes(measure: AsBytes | None, subject: Subject) -> Measured:
 
 
 def _flops(measure: Flops, subject: Subject) -> Measured:
+    form = subject.form
+    expected = flops.flops(form.architecture, form.dims, seq_len=measure.seq_len) if form else None
+    if subject.operations is None:
+        if expected is None:
+            raise ValueError("there is no closed form for its FLOPs, and nothing is built")
+        return Measured(FLOPS, f"{exact(measure.seq_len)} tokens", flops.total(expected), None, expected)
     rows = subject.operations.flops
     if rows is None:
         why = subject.operations.problems.get("flops", "the helper process said nothing of them")
         raise ValueError(f"its FLOPs cannot be counted: {why}")
     components = flops.by_component(rows, subject.actual)
-    form = subject.form
-    expected = flops.flops(form.architecture, form.dims, seq_len=measure.seq_len) if form else None
     total = None if expected is None else flops.total(expected)
     return Measured(FLOPS, f"{exact(measure.seq_len)} tokens", flops.total(components), total, components)
 

@@ -10,10 +10,8 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from pydantic import TypeAdapter, ValidationError
-
 from pytest_bertsize.findings import did_you_mean, printable, reason, shown
-from pytest_bertsize.table import Name
+from pytest_bertsize.table import model_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,7 +28,6 @@ LEFT_OUT = "node_modules"
 
 _GLOB = re.compile(r"[*?]|\[[^/\]]+\]")
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
-_NAME: TypeAdapter[str] = TypeAdapter(Name)
 
 
 class BadGlob(Exception):
@@ -104,10 +101,9 @@ def _models_of(declared: str, table: Any, matches: Callable[[str], list[str]]) -
         values = _values(file, placeholders, declared)
         name = _filled(declared, values)
         try:
-            _NAME.validate_python(name)
-        except ValidationError as error:
-            why = error.errors()[0]["msg"].removeprefix("Value error, ")
-            raise BadGlob(f"{shown(file)} gives the name {shown(name)}: {why}", declared) from None
+            model_name(name)
+        except ValueError as error:
+            raise BadGlob(f"{shown(file)} gives the name {shown(name)}: {error}", declared) from None
         yield Expanded(name, declared, _table_of(table, file, values, declared)), file
 
 

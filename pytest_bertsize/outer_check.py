@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from pytest_bertsize import baseline
-from pytest_bertsize.build import Helper
-from pytest_bertsize.check import conclude, examine
+from pytest_bertsize.check import conclude, conclude_unbuilt, examine
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.console import say, style_of
 from pytest_bertsize.report_files import ReportFiles, report_files
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pytest_bertsize.baseline import Baseline
+    from pytest_bertsize.build.helper import Helper
 
 GOOD, FOUND, MISTAKEN = 0, 1, 2
 """Exit status: all within their budgets; a finding; a mistake in the table or on the command line."""
@@ -43,6 +44,8 @@ class Order:
     verbosity: int = 0
     base: str | None = None
     """The revision to compare with; ``None`` for that of the request that CI runs for."""
+    builds: bool = True
+    """Whether models are built, or budgets held against the closed form alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,34 +57,44 @@ class Gate:
     base: Baseline | None
 
 
-def check(order: Order, out: TextIO = sys.stdout, err: TextIO = sys.stderr) -> int:
+def check(order: Order, out: TextIO = sys.stdout, err: TextIO = sys.stderr, helper: Helper | None = None) -> int:
     """Check every declared model, print what was found, write the reports.
 
+    :param helper: the process that builds, where it was started before; whoever did that stops it.
     :returns: the exit status.
     """
     try:
         settings = load(order.root / "pyproject.toml")
         registry = Registry()
         base = baseline.of_run(settings, order.base, registry, "--base")
-        reports = replace(report_files(order.reports, Path.cwd(), settings, "--report"), base=run_base(base))
+        asked = report_files(order.reports, Path.cwd(), settings, "--report")
+        reports = replace(asked, base=run_base(base), builds=order.builds)
     except SettingsError as error:
         return _mistaken(str(error), err=err)
     reports.write([], {})
     if reports.problems:
         return _mistaken(*reports.problems, err=err)
-    helper = Helper()
-    try:
-        models = list(_checked(Gate(settings, registry, base), helper, formulas=bool(reports)))
-    finally:
-        helper.stop()
-    reports.finish(models, helper.versions)
+    with contextlib.ExitStack() as stack:
+        detail = bool(reports) or order.verbosity > 0
+        building = (helper or _helper(stack)) if order.builds else None
+        models = list(_checked(Gate(settings, registry, base), building, formulas=bool(reports), detail=detail))
+    versions = building.versions if building else {}
+    reports.finish(models, versions)
     _print(models, settings, reports, style_of(out, order.verbosity), out)
     if github.reads_the_log():
-        for line in github.lines_for_log(reports.report(models, helper.versions), settings.root):
+        for line in github.lines_for_log(reports.report(models, versions), settings.root):
             say(line, out)
     if reports.problems:
         return _mistaken(*reports.problems, err=err)
     return FOUND if count_failed(models) or names_not_checked(models, settings.names) else GOOD
+
+
+def _helper(stack: contextlib.ExitStack) -> Helper:
+    from pytest_bertsize.build.helper import Helper
+
+    helper = Helper()
+    stack.callback(helper.stop)
+    return helper
 
 
 def _mistaken(*problems: str, err: TextIO) -> int:
@@ -90,10 +103,19 @@ def _mistaken(*problems: str, err: TextIO) -> int:
     return MISTAKEN
 
 
-def _checked(gate: Gate, helper: Helper, *, formulas: bool) -> Iterator[ModelReport]:
-    """Examine all, have built what the closed forms have bounded, and review it."""
+def _checked(gate: Gate, helper: Helper | None, *, formulas: bool, detail: bool) -> Iterator[ModelReport]:
+    """Examine all, have built what the closed forms have bounded, and review it.
+
+    :param helper: ``None`` where nothing is built.
+    """
     settings, registry = gate.settings, gate.registry
-    subjects = {name: examine(model, settings, registry, formulas=formulas) for name, model in settings.models.items()}
+    subjects = {
+        name: examine(model, settings, registry, formulas=formulas, detail=detail)
+        for name, model in settings.models.items()
+    }
+    if helper is None:
+        yield from (model_report(conclude_unbuilt(each, settings, baseline=gate.base)) for each in subjects.values())
+        return
     helper.ask([subject.request for subject in subjects.values() if subject.request])
     for name, subject in subjects.items():
         built = helper.result(name) if subject.request else None
@@ -117,4 +139,4 @@ def _print(
     written = () if reports.problems else reports.paths
     if reports.base and (text := terminal.base_of_run(reports.base, models, style)):
         print(text, file=out)
-    print(terminal.count(models, len(settings.names), written), file=out)
+    print(terminal.count(models, len(settings.names), written, builds=reports.builds), file=out)

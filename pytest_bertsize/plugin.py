@@ -38,6 +38,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "may be repeated",
     )
     group.addoption(
+        "--bert-budget-no-build",
+        action="store_true",
+        default=False,
+        help="with --bert-budget: build nothing, and hold budgets against the closed form alone, without torch and in "
+        "a third of a second; every report says so",
+    )
+    group.addoption(
         "--bert-budget-base",
         metavar="REV",
         help="with --bert-budget: compare with the table and the configs at this git revision, and refuse a budget "
@@ -56,7 +63,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARKER)
     config.pluginmanager.register(FailureReports(config))
     asked = config.getoption("bert_budget") or config.getoption("bert_budget_report")
-    if asked or config.getoption("bert_budget_base") is not None:
+    if asked or config.getoption("bert_budget_no_build") or config.getoption("bert_budget_base") is not None:
         from pytest_bertsize import opening
 
         opening.open_for_run(config)
@@ -67,9 +74,9 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object
     """With ``--bert-budget``, 0 says that all is checked, whatever pytest was told to do, such as to list fixtures."""
     status = yield
     if status == pytest.ExitCode.OK and config.getoption("bert_budget") and not hasattr(config, "workerinput"):
-        from pytest_bertsize import opening
+        from pytest_bertsize import arming
 
-        return opening.status_of_run(config)
+        return arming.status_of_run(config)
     return status
 
 

@@ -59,6 +59,7 @@ class _Report(_Strict):
     """What is looked at of a report; other keys are for other readers."""
 
     schema_: int = Field(alias="schema")
+    mode: str
     versions: _Versions
     commit: str | None
     table_sha256: str
@@ -125,6 +126,8 @@ def _reasons(report: _Report, settings: Settings, order: ReportOrder) -> Iterato
     if report.versions.pytest_bertsize != __version__:
         version = printable(report.versions.pytest_bertsize)
         yield f"it was written by pytest-bertsize {version}, and this is {__version__}"
+    if report.mode != "full":
+        yield f"its mode is {shown(report.mode)}: nothing was built, and no closed form compared with a build"
     commit = order.commit or repository.commit(settings.root)
     if report.commit != commit:
         yield f"it is of {_named(report.commit)}, and this is {_named(commit)}"

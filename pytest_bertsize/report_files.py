@@ -33,6 +33,8 @@ class ReportFiles:
     """What the run is compared with."""
     step_summary: Path | None = None
     """GitHub's page of the step, to which the report is appended when the run is over."""
+    builds: bool = True
+    """Whether the run builds what it reports on."""
     problems: list[str] = field(default_factory=list)
     """Those that could not be written, a sentence each."""
 
@@ -45,7 +47,7 @@ class ReportFiles:
         return bool(self.paths or self.step_summary)
 
     def report(self, models: Sequence[ModelReport], versions: Mapping[str, str]) -> RunReport:
-        return json.document(models, self.settings, versions, self.commit, self.base)
+        return json.document(models, self.settings, versions, self.commit, self.base, builds=self.builds)
 
     def write(self, models: Sequence[ModelReport], versions: Mapping[str, str]) -> None:
         """Replace every file by a report of what is known so far; it says that it is incomplete as long as it is."""

@@ -47,6 +47,10 @@ class Review:
     formulas: Mapping[str, str] = field(default_factory=dict, repr=False)
     closed_form: bool = True
     """``False``: there is none to compare with, by the table's own word."""
+    unbuilt: bool = False
+    """Whether the run builds nothing: what is held to the budget is what the closed form says."""
+    detail: bool = True
+    """Whether anybody is shown its tensors one by one."""
     own_class: bool = False
     """Whether a function of the project builds it."""
     unrolled: int | None = None
@@ -68,9 +72,14 @@ class Review:
         return tuple(finding for finding in self.findings if finding.severity == "error")
 
     @property
+    def held(self) -> Inventory | None:
+        """What the budget is held against: what was built, or what the closed form says where nothing is built."""
+        return self.expected if self.unbuilt else self.actual
+
+    @property
     def verdict(self) -> Literal["passed", "failed"]:
         compared = self.expected is not None or not self.closed_form
-        return "passed" if compared and self.actual is not None and not self.errors else "failed"
+        return "passed" if compared and self.held is not None and not self.errors else "failed"
 
     @property
     def model(self) -> Any:
@@ -85,8 +94,9 @@ class Review:
     @property
     def headline(self) -> str:
         """One line that stands alone: model, component, actual, limit, signed delta."""
-        if self.actual and self.verdict == "passed":
-            return f"{self.name}: {exact(self.actual.unique)} parameters"
+        if self.held and self.verdict == "passed":
+            how = " by the closed form, not built" if self.unbuilt else ""
+            return f"{self.name}: {exact(self.held.unique)} parameters{how}"
         if not self.errors:
             return f"{self.name}: was not built"
         worst = min(self.errors, key=_urgency)
@@ -139,6 +149,14 @@ def review(subject: Review, actual: Inventory, *, known_components: Callable[[],
 
 def _whose(subject: Review) -> str:
     return OWN if subject.own_class else LIBRARY
+
+
+def review_unbuilt(subject: Review, *, known_components: Callable[[], list[str]]) -> Review:
+    """Hold what the closed form says against the budget, where the run builds nothing."""
+    if subject.expected is None:
+        return replace(subject, unbuilt=True)
+    held = (found for limit in subject.budget for found in _held(limit, subject.expected, subject, known_components))
+    return replace(subject, unbuilt=True, findings=(*subject.findings, *held))
 
 
 def _held(limit: Limit, actual: Inventory, subject: Review, known_components: Callable[[], list[str]]) -> list[Finding]:

@@ -100,7 +100,7 @@ def parse(text: str, path: Path, matches: Callable[[str], list[str]] | None = No
     """
     table = _find_table(_parse(text, path), path)
     try:
-        BertsizeTable.model_validate(table)
+        checked = BertsizeTable.model_validate(table)
         found = expanded(table["models"], matches or partial(matching, path.parent))
     except ValidationError as error:
         raise SettingsError(all_mistakes(error, table, text, path)) from None
@@ -108,8 +108,13 @@ def parse(text: str, path: Path, matches: Callable[[str], list[str]] | None = No
         key = (*TABLE, "models", error.declared, *([error.key] if error.key else []))
         line = line_in_toml(text, key) or 1
         raise SettingsError(f"{path.name}:{line}: {dotted(key)}: {error}") from None
-    models = {each.name: _declared(each, ModelTable.model_validate(each.table), path) for each in found}
+    models = {each.name: _declared(each, _checked(each, checked), path) for each in found}
     return Settings(path, text, models, table)
+
+
+def _checked(each: Expanded, checked: BertsizeTable) -> ModelTable:
+    """The table of one model: that of its own, or one like it for a file of the pattern."""
+    return checked.models[each.name] if each.name == each.declared else ModelTable.model_validate(each.table)
 
 
 def declares_models(path: Path) -> bool:

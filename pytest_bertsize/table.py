@@ -62,7 +62,7 @@ def _is_count(value: object) -> bool:
     return True
 
 
-def _model_name(name: str) -> str:
+def model_name(name: str) -> str:
     if not re.fullmatch(r"\w[\w.+@-]{0,99}", name):
         raise ValueError("a model's name is its test id: letters, digits and . _ - + @, at most 100 of them")
     return name
@@ -70,7 +70,7 @@ def _model_name(name: str) -> str:
 
 def _declared_name(name: str) -> str:
     """A model's name, or that of several: with a placeholder for what tells their files apart."""
-    _model_name(re.sub(r"\{\w*\}", "_", name))
+    model_name(re.sub(r"\{\w*\}", "_", name))
     return name
 
 
@@ -122,12 +122,11 @@ Bytes = Annotated[int, BeforeValidator(parse_limit)]
 Flops = Annotated[int, BeforeValidator(parse_flops)]
 Text = Annotated[str, Field(min_length=1)]
 ClassName = Annotated[Text, AfterValidator(_class_name)]
-Name = Annotated[str, AfterValidator(_model_name)]
-DeclaredName = Annotated[str, AfterValidator(_declared_name)]
+Name = Annotated[str, AfterValidator(_declared_name)]
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)  # the whole table is built at once
 
 
 class _Bounds(_Strict):
@@ -186,7 +185,7 @@ class FlopsTable(_Bounds):
 class BudgetTable(BaseModel):
     """``budget``: limits by component, and of what the parameters take and do."""
 
-    model_config = ConfigDict(extra="allow", strict=True)
+    model_config = ConfigDict(extra="allow", strict=True, defer_build=True)
 
     __pydantic_extra__: dict[str, Annotated[LimitTable, BeforeValidator(limit_from_shorthand)]]
 
@@ -252,7 +251,7 @@ class ModelTable(_Strict):
 class BertsizeTable(_Strict):
     """``[tool.bertsize]``."""
 
-    models: Annotated[dict[DeclaredName, ModelTable], Field(min_length=1)]
+    models: Annotated[dict[Name, ModelTable], Field(min_length=1)]
 
 
 def low_and_high(limit: _Bounds) -> tuple[int | None, int | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeGuard
@@ -41,6 +42,9 @@ class Vocabulary:
 
 def beside(root: Path, file: str) -> str | None:
     """The tokenizer's file in the folder of a config or checkpoint (or in that folder), if it has one."""
+    around = (os.path.join(root, file), os.path.dirname(os.path.join(root, file)))  # noqa: PTH118, PTH120  (asked often)
+    if not any(os.path.lexists(os.path.join(folder, name)) for folder in around for name in NAMES):  # noqa: PTH118
+        return None
     place = Place(root, file, "tokenizer", "config-invalid")
     folder = place if place.is_folder() else place.neighbour(".")
     return next((folder.entry(name).reference for name in NAMES if folder.has(name)), None)

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_bertsize.build import Built, NotBuilt
+from pytest_bertsize.build.messages import Built, NotBuilt
 from pytest_bertsize.inventory import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
-    from pytest_bertsize.build import Helper
+    from pytest_bertsize.build.helper import Helper
 
 RESULTS = "bertsize_results"
 """Key of ``workerinput``: the file in which workers find what was built."""

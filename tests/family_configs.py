@@ -17,10 +17,9 @@ import transformers
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from pytest_bertsize.build import Built, Request
 from pytest_bertsize.build.listing import take_inventory
 from pytest_bertsize.build.making import instantiate
-from pytest_bertsize.build.messages import understood
+from pytest_bertsize.build.messages import Built, Request, understood
 from pytest_bertsize.closed_forms import FAMILIES, Architecture, ClosedForm, Family
 from pytest_bertsize.closed_forms.dims import Dims
 from pytest_bertsize.config_vocabulary import ACTIVATIONS as ALL_ACTIVATIONS

@@ -38,6 +38,7 @@ def model(*components: Component, findings: list[FindingRow] | None = None, name
         verdict="failed",
         headline=f"{name}: total {total['actual']:,}, limit {total['max']:,}",
         report_only=False,
+        built=True,
         closed_form=True,
         symbols={"V": 30522, "D": 768},
         totals=Totals(expected=1, actual=1, trainable=1, stored=1, unrolled=1),

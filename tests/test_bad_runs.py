@@ -21,11 +21,13 @@ import tomli
 import tomlkit
 
 from pytest_bertsize import contributions
-from pytest_bertsize.build import Built, Helper, NotBuilt, Request
+from pytest_bertsize.build.helper import Helper
 from pytest_bertsize.closed_forms.families import bert
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from pytest_bertsize.build.messages import Built, NotBuilt, Request
 
 assert all((bert, contributions, tomlkit))  # imported here once, and not again by each run inside this process
 

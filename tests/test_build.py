@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import torch
 
-from pytest_bertsize.build import Built, Helper, Limits, NotBuilt, Request
 from pytest_bertsize.build.confined import Refused
+from pytest_bertsize.build.helper import Helper
+from pytest_bertsize.build.limits import Limits
 from pytest_bertsize.build.listing import take_inventory
 from pytest_bertsize.build.making import instantiate
-from pytest_bertsize.build.messages import understood
+from pytest_bertsize.build.messages import Built, NotBuilt, Request, understood
 from pytest_bertsize.closed_forms import FAMILIES, ClosedForm
 from pytest_bertsize.closed_forms.dims import Dims
 from pytest_bertsize.inventory import Inventory, Tensor
@@ -82,7 +83,8 @@ def test_a_model_that_needs_too_much_memory_fails_alone(helper: Helper) -> None:
 def test_the_parent_imports_neither_torch_nor_transformers(pytester: pytest.Pytester) -> None:
     code = """
         import sys
-        from pytest_bertsize.build import Helper, Request
+        from pytest_bertsize.build.helper import Helper
+        from pytest_bertsize.build.messages import Request
         helper = Helper()
         helper.ask([Request("a", "bert", "BertModel", {"num_hidden_layers": 1}, {})])
         print(type(helper.result("a")).__name__, sorted({"torch", "transformers", "sympy", "rich"} & set(sys.modules)))

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_bertsize.build.own_process import MEGABYTE, Allowed, Lost, answer_of
+from pytest_bertsize.build.limits import MEGABYTE
+from pytest_bertsize.build.own_process import Allowed, Lost, answer_of
 from pytest_bertsize.config_by_code import ALLOWED, read
 from pytest_bertsize.findings import Finding, Unusable
 

@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_bertsize.build import Built, Helper, Limits, NotBuilt, Request
+from pytest_bertsize.build.helper import Helper
+from pytest_bertsize.build.limits import Limits
 from pytest_bertsize.build.making import instantiate
+from pytest_bertsize.build.messages import Built, NotBuilt, Request
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -349,7 +349,7 @@ def test_the_summary_is_as_wide_as_the_terminal(width: int) -> None:
 
 
 def asked(tmp_path: Path, *reports: str, gate: bool = True) -> ReportFiles:
-    options = {"bert_budget": gate, "bert_budget_report": list(reports)}
+    options = {"bert_budget": gate, "bert_budget_report": list(reports), "bert_budget_no_build": False}
     config = Config(options=options, folder=tmp_path / "called/from")
     config.folder.mkdir(parents=True)
     return asked_for(cast("pytest.Config", config), declared("a", root=tmp_path))

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from torch import nn
 from transformers import BertConfig, BertForMaskedLM, BertModel
 
-from pytest_bertsize.build import Built, Request
 from pytest_bertsize.build.listing import take_inventory
 from pytest_bertsize.build.making import instantiate
-from pytest_bertsize.build.messages import understood
+from pytest_bertsize.build.messages import Built, Request, understood
 from pytest_bertsize.check import conclude, examine
 from pytest_bertsize.closed_forms import FAMILIES, blocks
 from pytest_bertsize.closed_forms.blocks import Block, tensors

@@ -92,18 +92,18 @@ def each(name: str, keys: tuple[str, ...], *children: Node | None, component: st
 
 def linear(name: str, inputs: Count, outputs: Count, *, bias: bool = True, component: str | None = None) -> Block:
     """``outputs·inputs`` weights and, with a bias, ``outputs`` more (``torch.nn.Linear``)."""
-    weight, offset = parameter("weight", outputs, inputs), parameter("bias", outputs) if bias else None
-    return replace(block(name, weight, offset, component=component), kind="linear")
+    weight = parameter("weight", outputs, inputs)
+    return Block(name, (weight, parameter("bias", outputs)) if bias else (weight,), component, kind="linear")
 
 
 def embedding(name: str, rows: Count, width: Count, *, component: str | None = None) -> Block:
     """``rows·width`` weights (``torch.nn.Embedding``)."""
-    return replace(block(name, parameter("weight", rows, width), component=component), kind="embedding")
+    return Block(name, (parameter("weight", rows, width),), component, kind="embedding")
 
 
 def layer_norm(name: str, width: Count, *, component: str | None = None) -> Block:
     """``width`` weights and ``width`` biases (``torch.nn.LayerNorm``)."""
-    return replace(block(name, parameter("weight", width), parameter("bias", width), component=component), kind="norm")
+    return Block(name, (parameter("weight", width), parameter("bias", width)), component, kind="norm")
 
 
 def conv1d(

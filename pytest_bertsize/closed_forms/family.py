@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms.blocks import Block, Term, tensors, terms
 from pytest_bertsize.closed_forms.dims import Dims
-from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory, roll_up
+from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory, is_within, roll_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pytest_bertsize.config_keys import ConfigKeys, Rule, Values
+    from pytest_bertsize.inventory import Tensor
     from pytest_bertsize.model_config import ModelConfig
 
 
@@ -101,7 +102,7 @@ class ClosedForm:
         """Parameters of every component at every level, without unrolling a layer."""
         return roll_up(self.own)
 
-    @property
+    @cached_property
     def trainable(self) -> int:
         """Parameters that an optimiser would change."""
         return sum(term.total for term in self.terms if term.trainable)
@@ -112,7 +113,7 @@ class ClosedForm:
             return self.total
         return self.trainable if component == TRAINABLE else self.components.get(component, 0)
 
-    @property
+    @cached_property
     def total(self) -> int:
         return sum(term.total for term in self.terms)
 
@@ -133,8 +134,8 @@ class ClosedForm:
 
     @cached_property
     def inventory(self) -> Inventory:
-        """Every tensor by name: repeats are unrolled here, so look at :attr:`total` first."""
-        return Inventory(tuple(tensors(self.root)))
+        """Every tensor by name: repeats are unrolled when they are listed, so look at :attr:`total` first."""
+        return _Derived(self)
 
     def formulas(self) -> dict[str, str]:
         """A formula for every component at every level and for the total: ``{"pooler": "D² + D", …}``.
@@ -146,3 +147,40 @@ class ClosedForm:
         dims = self.dims.symbolic()
         numbers = {symbol: self.dims.sizes[name] for name, symbol in dims.sizes.items() if symbol is not None}
         return Formulas(terms(self.architecture.blocks(dims)), numbers).by_component()
+
+
+class _Derived(Inventory):
+    """What a closed form lists: counted by its terms, and unrolled where tensors are asked for."""
+
+    def __init__(self, form: ClosedForm) -> None:
+        vars(self)["form"] = form  # the dataclass is frozen
+
+    form: ClosedForm
+
+    @cached_property
+    def tensors(self) -> tuple[Tensor, ...]:
+        return tuple(tensors(self.form.root))
+
+    @cached_property
+    def own(self) -> dict[str, int]:
+        return self.form.own
+
+    @property
+    def unique(self) -> int:
+        return self.form.total
+
+    @property
+    def trainable(self) -> int:
+        return self.form.trainable
+
+    @property
+    def stored(self) -> int:
+        return self.form.stored
+
+    def layers(self, component: str) -> int:
+        """By the repeats of its terms, where all of them train: what is frozen may be but some of the layers."""
+        terms = [term for term in self.form.terms if is_within(term.component, component)]
+        if not all(term.trainable for term in terms):
+            return super().layers(component)
+        times = {term.times for term in terms}
+        return times.pop() if component != TOTAL and len(times) == 1 else 1

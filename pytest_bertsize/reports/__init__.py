@@ -85,7 +85,7 @@ def names_not_checked(models: Sequence[ModelReport], configured: Sequence[str]) 
 
 def model_report(review: Review) -> ModelReport:
     """Everything that a report shows of a review; nothing downstream computes a verdict again."""
-    actual, expected = review.actual, review.expected
+    actual, expected, held = review.actual, review.expected, review.held
     return ModelReport(
         name=review.name,
         family=review.family,
@@ -95,21 +95,22 @@ def model_report(review: Review) -> ModelReport:
         verdict=review.verdict,
         headline=review.headline,
         report_only=not review.budget,
+        built=not review.unbuilt,
         closed_form=review.closed_form,
         symbols=dict(review.symbols),
         totals=Totals(
             expected=expected.unique if expected else None,
             actual=actual.unique if actual else None,
-            trainable=actual.trainable if actual else None,
-            stored=actual.stored if actual else None,
+            trainable=held.trainable if held else None,
+            stored=held.stored if held else None,
             unrolled=review.unrolled,
         ),
-        components=_components(review) if actual and (expected or not review.closed_form) else [],
+        components=_components(review) if held and (expected or not review.closed_form) else [],
         measures=[_measure(measured, review) for measured in review.measured],
-        frozen=frozen_parts(actual) if actual and actual.trainable != actual.unique else [],
+        frozen=frozen_parts(held) if held and held.trainable != held.unique else [],
         checkpoint=_checkpoint(review.stored) if review.stored else None,
-        tensors=_tensors(expected, actual) if actual and (expected or not review.closed_form) else [],
-        layers=layers(review.base, expected, actual),
+        tensors=_tensors(expected, actual) if review.detail and held and (expected or not review.closed_form) else [],
+        layers=layers(review.base, expected, actual) if review.detail else [],
         base=_base(review.comparison) if review.comparison else None,
         choices=_choices(review),
         findings=[_finding(finding) for finding in review.findings],
@@ -178,7 +179,7 @@ def _component(name: str, review: Review) -> Component:
         min=limit.minimum if limit else None,
         max=limit.maximum if limit else None,
         limit=str(limit) if limit else None,
-        layers=review.actual.layers(name) if review.actual else 1,
+        layers=review.held.layers(name) if review.held else 1,
         failed=any(finding.component == name for finding in review.errors),
     )
 
@@ -203,10 +204,10 @@ def _checkpoint(stored: Stored) -> Checkpoint:
     return Checkpoint(file=stored.file, tensors=len(tensors), numbers=stored.inventory.unique, bytes=stored.bytes)
 
 
-def _tensors(expected: Inventory | None, actual: Inventory) -> list[FoldedTensor]:
+def _tensors(expected: Inventory | None, actual: Inventory | None) -> list[FoldedTensor]:
     """The tensors of both sides, those that one side lacks among them."""
     theirs = {_key(row): row for row in expected.folded} if expected else {}
-    ours = {_key(row): row for row in actual.folded}
+    ours = {_key(row): row for row in actual.folded} if actual else {}
     return [_tensor((ours.get(key) or theirs[key]), theirs.get(key), ours.get(key)) for key in {**theirs, **ours}]
 
 

@@ -49,7 +49,7 @@ BAR = 9
 def component_table(model: ModelReport, style: Style) -> RenderableType:
     rows, hidden = _selected(model["components"], style.verbosity)
     all_lines = [line for row in rows for line in _lines(row, model, style)]
-    all_lines += [_measure_line(row) for row in model["measures"]]
+    all_lines += [_measure_line(row, built=model["built"]) for row in model["measures"]]
     lines = all_lines if len(all_lines) <= MOST_LINES else [*all_lines[: MOST_LINES - 1], all_lines[-1]]
     columns, widths = _layout(lines, style)
     table = Table(box=SIMPLE_HEAD, show_edge=False, padding=0, header_style="bold", border_style="dim")
@@ -66,6 +66,8 @@ def component_table(model: ModelReport, style: Style) -> RenderableType:
         parts.append(
             Text(f"  ({exact(rest)} lines above the total are not shown: the JSON report has them)", style="dim")
         )
+    if not model["built"]:
+        parts.append(Text("  (not built: these are the closed form's counts)", style="dim"))
     if hidden:
         parts.append(Text(f"  ({_left_out(hidden, model)})", style="dim"))
     return Group(*parts)
@@ -74,7 +76,7 @@ def component_table(model: ModelReport, style: Style) -> RenderableType:
 def _left_out(hidden: int, model: ModelReport) -> str:
     one = hidden == 1
     what = f"{'part that matches its' if one else 'parts that match their'} closed form"
-    if not model["closed_form"]:
+    if not (model["closed_form"] and model["built"]):
         what = f"{'part' if one else 'parts'} without a limit"
     return f"{hidden} {what} {'is' if one else 'are'} not shown: -v shows {'it' if one else 'them'}"
 
@@ -82,9 +84,10 @@ def _left_out(hidden: int, model: ModelReport) -> str:
 def _other_totals(model: ModelReport) -> str:
     """What a counter that writes shared weights out would say, where that is another number."""
     totals = model["totals"]
-    stored, unrolled = totals["stored"], totals["unrolled"]
-    parts = [] if stored in {None, totals["actual"]} else [f"with ties written out {exact(stored or 0)}"]
-    if unrolled is not None and unrolled not in {stored, totals["expected"]} and totals["actual"] == totals["expected"]:
+    stored, unrolled, expected = totals["stored"], totals["unrolled"], totals["expected"]
+    unique = totals["actual"] if model["built"] else expected
+    parts = [] if stored in {None, unique} else [f"with ties written out {exact(stored or 0)}"]
+    if unrolled is not None and unrolled not in {stored, expected} and unique == expected:
         parts.append(f"with shared layers unrolled {exact(unrolled)}")
     return "; ".join(parts)
 
@@ -121,12 +124,13 @@ def _lines(row: Component, model: ModelReport, style: Style) -> list[_Line]:
 
 
 def _component_line(row: Component) -> _Line:
-    actual, expected, left = row["actual"] or 0, row["expected"], room(row)
+    expected, left, is_built = row["expected"], room(row), row["actual"] is not None
+    actual = counted(row) or 0
     cells: dict[Column, str] = {
         "component": ("✗ " if row["failed"] else "  ") + _label(row),
         "closed form": "" if expected is None else exact(expected),
-        "actual": exact(actual),
-        "vs formula": "" if expected is None else "=" if actual == expected else signed(actual - expected),
+        "actual": exact(actual) if is_built else "",
+        "vs formula": "" if expected is None or not is_built else _against(actual, expected),
         "vs base": "" if row["base"] is None else "=" if actual == row["base"] else signed(actual - row["base"]),
         "budget": row["limit"] or "",
         "left": "" if left is None else compact_left(left),
@@ -136,14 +140,14 @@ def _component_line(row: Component) -> _Line:
     return _Line(cells, row["failed"], left=left)
 
 
-def _measure_line(row: Measure) -> _Line:
+def _measure_line(row: Measure, *, built: bool) -> _Line:
     """Bytes and FLOPs, under the total."""
     left = room(row)
     cells: dict[Column, str] = {
         "component": f"{'✗ ' if row['failed'] else '  '}{row['name']}",
-        "closed form": "" if row["expected"] is None else exact(row["expected"]),
-        "actual": exact(row["actual"]),
-        "vs formula": "" if row["expected"] is None else _against(row["actual"], row["expected"]),
+        "closed form": exact(row["actual"]) if not built else "" if row["expected"] is None else exact(row["expected"]),
+        "actual": exact(row["actual"]) if built else "",
+        "vs formula": _against(row["actual"], row["expected"]) if built and row["expected"] is not None else "",
         "budget": row["limit"] or "",
         "left": "" if left is None else compact_left(left, UNITS[row["name"]]),
         "used": "" if row["max"] is None else percent_used(row["actual"], row["max"]),
@@ -190,6 +194,8 @@ def _tensor_line(tensor: FoldedTensor, row: Component) -> _Line:
         "actual": "missing" if actual is None else "tied" if tensor["tied_to"] else exact(actual),
         "vs formula": "=" if actual == expected else "not expected" if expected is None else "missing",
     }
+    if row["actual"] is None:  # nothing was built
+        return _Line({**cells, "actual": "", "vs formula": ""}, dim=True)
     if row["expected"] is None:  # there is no closed form to compare with
         return _Line({**cells, "vs formula": ""}, dim=True)
     return _Line(cells, failed=actual != expected, dim=actual == expected)
@@ -201,11 +207,11 @@ def _tail(name: str) -> str:
 
 
 def _moved(row: Component) -> bool:
-    return row["base"] is not None and row["actual"] != row["base"]
+    return row["base"] is not None and counted(row) != row["base"]
 
 
 def _differs(row: Component) -> bool:
-    return row["expected"] is not None and row["actual"] != row["expected"]
+    return None not in {row["expected"], row["actual"]} and row["actual"] != row["expected"]
 
 
 def _bar(actual: int, limit: int) -> str:
@@ -241,7 +247,8 @@ def _layout(lines: Sequence[_Line], style: Style) -> tuple[list[Column], dict[Co
 def _unused(lines: Sequence[_Line], style: Style) -> set[Column]:
     """Columns that say nothing here; the closed form's count is only shown where somebody asks for detail."""
     empty: set[Column] = {column for column in COLUMNS if not any(line.cells.get(column) for line in lines)}
-    return empty | (set() if style.verbosity > 0 else {"closed form"})
+    is_all_there_is = "actual" in empty
+    return empty | (set() if style.verbosity > 0 or is_all_there_is else {"closed form"})
 
 
 def _name_room(natural: dict[Column, int], style: Style) -> int:
@@ -263,14 +270,14 @@ def _cell(line: _Line, column: Column, widths: dict[Column, int]) -> Text:
     return Text(fit(text, widths["component"]) if column == "component" else text, style=colour)
 
 
-def counted(row: Component) -> int | None:
+def counted(row: Component | Measure) -> int | None:
     """What is there, or what the closed form says where nothing was built."""
     return row["expected"] if row["actual"] is None else row["actual"]
 
 
 def room(row: Component | Measure) -> int | None:
     """Room under the limit, or above the lower one; negative by how much a limit is broken."""
-    actual, low, high = row["actual"] or 0, row["min"], row["max"]
+    actual, low, high = counted(row) or 0, row["min"], row["max"]
     if low is not None and actual < low:
         return actual - low
     if high is not None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.reports import gitlab, json, markdown
-
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -29,7 +27,15 @@ class Format:
 
 
 def _markdown(report: RunReport, _: Path) -> str:
+    from pytest_bertsize.reports import markdown
+
     return markdown.page(report)
+
+
+def _is_markdown(content: str) -> bool:
+    from pytest_bertsize.reports import markdown
+
+    return content.startswith(markdown.MARK)
 
 
 def _html(report: RunReport, _: Path) -> str:
@@ -39,15 +45,35 @@ def _html(report: RunReport, _: Path) -> str:
 
 
 def _json(report: RunReport, _: Path) -> str:
+    from pytest_bertsize.reports import json
+
     return json.render(report)
 
 
-JSON = Format(_json, json.is_ours)
-CODE_QUALITY = Format(gitlab.render, gitlab.is_ours)
+def _is_json(content: str) -> bool:
+    from pytest_bertsize.reports import json
+
+    return json.is_ours(content)
+
+
+def _code_quality(report: RunReport, root: Path) -> str:
+    from pytest_bertsize.reports import gitlab
+
+    return gitlab.render(report, root)
+
+
+def _is_code_quality(content: str) -> bool:
+    from pytest_bertsize.reports import gitlab
+
+    return gitlab.is_ours(content)
+
+
+JSON = Format(_json, _is_json)
+CODE_QUALITY = Format(_code_quality, _is_code_quality)
 BY_SUFFIX = {
     ".codequality.json": CODE_QUALITY,
     ".json": JSON,
-    ".md": Format(_markdown, lambda content: content.startswith(markdown.MARK)),
+    ".md": Format(_markdown, _is_markdown),
     ".html": Format(_html, lambda content: GENERATOR in content[:_HEAD]),
 }
 """The first that fits, behind at least one character of a name."""

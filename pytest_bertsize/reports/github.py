@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from pytest_bertsize.findings import printable
-from pytest_bertsize.reports import markdown
 from pytest_bertsize.reports.files import prefix
 
 if TYPE_CHECKING:
@@ -62,6 +61,8 @@ def append_to_summary(path: Path, report: RunReport) -> None:
     """
     if path.is_symlink() or (path.exists() and not path.is_file()):
         raise OSError("it is no regular file")
+    from pytest_bertsize.reports import markdown
+
     text = markdown.page(report).encode("utf-8", "backslashreplace")
     size = path.stat().st_size if path.exists() else 0
     between = b"\n\n" if size else b""

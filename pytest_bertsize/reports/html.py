@@ -136,9 +136,9 @@ def headline(model: ModelReport) -> str:
     """What there is to know first: ``37.6M over budget``."""
     total = _row(model, TOTAL)
     if model["verdict"] == "passed":
-        return _passed(model, total)
+        return _passed(model, total) + ("" if model["built"] else ", by the closed form: not built")
     errors = [finding for finding in model["findings"] if finding["severity"] == "error"]
-    if total is None or total["actual"] is None:
+    if total is None:
         kinds = [kind for kind in _WHY_NOT if any(finding["kind"] == kind for finding in errors)]
         return _WHY_NOT[kinds[0]] if kinds else "Not checked: it was not built"
     return _broken(total) or _worst(model, errors)
@@ -152,7 +152,7 @@ def _broken(row: Component) -> str:
 
 
 def _below(row: Component) -> bool:
-    return row["min"] is not None and (row["actual"] or 0) < row["min"]
+    return row["min"] is not None and (counted(row) or 0) < row["min"]
 
 
 def _worst(model: ModelReport, errors: Sequence[FindingRow]) -> str:
@@ -172,7 +172,7 @@ def _worst(model: ModelReport, errors: Sequence[FindingRow]) -> str:
 
 def _passed(model: ModelReport, total: Component | None) -> str:
     if model["report_only"]:
-        return "Held to no budget" if total is None else f"{exact(total['actual'] or 0)} parameters, held to no budget"
+        return "Held to no budget" if total is None else f"{exact(counted(total) or 0)} parameters, held to no budget"
     left = room(total) if total else None
     if total is None or left is None or total["max"] is None:
         return "Within its budget"
@@ -186,7 +186,8 @@ def _of_the_run(report: RunReport) -> str:
         return f"INCOMPLETE: {which if missing else 'this run did not finish'}"
     if report["failed"]:
         return f"{exact(report['failed'])} of {exact(configured)} models failed"
-    return f"All {exact(configured)} models passed" if report["models"] else "No model was checked"
+    build = "" if report["mode"] == "full" else ", by the closed form: nothing was built"
+    return f"All {exact(configured)} models passed{build}" if report["models"] else "No model was checked"
 
 
 # one model
@@ -268,7 +269,7 @@ def _figures(model: ModelReport) -> Figures:
     parameters = totals["expected"] if totals["actual"] is None else totals["actual"]
     before = model["base"]["total"] if model["base"] else None
     change = None if before is None or parameters is None else parameters - before
-    left = room(total) if total and total["actual"] is not None else None
+    left = room(total) if total else None
     both = totals["actual"] is not None and totals["expected"] is not None and model["closed_form"]
     return Figures(
         parameters,
@@ -344,7 +345,7 @@ def _lines(rows: Sequence[Component], bounds: Bounds) -> list[Line]:
                 row["name"].count(".") if parent in shown else 0,
                 counted(row),
                 _change(row),
-                None if row["actual"] is None else room(row),
+                room(row),
                 _off(row),
                 formula,
             )

@@ -6,7 +6,6 @@ import json
 import platform
 from typing import TYPE_CHECKING, Any
 
-from pytest_bertsize import __version__
 from pytest_bertsize.reports import count_failed, names_not_checked
 
 if TYPE_CHECKING:
@@ -26,6 +25,8 @@ def document(
     versions: Mapping[str, str],
     commit: str | None,
     base: RunBase | None = None,
+    *,
+    builds: bool = True,
 ) -> RunReport:
     """The report of one run.
 
@@ -33,11 +34,14 @@ def document(
     :param versions: of the libraries that built them.
     :param commit: the one that is checked out, if there is any.
     :param base: what the run was compared with.
+    :param builds: whether the models were built.
     """
+    from pytest_bertsize import __version__
+
     not_checked = names_not_checked(models, settings.names)
     return {
         "schema": SCHEMA,
-        "mode": "full",
+        "mode": "full" if builds else "no-build",
         "versions": {"pytest_bertsize": __version__, **versions, "python": platform.python_version()},
         "commit": commit,
         "table_sha256": settings.table_sha256,

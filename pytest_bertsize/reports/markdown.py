@@ -86,7 +86,8 @@ def _title(report: RunReport) -> str:
     good = report["complete"] and not report["failed"]
     incomplete = "" if report["complete"] else "INCOMPLETE: "
     counts = f"{report['configured']:,} configured, {report['checked']:,} checked, {report['failed']:,} failed"
-    return f"## {'✓' if good else '✗'} Model size: {incomplete}{counts}"
+    build = "" if report["mode"] == "full" else "; not compared with a build"
+    return f"## {'✓' if good else '✗'} Model size: {incomplete}{counts}{build}"
 
 
 def _incomplete(report: RunReport) -> list[str]:
@@ -145,7 +146,7 @@ def _overview_row(model: ModelReport) -> tuple[str, ...]:
     total = next((row for row in model["components"] if row["name"] == TOTAL), None)
     count = total and (total["expected"] if total["actual"] is None else total["actual"])
     before = total["base"] if total else None
-    left = room(total) if total and total["actual"] is not None else None
+    left = room(total) if total else None
     mark = "✓" if model["verdict"] == "passed" else "✗"
     return (
         f"{mark} {text(model['name'], _NAME)}",

@@ -65,6 +65,8 @@ def _subject(model: ModelReport) -> list[Part]:
     said = [each for each in (what, symbols) if each]
     if model["report_only"]:
         said.append("**report-only: held to no limit**")
+    if not model["built"]:
+        said.append("**not built: counts are the closed form's**")
     if not model["closed_form"]:
         said.append("**held to its budget alone: not compared with a closed form**")
     return [Part("; ".join(said))]
@@ -129,7 +131,7 @@ def _number(count: int | None) -> str:
 
 
 def _left(row: Component) -> str:
-    left = None if row["actual"] is None else room(row)
+    left = room(row)
     return "" if left is None else _bold(signed(left), row)
 
 
@@ -144,9 +146,10 @@ def _notes(rows: Sequence[Component], hidden: int, model: ModelReport) -> list[s
     if hidden:
         notes.append(f"{exact(hidden)} {'component is' if hidden == 1 else 'components are'} not shown")
     totals = model["totals"]
-    if totals["stored"] not in {None, totals["actual"]}:
+    unique = totals["actual"] if model["built"] else totals["expected"]
+    if totals["stored"] not in {None, unique}:
         notes.append(f"With ties written out {_number(totals['stored'])}")
-    if totals["trainable"] not in {None, totals["actual"]}:
+    if totals["trainable"] not in {None, unique}:
         notes.append(f"Trainable {_number(totals['trainable'])}")
     return notes or ["Counted in parameters"]
 

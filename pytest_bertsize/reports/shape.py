@@ -210,6 +210,8 @@ class ModelReport(TypedDict):
     verdict: Literal["passed", "failed"]
     headline: str
     report_only: bool
+    built: bool
+    """``False``: the run builds nothing, and counts are what the closed form says."""
     closed_form: bool
     """``False``: not compared with a closed form, by the table's own word."""
     symbols: dict[str, int]
@@ -234,7 +236,7 @@ class RunReport(TypedDict):
     """The whole of the JSON report, schema 1: what all report files are made from."""
 
     schema: int
-    mode: Literal["full"]
+    mode: Literal["full", "no-build"]
     versions: dict[str, str]
     commit: str | None
     table_sha256: str

@@ -13,7 +13,7 @@ from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.quantity import compact_left, exact
 from pytest_bertsize.reports import base_lines, by_severity, count_failed
 from pytest_bertsize.reports.beside_lines import limited_by
-from pytest_bertsize.reports.component_table import component_table, room
+from pytest_bertsize.reports.component_table import component_table, counted, room
 from pytest_bertsize.reports.drawing import NAME, Style, draw, fit, hanging, usable
 
 if TYPE_CHECKING:
@@ -107,12 +107,13 @@ def overview(models: Sequence[ModelReport], style: Style) -> str:
     return draw(table, style)
 
 
-def count(models: Sequence[ModelReport], configured: int, written: Sequence[Path]) -> str:
-    """``3 configured, 3 checked, 0 failed``, and the reports that were written."""
+def count(models: Sequence[ModelReport], configured: int, written: Sequence[Path], *, builds: bool) -> str:
+    """``3 configured, 3 checked, 0 failed``, what they were not compared with, and the reports that were written."""
     alone = sum(not model["closed_form"] for model in models)
     budget = f"; {alone} without a closed form, held to the budget alone" if alone else ""
     reports = "".join(f"; {path.name} written" for path in written)
-    return f"{configured} configured, {len(models)} checked, {count_failed(models)} failed{budget}{reports}"
+    build = "" if builds else "; not compared with a build"
+    return f"{configured} configured, {len(models)} checked, {count_failed(models)} failed{budget}{build}{reports}"
 
 
 def _taken(columns: Sequence[Column], widths: dict[Column, int], name: int) -> int:
@@ -130,7 +131,7 @@ def _overview_row(model: ModelReport) -> dict[Column, str]:
         "": "✓" if model["verdict"] == "passed" else "✗",
         "model": model["name"],
         "architecture": model["architecture"],
-        "parameters": exact(total["actual"]) if total and total["actual"] is not None else "not counted",
+        "parameters": "not counted" if total is None else exact(counted(total) or 0),
         "budget": "report-only" if model["report_only"] else limit if total else "",
         "left": "" if left is None else compact_left(left),
     }

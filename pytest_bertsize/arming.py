@@ -1,0 +1,103 @@
+"""A run is armed: every declared model is examined, and what there is to build is asked for."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_bertsize import baseline, contributions, ledger, workers
+from pytest_bertsize.attachments import Attachments
+from pytest_bertsize.gate import GATE, Collector, Gate
+from pytest_bertsize.reports import run_base
+from pytest_bertsize.settings import SettingsError, declares_models, load
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pytest_bertsize.build.helper import Helper
+
+
+LEDGER = pytest.StashKey[ledger.Ledger]()
+
+
+def table_path(config: pytest.Config) -> Path:
+    """Always the root's own pyproject.toml: pytest's settings may live in another file."""
+    return config.rootpath / "pyproject.toml"
+
+
+def _refuse_two_tables(config: pytest.Config) -> None:
+    """Two tables, and pytest's root is where only one of them stands: which is meant is not for us to guess.
+
+    :raises SettingsError: when the folder in which pytest was called has another one than its root.
+    """
+    here = config.invocation_params.dir / "pyproject.toml"
+    read = table_path(config)
+    if not here.is_file() or here.samefile(read) or not declares_models(here):
+        return
+    raise SettingsError(
+        f"{here} has a [tool.bertsize], and pytest's root directory is {read.parent}, which has one too; run pytest in "
+        'the folder whose table you mean, and give its pyproject.toml a [tool.pytest] with minversion = "9.0", which '
+        "makes it a root"
+    )
+
+
+def arm_run(config: pytest.Config, helper: Helper | None) -> None:
+    """Examine every declared model, and have it checked by an item of its own.
+
+    What is registered has no name, so that no ``-p no:NAME`` takes a part of the gate away.
+
+    :param helper: ``None`` in a worker of xdist, which reads what its controller had built.
+    :raises pytest.UsageError: for any mistake in the table or in an option.
+    """
+    builds = not config.getoption("bert_budget_no_build")
+    try:
+        settings = load(table_path(config))
+        _refuse_two_tables(config)
+        registry = contributions.registry(config)
+        base = baseline.of_run(settings, config.getoption("bert_budget_base"), registry, "--bert-budget-base")
+        reports = replace(ledger.asked_for(config, settings), base=run_base(base), builds=builds)
+    except SettingsError as error:
+        raise pytest.UsageError(str(error)) from None
+    detail = bool(reports) or config.get_verbosity() > 0
+    result = helper.result if helper else workers.results_of(config)
+    gate = Gate(settings, registry, result, formulas=bool(reports), baseline=base, builds=builds, detail=detail)
+    if helper:
+        config.stash[LEDGER] = ledger.Ledger(config, settings, helper.versions, reports)
+        config.pluginmanager.register(config.stash[LEDGER])
+        config.pluginmanager.register(workers.Controller([*gate.requests], helper))
+        _ask(helper, gate, config)
+    config.stash[GATE] = gate
+    config.pluginmanager.register(Collector(gate))
+    config.pluginmanager.register(Attachments())
+
+
+def arm_tests(config: pytest.Config, helper: Helper) -> None:
+    """Examine every declared model for the tests that name one."""
+    config.pluginmanager.register(Attachments())
+    try:
+        gate = Gate(load(table_path(config)), contributions.registry(config), helper.result)
+    except SettingsError as error:
+        helper.stop()
+        config.stash[GATE] = error
+        return
+    _ask(helper, gate, config)
+    config.stash[GATE] = gate
+
+
+def status_of_run(config: pytest.Config) -> int:
+    """The exit status of a run that pytest itself takes to be good: ``--help`` and ``--fixtures`` run nothing."""
+    found = config.stash.get(LEDGER, None)
+    if found is None:
+        sys.stderr.write("NOT CHECKED: pytest did not start, and no model was checked\n")
+        return pytest.ExitCode.TESTS_FAILED
+    if found.not_checked and not found.told:
+        sys.stderr.write(f"NOT CHECKED: {', '.join(found.not_checked)}\n")
+    return found.status
+
+
+def _ask(helper: Helper, gate: Gate, config: pytest.Config) -> None:
+    if not config.getoption("collectonly"):
+        helper.ask([*gate.requests.values()])
