@@ -1,316 +1,199 @@
-"""Measure what the gate costs, and hold it to what it may cost: ``python benchmarks/speed.py [--repeat N]``.
+"""Measure what the gate costs, and print it as Markdown: ``python benchmarks/speed.py``.
 
-Everything is measured once a round, in turn, so that a busy machine slows down both sides of a ratio; medians decide.
+Everything is measured once a round, in turn; the import of the model class, which the rest is divided by, several
+times. Medians of the rounds decide.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import statistics
-import subprocess
+import re
 import sys
 import tempfile
-from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.build.helper import Helper
-from pytest_bertsize.check import Subject, conclude, examine
-from pytest_bertsize.closed_forms import FAMILIES, ClosedForm, Family
-from pytest_bertsize.closed_forms.dims import Dims
-from pytest_bertsize.closed_forms.registry import Registry
-from pytest_bertsize.model_config import ModelConfig
-from pytest_bertsize.settings import Settings, load
+import growth
+import inside
+import peers
+from measuring import REFERENCE, Bound, Line, Samples, Table, megabytes, missed, run, surroundings, times
+from projects import ARCHITECTURE, NO_BUILD, many, run_check, run_gate, write_project
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import TypeAlias
 
-    from pytest_bertsize.build.messages import Built, NotBuilt
+    from growth import Sizes
 
-    Samples: TypeAlias = Iterator[tuple[str, float]]
-
-ARCHITECTURE = "BertForMaskedLM"
-MANY = 100
-"""Models in the project that declares many."""
-IMPORTS = 5
-"""Imports of the plugin in a round, each in a process of its own."""
-PAIRS = 8
-"""BERT-base and BERT-large in a round, built in turn by one helper process."""
-
-BASE = {
-    "model_type": "bert",
-    "architectures": [ARCHITECTURE],
-    "vocab_size": 30_522,
-    "hidden_size": 768,
-    "num_hidden_layers": 12,
-    "num_attention_heads": 12,
-    "intermediate_size": 3_072,
-    "max_position_embeddings": 512,
-    "type_vocab_size": 2,
-    "hidden_act": "gelu",
-    "pad_token_id": 0,
-}
-"""bert-base-uncased."""
-LARGE = BASE | {"hidden_size": 1_024, "num_hidden_layers": 24, "num_attention_heads": 16, "intermediate_size": 4_096}
-"""bert-large-uncased."""
-
-IMPORT_PLUGIN = """
-import pytest
-from time import process_time
-start = process_time()
-import pytest_bertsize.plugin
-print(process_time() - start)
-"""
 IMPORT_LIBRARY = f"from transformers import {ARCHITECTURE}"
+NO_TESTS = 5
+"""pytest's exit status where it found none."""
 
-ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-"""Compiled modules are kept, as they are wherever a package is installed: else every process compiles them anew."""
-
-NOTE_PEAKS = """
-import json, pathlib, resource, pytest
-
-@pytest.hookimpl(tryfirst=True)  # cleanups run last in, first out: this one when the helper process is gone
-def pytest_configure(config):
-    config.add_cleanup(note_peaks)
-
-def note_peaks():
-    peaks = [resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    pathlib.Path("peaks.json").write_text(json.dumps(peaks))
-"""
-"""A conftest.py that notes the peak memory of pytest's own process and of its largest child, the helper process."""
+MOST = {
+    "gate 1": 0.75,
+    "check 1": 0.70,
+    "no-build 1": 0.15,
+    f"no-build {growth.USUAL.most}": 0.20,
+    "check no-build 1": 0.10,
+    f"check no-build {growth.USUAL.most}": 0.12,
+}
+"""The most wall time, over that of the import of the model class."""
 
 
-# projects
-
-
-def write_project(folder: Path, models: dict[str, dict[str, object]]) -> Path:
-    """A project that declares ``models``, name → config."""
-    folder.mkdir()
-    (folder / "conftest.py").write_text(NOTE_PEAKS)
-    table = ["[tool.pytest]"]
-    for name, config in models.items():
-        (folder / f"{name}.json").write_text(json.dumps(config))
-        table += [f"[tool.bertsize.models.{name}]", f'config = "{name}.json"', 'budget.total = "3B"']
-    (folder / "pyproject.toml").write_text("\n".join(table))
-    return folder
-
-
-# processes
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """What one process took: wall seconds, peak memory in bytes, and what it printed."""
-
-    seconds: float
-    peak: int
-    output: str
-
-
-def run(*arguments: str, folder: Path | None = None) -> Run:
-    """Run this interpreter.
-
-    :raises SystemExit: when it fails; its figures would mean nothing.
-    """
-    start = perf_counter()
-    process = subprocess.Popen(
-        [sys.executable, *arguments], cwd=folder, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout
-    with process.stdout:
-        output = process.stdout.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    seconds = perf_counter() - start
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise SystemExit(f"{' '.join(arguments)} ended with status {process.returncode}\n{output}")
-    return Run(seconds, in_bytes(usage.ru_maxrss), output)
-
-
-def in_bytes(maxrss: int) -> int:
-    """``ru_maxrss`` is in bytes on macOS, in KiB elsewhere."""
-    return maxrss if sys.platform == "darwin" else maxrss * 1024
-
-
-def run_gate(project: Path) -> Run:
-    return run("-m", "pytest", "-p", "no:cacheprovider", "--bert-budget", folder=project)
-
-
-# samples: what was measured, and how many seconds or bytes it took
-
-
-def import_of_plugin() -> Samples:
-    for _ in range(IMPORTS):
-        yield "plugin import", float(run("-c", IMPORT_PLUGIN).output)
-
-
-def import_of_library() -> Samples:
-    library = run("-c", IMPORT_LIBRARY)
-    yield "library import", library.seconds
-    yield "library peak", library.peak
-
-
-def gate_over_one(project: Path) -> Samples:
-    yield "gate over one", run_gate(project).seconds
-    own, helper = json.loads((project / "peaks.json").read_text())
-    yield "pytest peak", in_bytes(own)
-    yield "helper peak", in_bytes(helper)
-
-
-def gate_over_many(project: Path) -> Samples:
-    yield "gate over many", run_gate(project).seconds
-
-
-def builds(subjects: dict[str, Subject], settings: Settings) -> Samples:
-    """From one answer of a helper process to the next, and what this side does for the same model."""
-    helper = Helper()
-    try:
-        for name, built, seconds in answers(helper, subjects):
-            yield f"{name} built", seconds
-            yield f"{name} reviewed", seconds_of(partial(review, name, built, settings))
-    finally:
-        helper.stop()
-
-
-def answers(helper: Helper, subjects: dict[str, Subject]) -> list[tuple[str, Built | NotBuilt, float]]:
-    """Which model, what was built, and how long after the answer before it; the first, a warm-up, is left out."""
-    asked = [
-        (name, replace(subject.request, name=f"{name}-{turn}"))
-        for turn in range(PAIRS)
-        for name, subject in subjects.items()
-        if subject.request
-    ]
-    helper.ask([request for _, request in asked])
-    answered = [(name, helper.result(request.name), perf_counter()) for name, request in asked]
-    return [(name, built, now - before) for (_, _, before), (name, built, now) in pairwise(answered)]
-
-
-def review(name: str, built: Built | NotBuilt, settings: Settings) -> None:
-    reviewed = conclude(examine(settings.models[name], settings, Registry()), built, settings)
-    assert reviewed.verdict == "passed", reviewed.headline
-
-
-def counting(forms: list[ClosedForm]) -> Samples:
-    """The slowest of all closed forms, each counted afresh."""
-    yield "closed form", max(seconds_of(partial(count, form)) for form in forms)
-
-
-def count(form: ClosedForm) -> int:
-    return ClosedForm(form.architecture, form.dims).total
-
-
-def deepest() -> list[ClosedForm]:
-    """Every architecture of every family, a thousand layers deep."""
+def probes(samples: Samples, folder: Path, sizes: Sizes, *, quick: bool) -> list[Callable[[], object]]:
+    """What is measured, in turn."""
+    one, several = (write_project(folder / str(count), many(count)) for count in (1, sizes.most))
+    (folder / "empty").mkdir()
+    library = partial(_run, samples, REFERENCE, "-c", IMPORT_LIBRARY)
     return [
-        ClosedForm(architecture, Dims(values.sizes, {**values.switches, **architecture.options}))
-        for family in FAMILIES.values()
-        for architecture in family.architectures
-        for values in [family.resolve(a_thousand_layers(family), {}, architecture)]
+        library,
+        partial(_run, samples, "torch", "-c", "import torch"),
+        partial(_bare_pytest, samples, folder / "empty"),
+        *_gates(samples, one, "1"),
+        *([] if quick else [library]),
+        *_gates(samples, several, str(sizes.most)),
+        *([] if quick else [library]),
+        partial(peers.measure_peers, samples, _config_alone(folder), quick=quick),
+        *([] if quick else [library]),
+        *growth.probes(samples, folder / "growth", sizes),
+        partial(inside.import_plugins, samples),
+        partial(inside.count_modules, samples, one),
+        partial(inside.one_helper_or_two, samples, several, sizes.most),
+        partial(inside.count_builds, samples, folder / "growth" / "alike", sizes.most),
+        partial(inside.base_and_large(folder / "sizes"), samples),
+        partial(inside.closed_forms, samples),
     ]
 
 
-def a_thousand_layers(family: Family) -> ModelConfig:
-    """The library's defaults, but for the depth; what has no default is BERT's."""
-    depth = {size.key: 1_000 for size in family.keys.sizes if size.repeats and size.default is not None}
-    sides = {side: {"model_type": "bert", "num_hidden_layers": 1_000} for side in ("encoder", "decoder")}
-    words = {"vocab_size": 30522} if family.name == "esm" else {}
-    data = {"model_type": family.name, **words, **(sides if family.name == "encoder-decoder" else depth)}
-    return ModelConfig("config.json", (), data, json.dumps(data), "")
+def _run(samples: Samples, what: str, *arguments: str) -> None:
+    samples.note_run(what, run(*arguments))
 
 
-def seconds_of(action: Callable[[], object]) -> float:
-    start = perf_counter()
-    action()
-    return perf_counter() - start
+def _bare_pytest(samples: Samples, folder: Path) -> None:
+    process = run("-m", "pytest", "-p", "no:cacheprovider", folder=folder, statuses=(NO_TESTS,))
+    samples.note_run("bare pytest", process)
 
 
-# bounds
+def _gates(samples: Samples, project: Path, count: str) -> Iterator[Callable[[], object]]:
+    yield partial(run_gate, samples, f"gate {count}", project)
+    yield partial(run_check, samples, f"check {count}", project)
+    yield partial(run_gate, samples, f"no-build {count}", project, NO_BUILD)
+    yield partial(run_check, samples, f"check no-build {count}", project, "--no-build")
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One line of the table."""
-
-    what: str
-    measured: float
-    bound: float
-    unit: str
-
-    @property
-    def is_within(self) -> bool:
-        return self.measured <= self.bound
-
-    def __str__(self) -> str:
-        measured, bound = (f"{value:,.2f} {self.unit}" for value in (self.measured, self.bound))
-        return f"{self.what:<60} {measured:>11} {bound:>11}  {'ok' if self.is_within else 'MISSED'}"
+def _config_alone(folder: Path) -> Path:
+    """The config as the libraries' own readers want it: ``config.json``."""
+    alone = folder / "alone"
+    alone.mkdir()
+    (alone / "config.json").write_text((folder / "1" / "model-0.json").read_text())
+    return alone
 
 
-def figures(median: dict[str, float]) -> list[Figure]:
-    large = sum(median[f"large {step}"] - median[f"base {step}"] for step in ("built", "reviewed"))
-    many = median["gate over many"] - median["gate over one"]
-    wall = median["gate over one"] / median["library import"]
-    peak = median["helper peak"] / median["library peak"]
+# tables
+
+
+def tables(samples: Samples, sizes: Sizes) -> list[Table]:
+    columns = ("wall time", "÷ import", "peak memory", "÷ import", "number")
     return [
-        Figure("import of the plugin where pytest is loaded", median["plugin import"] * 1e3, 1, "ms"),
-        Figure(f"gate over BERT-base ÷ import of {ARCHITECTURE}, wall time", wall, 0.75, "×"),
-        Figure("its helper process ÷ the same import, peak memory", peak, 1.10, "×"),
-        Figure("its pytest process, peak memory", median["pytest peak"] / 1e6, 80, "MB"),
-        Figure("BERT-large rather than BERT-base, built and reviewed", large * 1e3, 20, "ms"),
-        Figure(f"gate over {MANY} models rather than one, wall time", many, 2, "s"),
-        Figure("the slowest of all closed forms, 1,000 layers deep, counted", median["closed form"] * 1e3, 1, "ms"),
+        Table("the gate", columns, [*_surroundings(samples), *_gate_lines(samples, sizes)]),
+        Table("what one would do instead", columns, list(peers.lines_of_peers(samples))),
+        growth.table(samples, sizes),
+        inside.idle_table(samples),
+        Table("memory", ("peak", "÷ import"), list(_memory(samples, sizes))),
+        inside.inside_table(samples, sizes.most),
     ]
+
+
+def _surroundings(samples: Samples) -> Iterator[Line]:
+    named = {
+        REFERENCE: f"`{IMPORT_LIBRARY}`",
+        "torch": "`import torch`",
+        "bare pytest": "`pytest`, no plugin, no tests",
+    }
+    return (Line(shown, (*peers.costs(samples, what), "")) for what, shown in named.items())
+
+
+def _gate_lines(samples: Samples, sizes: Sizes) -> Iterator[Line]:
+    commands = {
+        "gate": "`pytest --bert-budget`",
+        "check": "`python -I -m pytest_bertsize check`",
+        "no-build": f"`pytest --bert-budget {NO_BUILD}`",
+        "check no-build": "`python -I -m pytest_bertsize check --no-build`",
+    }
+    for command, shown in commands.items():
+        for count in (1, sizes.most):
+            what = f"{command} {count}"
+            bound = Bound(samples.to_import(what), MOST[what]) if what in MOST else None
+            models = "1 model" if count == 1 else f"{count:,} models"
+            figures = (*peers.costs(samples, what), _number(samples.said[what], count))
+            yield Line(f"{shown}, {models}", figures, bound)
+
+
+def _number(said: str, count: int) -> str:
+    if count > 1:
+        checked = re.search(r"\d+ checked, \d+ failed", said)
+        return checked[0] if checked else "nothing ✗"
+    found = re.search(rf"{ARCHITECTURE}\s+([\d,]+)", said)
+    return peers.judged(int(found[1].replace(",", ""))) if found else "none ✗"
+
+
+def _memory(samples: Samples, sizes: Sizes) -> Iterator[Line]:
+    library = samples.median(f"{REFERENCE} peak")
+    yield Line("the import", (megabytes(library), times(1)))
+    for count in (1, sizes.most):
+        for process, whose, most in (("helper", "the helper process", 1.10), ("own", "pytest's own process", 0.30)):
+            models = "1 model" if count == 1 else f"{count:,} models"
+            key = f"gate {count} {process}"
+            ratio = samples.ratio(key, f"{REFERENCE} peak")
+            what = f"{whose} in the full gate, {models}"
+            yield Line(what, (megabytes(samples.median(key)), times(ratio)), Bound(ratio, most))
 
 
 # the command
 
 
-def probes(folder: Path) -> list[Callable[[], Samples]]:
-    one = write_project(folder / "one", {"base": BASE})
-    many = write_project(folder / "many", {f"base-{number}": BASE for number in range(MANY)})
-    settings = load(write_project(folder / "sizes", {"base": BASE, "large": LARGE}) / "pyproject.toml")
-    subjects = {name: examine(model, settings, Registry()) for name, model in settings.models.items()}
-    return [
-        import_of_plugin,
-        import_of_library,
-        partial(gate_over_one, one),
-        partial(gate_over_many, many),
-        partial(builds, subjects, settings),
-        partial(counting, deepest()),
-    ]
+def measured(folder: Path, sizes: Sizes, rounds: int, *, quick: bool) -> Samples:
+    samples = Samples()
+    every = probes(samples, folder, sizes, quick=quick)
+    if not quick:
+        print("warming caches", file=sys.stderr)
+        samples.rounds.append({})
+        for probe in every[:5]:
+            probe()
+        samples.rounds.clear()
+    for turn in range(rounds):
+        print(f"round {turn + 1} of {rounds}", file=sys.stderr)
+        samples.rounds.append({})
+        for probe in every:
+            probe()
+    return samples
 
 
-def medians(folder: Path, rounds: int) -> dict[str, float]:
-    """Of every sample; the round before the first warms caches and does not count."""
-    samples: dict[str, list[float]] = {}
-    every = probes(folder)
-    for turn in range(rounds + 1):
-        print(f"round {turn} of {rounds}", file=sys.stderr)
-        for what, value in (sample for probe in every for sample in probe()):
-            samples.setdefault(what, []).extend([value] if turn else [])
-    return {what: statistics.median(values) for what, values in samples.items()}
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Measure what the gate costs, and hold it to what it may cost.")
+    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="to take the medians of (default: 5)")
+    extent = parser.add_mutually_exclusive_group()
+    extent.add_argument(
+        "--quick", action="store_true", help="one round at reduced size, to see that it works; holds counts, not ratios"
+    )
+    extent.add_argument("--long", action="store_true", help="build a thousand models, too")
+    return parser.parse_args()
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Measure what the gate costs, and hold it to what it may cost.")
-    parser.add_argument("--repeat", type=int, default=5, metavar="N", help="rounds to take the medians of (default: 5)")
+    given = arguments()
+    sizes = growth.REDUCED if given.quick else growth.LONG if given.long else growth.USUAL
+    rounds = 1 if given.quick else max(1, given.rounds)
     with tempfile.TemporaryDirectory() as folder:
-        median = medians(Path(folder), max(1, parser.parse_args().repeat))
-    table = figures(median)
-    print(f"{'what':<60} {'measured':>11} {'bound':>11}  ok?", *table, "", "medians:", *raw(median), sep="\n")
-    return 0 if all(figure.is_within for figure in table) else 1
-
-
-def raw(median: dict[str, float]) -> Iterator[str]:
-    """The medians behind the table."""
-    for what, value in median.items():
-        shown = f"{value / 1e6:,.1f} MB" if what.endswith("peak") else f"{value * 1e3:,.3f} ms"
-        yield f"  {what:<16} {shown:>14}"
+        samples = measured(Path(folder), sizes, rounds, quick=given.quick)
+    found = tables(samples, sizes)
+    reduced = ", at reduced size: these ratios mean nothing" if given.quick else ""
+    print(f"{surroundings()}; medians of {rounds} round{'s' if rounds > 1 else ''}{reduced}", end="\n\n")
+    print("\n\n".join(map(str, found)), peers.NOTE, sep="\n\n")
+    misses = missed(found, only_counts=given.quick)
+    for what in misses:
+        print(f"MISSED: {what}", file=sys.stderr)
+    return 1 if misses else 0
 
 
 if __name__ == "__main__":

@@ -88,6 +88,27 @@ def parser() -> argparse.ArgumentParser:
         description="Hold BERT-family models to their closed form and their budget.",
     )
     commands = found.add_subparsers(required=True, metavar="COMMAND")
+    _add_check(commands)
+    report = commands.add_parser(
+        "check-report",
+        allow_abbrev=False,
+        help="refuse a JSON report that is incomplete, or of another commit, table or config",
+    )
+    report.set_defaults(run=_check_report)
+    report.add_argument("path", type=Path, metavar="PATH", help="the report")
+    _add_project(report)
+    report.add_argument(
+        "--commit",
+        type=_name_of_commit,
+        metavar="SHA",
+        help="the commit it has to be of (default: the one checked out)",
+    )
+    _add_explain(commands)
+    _add_diff(commands)
+    return found
+
+
+def _add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     check = commands.add_parser(
         "check",
         allow_abbrev=False,
@@ -113,23 +134,6 @@ def parser() -> argparse.ArgumentParser:
         help="build nothing, and hold budgets against the closed form alone, without torch; every report says so",
     )
     check.add_argument("-v", "--verbose", action="count", default=0, help="unfold components (-v) and tensors (-vv)")
-    report = commands.add_parser(
-        "check-report",
-        allow_abbrev=False,
-        help="refuse a JSON report that is incomplete, or of another commit, table or config",
-    )
-    report.set_defaults(run=_check_report)
-    report.add_argument("path", type=Path, metavar="PATH", help="the report")
-    _add_project(report)
-    report.add_argument(
-        "--commit",
-        type=_name_of_commit,
-        metavar="SHA",
-        help="the commit it has to be of (default: the one checked out)",
-    )
-    _add_explain(commands)
-    _add_diff(commands)
-    return found
 
 
 def _add_explain(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -188,13 +192,31 @@ def _add_project(command: argparse.ArgumentParser) -> None:
     )
 
 
-def leave(status: int) -> NoReturn:
-    """End the process at once: Python's own way out takes a fifth of a check, and has nothing to do."""
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError):
-            stream.flush()
+def run() -> NoReturn:
+    """Run a command, and end the process at once: Python's own way out takes a fifth of a check.
+
+    What it prints may lead nowhere (``>&-``), and its reader may leave early; a disk that is full is no success.
+    """
+    if sys.stdout is None:
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  (to the end of the process)
+    try:
+        status = _status()
+        with contextlib.suppress(BrokenPipeError):
+            sys.stdout.flush()
+    except OSError as error:
+        os.write(2, f"ERROR: what was found cannot be printed: {error.strerror or error}\n".encode())
+        os._exit(2)
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.flush()
     os._exit(status)
 
 
+def _status() -> int:
+    try:
+        return main()
+    except SystemExit as leaving:  # argparse, which has said why
+        return leaving.code if isinstance(leaving.code, int) else 2
+
+
 if __name__ == "__main__":
-    leave(main())
+    run()

@@ -74,6 +74,7 @@ def _properties(model: ModelReport, review: Review) -> Iterator[tuple[str, objec
     totals, base, limit = model["totals"], model["base"], review.limit(TOTAL)
     counted = [(row["name"], row["actual"]) for row in model["components"] if row["name"] not in {TOTAL, TRAINABLE}]
     yield "verdict", model["verdict"]
+    yield "mode", "full" if model["built"] else "no-build"
     known = {
         "total": totals["actual"],
         "trainable": totals["trainable"],

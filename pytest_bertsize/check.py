@@ -165,7 +165,7 @@ def conclude_unbuilt(
     if subject.derivation:
         before = _measured(before, subject, None, subject.derivation.form.inventory)
     elif not before.errors:
-        message = "there is no closed form to hold to the budget, and nothing is built"
+        message = "closed_form = false leaves nothing to hold to the budget where nothing is built"
         before = replace(before, findings=(*before.findings, Finding("build-failed", message, "check it with a build")))
     if subject.model.checkpoint:
         message = f"its checkpoint {printable(subject.model.checkpoint)} is not compared, because nothing is built"

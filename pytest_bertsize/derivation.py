@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pytest_bertsize import choosing
-from pytest_bertsize.build.limits import MEGABYTE, Limits
+from pytest_bertsize.build.limits import MEGABYTE
 from pytest_bertsize.closed_forms import ClosedForm
 from pytest_bertsize.closed_forms.dims import Dims
 from pytest_bertsize.closed_forms.own_class import NO_FAMILY, own_class
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 MOST_PARAMETERS = 10**13
 """More than any model that was ever trained: what is above is a mistake, and is not built."""
-MOST_MEMORY = Limits().memory
+MOST_MEMORY = 64 * MEGABYTE
+"""By the closed form; what a build takes is watched, and may be a little more."""
 BYTES_OF_A_TENSOR = 3_600
 """What a tensor takes on the meta device, with its share of modules and its name: measured, 3.4 to 3.6 KB."""
 RANK = "r"

@@ -6,10 +6,15 @@ The helper process starts first: it imports torch while the gate itself is impor
 from __future__ import annotations
 
 import gc
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import pytest
 
 from pytest_bertsize.build.helper import Helper
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 OPENED = pytest.StashKey[bool]()
 
@@ -22,10 +27,10 @@ def open_for_run(config: pytest.Config) -> None:
     config.stash[OPENED] = True
     is_worker = hasattr(config, "workerinput")
     helper = None if is_worker else _started(config, builds=not config.getoption("bert_budget_no_build"))
-    from pytest_bertsize import arming
+    with _collector_paused():
+        from pytest_bertsize import arming
 
-    arming.arm_run(config, helper)
-    gc.freeze()  # modules, which stay: pytest collects garbage several times on its way out, a tenth of a second
+        arming.arm_run(config, helper)
 
 
 def open_for_tests(config: pytest.Config) -> None:
@@ -40,6 +45,18 @@ def open_for_tests(config: pytest.Config) -> None:
     from pytest_bertsize import arming
 
     arming.arm_tests(config, helper)
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """What is imported stays, and looking through it for garbage again and again takes a tenth of the time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _started(config: pytest.Config, *, builds: bool) -> Helper:

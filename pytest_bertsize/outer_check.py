@@ -127,16 +127,16 @@ def _print(
 ) -> None:
     for model in models:
         if model["verdict"] == "failed":
-            print(terminal.failure(model, style), end="\n\n", file=out)
+            say(f"{terminal.failure(model, style)}\n", out)
         elif style.verbosity > 0:
-            print(terminal.breakdown(model, style), end="\n\n", file=out)
-    print(terminal.overview(models, style), file=out)
+            say(f"{terminal.breakdown(model, style)}\n", out)
+    say(terminal.overview(models, style), out)
     for model in models:
         if model["verdict"] == "passed" and style.verbosity <= 0 and (changed := terminal.against_base(model, style)):
-            print(changed, file=out)
+            say(changed, out)
         if model["verdict"] == "passed" and (notes := terminal.notes(model, style)):
-            print(notes, file=out)
+            say(notes, out)
     written = () if reports.problems else reports.paths
     if reports.base and (text := terminal.base_of_run(reports.base, models, style)):
-        print(text, file=out)
-    print(terminal.count(models, len(settings.names), written, builds=reports.builds), file=out)
+        say(text, out)
+    say(terminal.count(models, len(settings.names), written, builds=reports.builds), out)

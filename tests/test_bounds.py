@@ -79,17 +79,19 @@ REFUSED = {
 
 @pytest.mark.parametrize(("table", "change"), REFUSED.values(), ids=REFUSED)
 @pytest.mark.parametrize("command", [["-m", "pytest", "--bert-budget"], ["-m", "pytest_bertsize", "check"]], ids=str)
-def test_what_is_refused_imports_no_torch_and_starts_no_process(
+def test_what_is_refused_imports_no_torch_and_leaves_no_process(
     project: Project, tiny: dict[str, Any], table: str, change: dict[str, Any], command: list[str]
 ) -> None:
-    """A sitecustomize writes down which processes start and whether they import torch or transformers."""
+    """A sitecustomize writes down which processes end by themselves, and whether they have imported torch."""
     change = {"architectures": ["BertForSequenceClassification"], **change}
     watch = """
         import atexit, os, sys
-        def left():
+        def left(*_):
             heavy = sorted({"torch", "transformers"} & sys.modules.keys())
             open(os.environ["LOG"], "a").write(f"{sys.orig_argv[1:]} {heavy}\\n")
         atexit.register(left)
+        leave = os._exit
+        os._exit = lambda status: (left(), leave(status))
     """
     pytester = project(table, {**tiny, **change}, sitecustomize=watch)
     log = pytester.path / "log"

@@ -166,8 +166,8 @@ def test_junit_has_what_is_known_of_each_model(project: Project, arguments: tupl
     components = {"embeddings": "7104", "encoder": "49896", "head": "2549"}
     counts = {"total": "59549", "trainable": "59549", "expected": "59549"}
     by_component = {f"component.{name}": count for name, count in components.items()}
-    fits = {"verdict": "passed", **counts, "limit": "59,000-60K", **by_component}
-    bursts = {"verdict": "failed", **counts, **by_component}
+    fits = {"verdict": "passed", "mode": "full", **counts, "limit": "59,000-60K", **by_component}
+    bursts = {"verdict": "failed", "mode": "full", **counts, **by_component}
     assert found["fits"] == {f"bertsize.{name}": value for name, value in fits.items()}
     assert found["bursts"] == {f"bertsize.{name}": value for name, value in bursts.items()}
 
@@ -176,6 +176,7 @@ def test_junit_has_what_is_known_of_a_model_that_was_not_built(project: Project,
     pytester = project(TABLE, {**tiny, "pad_token_id": 500})
     assert properties(pytester, "--bert-budget")["fits"] == {
         "bertsize.verdict": "failed",
+        "bertsize.mode": "full",
         "bertsize.expected": "59549",
         "bertsize.limit": "59,000-60K",
     }
@@ -183,7 +184,7 @@ def test_junit_has_what_is_known_of_a_model_that_was_not_built(project: Project,
 
 def test_junit_has_the_verdict_of_a_model_that_cannot_be_read(project: Project) -> None:
     found = properties(project(TABLE, "not JSON"), "--bert-budget")
-    assert found["bursts"] == {"bertsize.verdict": "failed"}
+    assert found["bursts"] == {"bertsize.verdict": "failed", "bertsize.mode": "full"}
 
 
 def test_junit_has_a_marked_test_that_failed_once_however_often_it_was_looked_at(project: Project) -> None:

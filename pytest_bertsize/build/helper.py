@@ -57,7 +57,7 @@ class Helper:
         """Say which models to build; once in a helper's life. Where there is none, the process ends."""
         first: dict[str, str] = {}
         for request in requests:
-            said = json.dumps(asdict(replace(request, name="")), sort_keys=True)
+            said = json.dumps(asdict(replace(request, name="")))  # in the order that a factory is given
             self._built_as[request.name] = first.setdefault(said, request.name)
         self._pending = [request for request in requests if self._built_as[request.name] == request.name]
         if self._pending:

@@ -19,7 +19,7 @@ class Limits:
     """Seconds."""
     building: float = 30.0
     """Seconds for one model, from the last answer on."""
-    memory: int = 64 * MEGABYTE
+    memory: int = 80 * MEGABYTE
     """Bytes for one model, on top of what its class took to import; watched where the system has ``/proc``."""
     own_memory: int = 1024 * MEGABYTE
     """The same for a model that a function of the project builds, which may import what it likes."""

@@ -189,8 +189,8 @@ def _measure(measured: Measured, review: Review) -> Measure:
     return Measure(
         name=measured.name,
         what=measured.what,
-        expected=measured.expected,
-        actual=measured.actual,
+        expected=measured.actual if review.unbuilt else measured.expected,
+        actual=None if review.unbuilt else measured.actual,
         min=limit.minimum if limit else None,
         max=limit.maximum if limit else None,
         limit=str(limit) if limit else None,

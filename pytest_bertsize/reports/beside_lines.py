@@ -22,12 +22,18 @@ def limited_by(model: ModelReport) -> str:
     return f"by {' and '.join(named)}" if named and not by_component else "by component"
 
 
+def _count(row: Measure) -> int:
+    """What is measured or, where nothing is built, what the closed form says."""
+    return (row["expected"] if row["actual"] is None else row["actual"]) or 0
+
+
 def measure(row: Measure) -> str:
     """``bytes 219,028,596 (float16, ties once), limit 440MB: 50% of it``."""
     limit = f", limit {row['limit']}" if row["limit"] else ""
-    used = f": {percent_used(row['actual'], row['max'])} of it" if row["max"] is not None else ""
-    off = signed(row["actual"] - row["expected"]) if row["expected"] not in {None, row["actual"]} else ""
-    return f"{row['name']} {exact(row['actual'])} ({row['what']}){limit}{used}" + (
+    actual, expected, count = row["actual"], row["expected"], _count(row)
+    used = f": {percent_used(count, row['max'])} of it" if row["max"] is not None else ""
+    off = "" if actual is None or expected in {None, actual} else signed(actual - (expected or 0))
+    return f"{row['name']} {exact(count)} ({row['what']}){limit}{used}" + (
         f"; {off} off its closed form" if off else ""
     )
 
@@ -36,7 +42,7 @@ def parts(row: Measure) -> str:
     """Where a forward pass multiplies: ``encoder.attention 7,549,747,200 (34%), …``; ``""`` for bytes."""
     lowest = [name for name in row["components"] if not any(each.startswith(f"{name}.") for each in row["components"])]
     shares = (
-        f"{name} {exact(row['components'][name])} ({_share(row['components'][name], row['actual'])})" for name in lowest
+        f"{name} {exact(row['components'][name])} ({_share(row['components'][name], _count(row))})" for name in lowest
     )
     return ", ".join(shares)
 
@@ -48,7 +54,8 @@ def _share(part: int, whole: int) -> str:
 
 def trains(model: ModelReport) -> str:
     """``294,912 of 109,778,690 parameters train (0.3%); frozen: …``; ``""`` where all of them do."""
-    trainable, actual = model["totals"]["trainable"], model["totals"]["actual"]
+    totals = model["totals"]
+    trainable, actual = totals["trainable"], totals["actual"] if model["built"] else totals["expected"]
     if trainable is None or not actual or trainable == actual:
         return ""
     tenths = -(-1000 * trainable // actual)

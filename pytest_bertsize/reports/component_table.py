@@ -49,7 +49,7 @@ BAR = 9
 def component_table(model: ModelReport, style: Style) -> RenderableType:
     rows, hidden = _selected(model["components"], style.verbosity)
     all_lines = [line for row in rows for line in _lines(row, model, style)]
-    all_lines += [_measure_line(row, built=model["built"]) for row in model["measures"]]
+    all_lines += [_measure_line(row) for row in model["measures"]]
     lines = all_lines if len(all_lines) <= MOST_LINES else [*all_lines[: MOST_LINES - 1], all_lines[-1]]
     columns, widths = _layout(lines, style)
     table = Table(box=SIMPLE_HEAD, show_edge=False, padding=0, header_style="bold", border_style="dim")
@@ -85,9 +85,8 @@ def _other_totals(model: ModelReport) -> str:
     """What a counter that writes shared weights out would say, where that is another number."""
     totals = model["totals"]
     stored, unrolled, expected = totals["stored"], totals["unrolled"], totals["expected"]
-    unique = totals["actual"] if model["built"] else expected
-    parts = [] if stored in {None, unique} else [f"with ties written out {exact(stored or 0)}"]
-    if unrolled is not None and unrolled not in {stored, expected} and unique == expected:
+    parts = [] if stored in {None, unique(model)} else [f"with ties written out {exact(stored or 0)}"]
+    if unrolled is not None and unrolled not in {stored, expected} and unique(model) == expected:
         parts.append(f"with shared layers unrolled {exact(unrolled)}")
     return "; ".join(parts)
 
@@ -140,18 +139,18 @@ def _component_line(row: Component) -> _Line:
     return _Line(cells, row["failed"], left=left)
 
 
-def _measure_line(row: Measure, *, built: bool) -> _Line:
+def _measure_line(row: Measure) -> _Line:
     """Bytes and FLOPs, under the total."""
-    left = room(row)
+    left, actual, count = room(row), row["actual"], counted(row) or 0
     cells: dict[Column, str] = {
         "component": f"{'✗ ' if row['failed'] else '  '}{row['name']}",
-        "closed form": exact(row["actual"]) if not built else "" if row["expected"] is None else exact(row["expected"]),
-        "actual": exact(row["actual"]) if built else "",
-        "vs formula": _against(row["actual"], row["expected"]) if built and row["expected"] is not None else "",
+        "closed form": "" if row["expected"] is None else exact(row["expected"]),
+        "actual": "" if actual is None else exact(actual),
+        "vs formula": "" if actual is None or row["expected"] is None else _against(actual, row["expected"]),
         "budget": row["limit"] or "",
         "left": "" if left is None else compact_left(left, UNITS[row["name"]]),
-        "used": "" if row["max"] is None else percent_used(row["actual"], row["max"]),
-        "": "" if row["max"] is None else _bar(row["actual"], row["max"]),
+        "used": "" if row["max"] is None else percent_used(count, row["max"]),
+        "": "" if row["max"] is None else _bar(count, row["max"]),
     }
     return _Line(cells, row["failed"], left=left)
 
@@ -268,6 +267,11 @@ def _cell(line: _Line, column: Column, widths: dict[Column, int]) -> Text:
     if line.left is not None and column in {"left", "used", ""}:
         colour = "red" if line.left < 0 else "green"
     return Text(fit(text, widths["component"]) if column == "component" else text, style=colour)
+
+
+def unique(model: ModelReport) -> int | None:
+    """Its parameters, as they were built, or by the closed form where nothing is built."""
+    return model["totals"]["actual"] if model["built"] else model["totals"]["expected"]
 
 
 def counted(row: Component | Measure) -> int | None:

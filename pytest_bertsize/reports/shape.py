@@ -150,7 +150,8 @@ class Measure(TypedDict):
     """``float16, ties once``, or ``128 tokens``."""
     expected: int | None
     """By the closed form; ``None`` where there is none."""
-    actual: int
+    actual: int | None
+    """``None`` where nothing is built."""
     min: int | None
     max: int | None
     limit: str | None

@@ -13,7 +13,7 @@ from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.quantity import compact_left, exact
 from pytest_bertsize.reports import base_lines, by_severity, count_failed
 from pytest_bertsize.reports.beside_lines import limited_by
-from pytest_bertsize.reports.component_table import component_table, counted, room
+from pytest_bertsize.reports.component_table import component_table, counted, room, unique
 from pytest_bertsize.reports.drawing import NAME, Style, draw, fit, hanging, usable
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def overview(models: Sequence[ModelReport], style: Style) -> str:
 def count(models: Sequence[ModelReport], configured: int, written: Sequence[Path], *, builds: bool) -> str:
     """``3 configured, 3 checked, 0 failed``, what they were not compared with, and the reports that were written."""
     alone = sum(not model["closed_form"] for model in models)
-    budget = f"; {alone} without a closed form, held to the budget alone" if alone else ""
+    budget = f"; {alone} without a closed form, held to {'the budget alone' if builds else 'nothing'}" if alone else ""
     reports = "".join(f"; {path.name} written" for path in written)
     build = "" if builds else "; not compared with a build"
     return f"{configured} configured, {len(models)} checked, {count_failed(models)} failed{budget}{build}{reports}"
@@ -170,7 +170,7 @@ def _base_sentences(model: ModelReport, style: Style, prefix: str) -> list[Rende
     base = model["base"]
     if base is None:
         return []
-    lines = [hanging("→ ", "cyan", f"{prefix}{base_lines.against(base, model['totals']['actual'])}", style)]
+    lines = [hanging("→ ", "cyan", f"{prefix}{base_lines.against(base, unique(model))}", style)]
     lines += [hanging("    ", "", line, style) for line in base["said"]]
     shown = base["changes"][:MOST_SENTENCES]
     lines += [hanging("    ", "", base_lines.change(row), style) for row in shown]

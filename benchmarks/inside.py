@@ -1,0 +1,237 @@
+"""What is measured within a process: idle cost, modules that are loaded, helpers, reviews and closed forms."""
+
+from __future__ import annotations
+
+import json
+from functools import cache, partial
+from itertools import pairwise
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from measuring import REFERENCE, Bound, Line, Samples, Table, is_installed, run, seconds, seconds_of, times
+from projects import CHINESE, LARGE, alike, many, write_project
+
+from pytest_bertsize.build.helper import Helper
+from pytest_bertsize.check import conclude, examine
+from pytest_bertsize.closed_forms import FAMILIES, ClosedForm, Family
+from pytest_bertsize.closed_forms.dims import Dims
+from pytest_bertsize.closed_forms.registry import Registry
+from pytest_bertsize.model_config import ModelConfig
+from pytest_bertsize.settings import Settings, load
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from pytest_bertsize.build.messages import Built, NotBuilt, Request
+
+OURS = "pytest_bertsize.plugin"
+PLUGINS = {OURS: "pytest_bertsize", "pytest_cov.plugin": "pytest_cov", "xdist.plugin": "xdist"}
+"""What pytest imports at every start where it is installed, and the package that it comes with."""
+IMPORTS = 5
+"""Imports of each plugin in a round, each in a process of its own."""
+PAIRS = 8
+"""BERT-base and BERT-large in a round, built in turn by one helper process."""
+
+IMPORT_PLUGIN = """
+import sys, pytest
+from time import process_time
+before, start = set(sys.modules), process_time()
+import {module}
+print(process_time() - start, len(set(sys.modules) - before))
+"""
+LOADED = """
+import sys
+from pytest_bertsize.__main__ import main
+try:
+    main(["check", *sys.argv[1:]])
+finally:
+    heavy = [name for name in sys.modules if name.partition(".")[0] in ("torch", "transformers", "numpy", "sympy")]
+    print(len(sys.modules), len(heavy))
+"""
+
+
+# idle cost
+
+
+def import_plugins(samples: Samples) -> None:
+    for module, package in PLUGINS.items():
+        for _ in range(IMPORTS if is_installed(package) else 0):
+            taken, new = run("-c", IMPORT_PLUGIN.format(module=module)).output.split()
+            samples.note(f"{module} import", float(taken))
+            samples.note(f"{module} modules", int(new))
+
+
+def idle_table(samples: Samples) -> Table:
+    columns = ("CPU time", "ours ÷ it", "new modules")
+    return Table("import of a plugin, pytest being loaded", columns, [_idle(samples, each) for each in PLUGINS])
+
+
+def _idle(samples: Samples, module: str) -> Line:
+    what = f"`import {module}`"
+    if not samples.has(f"{module} import"):
+        return Line(what, ("not installed", "", ""))
+    ratio, new = samples.ratio(f"{OURS} import", f"{module} import"), samples.median(f"{module} modules")
+    taken = f"{samples.median(f'{module} import') * 1e3:.2f} ms"
+    bound = Bound(new, 3, is_count=True) if module == OURS else Bound(ratio, 1.0)
+    return Line(what, (taken, times(ratio), f"{new:,.0f}"), bound)
+
+
+# modules
+
+
+def count_modules(samples: Samples, project: Path) -> None:
+    loaded, heavy = run("-I", "-c", LOADED, "--no-build", folder=project).output.split()[-2:]
+    samples.note("modules", int(loaded))
+    samples.note("heavy modules", int(heavy))
+
+
+# helper processes
+
+
+def one_helper_or_two(samples: Samples, folder: Path, count: int) -> None:
+    """The run's helper builds all; or each of two workers has one that builds half."""
+    requests = _requests(folder, many(count))
+    half = len(requests) // 2
+    samples.note("one helper", seconds_of(partial(_build, [requests])))
+    samples.note("two helpers", seconds_of(partial(_build, [requests[:half], requests[half:]])))
+
+
+def _build(shares: Sequence[Sequence[Request]]) -> None:
+    helpers = [Helper() for _ in shares]
+    try:
+        for helper in helpers:
+            helper.start()
+        for helper, share in zip(helpers, shares, strict=True):
+            helper.ask(share)
+        for helper, share in zip(helpers, shares, strict=True):
+            for request in share:
+                helper.result(request.name)
+    finally:
+        for helper in helpers:
+            helper.stop()
+
+
+def count_builds(samples: Samples, folder: Path, count: int) -> None:
+    """Models of one config share one answer, so that answers are counted."""
+    helper = Helper()
+    requests = _requests(folder, alike(count))
+    try:
+        helper.ask(requests)
+        samples.note("builds", len({id(helper.result(request.name)) for request in requests}))
+    finally:
+        helper.stop()
+
+
+def _requests(folder: Path, models: Mapping[str, Mapping[str, object]]) -> list[Request]:
+    settings = load(folder / "pyproject.toml") if folder.exists() else _written(folder, models)
+    examined = (examine(model, settings, Registry()) for model in settings.models.values())
+    return [subject.request for subject in examined if subject.request]
+
+
+def _written(folder: Path, models: Mapping[str, Mapping[str, object]]) -> Settings:
+    return load(write_project(folder, models) / "pyproject.toml")
+
+
+# BERT-large rather than BERT-base
+
+
+def base_and_large(folder: Path) -> Callable[[Samples], None]:
+    """In turn, each of a vocabulary of its own, as equal ones are built once."""
+    sizes = {"base": CHINESE, "large": LARGE}
+    models = {
+        f"{name}-{turn}": config | {"vocab_size": 21_128 + turn}
+        for turn in range(PAIRS)
+        for name, config in sizes.items()
+    }
+    settings = _written(folder, models)
+    subjects = [examine(model, settings, Registry()) for model in settings.models.values()]
+    return partial(_build_in_turn, [subject.request for subject in subjects if subject.request], settings)
+
+
+def _build_in_turn(requests: Sequence[Request], settings: Settings, samples: Samples) -> None:
+    """From one answer of a helper process to the next, and what this side does for the same model."""
+    helper = Helper()
+    try:
+        for name, built, taken in _answers(helper, requests):
+            size = name.partition("-")[0]
+            samples.note(f"{size} built", taken)
+            samples.note(f"{size} reviewed", seconds_of(partial(_review, name, built, settings)))
+    finally:
+        helper.stop()
+
+
+def _answers(helper: Helper, requests: Sequence[Request]) -> list[tuple[str, Built | NotBuilt, float]]:
+    """Which model, what was built, and how long after the answer before it; the first, a warm-up, is left out."""
+    helper.ask(requests)
+    answered = [(request.name, helper.result(request.name), perf_counter()) for request in requests]
+    return [(name, built, now - before) for (_, _, before), (name, built, now) in pairwise(answered)]
+
+
+def _review(name: str, built: Built | NotBuilt, settings: Settings) -> None:
+    reviewed = conclude(examine(settings.models[name], settings, Registry()), built, settings)
+    assert reviewed.verdict == "passed", reviewed.headline
+
+
+# closed forms
+
+
+def closed_forms(samples: Samples) -> None:
+    """Every architecture of every family, a thousand layers deep and twelve: the slowest."""
+    for what, layers in (("a thousand layers", 1_000), ("twelve layers", 12)):
+        samples.note(what, max(seconds_of(partial(_count, form)) for form in _forms(layers)))
+
+
+def _count(form: ClosedForm) -> int:
+    return ClosedForm(form.architecture, form.dims).total
+
+
+@cache
+def _forms(layers: int) -> list[ClosedForm]:
+    return [
+        ClosedForm(architecture, Dims(values.sizes, {**values.switches, **architecture.options}))
+        for family in FAMILIES.values()
+        for architecture in family.architectures
+        for values in [family.resolve(_of_depth(layers, family), {}, architecture)]
+    ]
+
+
+def _of_depth(layers: int, family: Family) -> ModelConfig:
+    """The library's defaults, but for the depth; what has no default is BERT's."""
+    depth = {size.key: layers for size in family.keys.sizes if size.repeats and size.default is not None}
+    sides = {side: {"model_type": "bert", "num_hidden_layers": layers} for side in ("encoder", "decoder")}
+    words = {"vocab_size": 30522} if family.name == "esm" else {}
+    data = {"model_type": family.name, **words, **(sides if family.name == "encoder-decoder" else depth)}
+    return ModelConfig("config.json", (), data, json.dumps(data), "")
+
+
+# the table
+
+
+def inside_table(samples: Samples, count: int) -> Table:
+    return Table("inside", ("figure", "ratio"), [*_counts(samples, count), *_times(samples, count)])
+
+
+def _counts(samples: Samples, count: int) -> Iterator[Line]:
+    loaded, heavy, builds = (samples.median(what) for what in ("modules", "heavy modules", "builds"))
+    yield Line("modules that `check --no-build` loads", (f"{loaded:,.0f}", ""), Bound(loaded, 450, is_count=True))
+    what = "of torch, transformers, numpy and sympy among them"
+    yield Line(what, (f"{heavy:,.0f}", ""), Bound(heavy, 0, is_count=True))
+    what = f"builds for {count:,} models of one config"
+    yield Line(what, (f"{builds:,.0f}", ""), Bound(builds, 1, is_count=True))
+
+
+def _times(samples: Samples, count: int) -> Iterator[Line]:
+    helpers = samples.ratio("one helper", "two helpers")
+    both = f"{seconds(samples.median('one helper'))}, {seconds(samples.median('two helpers'))}"
+    what = f"one helper for {count:,} models, and two for half of them each, at once"
+    yield Line(what, (both, f"one ÷ two {helpers:.2f} ×"))
+    steps = ("built", "reviewed")
+    more = sum(samples.median(f"large {step}") - samples.median(f"base {step}") for step in steps)
+    share = more / samples.median(f"{REFERENCE} seconds")
+    what = "BERT-large rather than BERT-base, built and reviewed"
+    yield Line(what, (f"{more * 1e3:.1f} ms more", f"÷ import {share:.4f} ×"), Bound(share, 0.01))
+    deep = samples.median("a thousand layers")
+    ratio = samples.ratio("a thousand layers", "twelve layers")
+    what = f"the slowest of all {len(_forms(12))} closed forms, counted a thousand layers deep"
+    yield Line(what, (f"{deep * 1e3:.2f} ms", f"÷ twelve layers {ratio:.2f} ×"), Bound(ratio, 3.0))

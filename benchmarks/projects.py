@@ -1,0 +1,93 @@
+"""Projects to run the gate over, and the commands that do."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from measuring import Run, Samples, in_bytes, run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+ARCHITECTURE = "BertForMaskedLM"
+RIGHT = 102_290_312
+"""Parameters of CHINESE, its tied decoder counted once: by hand, as examples/a-by-hand ends."""
+
+CHINESE: dict[str, object] = {
+    "model_type": "bert",
+    "architectures": [ARCHITECTURE],
+    "vocab_size": 21_128,
+    "hidden_size": 768,
+    "num_hidden_layers": 12,
+    "num_attention_heads": 12,
+    "intermediate_size": 3_072,
+    "max_position_embeddings": 512,
+    "type_vocab_size": 2,
+    "hidden_act": "gelu",
+    "pad_token_id": 0,
+}
+"""bert-base-chinese: BERT-base with a vocabulary of 21,128."""
+LARGE = CHINESE | {"hidden_size": 1_024, "num_hidden_layers": 24, "num_attention_heads": 16, "intermediate_size": 4_096}
+
+NOTE_PEAKS = """
+import json, pathlib, resource, pytest
+
+@pytest.hookimpl(tryfirst=True)  # cleanups run last in, first out: this one when the helper process is gone
+def pytest_configure(config):
+    if not hasattr(config, "workerinput"):
+        config.add_cleanup(note_peaks)
+
+def note_peaks():
+    peaks = [resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    pathlib.Path("peaks.json").write_text(json.dumps(peaks))
+"""
+"""A conftest.py that notes the peak memory of pytest's own process and of its largest child, the helper process."""
+
+
+def many(count: int) -> dict[str, dict[str, object]]:
+    """Models of different sizes: none is built for another."""
+    return {f"model-{number}": CHINESE | {"vocab_size": 21_128 + number} for number in range(count)}
+
+
+def alike(count: int) -> dict[str, dict[str, object]]:
+    return {f"model-{number}": CHINESE for number in range(count)}
+
+
+def deep(layers: int) -> dict[str, dict[str, object]]:
+    return {"deep": CHINESE | {"num_hidden_layers": layers}}
+
+
+def labelled(labels: int) -> dict[str, dict[str, object]]:
+    return {"labelled": CHINESE | {"architectures": ["BertForSequenceClassification"], "num_labels": labels}}
+
+
+def write_project(folder: Path, models: Mapping[str, Mapping[str, object]]) -> Path:
+    """A project that declares ``models``, name → config."""
+    folder.mkdir()
+    (folder / "conftest.py").write_text(NOTE_PEAKS)
+    table = ["[tool.pytest]", 'minversion = "9.0"']
+    for name, config in models.items():
+        (folder / f"{name}.json").write_text(json.dumps(config))
+        table += [f"[tool.bertsize.models.{name}]", f'config = "{name}.json"', 'budget.total = "30B"']
+    (folder / "pyproject.toml").write_text("\n".join(table))
+    return folder
+
+
+def run_gate(samples: Samples, what: str, project: Path, *options: str, may_fail: bool = False) -> Run:
+    """The gate under pytest, without any other plugin; notes time, and memory process by process."""
+    process = run(*GATE, *options, folder=project, statuses=(0, 1) if may_fail else (0,))
+    samples.note_run(what, process)
+    own, helper = json.loads((project / "peaks.json").read_text())
+    samples.note(f"{what} own", in_bytes(own))
+    samples.note(f"{what} helper", in_bytes(helper))
+    return process
+
+
+def run_check(samples: Samples, what: str, project: Path, *options: str) -> None:
+    samples.note_run(what, run("-I", "-m", "pytest_bertsize", "check", *options, folder=project))
+
+
+GATE = ("-m", "pytest", "-p", "no:cacheprovider", "-p", "pytest_bertsize.plugin", "--bert-budget")
+NO_BUILD = "--bert-budget-no-build"
