@@ -42,7 +42,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         default=False,
         help="with --bert-budget: build nothing, and hold budgets against the closed form alone, without torch and in "
-        "a third of a second; every report says so",
+        "less than half a second; every report says so",
     )
     group.addoption(
         "--bert-budget-base",
