@@ -27,12 +27,7 @@ def read(model: Model, settings: Settings, config: ModelConfig) -> Adapter | Non
             model_config.LARGEST
         )
         return _in_file(model_config.parse(content, printable(model.adapter), ""), model, config)
-    if model.adapter is None:
-        return None
-    from pytest_bertsize.adapter_config import in_table, parse
-
-    family = _family(model, config)
-    return parse(model.adapter, place=in_table, family=family, closed_form=model.closed_form)
+    return _in_table(model, config)
 
 
 def read_at(model: Model, files: Files, config: ModelConfig, revision: str) -> Adapter | str | None:
@@ -40,16 +35,20 @@ def read_at(model: Model, files: Files, config: ModelConfig, revision: str) -> A
 
     :raises Unusable: for what its file says.
     """
-    if model.adapter is None:
-        return None
     if not isinstance(model.adapter, str):
-        from pytest_bertsize.adapter_config import parse
-
-        return parse(model.adapter, family=_family(model, config)) if model.adapter else None
+        return _in_table(model, config)
     content = files.read(model.adapter)
     if content is None:
         return f"{printable(model.adapter)} is no file"
     return _in_file(model_config.parse(content, f"{printable(model.adapter)} at {revision}", ""), model, config)
+
+
+def _in_table(model: Model, config: ModelConfig) -> Adapter | None:
+    if model.adapter is None or isinstance(model.adapter, str):
+        return None
+    from pytest_bertsize.adapter_config import in_table, parse
+
+    return parse(model.adapter, place=in_table, family=_family(model, config), closed_form=model.closed_form)
 
 
 def _in_file(file: ModelConfig, model: Model, config: ModelConfig) -> Adapter:

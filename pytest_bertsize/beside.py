@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_bertsize import checkpoint, tokenizer
@@ -72,8 +71,7 @@ def rows(model: Model, settings: Settings, config: ModelConfig, inventory: Inven
 
 
 def _rows(vocabulary: tokenizer.Vocabulary, words: Tensor) -> list[Finding]:
-    found = tokenizer.rows(vocabulary, words.shape[0], words.shape[1], words.component)
-    return [replace(finding, file=finding.file or vocabulary.file) for finding in found]
+    return tokenizer.rows(vocabulary, words.shape[0], words.shape[1], words.component)
 
 
 def _words(inventory: Inventory) -> Tensor | None:

@@ -145,23 +145,16 @@ def conclude(
 
     :param extra: limits that a marker adds to those of the table.
     """
-    before = replace(subject.review, budget=(*subject.review.budget, *extra))
-    if extra and subject.derivation:
-        before = replace(before, fits=choices.fits(subject.derivation, before.budget))
+    before = _with_limits(subject, extra)
     found = before if built is None else _reviewed(before, subject, built)
-    today = Today(subject.model, subject.config, subject.derivation, found.actual)
-    found = replace(found, comparison=compared(today, baseline))
-    findings = (*found.findings, *_loosened(subject, settings, baseline))
-    return replace(found, findings=tuple(_placed_or_not(finding, subject.model, settings) for finding in findings))
+    return _against_base(found, subject, settings, baseline)
 
 
 def conclude_unbuilt(
     subject: Subject, settings: Settings, extra: tuple[Limit, ...] = (), baseline: Baseline | None = None
 ) -> Review:
     """Hold what the closed form says against the budget and the base: nothing is built, and the review says so."""
-    before = replace(subject.review, budget=(*subject.review.budget, *extra))
-    if extra and subject.derivation:
-        before = replace(before, fits=choices.fits(subject.derivation, before.budget))
+    before = _with_limits(subject, extra)
     if subject.derivation:
         before = _measured(before, subject, None, subject.derivation.form.inventory)
     elif not before.errors:
@@ -172,11 +165,23 @@ def conclude_unbuilt(
         before = replace(before, findings=(*before.findings, Finding("checkpoint-differs", message, "", "warning")))
     found = review_unbuilt(before, known_components=subject.known_components)
     found = replace(found, findings=(*found.findings, *_insensitive(found, subject)))
-    found = replace(
-        found, comparison=compared(Today(subject.model, subject.config, subject.derivation, None), baseline)
-    )
+    return _against_base(found, subject, settings, baseline)
+
+
+def _with_limits(subject: Subject, extra: tuple[Limit, ...]) -> Review:
+    """What is known, and what a marker adds to the budget."""
+    before = replace(subject.review, budget=(*subject.review.budget, *extra))
+    if extra and subject.derivation:
+        return replace(before, fits=choices.fits(subject.derivation, before.budget))
+    return before
+
+
+def _against_base(found: Review, subject: Subject, settings: Settings, baseline: Baseline | None) -> Review:
+    """With what became of the model, what was loosened, and the line of every finding."""
+    today = Today(subject.model, subject.config, subject.derivation, found.actual)
     findings = (*found.findings, *_loosened(subject, settings, baseline))
-    return replace(found, findings=tuple(_placed_or_not(finding, subject.model, settings) for finding in findings))
+    placed = tuple(_placed_or_not(finding, subject.model, settings) for finding in findings)
+    return replace(found, comparison=compared(today, baseline), findings=placed)
 
 
 def _insensitive(concluded: Review, subject: Subject) -> list[Finding]:

@@ -51,6 +51,12 @@ def levels(component: str) -> Iterator[str]:
     return accumulate(component.split("."), lambda outer, inner: f"{outer}.{inner}")
 
 
+def common(components: Iterable[str], otherwise: str) -> str:
+    """``{'encoder.attention', 'encoder.norm'}`` → ``'encoder'``; ``otherwise`` where they share nothing."""
+    shared = set.intersection(*(set(levels(component)) for component in components))
+    return max(shared, key=len, default=otherwise)
+
+
 def is_within(component: str, outer: str) -> bool:
     """Whether a component is ``outer`` or below it; everything is within the total."""
     return outer == TOTAL or f"{component}.".startswith(f"{outer}.")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from pytest_bertsize import not_json
 from pytest_bertsize.findings import Finding, Kind, Unusable, printable, reason, shown
+from pytest_bertsize.project_files import RepeatedKey, open_as_it_is, unique
 from pytest_bertsize.source_lines import line_of_number, lines_in_json, repeated_in_json
 
 if TYPE_CHECKING:
@@ -222,7 +223,7 @@ def _relative(path: Path, root: Path) -> str:
 def _read_bytes(path: Path, file: str) -> bytes:
     """The whole of a regular file, opened once."""
     try:
-        with open(path, "rb", opener=_open_as_it_is) as stream:
+        with open(path, "rb", opener=open_as_it_is) as stream:
             if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
                 fail(file, "this is not a regular file", "name a file")
             content = stream.read(LARGEST + 1)
@@ -231,11 +232,6 @@ def _read_bytes(path: Path, file: str) -> bytes:
     except (OSError, ValueError) as error:
         fail(file, f"the file cannot be read: {reason(error)}", "make it readable")
     return content
-
-
-def _open_as_it_is(path: str, flags: int) -> int:
-    """A named pipe must not hold the run up, and no symlink come in between."""
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
 
 
 def _decode(content: bytes, file: str) -> str:
@@ -251,10 +247,6 @@ def _decode(content: bytes, file: str) -> str:
 # its JSON
 
 
-class _RepeatedKey(ValueError):
-    """An object says one thing twice; ``json`` would silently keep the last."""
-
-
 class _NotANumber(ValueError):
     """``NaN``, ``Infinity``, or digits that are as little a number."""
 
@@ -264,8 +256,8 @@ def _parse(text: str, file: str) -> object:
         fail(file, "the file is empty", "write the model's config")
     try:
         _check_nesting(text)
-        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite)
-    except _RepeatedKey as error:
+        value = json.loads(text, object_pairs_hook=unique, parse_constant=_no_constant, parse_float=_finite)
+    except RepeatedKey as error:
         key, line = repeated_in_json(text) or (error.args[0], None)
         fail(file, f"the key {shown(key)} stands there twice in one object", "keep one of them", line)
     except _NotANumber as error:
@@ -345,15 +337,6 @@ def _odd_keys(node: object, path: tuple[str, ...]) -> NotPlain | None:
     start = f"{shown(long[:20])} and so on"
     message = f"the key {start} has {len(long):,} characters, more than {LONGEST_KEY}"
     return NotPlain((*path, long), message, "remove it")
-
-
-def _unique(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
-    found: dict[str, object] = {}
-    for key, value in pairs:
-        if key in found:
-            raise _RepeatedKey(key)
-        found[key] = value
-    return found
 
 
 def _finite(digits: str) -> float:

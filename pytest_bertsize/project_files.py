@@ -74,7 +74,7 @@ class Place:
         """
         path = self.path
         try:
-            stream = open(path, "rb", opener=_open_as_it_is)  # noqa: SIM115  (an opener; closed by the caller)
+            stream = open(path, "rb", opener=open_as_it_is)  # noqa: SIM115  (an opener; closed by the caller)
         except FileNotFoundError:
             self.fail("there is no such file", f"write the path of the {self.what}, relative to pyproject.toml")
         except IsADirectoryError:
@@ -127,8 +127,8 @@ class Place:
             self.fail(message, f"name the {self.what} of one model")
         text = self.text(content)
         try:
-            return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
-        except _RepeatedKey as error:
+            return json.loads(text, object_pairs_hook=unique, parse_constant=_no_constant)
+        except RepeatedKey as error:
             self.fail(f"the key {shown(error.args[0])} stands there twice in one object", "keep one of them")
         except json.JSONDecodeError as error:
             self.fail(f"not JSON: {error.msg} at character {error.pos:,}", "correct the file")
@@ -142,15 +142,17 @@ class Place:
         raise Unusable(Finding(self.kind, message, fix, file=self.file))
 
 
-class _RepeatedKey(ValueError):
+class RepeatedKey(ValueError):
     """An object says one thing twice; ``json`` would silently keep the last."""
 
 
-def _unique(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        seen: set[str] = set()
-        raise _RepeatedKey(next(key for key, _ in pairs if key in seen or seen.add(key)))  # type: ignore[func-returns-value]
+def unique(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
+    """:raises RepeatedKey: naming the first key that stands twice."""
+    found: dict[str, object] = {}
+    for key, value in pairs:
+        if key in found:
+            raise RepeatedKey(key)
+        found[key] = value
     return found
 
 
@@ -158,6 +160,6 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number")
 
 
-def _open_as_it_is(path: str, flags: int) -> int:
+def open_as_it_is(path: str, flags: int) -> int:
     """A named pipe must not hold the run up, and no symlink come in between."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))

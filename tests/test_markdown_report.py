@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from pytest_bertsize.findings import printable
 from pytest_bertsize.reports.markdown import LONGEST, MARK, page
+from pytest_bertsize.reports.markdown_text import LONGEST as LONGEST_TEXT
 from pytest_bertsize.reports.markdown_text import code, math, table, text
 from tests.family_configs import PAIRS, typical
 from tests.run_reports import (
@@ -348,9 +349,11 @@ def test_a_foreign_text_keeps_to_its_cell(foreign: str, write: Any) -> None:
 
 
 @given(st.text())
+@example("0" * 201)
+@example("0" * 1_001)
 def test_a_reader_sees_what_was_written(foreign: str) -> None:
     html = READER.renderInline(f"x{text(foreign)}y")
-    assert unescape(re.sub("<!-- -->|</?span>", "", html)) == f"x{printable(foreign)}y"
+    assert unescape(re.sub("<!-- -->|</?span>", "", html)) == f"x{printable(foreign, LONGEST_TEXT)}y"
 
 
 @pytest.mark.parametrize("foreign", HOSTILE)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_bertsize import model_config
+from pytest_bertsize import project_files
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.model_config import LARGEST, ModelConfig, read
 
@@ -202,7 +202,7 @@ def test_a_named_pipe_is_refused_and_does_not_hold_the_run_up(root: Path) -> Non
 def test_a_symlink_that_takes_the_place_of_the_file_is_not_followed(root: Path) -> None:
     (root / "config.json").symlink_to(write(root.parent / "secret.json"))
     with pytest.raises(OSError, match="symbolic links"):
-        model_config._open_as_it_is(str(root / "config.json"), os.O_RDONLY)
+        project_files.open_as_it_is(str(root / "config.json"), os.O_RDONLY)
 
 
 def test_a_file_is_read_where_the_system_has_neither_pipes_nor_symlinks(

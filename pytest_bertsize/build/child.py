@@ -27,7 +27,7 @@ from pytest_bertsize.build.confined import (
     take_over_descriptors,
 )
 from pytest_bertsize.build.listing import take_inventory
-from pytest_bertsize.build.making import instantiate, prepare
+from pytest_bertsize.build.making import instantiate, is_own_code, prepare
 from pytest_bertsize.build.own_process import cause_of_death, memory_of
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def main() -> None:
 
 def _in_a_process_of_its_own(request: Mapping[str, Any], answers: int) -> dict[str, Any]:
     """What code of the project leaves behind, or whether it leaves at all, is no other model's business."""
-    if not (request["factory"] or request["module"] != "transformers"):
+    if not is_own_code(request):
         return _built(request, answers)
     reading, writing = os.pipe()
     child = os.fork()
@@ -88,7 +88,7 @@ def _built(request: Mapping[str, Any], answers: int) -> dict[str, Any]:
         limit_memory(OWN_MEMORY if request["factory"] else MEMORY_ABOVE_IMPORT)
         answer(answers, {"building": request["name"], "process": os.getpid(), "memory": memory_of("self")})
         model = instantiate(request)
-        found = take_inventory(model, own=bool(request["factory"]) or request["module"] != "transformers")
+        found = take_inventory(model, own=is_own_code(request))
         flops = _tried("flops", problems, partial(_operations, model, request)) if request["seq_len"] else None
     except BaseException as error:
         return {"error": in_words(error, request["root"]), "fix": getattr(error, "fix", "")}

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from torch import nn
 
 
+def is_own_code(request: Mapping[str, Any]) -> bool:
+    """Whether it runs code of the project: a function, or a class that is no library's."""
+    return bool(request["factory"]) or request["module"] != "transformers"
+
+
 def prepare(request: Mapping[str, Any]) -> None:
     """Import what a model is made by, before its memory is watched."""
     if request["adapter"]:
@@ -48,8 +53,7 @@ def instantiate(request: Mapping[str, Any]) -> nn.Module:
 
 def _in_its_root(request: Mapping[str, Any]) -> contextlib.AbstractContextManager[None]:
     """Code of the project runs in the project's folder, and nothing else notices."""
-    own = request["factory"] or request["module"] != "transformers"
-    return contextlib.chdir(request["root"]) if own else contextlib.nullcontext()
+    return contextlib.chdir(request["root"]) if is_own_code(request) else contextlib.nullcontext()
 
 
 def _from_class(request: Mapping[str, Any]) -> nn.Module:

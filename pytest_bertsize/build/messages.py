@@ -8,7 +8,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, cast
 
 from pytest_bertsize.findings import printable, shown
-from pytest_bertsize.inventory import Inventory, Tensor, levels
+from pytest_bertsize.inventory import Inventory, Tensor, common
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,11 +37,6 @@ class Request:
     """A pickled checkpoint to list the tensors of."""
     seq_len: int = 0
     """Tokens of a forward pass whose operations are counted; 0: none is made."""
-
-    @property
-    def is_own_code(self) -> bool:
-        """Whether it runs code of the project."""
-        return bool(self.factory) or self.module != "transformers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +118,7 @@ def _component(name: str, expected: Inventory) -> str:
         prefix = ".".join(parts[:depth]) + "."
         enclosed = {t.component for t in expected.tensors if t.name.startswith(prefix)}
         if enclosed:
-            return _common(enclosed)
+            return common(enclosed, "unexpected")
     return "unexpected"
 
 
@@ -131,12 +126,6 @@ def _module(name: str) -> str:
     """``bert.encoder.layer.0.output.dense.weight`` → ``bert.encoder``: the two outermost modules of a tensor."""
     modules = name.split(".")[:-1][:2]
     return ".".join(takewhile(lambda part: not part.isdigit(), modules)) or "parameters"
-
-
-def _common(components: set[str]) -> str:
-    """``{'encoder.attention', 'encoder.norm'}`` → ``'encoder'``; ``'unexpected'`` where they share nothing."""
-    shared = set.intersection(*(set(levels(component)) for component in components))
-    return max(shared, key=len, default="unexpected")
 
 
 def understood(message: Mapping[str, Any], name: str) -> Built | NotBuilt:

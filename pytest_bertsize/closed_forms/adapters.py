@@ -22,9 +22,9 @@ from pytest_bertsize.closed_forms.module_tree import (
     retied,
     shared_flags,
     tree,
-    with_leaves,
 )
 from pytest_bertsize.closed_forms.saved_modules import CLASSIFIERS, SAVED, saved
+from pytest_bertsize.closed_forms.variations import tied_below
 from pytest_bertsize.findings import Finding, did_you_mean, printable, shown
 
 if TYPE_CHECKING:
@@ -55,11 +55,7 @@ def adapted(root: Block, adapter: Adapter, r: Count) -> Block:
     with_lora = shared_flags(one_name_each(targets.adapted(r)), any)
     with_copies = saved(retied(with_lora, INNER), adapter)
     final = shared_flags(retied(with_copies, INNER), all)
-    return Block("base_model", (Block("model", (with_leaves(final, _under_prefix),)),))
-
-
-def _under_prefix(leaf: Parameter) -> Parameter:
-    return replace(leaf, tied_to=f"{PREFIX}.{leaf.tied_to}") if leaf.tied_to else leaf
+    return Block("base_model", (Block("model", (tied_below(PREFIX, final),)),))
 
 
 class _Targets:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from pytest_bertsize.inventory import Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 Count: TypeAlias = Any
 """An ``int``, or a sympy expression of the config's symbols."""
@@ -165,8 +165,13 @@ def tied(module: Block, **sources: str) -> Block:
 
 def frozen(module: Block) -> Block:
     """The module with parameters that are not trained: sinusoidal positions that a class keeps as parameters."""
+    return with_leaves(module, lambda leaf: replace(leaf, trainable=False))
+
+
+def with_leaves(module: Block, change: Callable[[Parameter], Parameter]) -> Block:
+    """The same blocks with other parameters."""
     children = tuple(
-        replace(child, trainable=False) if isinstance(child, Parameter) else frozen(child) for child in module.children
+        change(each) if isinstance(each, Parameter) else with_leaves(each, change) for each in module.children
     )
     return replace(module, children=children)
 

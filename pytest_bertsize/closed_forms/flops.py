@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.closed_forms.blocks import Block
-from pytest_bertsize.inventory import is_within, levels, roll_up
+from pytest_bertsize.inventory import common, is_within, roll_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -119,7 +119,7 @@ def _by_module(inventory: Inventory) -> dict[str, str]:
         if len(tensor.shape) > 1:  # biases and norms multiply nothing
             for module in _around(tensor.name.rpartition(".")[0]):
                 inside.setdefault(module, set()).add(tensor.component)
-    return {module: _common(components) for module, components in inside.items()}
+    return {module: common(components, UNEXPECTED) for module, components in inside.items()}
 
 
 def _around(path: str) -> Iterator[str]:
@@ -128,9 +128,3 @@ def _around(path: str) -> Iterator[str]:
         yield path
         path = path.rpartition(".")[0]
     yield ""
-
-
-def _common(components: set[str]) -> str:
-    """``{'encoder.attention', 'encoder.norm'}`` → ``'encoder'``; ``'unexpected'`` where they share nothing."""
-    shared = set.intersection(*(set(levels(component)) for component in components))
-    return max(shared, key=len, default=UNEXPECTED)

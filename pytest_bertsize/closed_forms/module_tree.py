@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from pytest_bertsize.closed_forms.blocks import Block, Parameter
+from pytest_bertsize.closed_forms.blocks import Block, Parameter, with_leaves
 from pytest_bertsize.findings import printable
 
 if TYPE_CHECKING:
@@ -120,14 +120,6 @@ def agreed(names: Iterable[str], matches: Callable[[str], object], what: str) ->
         some = f"{printable(first)}, one of {sum(found.values())} among {len(found)} copies"
         raise ValueError(f"{what} matches {some}: there is a closed form only where layers are alike")
     return any(found.values())
-
-
-def with_leaves(node: Block, change: Callable[[Parameter], Parameter]) -> Block:
-    """The same blocks with other parameters."""
-    children = tuple(
-        change(each) if isinstance(each, Parameter) else with_leaves(each, change) for each in node.children
-    )
-    return replace(node, children=children)
 
 
 # ties

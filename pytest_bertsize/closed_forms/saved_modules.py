@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms.blocks import Block, Parameter
-from pytest_bertsize.closed_forms.module_tree import Module, agreed, tree, with_leaves
+from pytest_bertsize.closed_forms.blocks import Block, Parameter, frozen
+from pytest_bertsize.closed_forms.module_tree import Module, agreed, tree
 from pytest_bertsize.findings import did_you_mean, printable, shown
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class _Saving:
                 f"write exclude_modules = [{shown(short)}]"
             )
         self._refuse_nested(module)
-        original = with_leaves(node, lambda leaf: replace(leaf, trainable=False))
+        original = frozen(node)
         copy = _Copying(f"{name}.").copied(module)
         return replace(
             node,

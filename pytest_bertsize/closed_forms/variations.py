@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms.blocks import Block
+from pytest_bertsize.closed_forms.blocks import Block, with_leaves
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,14 +38,9 @@ def held_at(path: str, module: Block) -> Block:
     """The module as it is when another holds it at ``path``: what is tied in it, is tied to where it is now."""
     if not path:
         return module
-    return replace(_tied_below(f"{path}.", module), name=f"{path}.{module.name}" if module.name else path)
+    return replace(tied_below(path, module), name=f"{path}.{module.name}" if module.name else path)
 
 
-def _tied_below(prefix: str, module: Block) -> Block:
-    return replace(module, children=tuple(_moved(prefix, child) for child in module.children))
-
-
-def _moved(prefix: str, node: Node) -> Node:
-    if isinstance(node, Block):
-        return _tied_below(prefix, node)
-    return replace(node, tied_to=prefix + node.tied_to) if node.tied_to else node
+def tied_below(path: str, module: Block) -> Block:
+    """The module with what is tied in it tied to names under ``path``."""
+    return with_leaves(module, lambda leaf: replace(leaf, tied_to=leaf.tied_to and f"{path}.{leaf.tied_to}"))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.quantity import exact, signed
 from pytest_bertsize.reports import beside_lines, by_severity
-from pytest_bertsize.reports.component_table import counted, room
+from pytest_bertsize.reports.component_table import counted, room, unique
 from pytest_bertsize.reports.markdown_text import code, details, math, table, text
 
 if TYPE_CHECKING:
@@ -146,10 +146,9 @@ def _notes(rows: Sequence[Component], hidden: int, model: ModelReport) -> list[s
     if hidden:
         notes.append(f"{exact(hidden)} {'component is' if hidden == 1 else 'components are'} not shown")
     totals = model["totals"]
-    unique = totals["actual"] if model["built"] else totals["expected"]
-    if totals["stored"] not in {None, unique}:
+    if totals["stored"] not in {None, unique(model)}:
         notes.append(f"With ties written out {_number(totals['stored'])}")
-    if totals["trainable"] not in {None, unique}:
+    if totals["trainable"] not in {None, unique(model)}:
         notes.append(f"Trainable {_number(totals['trainable'])}")
     return notes or ["Counted in parameters"]
 
