@@ -39,7 +39,7 @@ def base_revision(folder: Path, asked: str | None, environment: Mapping[str, str
     if asked is not None:
         return BaseRevision(asked, repository.resolve(folder, asked))
     problem: BaseRevision | None = None
-    for name in _of_the_request(environment):
+    for name in _of_the_request(folder, environment):
         try:
             tip = repository.resolve(folder, name)
         except repository.NoRevision as error:
@@ -49,11 +49,16 @@ def base_revision(folder: Path, asked: str | None, environment: Mapping[str, str
     return problem
 
 
-def _of_the_request(environment: Mapping[str, str]) -> Iterator[str]:
-    """What GitLab and GitHub say of the branch that a request goes into, the surest first."""
+def _of_the_request(folder: Path, environment: Mapping[str, str]) -> Iterator[str]:
+    """What GitLab and GitHub say of the branch that a request goes into, the surest first.
+
+    What GitHub checks out is the merge into the base, whose first parent the base is; a workflow may check out the
+    request's own head instead, and what comes before that is the request's too.
+    """
     if merge_base := environment.get("CI_MERGE_REQUEST_DIFF_BASE_SHA"):
         yield merge_base
     if branch := environment.get("GITHUB_BASE_REF"):
         yield f"origin/{branch}"
-        if environment.get("GITHUB_REF", "").endswith("/merge"):  # what is checked out is the merge into the base
+        is_merge = environment.get("GITHUB_REF", "").endswith("/merge")
+        if is_merge and repository.commit(folder) == environment.get("GITHUB_SHA"):
             yield "HEAD^1"

@@ -114,21 +114,39 @@ def test_a_base_without_a_common_ancestor_is_compared_as_it_is(origin: GitProjec
 
 def test_a_merge_commit_of_depth_two_is_compared_with_its_first_parent(origin: GitProject, tmp_path: Path) -> None:
     found = pull_request(origin, tmp_path / "clone", 2)
-    environment = {"GITHUB_BASE_REF": "main", "GITHUB_REF": "refs/pull/1/merge"}
+    environment = merge_of(found)
     assert base_revision(found.folder, None, environment) == BaseRevision("HEAD^1", origin.git("rev-parse", "main"))
+
+
+def merge_of(found: GitProject) -> dict[str, str]:
+    """What GitHub sets in a run for a pull request."""
+    return {
+        "GITHUB_BASE_REF": "main",
+        "GITHUB_REF": "refs/pull/1/merge",
+        "GITHUB_SHA": found.git("rev-parse", "HEAD"),
+    }
+
+
+def test_the_parent_of_a_request_s_own_head_is_no_base(origin: GitProject, tmp_path: Path) -> None:
+    found = pull_request(origin, tmp_path / "clone", 2)
+    environment = merge_of(found)
+    found.git("switch", "--quiet", "--detach", "HEAD^2")  # ref: ${{ github.event.pull_request.head.sha }}
+    base = base_revision(found.folder, None, environment)
+    assert base is not None
+    assert (base.name, base.commit) == ("origin/main", None)
 
 
 @pytest.mark.parametrize("reference", ["refs/heads/change", "refs/pull/1/head", ""])
 def test_the_parent_of_another_commit_is_no_base(origin: GitProject, tmp_path: Path, reference: str) -> None:
     found = pull_request(origin, tmp_path / "clone", 2)
-    base = base_revision(found.folder, None, {"GITHUB_BASE_REF": "main", "GITHUB_REF": reference})
+    base = base_revision(found.folder, None, {**merge_of(found), "GITHUB_REF": reference})
     assert base is not None
     assert (base.name, base.commit) == ("origin/main", None)
 
 
 def test_a_merge_commit_of_depth_one_says_why_it_is_not_compared(origin: GitProject, tmp_path: Path) -> None:
     found = pull_request(origin, tmp_path / "clone", 1)
-    base = base_revision(found.folder, None, {"GITHUB_BASE_REF": "main", "GITHUB_REF": "refs/pull/1/merge"})
+    base = base_revision(found.folder, None, merge_of(found))
     assert base is not None
     assert (base.name, base.commit) == ("origin/main", None)
     assert "fetch-depth: 0" in base.problem
