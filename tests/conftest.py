@@ -55,6 +55,14 @@ def no_ci(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.delenv(name)
 
 
+@pytest.fixture(autouse=True)
+def others_plugins_wait(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plugins that we have to get along with are installed here, and stay out of inner runs until a test wants them."""
+    if "pytester" in request.fixturenames:
+        request.getfixturevalue("pytester")  # which discards what is set before
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:randomly -p no:html")
+
+
 @pytest.fixture
 def tiny() -> dict[str, Any]:
     """A BERT that is built in a few milliseconds; no size of it equals another."""
