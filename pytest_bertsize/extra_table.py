@@ -36,27 +36,40 @@ LONGEST_SUM = 200
 MOST_LAYERS = 100
 LARGEST = 10**9
 
-_NAME = re.compile(r"[A-Za-z_]\w{0,99}(\.\w{1,99}){0,20}", re.ASCII)
-_SUMMAND = re.compile(r"(?:(?P<times>[0-9]{1,9})\s*\*\s*)?(?P<key>[A-Za-z_]\w{0,99})|(?P<number>[0-9]{1,9})", re.ASCII)
+MODULE_PATH = re.compile(r"[A-Za-z_]\w{0,99}(\.\w{1,99}){0,20}", re.ASCII)
+SUMMAND = re.compile(r"(?:(?P<times>[0-9]{1,9})\s*\*\s*)?(?P<key>[A-Za-z_]\w{0,99})|(?P<number>[0-9]{1,9})", re.ASCII)
 
 
 class ExtraTable(BaseModel):
-    """``{ name = "classifier", linear = ["hidden_size", "num_labels"] }``."""
+    """A module or parameter beside the backbone: { name = "classifier", linear = ["hidden_size", "num_labels"] }."""
 
     model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
 
     name: str
+    """The path of the module or parameter in the class. Example: name = "classifier"."""
     linear: Any = None
+    """A Linear, [in, out]. Example: linear = ["hidden_size", "num_labels"]."""
     embedding: Any = None
+    """An Embedding, [rows, width]. Example: embedding = [512, "hidden_size"]."""
     layer_norm: Any = None
+    """A LayerNorm, by its width. Example: layer_norm = "hidden_size"."""
     parameter: Any = None
+    """A Parameter, by its shape. Example: parameter = ["num_labels", "num_labels"]."""
     conv1d: Any = None
+    """A Conv1d, [in, out, kernel]. Example: conv1d = ["hidden_size", 128, 3]."""
     lstm: Any = None
+    """An LSTM, [in, hidden]. Example: lstm = ["hidden_size", 128]."""
     bias: bool | None = None
+    """Whether a linear, conv1d or lstm has biases. Default: true. Example: bias = false."""
     layers: int | None = None
+    """Layers of an lstm. Default: 1. Example: layers = 2."""
     bidirectional: bool | None = None
+    """Whether an lstm reads both ways. Default: false. Example: bidirectional = true."""
     tied: dict[str, str] = {}
+    """Parameters that are those of another module, with the tensor that each of them shares.
+    Example: tied = { weight = "bert.embeddings.word_embeddings.weight" }."""
     component: str = ""
+    """Where it counts. Default: head and the first part of the name. Example: component = "head.crf"."""
 
     @property
     def block(self) -> str:
@@ -74,7 +87,7 @@ class ExtraTable(BaseModel):
 
     @model_validator(mode="after")
     def _is_one_block(self) -> ExtraTable:
-        if not _NAME.fullmatch(self.name):
+        if not MODULE_PATH.fullmatch(self.name):
             raise ValueError(f'{shown(self.name)} is no path of a module: write name = "classifier", for example')
         said = [block for block in SIZES if getattr(self, block) is not None]
         if len(said) != 1:
@@ -114,10 +127,10 @@ class ExtraTable(BaseModel):
                 yield f"{self.block} has no parameter {shown(parameter)} to tie; {there_are}"
             elif parameter == "bias" and self.bias is False:
                 yield "it has no bias to tie: remove bias = false, or the tie"
-            elif not _NAME.fullmatch(source):
+            elif not MODULE_PATH.fullmatch(source):
                 yield f"{shown(source)} is no name of a tensor: write tied = {{ {parameter} = {_TENSOR} }}, for example"
         if self.component and (
-            not _NAME.fullmatch(self.component) or self.component.partition(".")[0] in NO_COMPONENTS
+            not MODULE_PATH.fullmatch(self.component) or self.component.partition(".")[0] in NO_COMPONENTS
         ):
             yield f'{shown(self.component)} is no component: write component = "head.crf", for example'
 
@@ -140,7 +153,7 @@ def summands(size: str) -> list[tuple[int, str | None]]:
     """``"2*hidden_size + 16"`` → ``[(2, "hidden_size"), (16, None)]``; empty for what is no such sum."""
     if len(size) > LONGEST_SUM:
         return []
-    found = [_SUMMAND.fullmatch(part.strip()) for part in size.split("+")]
+    found = [SUMMAND.fullmatch(part.strip()) for part in size.split("+")]
     if not all(found):
         return []
     return [
