@@ -53,6 +53,13 @@ def _check_report(given: argparse.Namespace) -> int:
     return check_report(ReportOrder(given.path, given.project, given.commit))
 
 
+def _init(given: argparse.Namespace) -> int:
+    _without_plugins_of_pydantic()
+    from pytest_bertsize.starting import Order, start
+
+    return start(Order(given.project, given.write), sys.stdout, sys.stderr)
+
+
 def _explain(given: argparse.Namespace) -> int:
     from pytest_bertsize.explain import Order, explain
     from pytest_bertsize.explaining.chosen import Named
@@ -88,6 +95,7 @@ def parser() -> argparse.ArgumentParser:
         description="Hold BERT-family models to their closed form and their budget.",
     )
     commands = found.add_subparsers(required=True, metavar="COMMAND")
+    _add_init(commands)
     _add_check(commands)
     report = commands.add_parser(
         "check-report",
@@ -106,6 +114,17 @@ def parser() -> argparse.ArgumentParser:
     _add_explain(commands)
     _add_diff(commands)
     return found
+
+
+def _add_init(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    init = commands.add_parser(
+        "init",
+        allow_abbrev=False,
+        help="find the configs of a project, and propose a table with a budget for each",
+    )
+    init.set_defaults(run=_init)
+    _add_project(init)
+    init.add_argument("--write", action="store_true", help="add the tables to pyproject.toml (default: print them)")
 
 
 def _add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_bertsize import baseline, contributions, ledger, workers
+from pytest_bertsize import baseline, contributions, ledger, rewriting, workers
 from pytest_bertsize.attachments import Attachments
-from pytest_bertsize.gate import GATE, Collector, Gate
+from pytest_bertsize.gate import GATE, Collector, Gate, Mode
 from pytest_bertsize.reports import run_base
 from pytest_bertsize.settings import SettingsError, declares_models, load
 
@@ -54,6 +54,7 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
     """
     builds = not config.getoption("bert_budget_no_build")
     try:
+        verb = rewriting.asked_for(config)
         settings = load(table_path(config))
         _refuse_two_tables(config)
         registry = contributions.registry(config)
@@ -63,12 +64,19 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
         raise pytest.UsageError(str(error)) from None
     detail = bool(reports) or config.get_verbosity() > 0
     result = helper.result if helper else workers.results_of(config)
-    gate = Gate(settings, registry, result, formulas=bool(reports), baseline=base, builds=builds, detail=detail)
+    mode = Mode(builds=builds, formulas=bool(reports), detail=detail, verb=verb)
+    gate = Gate(settings, registry, result, base, mode)
     if helper:
         config.stash[LEDGER] = ledger.Ledger(config, settings, helper.versions, reports)
         config.pluginmanager.register(config.stash[LEDGER])
         config.pluginmanager.register(workers.Controller([*gate.requests], helper))
         _ask(helper, gate, config)
+    if verb:
+        config.pluginmanager.register(rewriting.Sender())
+    if verb and helper:
+        rewriter = rewriting.Rewriter(settings, verb)
+        config.stash[LEDGER].rewriter = rewriter
+        config.pluginmanager.register(rewriter)
     config.stash[GATE] = gate
     config.pluginmanager.register(Collector(gate))
     config.pluginmanager.register(Attachments())

@@ -39,9 +39,14 @@ class Attachments:
             _attach(failure.review, item, report)
         elif isinstance(failure, Mistaken):
             _fail(report, str(failure))
-        elif isinstance(item, BudgetItem) and call.when == "call" and REVIEW in item.stash:
+        elif call.when == "call" and REVIEW in item.stash and (isinstance(item, BudgetItem) or _is_shown(item)):
             _attach(item.stash[REVIEW], item, report)
         return report
+
+
+def _is_shown(item: pytest.Item) -> bool:
+    """Whether anybody looks at the model of a test that has not failed for it: pytest-html has a row for each test."""
+    return bool(item.config.getoption("htmlpath", None))
 
 
 def _held_after_all(item: pytest.Item) -> BaseException | None:

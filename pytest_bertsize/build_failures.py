@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+_NOT_INSTALLED = {"torch and transformers cannot be imported": "install them beside pytest-bertsize"}
 _OF_CLASSES = {
+    **_NOT_INSTALLED,
     "ModuleNotFoundError": (
         "make the module importable from the project's root, or correct defined_in of its closed form"
     ),
@@ -10,17 +12,16 @@ _OF_CLASSES = {
     "Padding_idx": "write a pad_token_id below vocab_size",
     "MB of memory": "declare a smaller model",
     "emory": "its class takes real memory on the meta device, and more than 1 GiB of it: declare a smaller model",
-    "imported": "install them beside pytest-bertsize",
     "": "correct the value that the class refuses",
 }
 """Ways out by a part of the reason; the first that fits."""
 _OF_FACTORIES = {
+    **_NOT_INSTALLED,
     "No module named 'keras": "pip install 'pytest-bertsize[keras]'",
     "ModuleNotFoundError": "make the module importable from the project's root, or correct factory",
     "ImportError": "make the module importable from the project's root, or correct factory",
     "memory": "build on the device that is set, which is meta: nothing has to be loaded or moved",
     "it was not built within": "build the module, and nothing else",
-    "imported": "install them beside pytest-bertsize",
     "": "mend the factory, or what it calls",
 }
 

@@ -168,6 +168,16 @@ def conclude_unbuilt(
     return _against_base(found, subject, settings, baseline)
 
 
+def with_limits(subject: Subject, limits: tuple[Limit, ...]) -> Subject:
+    """The same model, held to another budget."""
+    fits = choices.fits(subject.derivation, limits) if subject.derivation else ()
+    return replace(
+        subject,
+        model=replace(subject.model, limits=limits),
+        review=replace(subject.review, budget=limits, fits=fits),
+    )
+
+
 def _with_limits(subject: Subject, extra: tuple[Limit, ...]) -> Review:
     """What is known, and what a marker adds to the budget."""
     before = replace(subject.review, budget=(*subject.review.budget, *extra))

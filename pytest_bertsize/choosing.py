@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from pytest_bertsize.model_config import ModelConfig
 
 CONTRIBUTE = (
-    "contribute one (hook pytest_bertsize_closed_forms), or write closed_form = false to hold it to its budget alone"
+    "describe a class of your own by factory, backbone and extra, contribute a closed form (hook "
+    "pytest_bertsize_closed_forms), or write closed_form = false to hold it to its budget alone"
 )
 CORRECT = f"correct the name, {CONTRIBUTE}"
 

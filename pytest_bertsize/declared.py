@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from pytest_bertsize import quantity
 from pytest_bertsize.quantity import exact
 
 if TYPE_CHECKING:
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
 
 BYTES, FLOPS = "bytes", "flops"
 """Keys of a budget that are no component."""
+UNITS = {BYTES: quantity.BYTES, FLOPS: quantity.FLOPS}
+"""What they are written in; a component is in parameters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,16 @@ class Limit:
             only = self.written.get("exact")
             return self.written.get("min", only), self.written.get("max", only)
         return None, self.written
+
+    def bound(self, kind: str) -> Literal["min", "max", "exact"]:
+        """The key that a finding of this kind is about: ``"over-budget"`` → ``"max"``."""
+        if isinstance(self.written, dict) and "exact" in self.written:
+            return "exact"
+        return "max" if kind == "over-budget" else "min"
+
+    def written_at(self, bound: str) -> object:
+        """One of its bounds as the author wrote it."""
+        return self.written.get(bound) if isinstance(self.written, dict) else self.written
 
     def __str__(self) -> str:
         """As a table cell: ``110M``, ``=23,837,184``, ``28M-29M`` or ``≥1M``."""

@@ -27,6 +27,8 @@ Kind: TypeAlias = Literal[
     "budget-loosened",
     "insensitive-budget",
 ]
+BROKEN = frozenset({"over-budget", "under-budget"})
+"""What says that a limit does not hold."""
 Severity: TypeAlias = Literal["error", "warning", "note"]
 
 LONGEST = 200

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_bertsize import check
+from pytest_bertsize.changed_budgets import accepted, limits_after, tightened
 from pytest_bertsize.settings import Settings, SettingsError
 
 if TYPE_CHECKING:
@@ -15,9 +17,25 @@ if TYPE_CHECKING:
 
     from pytest_bertsize.baseline import Baseline
     from pytest_bertsize.build.messages import Built, NotBuilt, Request
+    from pytest_bertsize.changed_budgets import Asked, Verb
+    from pytest_bertsize.check import Subject
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.declared import Limit
     from pytest_bertsize.review import Review
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """What a run does with the declared models."""
+
+    builds: bool = True
+    """Whether any is built; else budgets are held against the closed form alone."""
+    formulas: bool = False
+    """Whether they are written out, for a report file."""
+    detail: bool = True
+    """Whether anybody is shown tensors, costs and notes."""
+    verb: Verb | None = None
+    """What is done with budgets that fail, or that have room."""
 
 
 class Gate:
@@ -28,39 +46,50 @@ class Gate:
         settings: Settings,
         registry: Registry,
         result: Callable[[str], Built | NotBuilt],
-        *,
-        formulas: bool = False,
         baseline: Baseline | None = None,
-        builds: bool = True,
-        detail: bool = True,
+        mode: Mode = Mode(),
     ) -> None:
         """Examine every declared model.
 
         :param result: what became of a model that was asked for.
-        :param detail: whether anybody is shown tensors, costs and notes.
-        :param builds: whether any is built; else budgets are held against the closed form alone.
         """
         self.settings = settings
-        self.builds = builds
+        self.mode = mode
         self.baseline = baseline
         self.subjects = {
-            name: check.examine(model, settings, registry, formulas=formulas, detail=detail)
+            name: check.examine(model, settings, registry, formulas=mode.formulas, detail=mode.detail)
             for name, model in settings.models.items()
         }
         self._result = result
+        self._changes: dict[str, Asked] = {}
 
     def review(self, name: str, extra: tuple[Limit, ...] = ()) -> Review:
         """The review of one declared model, held to ``extra`` limits as well; waits for it to be built."""
         subject = self.subjects[name]
-        if not self.builds:
+        if self.mode.verb == "update":
+            subject = check.with_limits(subject, limits_after(subject.model.limits, self.changes(name).changes))
+        return self._concluded(subject, extra)
+
+    def changes(self, name: str) -> Asked:
+        """What the budget of a model is to say instead, and what is not changed although it fails."""
+        if name not in self._changes:
+            found, table = self._concluded(self.subjects[name]), self.settings.models[name].table_key
+            same_table = [each for each in self.settings.models.values() if each.table_key == table]
+            self._changes[name] = (
+                accepted(found, shared=len(same_table) > 1) if self.mode.verb == "update" else tightened(found)
+            )
+        return self._changes[name]
+
+    def _concluded(self, subject: Subject, extra: tuple[Limit, ...] = ()) -> Review:
+        if not self.mode.builds:
             return check.conclude_unbuilt(subject, self.settings, extra, self.baseline)
-        built = self._result(name) if subject.request else None
+        built = self._result(subject.model.name) if subject.request else None
         return check.conclude(subject, built, self.settings, extra, self.baseline)
 
     @property
     def requests(self) -> dict[str, Request]:
         """What there is to build: every model that the closed form has bounded."""
-        wanted = self.subjects if self.builds else {}
+        wanted = self.subjects if self.mode.builds else {}
         return {name: subject.request for name, subject in wanted.items() if subject.request}
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_bertsize.ci import sign_of_ci
 from pytest_bertsize.failure import style_of
 from pytest_bertsize.report_files import ReportFiles, report_files
 from pytest_bertsize.reports import count_failed, github, names_not_checked, terminal
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pytest_bertsize.reports import ModelReport
+    from pytest_bertsize.rewriting import Rewriter
     from pytest_bertsize.settings import Settings
 
 
@@ -25,7 +28,9 @@ def asked_for(config: pytest.Config, settings: Settings) -> ReportFiles:
     """
     option = "--bert-budget-report"
     if not config.getoption("bert_budget"):
-        said = "--bert-budget-no-build" if config.getoption("bert_budget_no_build") else option
+        named = ("no-build", "update", "tighten")
+        given = [each for each in named if config.getoption(f"bert_budget_{each.replace('-', '_')}")]
+        said = f"--bert-budget-{given[0]}" if given else option
         raise SettingsError(f"{said} needs --bert-budget: without it no declared model is checked")
     return report_files(config.getoption("bert_budget_report"), config.invocation_params.dir, settings, option)
 
@@ -42,6 +47,8 @@ class Ledger:
         self.reports = reports
         self.told = False
         """Whether the terminal has said what was checked."""
+        self.rewriter: Rewriter | None = None
+        """Who changes budgets, where the run does."""
         self._models: dict[str, ModelReport] = {}
 
     @property
@@ -88,6 +95,9 @@ class Ledger:
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Write the reports, and never leave with 0 where a declared model failed or was not checked."""
+        if self.rewriter:
+            self.reports = replace(self.reports, settings=self.rewriter.settings)
+            self._models |= self.rewriter.taken_back
         self.reports.finish(self.models, self.versions)
         good = {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}
         if session.exitstatus in good and self.status != pytest.ExitCode.OK:
@@ -110,6 +120,8 @@ class Ledger:
             terminalreporter.write_line(text)
         for line in self._annotations():
             terminalreporter.write_line(line)
+        if (way := terminal.way_to_accept(self.models, style)) and not sign_of_ci():
+            terminalreporter.write_line(way)
         written = () if self.reports.problems else self.reports.paths
         terminalreporter.write_line(
             terminal.count(self.models, len(self.settings.names), written, builds=self.reports.builds)

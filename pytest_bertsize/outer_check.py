@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from pytest_bertsize import baseline
 from pytest_bertsize.check import conclude, conclude_unbuilt, examine
+from pytest_bertsize.ci import sign_of_ci
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.console import say, style_of
 from pytest_bertsize.report_files import ReportFiles, report_files
@@ -139,4 +140,6 @@ def _print(
     written = () if reports.problems else reports.paths
     if reports.base and (text := terminal.base_of_run(reports.base, models, style)):
         say(text, out)
+    if (way := terminal.way_to_accept(models, style)) and not sign_of_ci():
+        say(way, out)
     say(terminal.count(models, len(settings.names), written, builds=reports.builds), out)

@@ -19,6 +19,9 @@ MARKER = """bert_budget(model=None, **limits): hold a model declared in [tool.be
 the test runs. model is its name (needed where several are declared); keyword limits such as pooler=0 or \
 encoder="86M" tighten its budget, never loosen it. Works with and without --bert-budget."""
 
+OPTIONS = ("bert_budget", *(f"bert_budget_{name}" for name in ("report", "no_build", "base", "update", "tighten")))
+"""Each of them opens the gate for the whole run."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("bertsize", "size of BERT-family models (pytest-bertsize)")
@@ -51,6 +54,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "that was loosened since without a new reason; default: the base of the pull or merge request that CI runs "
         "for; none: compare with nothing",
     )
+    group.addoption(
+        "--bert-budget-update",
+        action="store_true",
+        default=False,
+        help="with --bert-budget: accept what was counted, and raise exactly the budgets that fail, in pyproject.toml, "
+        "as their author writes numbers; never in CI",
+    )
+    group.addoption(
+        "--bert-budget-tighten",
+        action="store_true",
+        default=False,
+        help="with --bert-budget: lower the budgets that have room, in pyproject.toml; never in CI",
+    )
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
@@ -62,11 +78,14 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARKER)
     config.pluginmanager.register(FailureReports(config))
-    asked = config.getoption("bert_budget") or config.getoption("bert_budget_report")
-    if asked or config.getoption("bert_budget_no_build") or config.getoption("bert_budget_base") is not None:
+    if any(config.getoption(name) not in (None, False, []) for name in OPTIONS):
         from pytest_bertsize import opening
 
         opening.open_for_run(config)
+    if config.getoption("htmlpath", None) and not hasattr(config, "workerinput"):
+        from pytest_bertsize import pytest_html_rows
+
+        pytest_html_rows.register(config)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -134,7 +153,7 @@ class FailureReports:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.failed and hasattr(report, "bertsize") and not hasattr(self.config, "workerinput"):
+        if report.failed and _is_of_failed_review(report) and not hasattr(self.config, "workerinput"):
             from pytest_bertsize.failure import Failure
 
             report.longrepr = Failure(report.bertsize["model"], report.location, self.config)  # type: ignore[assignment]
@@ -145,3 +164,8 @@ class FailureReports:
             from pytest_bertsize.failure import fit_into_short_summary
 
             fit_into_short_summary(self.failed, terminalreporter)
+
+
+def _is_of_failed_review(report: pytest.TestReport) -> bool:
+    """A marked test may fail in its own lines, with a model that is within its budget."""
+    return hasattr(report, "bertsize") and report.bertsize["model"]["verdict"] == "failed"

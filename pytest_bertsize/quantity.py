@@ -244,19 +244,35 @@ def rounded_up(count: int, like: object, quantity: Quantity | None = None) -> st
     :param quantity: what is counted; otherwise the first of parameters, bytes and FLOPs that is written so, which can
         only be the wrong one for ``"500B"`` of bytes.
     """
+    return _rounded(count, like, quantity, ROUND_CEILING)
+
+
+def rounded_down(count: int, like: object, quantity: Quantity | None = None) -> str:
+    """``count`` written in the style of ``like``, rounded down: the largest minimum in that style that it passes."""
+    return _rounded(count, like, quantity, ROUND_FLOOR)
+
+
+def restated(count: int, bound: str, like: object, quantity: Quantity | None = None) -> str:
+    """What a bound has to say to let ``count`` pass: ``max`` or ``min`` in the style of ``like``, ``exact`` exactly."""
+    if bound == "exact":
+        return f"{count:_}"
+    return (rounded_down if bound == "min" else rounded_up)(count, like, quantity)
+
+
+def _rounded(count: int, like: object, quantity: Quantity | None, rounding: str) -> str:
     text = like if isinstance(like, str) else ""
     kinds = (PARAMETERS, BYTES, FLOPS) if quantity is None else (quantity,)
     kind, match = next(((kind, match) for kind in kinds if (match := kind.match(text))), (PARAMETERS, None))
     if match is None or kind.scales[match["unit"]] == 1:
         return f'"{count:_}B"' if match and match["unit"] else f"{count:_}"
-    return f'"{_rounded_up(count, match["digits"], kind.scales[match["unit"]])}{match["unit"]}"'
+    return f'"{_in_steps(count, match["digits"], kind.scales[match["unit"]], rounding)}{match["unit"]}"'
 
 
-def _rounded_up(count: int, digits: str, scale: int) -> str:
+def _in_steps(count: int, digits: str, scale: int, rounding: str) -> str:
     """In steps of the last digit; with powers of 1,024 in steps of whole bytes that have no more digits, as halves."""
     places = len(digits.partition(".")[2])
     twos = scale.bit_length() - 1 if scale.bit_count() == 1 else 0
     with localcontext(prec=PRECISION):
         step = Decimal(1) / 2 ** min(places, twos) if twos else Decimal(1).scaleb(-places)
-        steps = (Decimal(count) / scale / step).to_integral_value(ROUND_CEILING)
+        steps = (Decimal(count) / scale / step).to_integral_value(rounding)
         return f"{steps * step:,.{places}f}".replace(",", "_")

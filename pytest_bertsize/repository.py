@@ -29,7 +29,7 @@ class NoRevision(Exception):
 
 def commit(folder: Path) -> str | None:
     """The full name of the commit that is checked out, ``None`` where git does not know of one."""
-    return _first_line(_git(folder, *_verified("HEAD")))
+    return _first_line(git(folder, *_verified("HEAD")))
 
 
 def resolve(folder: Path, revision: str) -> str:
@@ -37,13 +37,13 @@ def resolve(folder: Path, revision: str) -> str:
 
     :raises NoRevision: where there is none.
     """
-    inside = _git(folder, "rev-parse", "--is-shallow-repository")
+    inside = git(folder, "rev-parse", "--is-shallow-repository")
     if inside is None:
         raise NoRevision("git is not installed; install it")
     if inside.returncode != 0:
         raise NoRevision(_no_repository(inside, folder))
     try:
-        found = _first_line(_git(folder, *_verified(revision)))
+        found = _first_line(git(folder, *_verified(revision)))
     except ValueError:  # a NUL byte
         found = None
     if found is None:
@@ -72,7 +72,7 @@ def _unknown(revision: str, folder: Path, *, shallow: bool) -> str:
     if shallow:
         full = f"git fetch --unshallow{fetched} (GitHub: fetch-depth: 0 under actions/checkout, GitLab: GIT_DEPTH: 0)"
         return f"this clone is shallow and does not reach {name}; run {full}"
-    references = _git(folder, "for-each-ref", "--format=%(refname:short)")
+    references = git(folder, "for-each-ref", "--format=%(refname:short)")
     known = references.stdout.decode("utf-8", "replace").split() if references else []
     if not fetched and (nearest := did_you_mean(revision, known)):
         return f"git knows no revision {name}; did you mean {nearest!r}?"
@@ -81,14 +81,14 @@ def _unknown(revision: str, folder: Path, *, shallow: bool) -> str:
 
 def merge_base(folder: Path, revision: str) -> str | None:
     """Where the commit that is checked out has left another's line; ``None`` where git has no answer."""
-    return _first_line(_git(folder, "merge-base", "--end-of-options", revision, "HEAD"))
+    return _first_line(git(folder, "merge-base", "--end-of-options", revision, "HEAD"))
 
 
 def _verified(revision: str) -> tuple[str, ...]:
     return ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
 
 
-def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes] | None:
+def git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes] | None:
     """Ask git; ``None`` where there is none, or where it does not answer."""
     try:
         return subprocess.run(  # noqa: S603  (arguments of our own, and revisions behind --end-of-options)
@@ -138,7 +138,7 @@ class Files:
 
     def names(self) -> list[str]:
         """The paths of all files, relative to the folder; none where git does not answer."""
-        answer = _git(self._folder, "ls-tree", "-r", "--name-only", "-z", "--end-of-options", self._revision)
+        answer = git(self._folder, "ls-tree", "-r", "--name-only", "-z", "--end-of-options", self._revision)
         if answer is None or answer.returncode != 0:
             return []
         return [os.fsdecode(name) for name in answer.stdout.split(b"\0") if name]

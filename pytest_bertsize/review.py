@@ -6,14 +6,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from pytest_bertsize import quantity
 from pytest_bertsize.byte_sizes import NAMED
-from pytest_bertsize.declared import BYTES, FLOPS
+from pytest_bertsize.declared import BYTES, FLOPS, UNITS
 from pytest_bertsize.differences import LIBRARY, OWN, compare
 from pytest_bertsize.findings import Finding, Kind, did_you_mean, shown
 from pytest_bertsize.hand_counts import what_was_forgotten
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory, parents_first
-from pytest_bertsize.quantity import exact, rounded_up, signed
+from pytest_bertsize.quantity import exact, restated, signed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -264,14 +263,9 @@ def _bound(limit: Limit) -> str:
 
 def _accept(kind: Kind, limit: Limit, count: int) -> str:
     """How to write the budget that takes the model as it is."""
-    if isinstance(limit.written, dict):
-        bound = "exact" if limit.is_exact else "max" if kind == "over-budget" else "min"
-        value = rounded_up(count, limit.written[bound], _UNITS.get(limit.component)) if bound == "max" else f"{count:_}"
-        return f"to accept it, write {bound} = {value}"
-    return f"to accept it, write {rounded_up(count, limit.written, _UNITS.get(limit.component))}"
-
-
-_UNITS = {BYTES: quantity.BYTES, FLOPS: quantity.FLOPS}
+    bound = limit.bound(kind)
+    named = f"{bound} = " if isinstance(limit.written, dict) else ""
+    return f"to accept it, write {named}{restated(count, bound, limit.written_at(bound), UNITS.get(limit.component))}"
 
 
 def _tightest(limits: list[Limit]) -> Limit | None:

@@ -50,6 +50,11 @@ class SettingsError(Exception):
 class NothingDeclared(SettingsError):
     """There is no table of ours, or it declares no model."""
 
+    def __init__(self, message: str, *, misspelt: bool = False) -> None:
+        super().__init__(message)
+        self.misspelt = misspelt
+        """Whether there is a table that was probably meant to be ours."""
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -239,7 +244,9 @@ def _find_table(document: dict[str, Any], path: Path) -> dict[str, Any]:
     if table is None:
         meant = _meant_for(document)
         hint = f"did you mean [tool.bertsize] where it says [{printable(meant)}]?" if meant else EXAMPLE
-        raise NothingDeclared(f"{path}: no model is declared, so nothing would be checked; {hint}")
+        raise NothingDeclared(
+            f"{path}: no model is declared, so nothing would be checked; {hint}", misspelt=bool(meant)
+        )
     if not isinstance(table, dict) or not table or table.get("models") == {}:
         raise NothingDeclared(f"{path}: [tool.bertsize] declares no model, so nothing would be checked; {EXAMPLE}")
     return table

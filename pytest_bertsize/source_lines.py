@@ -38,7 +38,7 @@ def line_in_toml(text: str, path: Sequence[str]) -> int | None:
     return min(_lines_that_make(found, sections), default=None)
 
 
-def _lines_that_make(path: tuple[str, ...], sections: Iterable[_Section]) -> Iterator[int]:
+def _lines_that_make(path: tuple[str, ...], sections: Iterable[Section]) -> Iterator[int]:
     """The lines of a value, or of all that a table without a header of its own is made by."""
     for section in sections:
         inner = path[len(section.header) :]
@@ -48,7 +48,7 @@ def _lines_that_make(path: tuple[str, ...], sections: Iterable[_Section]) -> Ite
             yield section.line + line
 
 
-class _Section(NamedTuple):
+class Section(NamedTuple):
     """A table of a TOML file as it is written: what stands below one header."""
 
     header: tuple[str, ...]
@@ -56,16 +56,23 @@ class _Section(NamedTuple):
     line: int
     """Of the header."""
     body: str
+    start: int
+    """Where the body begins in the text."""
+
+
+def sections_of(text: str) -> tuple[Section, ...]:
+    """Every table of a TOML file in the order of the file, what stands above the first included."""
+    return _layout(text)[1]
 
 
 @lru_cache(1)
-def _layout(text: str) -> tuple[dict[str, Any], tuple[_Section, ...]]:
+def _layout(text: str) -> tuple[dict[str, Any], tuple[Section, ...]]:
     """What a file says, and every table in the order of the file; nothing of what is not TOML."""
     document = _parsed(text)
     if document is None:
         return {}, ()
     starts = [match.start() for match in _TOML_HEADER.finditer(text)]
-    found = [_Section((), 0, text[: starts[0]] if starts else text)]
+    found = [Section((), 0, text[: starts[0]] if starts else text, 0)]
     for start, end in pairwise([*starts, len(text)]):
         header, _, body = text[start:end].partition("\n")
         line = text.count("\n", 0, start) + 1
@@ -73,7 +80,7 @@ def _layout(text: str) -> tuple[dict[str, Any], tuple[_Section, ...]]:
         if named is None or _parsed(found[-1].body) is None:  # it only looks like one, in a list or text of many lines
             found[-1] = found[-1]._replace(body=found[-1].body + text[start:end])
         else:
-            found.append(_Section(_names(named), line, body))
+            found.append(Section(_names(named), line, body, end - len(body)))
     return document, tuple(found)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -178,6 +179,7 @@ def test_a_tagger_without_its_second_direction_fails(pytester: pytest.Pytester) 
     assert said["tagger"].startswith("tagger: head.lstm ")
 
 
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="keras-hub cannot be installed there yet")
 def test_the_model_in_keras_is_held_to_its_budget(pytester: pytest.Pytester) -> None:
     """That it passes is tested with the factories."""
     said = broken(pytester, "keras-backbone", "backbone.py", "LABELS = 2", "LABELS = 3")

@@ -608,6 +608,7 @@ def of_keras(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return {name: found(answer) for name, answer in told.items()}
 
 
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="keras-hub cannot be installed there yet")
 @pytest.mark.parametrize("name", KERAS)
 def test_a_model_of_keras_is_listed_whole_or_refused(of_keras: dict[str, Any], name: str) -> None:
     said, expected = of_keras[name], KERAS[name][1]

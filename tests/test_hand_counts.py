@@ -53,8 +53,8 @@ def test_the_sum_of_parts_that_hold_explains_nothing() -> None:
 
 
 def test_a_repeated_component_that_is_too_small_says_nothing_of_layers() -> None:
-    assert only(reviewed(encoder={"min": "86M"})).fix == "to accept it, write min = 85_054_464"
-    assert only(reviewed(encoder={"min": "86M", "max": "90M"})).fix == "to accept it, write min = 85_054_464"
+    assert only(reviewed(encoder={"min": "86M"})).fix == 'to accept it, write min = "85M"'
+    assert only(reviewed(encoder={"min": "86M", "max": "90M"})).fix == 'to accept it, write min = "85M"'
 
 
 def test_a_repeated_component_says_how_many_layers_its_limit_affords() -> None:

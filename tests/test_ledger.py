@@ -349,7 +349,8 @@ def test_the_summary_is_as_wide_as_the_terminal(width: int) -> None:
 
 
 def asked(tmp_path: Path, *reports: str, gate: bool = True) -> ReportFiles:
-    options = {"bert_budget": gate, "bert_budget_report": list(reports), "bert_budget_no_build": False}
+    given = {"bert_budget": gate, "bert_budget_report": list(reports)}
+    options = given | dict.fromkeys(("bert_budget_no_build", "bert_budget_update", "bert_budget_tighten"), False)
     config = Config(options=options, folder=tmp_path / "called/from")
     config.folder.mkdir(parents=True)
     return asked_for(cast("pytest.Config", config), declared("a", root=tmp_path))

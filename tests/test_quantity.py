@@ -24,6 +24,8 @@ from pytest_bertsize.quantity import (
     parse_count,
     parse_flops,
     percent_used,
+    restated,
+    rounded_down,
     rounded_up,
     signed,
 )
@@ -361,6 +363,70 @@ def test_a_style_of_many_decimals_can_be_kept() -> None:
     assert rounded_up(10**13, "1.000000000000000000K") == '"10_000_000_000.000000000000000000K"'
 
 
+@pytest.mark.parametrize(
+    ("count", "like", "text"),
+    [
+        (110_000_000, "110M", '"110M"'),
+        (109_999_999, "110M", '"109M"'),
+        (109_482_240, "110.0M", '"109.4M"'),
+        (109_482_240, "1.2B", '"0.1B"'),
+        (999_999, "1M", '"0M"'),
+        (1_234_567_890, "110M", '"1_234M"'),
+        (109_482_240, 120_000_000, "109_482_240"),
+        (109_482_240, "120_000_000", "109_482_240"),
+        (109_482_240, None, "109_482_240"),
+        (0, "110M", '"0M"'),
+    ],
+)
+def test_a_new_minimum_is_written_in_the_style_of_the_old(count: int, like: object, text: str) -> None:
+    assert rounded_down(count, like) == text
+
+
+@given(COUNTS, STYLES)
+def test_a_count_passes_its_rounded_minimum_and_no_larger_one_in_that_style(count: int, like: object) -> None:
+    low, high = (
+        parse_count(text.strip('"') if text.startswith('"') else int(text))
+        for text in (rounded_down(count, like), rounded_up(count, like))
+    )
+    assert low <= count <= high
+    assert rounded_down(low, like) == rounded_up(low, like) == rounded_down(count, like)
+    assert (low == high) == (low == count)
+
+
+@pytest.mark.parametrize(
+    ("bound", "like", "text"),
+    [
+        ("max", "110M", '"114M"'),
+        ("min", "120M", '"113M"'),
+        ("exact", "110M", "113_123_456"),
+        ("max", 110_000_000, "113_123_456"),
+        ("min", 120_000_000, "113_123_456"),
+        ("exact", 110_000_000, "113_123_456"),
+    ],
+)
+def test_each_bound_is_restated_so_that_the_count_just_passes(bound: str, like: object, text: str) -> None:
+    assert restated(113_123_456, bound, like) == text
+
+
+@pytest.mark.parametrize(
+    ("bound", "like", "quantity", "text"),
+    [
+        ("max", "500B", BYTES, '"600B"'),
+        ("min", "700B", BYTES, '"600B"'),
+        ("min", "1.0KiB", BYTES, '"0.5KiB"'),
+        ("max", "500B", PARAMETERS, '"1B"'),
+        ("min", "500B", PARAMETERS, '"0B"'),
+        ("max", "500B", None, '"1B"'),
+        ("min", "1.0G", FLOPS, '"0.0G"'),
+        ("exact", "500B", BYTES, "600"),
+    ],
+)
+def test_a_bound_is_restated_in_the_unit_of_what_is_counted(
+    bound: str, like: object, quantity: Quantity | None, text: str
+) -> None:
+    assert restated(600, bound, like, quantity) == text
+
+
 # bytes
 
 
@@ -498,6 +564,30 @@ def test_flops_have_the_bounds_of_bytes() -> None:
 )
 def test_bytes_and_flops_are_written_in_the_style_of_the_old(count: int, like: object, text: str) -> None:
     assert rounded_up(count, like) == text
+
+
+@pytest.mark.parametrize(
+    ("count", "like", "text"),
+    [
+        (219_028_596, "440MB", '"219MB"'),
+        (219_028_596, "440.0MB", '"219.0MB"'),
+        (219_028_596, "420MiB", '"208MiB"'),
+        (219_028_596, "1GiB", '"0GiB"'),
+        (1_288_490_189, "1.2GiB", '"1.0GiB"'),  # a tenth of a GiB is no whole number of bytes
+        (1_288_490_189, "1.25GiB", '"1.00GiB"'),
+        (22_348_431_360, "22.0G", '"22.3G"'),
+        (219_028_596, "github-file", "219_028_596"),
+    ],
+)
+def test_a_minimum_of_bytes_and_flops_is_written_in_the_style_of_the_old(count: int, like: object, text: str) -> None:
+    assert rounded_down(count, like) == text
+
+
+@given(OTHERS, st.sampled_from([unit for unit in BYTE_SCALES if unit]), st.integers(0, 12))
+def test_bytes_pass_their_rounded_minimum(count: int, unit: str, places: int) -> None:
+    like = f"1{'.' if places else ''}{'0' * places}{unit}"
+    low = parse_bytes(rounded_down(count, like, BYTES).strip('"'))
+    assert 0 <= count - low < BYTE_SCALES[unit]
 
 
 def test_a_style_that_could_be_two_is_that_of_what_is_counted() -> None:

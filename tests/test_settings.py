@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import textwrap
 import tracemalloc
 from types import MappingProxyType
@@ -611,12 +612,13 @@ def test_a_file_that_is_not_utf_8_is_refused(pyproject: Path) -> None:
         ("[project]\nname = \n", ":2", "Invalid value at column 8"),
         ("[project\n", ":1", "Expected ']' at the end of a table declaration at column 9"),
         ("a = 1\na = 2\n", ":2", "Cannot overwrite a value at column 6"),
-        ("a = " + "[" * 5_000, "", "TOML inline arrays/tables are nested more than the allowed 400 levels"),
+        ("a = " + "[" * 5_000, "", "TOML inline arrays/tables are nested more than the allowed N levels"),
     ],
     ids=["no value", "no bracket", "key twice", "too deep"],
 )
 def test_what_is_not_toml_is_refused_at_its_line(pyproject: Path, text: str, place: str, what: str) -> None:
-    assert mistakes(write(pyproject, text)) == f"pyproject.toml{place}: not TOML: {what}"
+    found = re.sub(r"allowed \d+ levels", "allowed N levels", mistakes(write(pyproject, text)))  # tomli's own limit
+    assert found == f"pyproject.toml{place}: not TOML: {what}"
 
 
 @pytest.mark.parametrize(("part", "dot"), [("a", "."), ("a-b", " . "), ('"a"', "\t.\t"), ("'a'", ".")])

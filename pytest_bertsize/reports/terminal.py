@@ -9,6 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from pytest_bertsize.findings import BROKEN
 from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.quantity import compact_left, exact
 from pytest_bertsize.reports import base_lines, by_severity, count_failed
@@ -17,7 +18,7 @@ from pytest_bertsize.reports.component_table import component_table, counted, ro
 from pytest_bertsize.reports.drawing import NAME, Style, draw, fit, hanging, usable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from pytest_bertsize.reports import FindingRow, ModelReport, RunBase
@@ -114,6 +115,14 @@ def count(models: Sequence[ModelReport], configured: int, written: Sequence[Path
     reports = "".join(f"; {path.name} written" for path in written)
     build = "" if builds else "; not compared with a build"
     return f"{configured} configured, {len(models)} checked, {count_failed(models)} failed{budget}{build}{reports}"
+
+
+def way_to_accept(models: Iterable[ModelReport], style: Style) -> str:
+    """The command that raises budgets, where they alone are what fails a model; ``""`` where there is none such."""
+    errors = ({row["kind"] for row in model["findings"] if row["severity"] == "error"} for model in models)
+    acceptable = any(kinds & BROKEN and kinds <= {*BROKEN, "budget-loosened"} for kinds in errors)
+    said = "to accept what was counted: pytest --bert-budget --bert-budget-update"
+    return draw(hanging("→ ", "cyan", said, style), style) if acceptable else ""
 
 
 def _taken(columns: Sequence[Column], widths: dict[Column, int], name: int) -> int:

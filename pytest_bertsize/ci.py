@@ -1,0 +1,29 @@
+"""Whether a service runs this, and not somebody at a desk."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from pytest_bertsize.findings import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+VARIABLES = (
+    "CI",
+    "BUILD_NUMBER",
+    "GITHUB_ACTIONS",
+    "GITLAB_CI",
+    "TF_BUILD",
+    "JENKINS_URL",
+    "TEAMCITY_VERSION",
+    "BUILDKITE",
+)
+"""What services set in all that they run; the first two are those by which pytest itself knows them."""
+
+
+def sign_of_ci(environment: Mapping[str, str] = os.environ) -> str:
+    """The variable that says so, as in ``"CI=true"``; ``""`` at a desk."""
+    name = next((name for name in VARIABLES if environment.get(name, "").lower() not in {"", "0", "false"}), None)
+    return f"{name}={printable(environment[name])}" if name else ""

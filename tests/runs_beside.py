@@ -1,0 +1,118 @@
+"""A project whose gate passes, the same with a layer too many, and runs of both beside other plugins."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import BERT_BASE
+
+TABLE = """
+    [tool.pytest]
+    minversion = "9.0"
+    [tool.bertsize.models.layered]
+    config = "config.json"
+    budget.encoder = { exact = 49_896 }
+    [tool.bertsize.models.plain]
+    config = "config.json"
+    architecture = "BertModel"
+    overrides = { num_hidden_layers = 3 }
+    budget.total = "60K"
+    """
+"""The encoder's budget is that of three layers; what the second model is does not depend on the config's layers."""
+TESTS = """
+    import pytest
+    from covered import reached
+    @pytest.mark.bert_budget("layered")
+    def test_marked(): pass
+    def test_other(): assert reached(1) == 2
+    @pytest.mark.parametrize("number", range(4))
+    def test_of_many(number): pass
+"""
+COVERED = """
+    def reached(number):
+        return number + 1
+    def never_reached(number):
+        return number - 1
+"""
+LAYERS = {"passes": 3, "fails": 4}
+STATUS = {"passes": pytest.ExitCode.OK, "fails": pytest.ExitCode.TESTS_FAILED}
+COUNT = r"(\d+) configured, (\d+) checked, (\d+) failed"
+COUNTED = {"passes": ("2", "2", "0"), "fails": ("2", "2", "1")}
+GATE = ("--bert-budget", "--bert-budget-report=size.json")
+NO_BUILD = (*GATE, "--bert-budget-no-build")
+
+
+def lay(verdict: str, **files: str) -> None:
+    """The project, in the folder that is the current one."""
+    sizes = {"vocab_size": 101, "hidden_size": 48, "num_hidden_layers": LAYERS[verdict], "num_attention_heads": 4}
+    rest = {"intermediate_size": 72, "max_position_embeddings": 40, "type_vocab_size": 5}
+    Path("config.json").write_text(json.dumps({**BERT_BASE, **sizes, **rest}))
+    Path("pyproject.toml").write_text(textwrap.dedent(TABLE))
+    for name, text in {"test_it": TESTS, "covered": COVERED, **files}.items():
+        Path(f"{name}.py").write_text(textwrap.dedent(text))
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a run leaves behind."""
+
+    status: int
+    report: bytes
+    text: str
+
+    @property
+    def models(self) -> dict[str, str]:
+        return {model["name"]: model["verdict"] for model in json.loads(self.report)["models"]}
+
+    @property
+    def counted(self) -> list[tuple[str, ...]]:
+        """What the terminal says of how many models were checked; it should do so once."""
+        return re.findall(COUNT, self.text)
+
+    def tests(self, outcome: str) -> int:
+        """How many tests the last line says to have ended so."""
+        found = re.search(rf"(\d+) {outcome}\b", self.text.strip().splitlines()[-1])
+        return int(found[1]) if found else 0
+
+
+def alone(*arguments: str) -> Told:
+    """A run in a process of its own."""
+    line = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    return Told(done.returncode, written(), done.stdout + done.stderr)
+
+
+def inside(pytester: pytest.Pytester, *arguments: str) -> Told:
+    """A run in this process."""
+    result = pytester.runpytest(*arguments)
+    return Told(result.ret, written(), f"{result.stdout}\n{result.stderr}")
+
+
+def written() -> bytes:
+    """The report, which the next run has to write itself."""
+    path = Path("size.json")
+    report = path.read_bytes() if path.exists() else b""
+    path.unlink(missing_ok=True)
+    return report
+
+
+def is_as_alone(told: Told, plain: Told, verdict: str) -> None:
+    """The same verdict, exit status, counts and report."""
+    assert plain.status == STATUS[verdict]
+    assert plain.counted == [COUNTED[verdict]]
+    assert plain.models == {
+        "layered": verdict.replace("passes", "passed").replace("fails", "failed"),
+        "plain": "passed",
+    }
+    assert told.report == plain.report
+    assert told.status == plain.status
+    assert "NOT CHECKED" not in told.text
+    assert "INTERNALERROR" not in told.text
