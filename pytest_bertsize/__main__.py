@@ -140,7 +140,8 @@ def _add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         action="append",
         default=[],
         metavar="PATH",
-        help="write what was found to PATH, as JSON (.json), Markdown (.md) or a page (.html); may be repeated",
+        help="write what was found to PATH, as JSON (.json), Markdown (.md), a page (.html) or for GitLab "
+        "(.codequality.json, gl-code-quality-report.json); may be repeated",
     )
     check.add_argument(
         "--base",

@@ -15,6 +15,7 @@ from pytest_bertsize.reports import run_base
 from pytest_bertsize.settings import SettingsError, declares_models, load
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from pytest_bertsize.build.helper import Helper
@@ -31,17 +32,28 @@ def table_path(config: pytest.Config) -> Path:
 def _refuse_two_tables(config: pytest.Config) -> None:
     """Two tables, and pytest's root is where only one of them stands: which is meant is not for us to guess.
 
-    :raises SettingsError: when the folder in which pytest was called has another one than its root.
+    :raises SettingsError: when the folder in which pytest was called, or one that it was given, has another table than
+        its root.
     """
-    here = config.invocation_params.dir / "pyproject.toml"
     read = table_path(config)
-    if not here.is_file() or here.samefile(read) or not declares_models(here):
-        return
-    raise SettingsError(
-        f"{here} has a [tool.bertsize], and pytest's root directory is {read.parent}, which has one too; run pytest in "
-        'the folder whose table you mean, and give its pyproject.toml a [tool.pytest] with minversion = "9.0", which '
-        "makes it a root"
-    )
+    here = config.invocation_params.dir
+    given = config.args if config.args_source == pytest.Config.ArgsSource.ARGS else []
+    named = (here / argument.partition("::")[0] for argument in given)
+    for folder in (here, *(above for path in named for above in _up_to(config.rootpath, path))):
+        other = folder / "pyproject.toml"
+        if other.is_file() and not other.samefile(read) and declares_models(other):
+            raise SettingsError(
+                f"{other} has a [tool.bertsize], and pytest's root directory is {read.parent}, which has one too; run "
+                "pytest in the folder whose table you mean, and give its pyproject.toml a [tool.pytest] with "
+                'minversion = "9.0", which makes it a root'
+            )
+
+
+def _up_to(root: Path, path: Path) -> Iterator[Path]:
+    """A folder, or that of a file, and those above it that are inside the root."""
+    path = path.resolve()
+    inside = (folder for folder in (path, *path.parents) if root in folder.parents)
+    yield from inside if path.exists() else ()
 
 
 def arm_run(config: pytest.Config, helper: Helper | None) -> None:

@@ -37,8 +37,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="append",
         default=[],
         metavar="PATH",
-        help="with --bert-budget: write what was found to PATH, as JSON (.json), Markdown (.md) or a page (.html); "
-        "may be repeated",
+        help="with --bert-budget: write what was found to PATH, as JSON (.json), Markdown (.md), a page (.html) or for "
+        "GitLab (.codequality.json, gl-code-quality-report.json); may be repeated",
     )
     group.addoption(
         "--bert-budget-no-build",

@@ -214,7 +214,7 @@ def _broken(kind: Kind, limit: Limit, count: int, bound: int, subject: Review, a
     fix = (
         (what_was_forgotten(actual, limit.component, bound) if as_derived else "")
         or _sum_of_the_others(limit, bound, subject.budget, actual)
-        or f"{_layers_that_fit(kind, limit, bound, actual)}{_accept(kind, limit, count)}"
+        or f"{_layers_that_fit(kind, limit, bound, actual)}{_accept(kind, limit, count) if as_derived else OFF}"
     )
     return _at(limit, Finding(kind, message, fix, actual=count, limit=bound))
 
@@ -259,6 +259,9 @@ def _bound(limit: Limit) -> str:
         return f"exact limit of {exact(limit.maximum or 0)}"
     named = limit.maximum is not None and limit.component == BYTES and str(limit) in NAMED
     return f"limit of {limit}" + (f" ({exact(limit.maximum or 0)})" if named else "")
+
+
+OFF = "its closed form comes first: what is off it cannot be accepted"
 
 
 def _accept(kind: Kind, limit: Limit, count: int) -> str:

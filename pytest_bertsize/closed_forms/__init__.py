@@ -25,7 +25,7 @@ _DECODERS = ("gpt2", "openai-gpt")
 _ENCODER_DECODERS = ("bart", "mbart", "marian", "pegasus", "t5", "mt5", "encoder-decoder")
 
 _NAMES = (*_ENCODERS, *_DECODERS, *_ENCODER_DECODERS)
-"""In the order in which messages and the README name them; each has its file in ``families``."""
+"""In the order in which messages and the documentation name them; each has its file in ``families``."""
 
 
 class _Families(Mapping[str, Family]):

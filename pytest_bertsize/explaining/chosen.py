@@ -142,7 +142,7 @@ _TRANSLATED = (
     (re.compile(re.escape(f", {choosing.CONTRIBUTE}")), ""),
     (
         re.compile(re.escape(choosing.CONTRIBUTE)),
-        "explain shows the closed forms that pytest-bertsize itself has: see the families in its README",
+        "explain shows the closed forms that pytest-bertsize itself has: docs/reference/families.md lists them",
     ),
     (re.compile(r"name one: config = \"[^\"]*/(.+)\""), r"name one of them, as in \1"),
     (re.compile(r", relative to pyproject\.toml"), ", from the current folder"),

@@ -9,12 +9,19 @@ class Component(TypedDict):
     """One row: a component at some level, ``total``, or ``trainable`` where a limit names it."""
 
     name: str
+    """``encoder.attention``, ``trainable`` or ``total``."""
     formula: str | None
+    """The closed form, as in ``L·(4·D² + 4·D)``; ``None`` where there is none."""
     expected: int | None
+    """By the closed form; ``None`` where there is none."""
     actual: int | None
+    """Of what was built; ``None`` where nothing was."""
     base: int | None
+    """At the base, by the closed form; ``None`` where there is no base."""
     min: int | None
+    """The least that passes; ``None`` for no such limit."""
     max: int | None
+    """The most that passes; ``None`` for no such limit."""
     limit: str | None
     """The limit as its author wrote it."""
     layers: int
@@ -31,7 +38,9 @@ class Change(TypedDict):
     before: str
     """As JSON writes it; ``""`` for code."""
     after: str
+    """As JSON writes it; ``""`` for code."""
     total: int
+    """What it adds to the total; negative for what it takes."""
     components: dict[str, int]
     """Every component at every level that it moved."""
 
@@ -40,9 +49,13 @@ class LayerTensor(TypedDict):
     """A tensor of a layer, by its name inside the layer; ``None`` for a side that does not have it."""
 
     name: str
+    """``attention.self.query.weight``."""
     base: list[int] | None
+    """Its shape at the base."""
     expected: list[int] | None
+    """Its shape by the closed form."""
     actual: list[int] | None
+    """Its shape as it was built."""
 
 
 class Layer(TypedDict):
@@ -51,10 +64,13 @@ class Layer(TypedDict):
     name: str
     """``bert.encoder.layer.12``, or ``bert.encoder.layer.0-11`` for twelve that differ alike."""
     times: int
+    """How many layers differ alike."""
     base: int | None
     """Parameters of one such layer; ``None`` where there is no base, or where it lacks the layer."""
     expected: int | None
+    """By the closed form, of one; ``None`` where it lacks the layer."""
     actual: int | None
+    """As built, of one; ``None`` where that lacks the layer."""
     tensors: list[LayerTensor]
     """Those that differ."""
 
@@ -65,6 +81,7 @@ class Base(TypedDict):
     revision: str
     """As it was asked for: ``origin/main``."""
     commit: str
+    """The revision's full name."""
     config: str | None
     """``None``: the model is new."""
     total: int | None
@@ -84,8 +101,11 @@ class Removed(TypedDict):
     """A model that the base declares, and this table does not."""
 
     name: str
+    """``encoder``."""
     config: str
+    """As its table named it."""
     total: int | None
+    """By the closed form; ``None`` where it cannot be counted."""
     limit: str | None
     """Of its total, as its author wrote it."""
 
@@ -94,10 +114,13 @@ class RunBase(TypedDict):
     """What a run was compared with."""
 
     revision: str
+    """As it was asked for, or as CI names it: ``origin/main``."""
     commit: str | None
     """``None``: it was not compared, and :attr:`problem` says why."""
     problem: str
+    """Why it was not compared; ``""`` where it was."""
     removed: list[Removed]
+    """Models that only the base declares."""
 
 
 class Cost(TypedDict):
@@ -108,16 +131,20 @@ class Cost(TypedDict):
     change: str
     """``num_hidden_layers 12 → 13``."""
     total: int
+    """What it adds."""
 
 
 class Fit(TypedDict):
     """The largest value of one key with which the whole budget holds, all others left as they are."""
 
     key: str
+    """``hidden_size``."""
     now: int
+    """Its value."""
     largest: int | None
     """``None``: with no value of this key alone."""
     total: int | None
+    """What the model would count with the largest; ``None`` where there is none."""
 
 
 class Choices(TypedDict):
@@ -132,13 +159,21 @@ class FoldedTensor(TypedDict):
     """Tensors that differ only in their layer's index."""
 
     name: str
+    """With ``*`` for the index of its layer: ``bert.encoder.layer.*.attention.self.query.weight``."""
     component: str
+    """Where it counts."""
     shape: list[int]
+    """Of one of them."""
     layers: int
+    """How many there are."""
     expected: int | None
+    """By the closed form, all together; ``None`` where it does not know the tensor."""
     actual: int | None
+    """As built, all together; ``None`` where the model does not have it."""
     tied_to: str | None
+    """The tensor whose storage it shares; ``None`` for one of its own."""
     trainable: bool
+    """Whether an optimiser would train it."""
 
 
 class Measure(TypedDict):
@@ -153,22 +188,28 @@ class Measure(TypedDict):
     actual: int | None
     """``None`` where nothing is built."""
     min: int | None
+    """The least that passes; ``None`` for no such limit."""
     max: int | None
+    """The most that passes; ``None`` for no such limit."""
     limit: str | None
     """The limit as its author wrote it."""
     components: dict[str, int]
     """FLOPs of every component at every level."""
     failed: bool
+    """Whether it is outside its limit, or off its closed form."""
 
 
 class Checkpoint(TypedDict):
     """What the headers of a checkpoint say."""
 
     file: str
+    """Relative to the project's root."""
     tensors: int
+    """How many there are."""
     numbers: int
     """Of all tensors, shared storage once."""
     bytes: int
+    """Of all tensors, by their dtypes."""
 
 
 class Totals(TypedDict):
@@ -179,45 +220,71 @@ class Totals(TypedDict):
     """
 
     expected: int | None
+    """Unique, by the closed form."""
     actual: int | None
+    """Unique, of what was built."""
     trainable: int | None
+    """Those that an optimiser would train."""
     stored: int | None
+    """With ties written out."""
     unrolled: int | None
+    """Ties written out, and a copy of a shared layer for each pass."""
 
 
 class FindingRow(TypedDict):
     """A finding without the key that leads to its line."""
 
     kind: str
+    """One of those that the page on findings lists."""
     severity: str
+    """``error`` fails the model; ``warning``; ``note``."""
     component: str | None
+    """What it is about: ``encoder.attention``, ``total``; ``None`` for the model as a whole."""
     message: str
+    """What is wrong, with exact values."""
     fix: str
+    """What to write instead; ``""`` where there is nothing to write."""
     expected: int | None
+    """By the closed form."""
     actual: int | None
+    """What was counted."""
     limit: int | None
+    """The bound that does not hold."""
     file: str | None
+    """Where it is said, relative to the project's root."""
     line: int | None
+    """The 1-based line in that file."""
 
 
 class ModelReport(TypedDict):
     """One element of ``models`` in the JSON report, schema 1."""
 
     name: str
+    """As its table calls it: the test's id."""
     family: str
+    """The config's ``model_type``."""
     architecture: str
+    """The class, or the project's function that builds it."""
     config: str
+    """Where it was read: ``models/config.json`` or ``train.json#model``."""
     config_sha256: str
+    """Of the config's bytes; ``""`` for one that could not be read."""
     verdict: Literal["passed", "failed"]
+    """``failed`` for any error."""
     headline: str
+    """One sentence that stands alone: model, component, count, limit, by how much."""
     report_only: bool
+    """Whether it is held to no limit."""
     built: bool
     """``False``: the run builds nothing, and counts are what the closed form says."""
     closed_form: bool
     """``False``: not compared with a closed form, by the table's own word."""
     symbols: dict[str, int]
+    """The config's sizes by their letter: ``{"V": 30522, "D": 768}``."""
     totals: Totals
+    """Of the whole model."""
     components: list[Component]
+    """Every level, parents first; ``trainable`` where it is limited, and ``total`` last."""
     measures: list[Measure]
     """What the budget limits beside parameter counts."""
     frozen: list[str]
@@ -225,27 +292,41 @@ class ModelReport(TypedDict):
     checkpoint: Checkpoint | None
     """``None``: the table declares none, or it could not be read."""
     tensors: list[FoldedTensor]
+    """Folded over layers."""
     layers: list[Layer]
     """Those in which something differs."""
     base: Base | None
     """``None``: the run was not asked to compare with a revision."""
     choices: Choices | None
+    """``None`` where there is no closed form to ask."""
     findings: list[FindingRow]
+    """Errors, warnings and notes."""
 
 
 class RunReport(TypedDict):
     """The whole of the JSON report, schema 1: what all report files are made from."""
 
     schema: int
+    """1."""
     mode: Literal["full", "no-build"]
+    """``no-build``: counts are what the closed forms say."""
     versions: dict[str, str]
+    """Of pytest_bertsize, transformers, torch and python."""
     commit: str | None
+    """The one that is checked out, by its full name; ``None`` outside of a repository."""
     table_sha256: str
+    """Of what [tool.bertsize] says, however it is laid out."""
     base: RunBase | None
     """``None``: the run was not asked to compare with a revision."""
     configured: int
+    """Models that the table declares."""
     checked: int
+    """Those that this report is about."""
     failed: int
+    """Those of them that failed."""
     not_checked: list[str]
+    """The names of the others."""
     models: list[ModelReport]
+    """In the order of their declaration."""
     complete: bool
+    """Whether every declared model was checked; last in the file, so that one that is cut off lacks it."""
