@@ -337,11 +337,14 @@ def read(path: Path, home: Path) -> Document:
     return document
 
 
-def evaluate(path: Path, home: Path) -> None:
+def evaluate(path: Path, home: Path) -> int:
     """Hold a document to what its blocks say.
 
     :param home: where its projects are laid out.
+    :returns: how many there are.
     :raises AssertionError: at the first block that says something else.
     """
-    for example in read(path, home).examples():
+    examples = list(read(path, home).examples())
+    for example in examples:
         example.evaluate()
+    return len(examples)

@@ -34,7 +34,8 @@ each_document = pytest.mark.parametrize("name", DOCUMENTS)
 
 @each_document
 def test_every_block_does_what_it_says(name: str, tmp_path: Path) -> None:
-    evaluate(DOCUMENTS[name], tmp_path)
+    evaluated = evaluate(DOCUMENTS[name], tmp_path)
+    assert evaluated >= DOCUMENTS[name].read_text("utf-8").count("\n```") // 2
 
 
 WORKFLOW = """<!-- project: empty -->

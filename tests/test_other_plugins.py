@@ -116,7 +116,9 @@ def test_without_a_terminal_a_model_that_was_not_checked_is_red_and_named_in_the
 
 def test_the_whole_gate_is_red_without_a_terminal(pytester: pytest.Pytester, full: Callable[[str], Told]) -> None:
     lay("fails")
-    is_as_alone(alone(*GATE, *WITHOUT_TERMINAL), full("fails"), "fails")
+    told = alone(*GATE, *WITHOUT_TERMINAL)
+    is_as_alone(told, full("fails"), "fails")
+    assert told.status == pytest.ExitCode.TESTS_FAILED
 
 
 @BOTH
