@@ -52,6 +52,19 @@ def told(root: Path, body: str, reference: str = "pkg.cfg:make") -> tuple[str, s
     return finding.message, finding.fix
 
 
+# as it is now
+
+
+def test_a_change_within_the_same_second_is_seen(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python takes bytecode for that of a file with the same second and length."""
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+    for layers in (12, 13):
+        (root / "pkg/cfg.py").write_text(f"def make(): return {{'num_hidden_layers': {layers}}}", encoding="utf-8")
+        os.utime(root / "pkg/cfg.py", (0, 0))
+        assert read(root, "pkg.cfg:make").data == {"num_hidden_layers": layers}
+    assert not list(root.rglob("__pycache__"))
+
+
 # what is taken
 
 DICT = "def make(): return {'vocab_size': 30522, 'id2label': {0: 'O'}, 'sizes': (1, 2.5), 'none': None, 'on': True}"

@@ -285,6 +285,17 @@ def test_what_else_a_factory_does_is_nobodys_business(of_all: dict[str, Any], na
     assert of_all[name] == LINE
 
 
+def test_a_change_within_the_same_second_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python takes bytecode for that of a file with the same second and length."""
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+    for rows in (2, 3):
+        (tmp_path / "changes.py").write_text(f"from torch import nn\ndef build(): return nn.Linear(5, {rows})")
+        os.utime(tmp_path / "changes.py", (0, 0))
+        (answer,) = answers([asked(tmp_path, "changes:build")]).values()
+        assert found(answer) == [("weight", (rows, 5)), ("bias", (rows,))]
+    assert not (tmp_path / "__pycache__").exists()
+
+
 def test_a_coroutine_is_no_module(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text("async def build(): pass")
     told = answers([asked(tmp_path, "own:build")])

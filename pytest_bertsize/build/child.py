@@ -21,6 +21,7 @@ from pytest_bertsize.build.confined import (
     MEMORY_ABOVE_IMPORT,
     answer,
     in_words,
+    leave_no_bytecode,
     limit_memory,
     question,
     refuse_the_network,
@@ -65,6 +66,7 @@ def _in_a_process_of_its_own(request: Mapping[str, Any], answers: int) -> dict[s
     child = os.fork()
     if not child:
         os.close(reading)
+        leave_no_bytecode()
         answer(writing, _built(request, answers))
         os._exit(0)
     os.close(writing)

@@ -14,6 +14,7 @@ from pytest_bertsize.build.confined import (
     NetworkRefused,
     answer,
     in_words,
+    leave_no_bytecode,
     limit_memory,
     place_in,
     question,
@@ -38,6 +39,7 @@ def main() -> None:
     answers = take_over_descriptors()
     asked = question()
     sys.addaudithook(refuse_the_network)
+    leave_no_bytecode()
     said: dict[str, Any]
     try:
         said = {"config": _made(asked["reference"], asked["root"])}

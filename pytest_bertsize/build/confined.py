@@ -36,6 +36,11 @@ def question() -> Any:
     return asked
 
 
+def leave_no_bytecode() -> None:
+    """Of the project's modules: it would be read for a file that is changed within the same second, and is as long."""
+    sys.dont_write_bytecode = True
+
+
 def take_over_descriptors() -> int:
     """Keep standard output for the answers; whatever foreign code prints goes nowhere."""
     answers = os.dup(1)
