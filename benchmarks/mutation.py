@@ -44,6 +44,8 @@ TESTS_OF = {
     "inventory": ["test_inventory.py"],
     "differences": ["test_differences.py"],
     "review": ["test_review.py", "test_hand_counts.py"],
+    "changed_budgets": ["test_changed_budgets.py"],
+    "toml_values": ["test_toml_values.py"],
 }
 LEAST_KILLED = 0.95
 OPERATORS = (*mutation_operators, (cst.If, operator_if_exp), (cst.CompIf, operator_if_exp))

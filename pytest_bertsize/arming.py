@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_bertsize import baseline, contributions, ledger, rewriting, workers
+from pytest_bertsize import baseline, contributions, ledger, pyproject_file, rewriting, workers
 from pytest_bertsize.attachments import Attachments
 from pytest_bertsize.gate import GATE, Collector, Gate, Mode
 from pytest_bertsize.reports import run_base
@@ -29,21 +29,21 @@ def table_path(config: pytest.Config) -> Path:
     return config.rootpath / "pyproject.toml"
 
 
-def _refuse_two_tables(config: pytest.Config) -> None:
-    """Two tables, and pytest's root is where only one of them stands: which is meant is not for us to guess.
+def _refuse_another_table(config: pytest.Config) -> None:
+    """A table that stands elsewhere than in pytest's root: which is meant is not for us to guess.
 
-    :raises SettingsError: when the folder in which pytest was called, or one that it was given, has another table than
-        its root.
+    :raises SettingsError: when the folder in which pytest was called, one that it was given, or one between these and
+        the root, has another table than the root.
     """
-    read = table_path(config)
-    here = config.invocation_params.dir
+    read, here, root = table_path(config), config.invocation_params.dir, config.rootpath.resolve()
     given = config.args if config.args_source == pytest.Config.ArgsSource.ARGS else []
     named = (here / argument.partition("::")[0] for argument in given)
-    for folder in (here, *(above for path in named for above in _up_to(config.rootpath, path))):
+    for folder in (here, *(above for path in (here, *named) for above in _up_to(root, path))):
         other = folder / "pyproject.toml"
-        if other.is_file() and not other.samefile(read) and declares_models(other):
+        if other.is_file() and other.resolve() != read.resolve() and declares_models(other):
+            too = "one too" if read.is_file() and declares_models(read) else "none"
             raise SettingsError(
-                f"{other} has a [tool.bertsize], and pytest's root directory is {read.parent}, which has one too; run "
+                f"{other} has a [tool.bertsize], and pytest's root directory is {read.parent}, which has {too}; run "
                 "pytest in the folder whose table you mean, and give its pyproject.toml a [tool.pytest] with "
                 'minversion = "9.0", which makes it a root'
             )
@@ -67,8 +67,10 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
     builds = not config.getoption("bert_budget_no_build")
     try:
         verb = rewriting.asked_for(config)
+        _refuse_another_table(config)
         settings = load(table_path(config))
-        _refuse_two_tables(config)
+        if verb:
+            pyproject_file.refuse_another(settings.path, settings.text)
         registry = contributions.registry(config)
         base = baseline.of_run(settings, config.getoption("bert_budget_base"), registry, "--bert-budget-base")
         reports = replace(ledger.asked_for(config, settings), base=run_base(base), builds=builds)

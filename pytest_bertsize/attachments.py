@@ -39,8 +39,11 @@ class Attachments:
             _attach(failure.review, item, report)
         elif isinstance(failure, Mistaken):
             _fail(report, str(failure))
-        elif call.when == "call" and REVIEW in item.stash and (isinstance(item, BudgetItem) or _is_shown(item)):
-            _attach(item.stash[REVIEW], item, report)
+        elif call.when == "call" and REVIEW in item.stash:
+            if isinstance(item, BudgetItem):
+                _attach(item.stash[REVIEW], item, report)
+            elif _is_shown(item):
+                _show(model_report(item.stash[REVIEW]), item, report)
         return report
 
 
@@ -69,9 +72,13 @@ def _fail(report: pytest.TestReport, message: str) -> None:
 
 def _attach(review: Review, item: pytest.Item, report: pytest.TestReport) -> None:
     model = model_report(review)
-    report.bertsize = {"declared": isinstance(item, BudgetItem), "model": model}  # type: ignore[attr-defined]
+    _show(model, item, report)
     others = [(name, value) for name, value in item.user_properties if not name.startswith(_PROPERTY)]
     item.user_properties[:] = [*others, *((f"{_PROPERTY}{name}", value) for name, value in _properties(model, review))]
+
+
+def _show(model: ModelReport, item: pytest.Item, report: pytest.TestReport) -> None:
+    report.bertsize = {"declared": isinstance(item, BudgetItem), "model": model}  # type: ignore[attr-defined]
 
 
 def _properties(model: ModelReport, review: Review) -> Iterator[tuple[str, object]]:

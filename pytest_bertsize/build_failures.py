@@ -15,11 +15,14 @@ _OF_CLASSES = {
     "": "correct the value that the class refuses",
 }
 """Ways out by a part of the reason; the first that fits."""
+_IMPORTABLE = (
+    "make the module importable from the project's root (pip install -e . where it is in src), or correct factory"
+)
 _OF_FACTORIES = {
     **_NOT_INSTALLED,
     "No module named 'keras": "pip install 'pytest-bertsize[keras]'",
-    "ModuleNotFoundError": "make the module importable from the project's root, or correct factory",
-    "ImportError": "make the module importable from the project's root, or correct factory",
+    "ModuleNotFoundError": _IMPORTABLE,
+    "ImportError": _IMPORTABLE,
     "memory": "build on the device that is set, which is meta: nothing has to be loaded or moved",
     "it was not built within": "build the module, and nothing else",
     "": "mend the factory, or what it calls",

@@ -1,4 +1,4 @@
-"""Which budgets a run changes: accepting raises those that fail, tightening lowers those with room. Pure."""
+"""Which budgets a run changes: accepting raises those that fail, tightening lowers those with room."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import tomli
 
 from pytest_bertsize.byte_sizes import NAMED
-from pytest_bertsize.declared import UNITS
+from pytest_bertsize.declared import unit_of
 from pytest_bertsize.findings import BROKEN
-from pytest_bertsize.quantity import PARAMETERS, exact, restated
+from pytest_bertsize.quantity import exact, restated
 from pytest_bertsize.settings import Settings, SettingsError, parse
 from pytest_bertsize.table_mistakes import dotted
 from pytest_bertsize.toml_values import CannotReplace, replaced
@@ -40,7 +40,7 @@ class Change:
 
     def size(self) -> int:
         """What the bound lets pass then."""
-        return UNITS.get(self.component, PARAMETERS).parse(tomli.loads(f"x = {self.after}")["x"])
+        return unit_of(self.component).parse(tomli.loads(f"x = {self.after}")["x"])
 
 
 @dataclass(frozen=True)
@@ -96,9 +96,9 @@ def _cannot_change(limit: Limit, bound: str, *, shared: bool) -> str:
 
 def tightened(review: Review) -> Asked:
     """The least that each budget can say in its own style, and pass; no more than it says now."""
-    if review.verdict == "failed" or review.held is None:
-        return Asked(review)
     lowerable = [limit for limit in review.budget if _can_be_lowered(limit)]
+    if review.verdict == "failed" or review.held is None:
+        return Asked(review, [], [Refused(review.name, each.component, "its model fails") for each in lowerable])
     return Asked(review, [_change(review.name, limit, "max", _count(limit, review)) for limit in lowerable])
 
 
@@ -116,7 +116,7 @@ def _count(limit: Limit, review: Review) -> int:
 
 def _change(model: str, limit: Limit, bound: str, count: int) -> Change:
     assert limit.table_key is not None
-    after = restated(count, bound, limit.written_at(bound), UNITS.get(limit.component))
+    after = restated(count, bound, limit.written_at(bound), unit_of(limit.component))
     return Change(model, limit.table_key, limit.component, bound, count, after)
 
 
@@ -220,7 +220,8 @@ def sentence(change: Change, before: Settings, after: Settings) -> str:
     )
     bound = f" {change.bound}" if isinstance(was.written, dict) else ""
     values = " → ".join(_quoted(limit.written_at(change.bound)) for limit in (was, now))
-    place = f"{before.file}:{before.line(change.key)}"
+    line = before.line(change.key)
+    place = f"{before.file}:{line}" if line else before.file
     return f"{place}: {change.model}: {change.component}{bound} {values}, for {exact(change.counted)}"
 
 

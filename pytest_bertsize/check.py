@@ -180,10 +180,7 @@ def with_limits(subject: Subject, limits: tuple[Limit, ...]) -> Subject:
 
 def _with_limits(subject: Subject, extra: tuple[Limit, ...]) -> Review:
     """What is known, and what a marker adds to the budget."""
-    before = replace(subject.review, budget=(*subject.review.budget, *extra))
-    if extra and subject.derivation:
-        return replace(before, fits=choices.fits(subject.derivation, before.budget))
-    return before
+    return with_limits(subject, (*subject.review.budget, *extra)).review if extra else subject.review
 
 
 def _against_base(found: Review, subject: Subject, settings: Settings, baseline: Baseline | None) -> Review:
@@ -206,6 +203,8 @@ def _reviewed(before: Review, subject: Subject, built: Built | NotBuilt) -> Revi
         message = f"{before.architecture} could not be built: {built.reason}"
         return replace(
             before,
+            fits=(),
+            costs=(),
             findings=(
                 *before.findings,
                 Finding("build-failed", message, built.fix or way_out(built.reason, own=subject.review.own_class)),

@@ -19,6 +19,7 @@ VARIABLES = (
     "JENKINS_URL",
     "TEAMCITY_VERSION",
     "BUILDKITE",
+    "CODEBUILD_BUILD_ID",
 )
 """What services set in all that they run; the first two are those by which pytest itself knows them."""
 

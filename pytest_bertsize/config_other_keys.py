@@ -74,6 +74,9 @@ def _names_an_implementation(value: object) -> bool:
     return value is None or isinstance(value, bool) or (isinstance(value, str) and value in KNOWN_IMPLEMENTATIONS)
 
 
+_OF_OTHERS = "leave it if your own code reads it, else remove it"
+
+
 def _check_key_of_file(key: str, sheet: Sheet, *, labels: bool) -> None:
     if key in sheet.meaningful or key in sheet.keys.all_ignored:
         return
@@ -85,7 +88,7 @@ def _check_key_of_file(key: str, sheet: Sheet, *, labels: bool) -> None:
         sheet.note(key, f"{shown(key)} is not a key of this family and would be ignored", f'write "{meant}"')
     elif not sheet.keys.open:
         message = f"the key {shown(key)} is ignored: it changes no count"
-        sheet.note(key, message, "remove it", "ignored-key", "warning")
+        sheet.note(key, message, _OF_OTHERS if sheet.config.is_shared else "remove it", "ignored-key", "warning")
 
 
 def beyond_json(value: object) -> str:

@@ -19,6 +19,8 @@ INERT = frozenset(
     "model_type architectures transformers_version name_or_path _name_or_path _commit_hash tokenizer_class "
     "finetuning_task task_specific_params label2id tf_legacy_loss torchscript use_bfloat16 use_return_dict xla_device "
     "_num_labels language name sbert_ce_default_activation_function sentence_transformers transformers.js_config "
+    # hydra's: the class that a training script makes of it
+    "_target_ _partial_ _recursive_ _convert_ "
     # how the model runs, and in which number format
     "dtype torch_dtype quantization_config gradient_checkpointing return_dict output_attentions output_hidden_states "
     "output_past attn_implementation _attn_implementation _attn_implementation_autoset is_encoder_decoder "

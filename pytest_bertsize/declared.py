@@ -11,10 +11,15 @@ from pytest_bertsize.quantity import exact
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pytest_bertsize.quantity import Quantity
+
 BYTES, FLOPS = "bytes", "flops"
 """Keys of a budget that are no component."""
-UNITS = {BYTES: quantity.BYTES, FLOPS: quantity.FLOPS}
-"""What they are written in; a component is in parameters."""
+
+
+def unit_of(component: str) -> Quantity:
+    """What a limit of it is written in."""
+    return {BYTES: quantity.BYTES, FLOPS: quantity.FLOPS}.get(component, quantity.PARAMETERS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
 from pytest_bertsize.console import say, style_of
-from pytest_bertsize.explaining.chosen import Explained, Named, explained, sentence
+from pytest_bertsize.explaining.chosen import Explained, Named, explained
 from pytest_bertsize.findings import Finding, Unusable, did_you_mean, shown
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def explain(order: Order, out: TextIO, err: TextIO) -> int:
 def mistaken(unusable: Unusable, err: TextIO) -> int:
     """A line for every mistake."""
     for finding in unusable.findings:
-        say(f"ERROR: {sentence(finding)}", err)
+        say(f"ERROR: {finding.sentence}", err)
     return MISTAKEN
 
 

@@ -109,7 +109,8 @@ KINDS: Mapping[Kind, KindOfFinding] = MappingProxyType(
         "insensitive-budget": KindOfFinding(
             ("note",),
             "One more layer would pass every limit of the model.",
-            "Lower the limit that the message names: `pytest --bert-budget --bert-budget-tighten`.",
+            "Write a limit below the number that the message names; `pytest --bert-budget --bert-budget-tighten` does, "
+            "where the limit's own decimals can say one.",
         ),
     }
 )

@@ -61,6 +61,13 @@ class Finding:
         """``models/config.json:4``, ``pyproject.toml`` or nothing."""
         return f"{self.file}:{self.line}" if self.file and self.line else self.file or ""
 
+    @property
+    def sentence(self) -> str:
+        """``config.json:4: what is wrong; what to write``."""
+        place = f"{self.place}: " if self.place else ""
+        fix = f"; {self.fix}" if self.fix else ""
+        return f"{place}{self.message}{fix}"
+
 
 class Unusable(Exception):
     """A model cannot be checked, for the reasons in :attr:`findings`. Caught once, where models are examined."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_bertsize import check
-from pytest_bertsize.changed_budgets import accepted, limits_after, tightened
+from pytest_bertsize.changed_budgets import accepted, limits_after, raised, tightened
 from pytest_bertsize.settings import Settings, SettingsError
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pytest_bertsize.baseline import Baseline
     from pytest_bertsize.build.messages import Built, NotBuilt, Request
-    from pytest_bertsize.changed_budgets import Asked, Verb
+    from pytest_bertsize.changed_budgets import Asked, Change, Verb
     from pytest_bertsize.check import Subject
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.declared import Limit
@@ -66,9 +66,15 @@ class Gate:
     def review(self, name: str, extra: tuple[Limit, ...] = ()) -> Review:
         """The review of one declared model, held to ``extra`` limits as well; waits for it to be built."""
         subject = self.subjects[name]
-        if self.mode.verb == "update":
-            subject = check.with_limits(subject, limits_after(subject.model.limits, self.changes(name).changes))
+        if changes := self._changes_of_table(name) if self.mode.verb == "update" else []:
+            subject = check.with_limits(subject, limits_after(subject.model.limits, changes))
         return self._concluded(subject, extra)
+
+    def _changes_of_table(self, name: str) -> list[Change]:
+        """What the budget of a model will say: several models may be declared by one table, which has one budget."""
+        table = self.settings.models[name].table_key
+        together = [each for each, model in self.settings.models.items() if model.table_key == table]
+        return raised(change for each in together for change in self.changes(each).changes)
 
     def changes(self, name: str) -> Asked:
         """What the budget of a model is to say instead, and what is not changed although it fails."""

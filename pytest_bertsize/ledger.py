@@ -11,7 +11,6 @@ from pytest_bertsize.ci import sign_of_ci
 from pytest_bertsize.failure import style_of
 from pytest_bertsize.report_files import ReportFiles, report_files
 from pytest_bertsize.reports import count_failed, github, names_not_checked, terminal
-from pytest_bertsize.settings import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,15 +23,10 @@ if TYPE_CHECKING:
 def asked_for(config: pytest.Config, settings: Settings) -> ReportFiles:
     """The files of ``--bert-budget-report``, relative to where pytest was called.
 
-    :raises SettingsError: for one that cannot be written, or where no declared model is checked.
+    :raises SettingsError: for one that cannot be written.
     """
-    option = "--bert-budget-report"
-    if not config.getoption("bert_budget"):
-        named = ("no-build", "update", "tighten")
-        given = [each for each in named if config.getoption(f"bert_budget_{each.replace('-', '_')}")]
-        said = f"--bert-budget-{given[0]}" if given else option
-        raise SettingsError(f"{said} needs --bert-budget: without it no declared model is checked")
-    return report_files(config.getoption("bert_budget_report"), config.invocation_params.dir, settings, option)
+    given, option = config.getoption("bert_budget_report"), "--bert-budget-report"
+    return report_files(given, config.invocation_params.dir, settings, option)
 
 
 class Ledger:
@@ -120,7 +114,7 @@ class Ledger:
             terminalreporter.write_line(text)
         for line in self._annotations():
             terminalreporter.write_line(line)
-        if (way := terminal.way_to_accept(self.models, style)) and not sign_of_ci():
+        if self.rewriter is None and (way := terminal.way_to_accept(self.models, style)) and not sign_of_ci():
             terminalreporter.write_line(way)
         written = () if self.reports.problems else self.reports.paths
         terminalreporter.write_line(

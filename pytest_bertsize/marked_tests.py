@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pytest_bertsize.declared import AsBytes
 from pytest_bertsize.findings import did_you_mean, shown
-from pytest_bertsize.gate import GATE, BudgetFailure, hold
+from pytest_bertsize.gate import GATE, REVIEW, BudgetFailure, hold
 from pytest_bertsize.settings import Settings, SettingsError, limits_from
 
 if TYPE_CHECKING:
@@ -31,9 +31,11 @@ class Mistaken(Exception):
 
 
 def hold_marked(item: pytest.Item) -> None:
-    """Check every model that the test's markers name, each against all of their limits."""
-    for review in _reviews(item).values():
+    """Check every model that the test's markers name, each against all of their limits; keep the nearest's review."""
+    reviews = [*_reviews(item).values()]
+    for review in reviews:
         hold(item, review)
+    item.stash[REVIEW] = reviews[0]
 
 
 def review_for_test(item: pytest.Item) -> Review:

@@ -71,6 +71,11 @@ class ModelConfig:
         return ".".join(self._in_file(path)[len(self._in_file(())) :])
 
     @property
+    def is_shared(self) -> bool:
+        """Whether other code than the library's reads it: an object in a training file, or one by names of its own."""
+        return bool(self.key_path) or self.by_own_names is not None
+
+    @property
     def as_written(self) -> dict[str, object]:
         """The object by the file's own names."""
         return self.data if self.by_own_names is None else self.by_own_names

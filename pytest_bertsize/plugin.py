@@ -19,8 +19,8 @@ MARKER = """bert_budget(model=None, **limits): hold a model declared in [tool.be
 the test runs. model is its name (needed where several are declared); keyword limits such as pooler=0 or \
 encoder="86M" tighten its budget, never loosen it. Works with and without --bert-budget."""
 
-OPTIONS = ("bert_budget", *(f"bert_budget_{name}" for name in ("report", "no_build", "base", "update", "tighten")))
-"""Each of them opens the gate for the whole run."""
+OPTIONS = ("bert_budget", *(f"bert_budget_{name}" for name in ("no_build", "base", "update", "tighten", "report")))
+"""The first opens the gate for the whole run; the others say how."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -78,7 +78,11 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARKER)
     config.pluginmanager.register(FailureReports(config))
-    if any(config.getoption(name) not in (None, False, []) for name in OPTIONS):
+    given = [name for name in OPTIONS if config.getoption(name) not in (None, False, [])]
+    if given and given[0] != "bert_budget":
+        option = f"--{given[0].replace('_', '-')}"
+        raise pytest.UsageError(f"{option} needs --bert-budget: without it no declared model is checked")
+    if given:
         from pytest_bertsize import opening
 
         opening.open_for_run(config)

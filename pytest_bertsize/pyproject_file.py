@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import stat
-import tempfile
-from pathlib import Path
+from typing import TYPE_CHECKING
 
+from pytest_bertsize import replaced_file
 from pytest_bertsize.findings import reason
 from pytest_bertsize.settings import SettingsError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def replace(path: Path, before: str | None, after: str) -> None:
@@ -19,13 +21,22 @@ def replace(path: Path, before: str | None, after: str) -> None:
     :raises SettingsError: when it is something else by now, or cannot be written; it is then as it was.
     """
     try:
-        _refuse_another(path, before)
-        _replace(path, after, path.stat() if before is not None else None)
+        refuse_another(path, before)
+        if before is None:
+            replaced_file.replace(path, after.encode())
+        else:
+            former = path.stat()
+            owner = former.st_uid, former.st_gid
+            replaced_file.replace(path, after.encode(), stat.S_IMODE(former.st_mode), owner)
     except OSError as error:
         raise SettingsError(f"{path}: cannot be written: {reason(error)}; nothing was changed") from None
 
 
-def _refuse_another(path: Path, before: str | None) -> None:
+def refuse_another(path: Path, before: str | None) -> None:
+    """Refuse what is not the file that was read, or cannot be replaced.
+
+    :raises SettingsError: saying which.
+    """
     if path.is_symlink():
         raise SettingsError(f"{path} is a symlink, and is left alone: run this where the file itself is")
     now = path.read_bytes() if path.exists() else None
@@ -34,20 +45,3 @@ def _refuse_another(path: Path, before: str | None) -> None:
         raise SettingsError(f"{path} {what}, and is left alone: run this again")
     if before is not None and not (os.access(path, os.W_OK) and path.stat().st_mode & 0o222):  # root may write all
         raise SettingsError(f"{path} is read-only, and is left alone: make it writable, and run this again")
-
-
-def _replace(path: Path, text: str, former: os.stat_result | None) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(text.encode())
-            stream.flush()
-            os.fsync(stream.fileno())
-        if former:
-            with contextlib.suppress(OSError):  # a container's root writes what is somebody's
-                os.chown(temporary, former.st_uid, former.st_gid)
-        Path(temporary).chmod(stat.S_IMODE(former.st_mode) if former else 0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

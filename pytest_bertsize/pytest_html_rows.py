@@ -69,9 +69,9 @@ def _cell(model: ModelReport | None) -> str:
     if model is None:
         return '<td class="col-parameters"></td>'
     from pytest_bertsize.quantity import exact
-    from pytest_bertsize.reports.html_row import parameters
+    from pytest_bertsize.reports.component_table import unique
 
-    count = parameters(model)
+    count = unique(model)
     if count is None:
         return '<td class="col-parameters"></td>'
     said = exact(count) if model["built"] else f"{exact(count)} by the closed form"

@@ -252,7 +252,7 @@ def rounded_down(count: int, like: object, quantity: Quantity | None = None) -> 
     return _rounded(count, like, quantity, ROUND_FLOOR)
 
 
-def restated(count: int, bound: str, like: object, quantity: Quantity | None = None) -> str:
+def restated(count: int, bound: str, like: object, quantity: Quantity) -> str:
     """What a bound has to say to let ``count`` pass: ``max`` or ``min`` in the style of ``like``, ``exact`` exactly."""
     if bound == "exact":
         return f"{count:_}"

@@ -9,11 +9,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_bertsize import repository
+from pytest_bertsize import replaced_file, repository
 from pytest_bertsize.config_source import file_named
 from pytest_bertsize.findings import printable, reason
 from pytest_bertsize.model_config import NAMES
-from pytest_bertsize.reports import files, formats, github, json
+from pytest_bertsize.reports import formats, github, json
 from pytest_bertsize.settings import SettingsError
 
 if TYPE_CHECKING:
@@ -58,7 +58,8 @@ class ReportFiles:
         for path in self.paths:
             found = formats.format_of(path) or formats.JSON
             with self._told(path):
-                files.replace(path, found.render(report, self.settings.root))
+                text = found.render(report, self.settings.root)
+                replaced_file.replace(path, text.encode(errors="backslashreplace"))
 
     def finish(self, models: Sequence[ModelReport], versions: Mapping[str, str]) -> None:
         """Write what the run has found, once it is over."""

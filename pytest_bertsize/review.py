@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_bertsize.byte_sizes import NAMED
-from pytest_bertsize.declared import BYTES, FLOPS, UNITS
+from pytest_bertsize.declared import BYTES, FLOPS, unit_of
 from pytest_bertsize.differences import LIBRARY, OWN, compare
 from pytest_bertsize.findings import Finding, Kind, did_you_mean, shown
 from pytest_bertsize.hand_counts import what_was_forgotten
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from pytest_bertsize.comparison import Comparison
     from pytest_bertsize.declared import Limit
     from pytest_bertsize.measures import Measured
+
+
+_OFF = "its closed form comes first: what is off it cannot be accepted"
 
 
 @dataclass(frozen=True)
@@ -207,14 +210,15 @@ def _broken(kind: Kind, limit: Limit, count: int, bound: int, subject: Review, a
     side = kind.removesuffix("-budget")
     message = f"{limit.component} is {exact(count)}, {exact(abs(count - bound))} {side} its {_bound(limit)}"
     if limit.measure:
-        what = next(each.what for each in subject.measured if each.name == limit.component)
-        fix = f"{_narrower(count, bound, what)}{_accept(kind, limit, count)}"
-        return _at(limit, Finding(kind, f"{message} ({what})", fix, actual=count, limit=bound))
+        measured = next(each for each in subject.measured if each.name == limit.component)
+        as_derived = measured.expected in {None, measured.actual}
+        fix = f"{_narrower(count, bound, measured.what)}{_accept(kind, limit, count) if as_derived else _OFF}"
+        return _at(limit, Finding(kind, f"{message} ({measured.what})", fix, actual=count, limit=bound))
     as_derived = subject.expected is None or subject.expected[limit.component] == count
     fix = (
         (what_was_forgotten(actual, limit.component, bound) if as_derived else "")
         or _sum_of_the_others(limit, bound, subject.budget, actual)
-        or f"{_layers_that_fit(kind, limit, bound, actual)}{_accept(kind, limit, count) if as_derived else OFF}"
+        or f"{_layers_that_fit(kind, limit, bound, actual)}{_accept(kind, limit, count) if as_derived else _OFF}"
     )
     return _at(limit, Finding(kind, message, fix, actual=count, limit=bound))
 
@@ -261,14 +265,11 @@ def _bound(limit: Limit) -> str:
     return f"limit of {limit}" + (f" ({exact(limit.maximum or 0)})" if named else "")
 
 
-OFF = "its closed form comes first: what is off it cannot be accepted"
-
-
 def _accept(kind: Kind, limit: Limit, count: int) -> str:
     """How to write the budget that takes the model as it is."""
     bound = limit.bound(kind)
     named = f"{bound} = " if isinstance(limit.written, dict) else ""
-    return f"to accept it, write {named}{restated(count, bound, limit.written_at(bound), UNITS.get(limit.component))}"
+    return f"to accept it, write {named}{restated(count, bound, limit.written_at(bound), unit_of(limit.component))}"
 
 
 def _tightest(limits: list[Limit]) -> Limit | None:
@@ -300,5 +301,4 @@ def _one_line(finding: Finding) -> str:
     if finding.kind == "off-closed-form" and counted and finding.actual is not None and finding.expected is not None:
         delta = signed(finding.actual - finding.expected)
         return f"{finding.component} {exact(finding.actual)}, closed form {exact(finding.expected)} ({delta})"
-    fix = f"; {finding.fix}" if finding.fix else ""
-    return f"{finding.place}: {finding.message}{fix}" if finding.place else f"{finding.message}{fix}"
+    return finding.sentence

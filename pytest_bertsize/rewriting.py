@@ -13,7 +13,7 @@ from pytest_bertsize import pyproject_file
 from pytest_bertsize.changed_budgets import Change, Refused, Verb, lowered, raised, sentence, settings_after
 from pytest_bertsize.ci import sign_of_ci
 from pytest_bertsize.failure import style_of
-from pytest_bertsize.gate import BudgetItem
+from pytest_bertsize.gate import BudgetFailure, BudgetItem
 from pytest_bertsize.reports import model_report
 from pytest_bertsize.reports.drawing import draw, hanging
 from pytest_bertsize.settings import SettingsError
@@ -59,7 +59,8 @@ class Sender:
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         report = yield
-        if isinstance(item, BudgetItem) and call.when == "call":
+        is_ours = call.excinfo is None or isinstance(call.excinfo.value, BudgetFailure)
+        if isinstance(item, BudgetItem) and call.when == "call" and is_ours:
             asked = item.gate.changes(item.name)
             report.bertsize_changes = [asdict(change) for change in asked.changes]  # type: ignore[attr-defined]
             report.bertsize_refused = [asdict(each) for each in asked.refused]  # type: ignore[attr-defined]
@@ -87,7 +88,7 @@ class Rewriter:
     @property
     def taken_back(self) -> Mapping[str, ModelReport]:
         """What becomes of the models whose budgets could not be written: they are held to those that there are."""
-        return self._before if self.problem else {}
+        return self._before if self.problem and self.verb == "update" else {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         asked = getattr(report, "bertsize_changes", None)
@@ -162,5 +163,5 @@ class _Line(NamedTuple):
 _DONE: Mapping[Verb, str] = {"update": "raised", "tighten": "lowered"}
 _NOTHING: Mapping[Verb, str] = {
     "update": "no budget that was checked fails, and none was raised",
-    "tighten": "no budget has room that its own digits can say, and none was lowered",
+    "tighten": "no budget that was checked has room that its own decimals can say, and none was lowered",
 }

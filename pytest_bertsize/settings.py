@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from codecs import BOM_UTF8
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -209,8 +210,12 @@ def _read(path: Path) -> str:
             content = stream.read(LARGEST + 1)
         if len(content) > LARGEST:
             raise SettingsError(f"{path}: the file is larger than {LARGEST:,} bytes")
+        if content.startswith(BOM_UTF8):
+            raise SettingsError(f"{path}: it begins with a byte order mark, which no TOML has; save it without one")
         return content.decode("utf-8")
     except FileNotFoundError:
+        if path.is_symlink():
+            raise SettingsError(f"{path}: it is a symlink that leads nowhere") from None
         raise SettingsError(f"{path}: there is no such file, so no model is declared; {EXAMPLE}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path}: cannot be read: {printable(str(error))}") from None

@@ -1,4 +1,4 @@
-"""On which line of a TOML or JSON file a key stands. Only used on the way to an error."""
+"""On which line of a TOML or JSON file a key stands: for what is said of it, and for what is written there."""
 
 from __future__ import annotations
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import tomli
 
 from pytest_bertsize import outer_check
 from pytest_bertsize.starting import Order, start
 from tests.conftest import BERT_BASE
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TINY: dict[str, Any] = {
     **BERT_BASE,
@@ -50,10 +49,12 @@ def changed(file: Path, **keys: Any) -> None:
     file.write_text(json.dumps({**json.loads(file.read_text("utf-8")), **keys}), encoding="utf-8")
 
 
-def started(root: Path, *, writes: bool = False) -> tuple[int, str, str]:
-    """The exit status of ``init``, and what it prints."""
+def started(here: Path, *, project: str = "", writes: bool = False) -> tuple[int, str, str]:
+    """The exit status of ``init``, and what it prints, in a folder that is the project's or has it below."""
     out, err = io.StringIO(), io.StringIO()
-    return start(Order(root, writes), out, err), out.getvalue(), err.getvalue()
+    with contextlib.chdir(here):
+        status = start(Order(Path(project) if project else here, writes), out, err)
+    return status, out.getvalue(), err.getvalue()
 
 
 def proposed(root: Path) -> dict[str, Any]:

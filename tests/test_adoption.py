@@ -173,7 +173,9 @@ def test_nothing_is_written_until_it_is_asked_for(desk: AtTheDesk) -> None:
 def test_a_project_elsewhere_is_named(desk: AtTheDesk, tmp_path: Path) -> None:
     several_configs(desk.folder)
     elsewhere = AtTheDesk(tmp_path)
-    assert elsewhere.types(*INIT, "--project", "clone").returncode == 0
+    started = elsewhere.types(*INIT, "--project", "clone")
+    assert started.returncode == 0
+    assert started.stdout.endswith("next: python -I -m pytest_bertsize check --project clone\n")
     assert (desk.folder / "pyproject.toml").read_text("utf-8").startswith(PACKAGE)
     assert not (tmp_path / "pyproject.toml").exists()
 

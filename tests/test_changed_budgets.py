@@ -687,3 +687,9 @@ def test_after_any_table_was_accepted_and_tightened_both_have_nothing_more_to_do
             assert (now.maximum or 0) <= (former.maximum or 0)
     assert Run(tightened, "tighten").changes() == []
     assert Run(tightened, "update").changes() == []
+
+
+def test_what_was_not_built_is_not_told_what_would_fit(folder: Path) -> None:
+    text = X + "budget.total = 50_000\n"
+    assert run(folder, text).gate.subjects["x"].review.fits
+    assert not run(folder, text, built={"x": NotBuilt("it was not built within 30 s")}).review("x").fits

@@ -318,6 +318,20 @@ def test_a_mistake_is_one_line_that_says_what_to_write(
     assert "pyproject" not in err
 
 
+def test_what_has_no_closed_form_is_told_with_the_families_that_have_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path / "config.json", {"model_type": "whisper", "architectures": ["Whisper"], "hidden_size": 768})
+    assert explained(str(tmp_path), capsys=capsys) == (
+        MISTAKEN,
+        "",
+        (
+            f'ERROR: {tmp_path / "config.json"}:2: there is no closed form for the family "whisper"; explain shows a model '
+            f"of one of pytest-bertsize's own families, which are {', '.join(FAMILIES)}\n"
+        ),
+    )
+
+
 def test_every_mistake_of_a_config_has_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = tmp_path / "config.json"
     config.write_text(

@@ -1,4 +1,4 @@
-"""``init``: which configs of a repository it finds, which of several equal ones it takes, and what it says of the rest."""
+"""``init``: which configs of a repository it finds, where it looks, and what it says of the rest."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_bertsize import repository as git_of_project
 from pytest_bertsize.project_files import open_as_it_is
 from pytest_bertsize.starting import MISTAKEN, NOTHING, found
 from pytest_bertsize.starting import files as search_files
 from tests.git_projects import repository
-from tests.starting_projects import GOOGLE, SAVED, TINY, configs, lay, proposed, said, started
+from tests.starting_projects import GOOGLE, TINY, configs, lay, proposed, said, started
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -151,6 +152,45 @@ def test_names_of_its_own_are_not_taken_for_defaults_of_the_library(tmp_path: Pa
     )
 
 
+D2L = {"num_hiddens": 48, "ffn_num_hiddens": 72, "num_heads": 4, "num_blks": 3, "vocab_size": 101, "max_len": 40}
+"""As in "Dive into Deep Learning"."""
+
+
+def test_sizes_under_names_that_nobody_knows_are_told(tmp_path: Path) -> None:
+    lines = "\n".join(f"  {name}: {size}" for name, size in D2L.items())
+    lay(tmp_path, **{"conf/model/d2l.yaml": f"seed: 1\nmodel:\n{lines}\n", "config.json": TINY})
+    assert configs(tmp_path) == ["config.json"]
+    assert said(tmp_path) == [
+        (
+            "by hand: conf/model/d2l.yaml#model looks like a model by names of its own (num_hiddens, ffn_num_hiddens, "
+            'num_heads, num_blks, max_len): if it is a BERT, declare it with family = "bert" and keys = '
+            '{ num_hiddens = "hidden_size" }, for example'
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"vocab_size": 101, "max_len": 40, "min_len": 2},
+        {"vocab_size": 101, "hidden_dropout": 0.1, "num_heads": True, "silent": 1},
+        {"num_hiddens": 48, "num_heads": 4, "num_blks": 3},
+        {"model_type": "rnn", "transformers_version": "4", "vocab_size": 9, "num_layers": 2, "hidden": 4},
+        {"vocab_size": 101, "model": {"num_heads": 4, "num_blks": 3}},
+    ],
+)
+def test_what_has_fewer_sizes_or_is_of_another_kind_is_not(tmp_path: Path, content: Any) -> None:
+    lay(tmp_path, **{"config.json": TINY, "train.json": content})
+    assert [line for line in said(tmp_path) if "looks like" in line] == []
+
+
+def test_of_many_of_them_some_are_told_and_the_rest_is_counted(tmp_path: Path) -> None:
+    lay(tmp_path, **{"config.json": TINY, "sweep.json": {f"run{n}": D2L for n in range(9)}})
+    lines = said(tmp_path)
+    assert [line.split()[2] for line in lines[:-1]] == [f"sweep.json#run{n}" for n in range(5)]
+    assert lines[-1] == "by hand: 4 more look like models by names of their own"
+
+
 def test_a_model_that_would_be_red_today_is_told_in_place_of_proposed(tmp_path: Path) -> None:
     vocabulary = "".join(f"token{number}\n" for number in range(200))
     lay(tmp_path, **{"config.json": TINY, "vocab.txt": vocabulary, "b/config.json": {**TINY, "vocab_size": 99}})
@@ -206,6 +246,33 @@ def test_what_git_ignores_is_not_looked_into_and_what_is_new_is(tmp_path: Path) 
     project.commit()
     lay(tmp_path, **{"new/config.json": third})
     assert configs(tmp_path) == ["config.json", "new/config.json"]
+
+
+@pytest.mark.parametrize("git", ["exec sleep 60", "exit 128"], ids=["too slow", "damaged"])
+def test_where_git_does_not_answer_what_it_ignores_is_looked_into_and_that_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, git: str
+) -> None:
+    root = tmp_path / "clone"
+    project = repository(root)
+    lay(root, **{".gitignore": "runs/\n", "sub/config.json": TINY, "sub/runs/config.json": {**TINY, "vocab_size": 99}})
+    project.commit()
+    git_is(git, tmp_path / "bin", monkeypatch)
+    assert configs(root / "sub") == ["config.json", "runs/config.json"]
+    assert said(root / "sub") == ["git did not answer: what it ignores was looked into as well"]
+
+
+def test_where_there_is_no_repository_git_need_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lay(tmp_path, **{"config.json": TINY})
+    git_is("exec sleep 60", tmp_path / "bin", monkeypatch)
+    assert (configs(tmp_path), said(tmp_path)) == (["config.json"], [])
+
+
+def git_is(script: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put a git on the PATH that does only this, for as long as it is waited for."""
+    lay(folder, git=f"#!/bin/sh\n{script}\n")
+    (folder / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr(git_of_project, "SECONDS", 0.2)
 
 
 def test_a_file_that_git_knows_and_that_is_gone_is_no_config(tmp_path: Path) -> None:
@@ -264,7 +331,9 @@ def test_a_search_ends_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(search_files, "MOST_FILES", 2)
     lay(tmp_path, **{"a.json": [], "b.json": [], "c.json": [], "models/x/config.json": TINY})
     assert configs(tmp_path) == ["models/x/config.json"]
-    assert said(tmp_path) == ["looked into 2 files of 0 MiB and not into 2 more: declare by hand what is in those"]
+    assert said(tmp_path) == [
+        "looked into 2 files (0 MiB in all) and not into 2 more: declare by hand what is in those"
+    ]
 
 
 def test_a_file_of_hundreds_of_configs_ends_it_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -303,94 +372,6 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path, monkeypatch: pytest.
     lay(tmp_path, **{"config.json": TINY, "b/config.json": {**TINY, "vocab_size": 99}})
     assert configs(tmp_path) == ["config.json"]
     assert said(tmp_path) == ["b/config.json cannot be read: Permission denied"]
-
-
-# copies
-
-
-def test_copies_in_checkpoints_are_left_out_and_counted(tmp_path: Path) -> None:
-    copies = {f"runs/ner/checkpoint-{step}/config.json": SAVED for step in (500, 1000)}
-    lay(tmp_path, **{"models/bert/config.json": TINY, "out/config.json": SAVED, "out/optimizer.pt": b"x"}, **copies)
-    assert configs(tmp_path) == ["models/bert/config.json"]
-    assert said(tmp_path) == [
-        "left out: out/config.json and 2 more, copies of models/bert/config.json in checkpoint folders"
-    ]
-
-
-@pytest.mark.parametrize(
-    "beside",
-    [
-        *(
-            "model.safetensors",
-            "model-00001-of-00002.safetensors",
-            "pytorch_model.bin",
-            "trainer_state.json",
-            "tf_model.h5",
-        ),
-        *("optimizer.pt", "training_args.bin", "bert_model.ckpt.index", "rng_state_0.pth", "flax_model.msgpack"),
-    ],
-)
-def test_a_folder_with_weights_or_the_state_of_a_trainer_holds_copies(tmp_path: Path, beside: str) -> None:
-    lay(tmp_path, **{"z/deep/down/config.json": TINY, "a/config.json": SAVED, f"a/{beside}": b"{}"})
-    assert configs(tmp_path) == ["z/deep/down/config.json"]
-
-
-def test_a_copy_to_which_a_trainer_has_added_the_defaults_is_a_copy(tmp_path: Path) -> None:
-    short = {key: value for key, value in TINY.items() if key != "type_vocab_size"}
-    saved = {**TINY, "type_vocab_size": 2, "use_cache": True, "hidden_dropout_prob": 0.3}
-    lay(tmp_path, **{"config.json": short, "checkpoint-5/config.json": saved})
-    assert configs(tmp_path) == ["config.json"]
-    assert said(tmp_path) == ["left out: checkpoint-5/config.json, a copy of config.json in a checkpoint folder"]
-
-
-def test_a_checkpoint_of_another_size_is_a_model_of_its_own(tmp_path: Path) -> None:
-    lay(tmp_path, **{"config.json": TINY, "checkpoint-5/config.json": {**SAVED, "num_hidden_layers": 4}})
-    assert configs(tmp_path) == ["config.json", "checkpoint-5/config.json"]
-
-
-def test_so_is_one_with_another_switch(tmp_path: Path) -> None:
-    lay(tmp_path, **{"config.json": TINY, "checkpoint-5/config.json": {**SAVED, "tie_word_embeddings": False}})
-    assert configs(tmp_path) == ["config.json", "checkpoint-5/config.json"]
-
-
-def test_so_is_one_of_another_class(tmp_path: Path) -> None:
-    lay(tmp_path, **{"config.json": TINY, "checkpoint-5/config.json": {**SAVED, "architectures": ["BertModel"]}})
-    assert configs(tmp_path) == ["config.json", "checkpoint-5/config.json"]
-
-
-def test_the_class_that_checkpoints_name_is_that_of_a_config_that_names_none(tmp_path: Path) -> None:
-    saved = {**SAVED, "architectures": ["BertForMaskedLM"]}
-    lay(tmp_path, **{"bert_config.json": GOOGLE, "checkpoint-5/config.json": saved})
-    (table,) = proposed(tmp_path).values()
-    assert (table["config"], table["architecture"]) == ("bert_config.json", "BertForMaskedLM")
-    assert 'architecture = "BertForMaskedLM"  # as checkpoint-5/config.json says' in started(tmp_path)[1]
-
-
-def test_a_released_model_is_a_model(tmp_path: Path) -> None:
-    other = {**TINY, "vocab_size": 99}
-    files = {f"{name}/model.safetensors": b"x" for name in "abc"}
-    lay(tmp_path, **{"a/config.json": TINY, "b/config.json": other, "c/config.json": TINY}, **files)
-    assert configs(tmp_path) == ["a/config.json", "b/config.json"]
-    assert said(tmp_path) == ["left out: c/config.json, a copy of a/config.json in a checkpoint folder"]
-
-
-def test_of_equal_configs_elsewhere_the_one_nearest_the_root_is_taken(tmp_path: Path) -> None:
-    lay(tmp_path, **{"a/b/config.json": TINY, "z/config.json": SAVED, "c/d/config.json": TINY})
-    assert configs(tmp_path) == ["z/config.json"]
-    assert said(tmp_path) == ["left out: a/b/config.json and 1 more, the same as z/config.json"]
-
-
-def test_configs_of_one_size_that_say_something_else_are_two(tmp_path: Path) -> None:
-    lay(tmp_path, **{"a.json": TINY, "b.json": {**TINY, "hidden_dropout_prob": 0.3}})
-    assert configs(tmp_path) == ["a.json", "b.json"]
-
-
-def test_a_mistake_that_is_copied_into_checkpoints_is_told_once(tmp_path: Path) -> None:
-    bad = {**TINY, "hidden_size": 50}
-    lay(tmp_path, **{"config.json": bad, "checkpoint-5/config.json": bad})
-    assert [line for line in said(tmp_path) if line.startswith("by hand")] == [
-        "by hand: config.json:7: hidden_size 50 is not a multiple of num_attention_heads 4; write a multiple of 4"
-    ]
 
 
 def test_a_mistake_in_the_table_is_no_search(tmp_path: Path) -> None:

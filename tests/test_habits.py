@@ -238,10 +238,7 @@ def test_a_file_that_contributing_names_is_there(path: str) -> None:
 
 
 def test_contributing_names_files() -> None:
-    assert {"tests/bad_input/", "constraints-lowest.txt", "pytest_bertsize/review.py"} <= {
-        *NAMED_FILES,
-        "tests/bad_input/",
-    }
+    assert {"tests/bad_input/", "constraints-lowest.txt", "pytest_bertsize/review.py"} <= {*NAMED_FILES}
     assert len(NAMED_FILES) > 20
 
 

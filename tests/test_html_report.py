@@ -45,7 +45,10 @@ def test_a_model_over_its_budget() -> None:
 
 def test_findings_have_their_severity_in_words_their_place_and_their_way_out() -> None:
     text = words(failing())
-    assert "Error total is 147,555,444, 37,555,444 over its limit of 110M (pyproject.toml:11) → its closed form comes first" in text
+    assert (
+        "Error total is 147,555,444, 37,555,444 over its limit of 110M (pyproject.toml:11) → its closed form comes first"
+        in text
+    )
     assert "Warning pruned_heads changes nothing here (config.json:4)" in text
     assert "Note max_position_embeddings is missing, 1,024 is taken" in text
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_bertsize.check import examine
 from pytest_bertsize.closed_forms import FAMILIES
+from pytest_bertsize.closed_forms.registry import Registry
+from pytest_bertsize.settings import parse
 from tests.family_configs import Case, case, sample
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pytest_bertsize.findings import Finding
 
 IGNORED = [(name, key) for name, family in FAMILIES.items() for key in family.keys.all_ignored]
@@ -65,3 +71,22 @@ def test_it_never_reaches_the_build(family: str, key: str) -> None:
     found = sample(family, FAMILIES[family].architectures[0].name)[0]
     changed = Case(found.family, found.architecture, {**found.config, key: 3}, found.options)
     assert changed.values().for_build == found.values().for_build
+
+
+@pytest.mark.parametrize(
+    ("nested", "fix"),
+    [(False, "remove it"), (True, "leave it if your own code reads it, else remove it")],
+    ids=["a config", "a training file"],
+)
+def test_a_key_that_a_training_file_has_for_its_own_code_is_not_advised_to_be_removed(
+    tmp_path: Path,
+    tiny: dict[str, Any],
+    nested: bool,  # noqa: FBT001
+    fix: str,
+) -> None:
+    config = {**tiny, "moe_experts": 4, "_target_": "acme.build"}
+    (tmp_path / "train.json").write_text(json.dumps({"model": config} if nested else config), encoding="utf-8")
+    table = f'[tool.bertsize.models.x]\nconfig = "train.json{"#model" * nested}"\nbudget = "report-only"\n'
+    settings = parse(table, tmp_path / "pyproject.toml")
+    found = examine(settings.models["x"], settings, Registry()).review.findings
+    assert [(finding.kind, finding.fix) for finding in found] == [("ignored-key", fix)]

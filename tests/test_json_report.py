@@ -14,7 +14,7 @@ import pytest
 import tomli
 
 from pytest_bertsize.declared import Model
-from pytest_bertsize.reports.files import replace as replace_file
+from pytest_bertsize.replaced_file import replace as replace_file
 from pytest_bertsize.reports.json import document, render
 from pytest_bertsize.settings import Settings
 
@@ -120,19 +120,19 @@ def test_a_model_that_was_not_checked_makes_the_report_incomplete(project: Proje
 def test_an_earlier_report_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "size.json"
     one = Settings(Path("pyproject.toml"), "", {"a": Model("a", "c.json", None, None, {}, {}, (), ())})
-    replace_file(path, render(document([], one, {}, None)))
+    replace_file(path, render(document([], one, {}, None)).encode())
     before = path.read_bytes()
     with pytest.raises(TypeError):
         replace_file(path, object())  # type: ignore[arg-type]
     assert path.read_bytes() == before
-    replace_file(path, render(document([], replace(one, models={}), {}, None)))
+    replace_file(path, render(document([], replace(one, models={}), {}, None)).encode())
     assert json.loads(path.read_text())["complete"] is True
     assert os.listdir(tmp_path) == ["size.json"]  # noqa: PTH208  (hidden files too)
 
 
 def test_a_folder_that_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No such file or directory"):
-        replace_file(tmp_path / "gone" / "size.json", "")
+        replace_file(tmp_path / "gone" / "size.json", b"")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -348,10 +348,8 @@ def test_the_summary_is_as_wide_as_the_terminal(width: int) -> None:
 # what was asked for
 
 
-def asked(tmp_path: Path, *reports: str, gate: bool = True) -> ReportFiles:
-    given = {"bert_budget": gate, "bert_budget_report": list(reports)}
-    options = given | dict.fromkeys(("bert_budget_no_build", "bert_budget_update", "bert_budget_tighten"), False)
-    config = Config(options=options, folder=tmp_path / "called/from")
+def asked(tmp_path: Path, *reports: str) -> ReportFiles:
+    config = Config(options={"bert_budget_report": list(reports)}, folder=tmp_path / "called/from")
     config.folder.mkdir(parents=True)
     return asked_for(cast("pytest.Config", config), declared("a", root=tmp_path))
 
@@ -374,9 +372,3 @@ def test_a_report_that_may_not_stand_there_is_refused_in_the_words_of_the_option
         "--bert-budget-report=size.txt: the file must end in .json, .md or .html; "
         "write --bert-budget-report=bertsize.json"
     )
-
-
-def test_a_report_without_the_gate_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError) as error:
-        asked(tmp_path, "size.json", gate=False)
-    assert str(error.value) == ("--bert-budget-report needs --bert-budget: without it no declared model is checked")

@@ -7,9 +7,11 @@ import tomllib
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pytest_bertsize import outer_check
-from pytest_bertsize.starting import GOOD, Order, start
+from pytest_bertsize.starting import GOOD, Order, start, toml_text
 from pytest_bertsize.starting.naming import model_name
 from tests.starting_projects import TINY, holds, lay, proposed, started
 
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
         ("train.json#model.bert_config", "bert"),
         ("experiments/ner.yaml#model.config", "ner"),
         ("train.yaml#model", "deberta"),
+        ("conf/model/bert.yaml#model.config", "bert"),
+        ("configs/base.json", "base"),
+        ("ner.yaml#base", "ner"),
         ("my model (final)/config.json", "my-model-final"),
         ("модели/кодер/config.json", "кодер"),
         ('say "hi"/config.json', "say-hi"),
@@ -51,6 +56,28 @@ def test_no_two_models_have_one_name(tmp_path: Path) -> None:
         "a-bert": "a/bert/config.json",
         "b-bert": "b/bert/config.json",
     }
+
+
+def test_sizes_that_are_called_base_and_large_are_called_so() -> None:
+    names: list[str] = []
+    for size in ("base", "large", "small"):
+        names.append(model_name(f"configs/{size}.json", "bert", names))
+    assert names == ["base", "large", "small"]
+
+
+@pytest.mark.parametrize(
+    ("reference", "name"),
+    [
+        ("conf/model/bert.yaml#model.config", "model-bert"),
+        ("ner/bert.yaml#params", "ner-bert"),
+        ("bert.yaml#model", "bert-2"),
+        ("bert.yaml#student.config", "student"),
+    ],
+)
+def test_a_second_model_of_a_name_is_told_apart_by_its_folders_and_not_by_keys_that_say_nothing(
+    reference: str, name: str
+) -> None:
+    assert model_name(reference, "deberta", {"bert"}) == name
 
 
 def test_where_nothing_else_tells_them_apart_a_number_does() -> None:
@@ -83,6 +110,13 @@ def test_names_and_paths_with_odd_letters_are_read_back(tmp_path: Path, path: st
     assert table["config"] == path
     assert started(tmp_path, writes=True)[0] == GOOD
     assert holds(tmp_path)[0] == outer_check.GOOD
+
+
+@given(st.text())
+def test_so_is_any_text_as_a_string_and_as_a_key_in_ascii_too(text: str) -> None:
+    written = f"{toml_text.key(text)} = {toml_text.quoted(text)}\n"
+    assert tomllib.loads(written) == {text: text}
+    assert tomllib.loads(toml_text.in_ascii(written)) == {text: text}
 
 
 @pytest.mark.parametrize("key", ['a "b"', "ключ", "a b", "#", "new\nline", "\x7f"])

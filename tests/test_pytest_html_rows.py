@@ -6,23 +6,24 @@ import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
+from xml.etree import ElementTree as ET
 
 import pytest
 
-from pytest_bertsize.reports import html_row
+from pytest_bertsize.reports import html, html_row, markdown
 from tests import test_page_in_browser as in_browser
 from tests.parsed_page import Page
-from tests.run_reports import bert, failing, large, not_built, passing, refused, reported, without_closed_form
+from tests.run_reports import bert, failing, large, not_built, passing, refused, reported, run, without_closed_form
 from tests.runs_beside import NO_BUILD, inside, lay
 from tests.test_what_is_loaded import modules_of_pytest, ours
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from selenium import webdriver
 
-    from pytest_bertsize.reports import ModelReport
+    from pytest_bertsize.reports import Component, ModelReport
     from tests.conftest import Project
 
 browser = in_browser.browser
@@ -130,6 +131,21 @@ def test_each_model_and_each_marked_test_has_its_parameters_in_a_column(
     }
 
 
+def test_a_test_of_several_models_shows_that_of_the_nearest_marker(pytester: pytest.Pytester) -> None:
+    test = """
+        import pytest
+        @pytest.mark.bert_budget("plain")
+        class TestMarked:
+            @pytest.mark.bert_budget("layered")
+            def test_twice(self): pass
+    """
+    lay("passes", test_it=test)
+    inside(pytester, *NO_BUILD, *HTML)
+    (shown,) = Data().extras("test_it.py::TestMarked::test_twice")
+    assert "layered" in text_of(shown)
+    assert "plain" not in text_of(shown)
+
+
 def test_what_was_built_is_the_number_alone(project: Project) -> None:
     table = '[tool.bertsize.models.tiny]\nconfig = "config.json"\nbudget.total = "60K"\n'
     source = 'import pytest\n@pytest.mark.bert_budget("tiny")\ndef test_marked(): pass\n'
@@ -169,6 +185,17 @@ def test_a_model_that_cannot_be_counted_has_an_empty_cell_and_its_findings(pytes
     assert "hidden_size" in data.extras("pyproject.toml::layered")[0]
 
 
+def test_a_model_that_could_not_be_built_has_an_empty_cell_and_its_findings(
+    project: Project, tiny: dict[str, Any]
+) -> None:
+    """Its closed form's count would stand there as if it had been built."""
+    table = '[tool.bertsize.models.tiny]\nconfig = "config.json"\nbudget.total = "60K"\n'
+    project(table, {**tiny, "pad_token_id": 500}).runpytest("--bert-budget", "--html=page.html")
+    data = Data()
+    assert data.cells("pyproject.toml::tiny") == [""]
+    assert "could not be built" in text_of(data.extras("pyproject.toml::tiny")[0])
+
+
 def test_each_attempt_has_its_cell_and_the_row_one_table(pytester: pytest.Pytester) -> None:
     lay("fails")
     inside(pytester, *NO_BUILD, *HTML, "--reruns=2")
@@ -202,6 +229,22 @@ def test_plugins_that_take_rows_and_columns_away_get_what_they_ask_for(pytester:
 
 
 # where it stays away
+
+
+def test_junit_is_the_same_with_the_page_and_without(pytester: pytest.Pytester) -> None:
+    lay("passes", test_it=MARKED)
+
+    def properties(*arguments: str) -> dict[str, list[tuple[str, str]]]:
+        inside(pytester, *NO_BUILD, "--junitxml=junit.xml", *arguments)
+        cases = ET.parse("junit.xml").iter("testcase")  # noqa: S314  (pytest's own)
+        return {
+            case.attrib["name"]: [(each.attrib["name"], each.attrib["value"]) for each in case.iter("property")]
+            for case in cases
+        }
+
+    without = properties()
+    assert {name for name, found in without.items() if found} == {"layered", "plain", "test_marked_more_tightly"}
+    assert properties(*HTML) == without
 
 
 def test_a_project_that_declares_no_model_has_the_page_that_it_had(pytester: pytest.Pytester) -> None:
@@ -273,6 +316,29 @@ def test_a_large_table_is_cut_and_says_so() -> None:
     assert len(rows(model)) == html_row.MOST_ROWS + 1
     assert rows(model)[-1][0].endswith("total")
     assert f"{hidden:,} more components are in the JSON report" in text_of(html_row.row(model))
+
+
+@pytest.mark.parametrize(
+    "write",
+    [html_row.row, lambda model: html.page(run(model)), lambda model: markdown.page(run(model))],
+    ids=["pytest-html's row", "HTML", "Markdown"],
+)
+@pytest.mark.parametrize("side", ["expected", "base"])
+def test_a_component_that_differs_or_changed_is_in_every_table_that_is_cut(
+    write: Callable[[ModelReport], str], side: Literal["expected", "base"]
+) -> None:
+    model = passing()
+    head, *rest = model["components"]
+    alike = head | {"limit": None, "min": None, "max": None, "failed": False, "formula": None}
+    others = [alike | {"name": f"same{n:03}"} for n in range(300)]
+    one_off: Component = {**alike, "name": "late.odd"}
+    one_off[side] = (alike["actual"] or 0) - 768
+    model["components"] = [head, *others, one_off, *rest]
+    written = text_of(write(model))
+    assert "same001" in written
+    assert "same299" not in written
+    assert "late.odd" in written
+    assert "+768" in written
 
 
 def test_all_that_comes_from_files_is_text() -> None:

@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from pytest_bertsize.report_files import ReportFiles, report_files
-from pytest_bertsize.reports import files, formats, gitlab
+from pytest_bertsize.reports import formats, gitlab
 from pytest_bertsize.reports.formats import CODE_QUALITY, format_of, may_be_replaced
 from pytest_bertsize.settings import SettingsError
 from tests.ledger_alone import declared
@@ -69,7 +69,8 @@ def test_what_a_format_writes_is_its_own_and_no_other_format_s(name: str, comple
     found = format_of(path)
     assert found
     not_checked = [] if complete else ["lost"]
-    files.replace(path, found.render(run(passing(), failing(), complete=complete, not_checked=not_checked), tmp_path))
+    report = run(passing(), failing(), complete=complete, not_checked=not_checked)
+    path.write_text(found.render(report, tmp_path), "utf-8")
     others = {id(other): other for other in formats.BY_SUFFIX.values() if other is not found}
     assert may_be_replaced(path, found)
     assert [may_be_replaced(path, other) for other in others.values()] == [False] * 3
@@ -126,8 +127,12 @@ def test_what_the_run_was_compared_with_is_in_every_report() -> None:
 
 
 def test_a_text_that_is_no_unicode_is_written_all_the_same(tmp_path: Path) -> None:
-    files.replace(tmp_path / "size.json", '"\ud800"')
-    assert json.loads((tmp_path / "size.json").read_text("utf-8")) == "\ud800"
+    paths = tuple(tmp_path / name for name in NAMES)
+    reports = ReportFiles(paths, declared("encoder"))
+    reports.finish([passing() | {"headline": "encoder: \ud800"}], {})
+    assert reports.problems == []
+    assert json.loads(paths[0].read_text("utf-8"))["models"][0]["headline"] == "encoder: \ud800"
+    assert [path.exists() for path in paths] == [True] * len(paths)
 
 
 Reads = Callable[[str], Any]

@@ -227,7 +227,7 @@ def test_a_budget_that_is_left_as_it_is_is_said_in_red(rewriter: Rewriter) -> No
     ("verb", "nothing"),
     [
         ("update", "no budget that was checked fails, and none was raised"),
-        ("tighten", "no budget has room that its own digits can say, and none was lowered"),
+        ("tighten", "no budget that was checked has room that its own decimals can say, and none was lowered"),
     ],
 )
 def test_a_run_that_changes_nothing_says_so(rewriter: Rewriter, verb: Verb, nothing: str) -> None:
@@ -296,7 +296,11 @@ def test_tightening_passes_writes_and_says_what_it_changed(project: Project) -> 
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.assert_outcomes(passed=1, failed=1)
     assert text() == before.replace('"99K"', '"60K"')
-    assert said(result) == ['pyproject.toml:5: roomy: total "99K" → "60K", for 59,549']
+    assert said(result) == [
+        'pyproject.toml:5: roomy: total "99K" → "60K", for 59,549',
+        "bursts: total is left as it is: its model fails",
+        "bursts: head is left as it is: its model fails",
+    ]
 
 
 @pytest.mark.parametrize("extra", [["-n2"], ["-n2", "--reruns", "1"], ["--reruns", "1"]], ids=" ".join)
@@ -376,7 +380,7 @@ def test_collecting_changes_nothing_and_does_not_say_that_no_budget_fails(projec
     result = pytester.runpytest_inprocess(*UPDATE, "--collect-only")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert text() == before
-    result.stdout.no_fnmatch_line("no budget fails*")
+    result.stdout.no_fnmatch_line("no budget that was checked fails*")
 
 
 def test_without_a_terminal_it_is_written_and_said_all_the_same(project: Project) -> None:
@@ -426,21 +430,36 @@ def read_only() -> None:
     Path("pyproject.toml").chmod(0o444)
 
 
+WHILE_IT_RUNS = """
+    from pathlib import Path
+    def test_it():
+        text = Path("pyproject.toml").read_text("utf-8")
+        Path("pyproject.toml").write_text(text + "# mine\\n", "utf-8")
+"""
+
+
 @pytest.mark.parametrize(
     ("prepare", "why"),
     [(symlinked, "is a symlink, and is left alone"), (read_only, "is read-only, and is left alone")],
     ids=["symlink", "read-only"],
 )
-def test_what_was_not_written_was_not_accepted_in_any_report(project: Project, prepare: Any, why: str) -> None:
+def test_a_file_that_cannot_be_replaced_is_refused_before_the_run(project: Project, prepare: Any, why: str) -> None:
     pytester = project(BURSTS)
     prepare()
     before = text()
+    result = pytester.runpytest_inprocess(*UPDATE)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert text() == before
+    result.stderr.fnmatch_lines([f"ERROR: *pyproject.toml {why}*"])
+
+
+def test_what_was_not_written_was_not_accepted_in_any_report(project: Project) -> None:
+    pytester = project(BURSTS, test_a=WHILE_IT_RUNS)
     result = pytester.runpytest_inprocess(*UPDATE, "--bert-budget-report=size.json")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    assert text() == before
-    assert any(why in line for line in said(result))
-    order = ReportOrder(Path("size.json"), Path())
-    assert check_report(order) != report_check.GOOD
+    result.stdout.fnmatch_lines(["✗  bursts*50K*", "1 configured, 1 checked, 1 failed*"])
+    assert json.loads(Path("size.json").read_text("utf-8"))["models"][0]["verdict"] == "failed"
+    assert check_report(ReportOrder(Path("size.json"), Path())) != report_check.GOOD
 
 
 def test_a_report_of_what_was_accepted_is_one_of_the_table_that_was_written(project: Project) -> None:
@@ -450,13 +469,7 @@ def test_a_report_of_what_was_accepted_is_one_of_the_table_that_was_written(proj
 
 
 def test_a_table_that_a_test_changes_is_left_as_the_test_left_it(project: Project) -> None:
-    changing = """
-        from pathlib import Path
-        def test_it():
-            text = Path("pyproject.toml").read_text("utf-8")
-            Path("pyproject.toml").write_text(text + "# mine\\n", "utf-8")
-    """
-    pytester = project(BURSTS, test_a=changing)
+    pytester = project(BURSTS, test_a=WHILE_IT_RUNS)
     before = text()
     result = pytester.runpytest_inprocess(*UPDATE)
     assert result.ret == pytest.ExitCode.TESTS_FAILED

@@ -599,6 +599,18 @@ def test_of_a_larger_file_no_more_is_read_than_tells_that_it_is(pyproject: Path)
     assert most < 4 * 1024 * 1024
 
 
+def test_a_byte_order_mark_is_called_by_its_name(pyproject: Path) -> None:
+    pyproject.write_bytes(b"\xef\xbb\xbf[tool.bertsize]\n")
+    assert (
+        mistakes(pyproject) == f"{pyproject}: it begins with a byte order mark, which no TOML has; save it without one"
+    )
+
+
+def test_a_symlink_that_leads_nowhere_is_called_one(pyproject: Path) -> None:
+    pyproject.symlink_to("gone.toml")
+    assert mistakes(pyproject) == f"{pyproject}: it is a symlink that leads nowhere"
+
+
 def test_a_file_that_is_not_utf_8_is_refused(pyproject: Path) -> None:
     pyproject.write_bytes('name = "é"'.encode("latin-1"))
     assert mistakes(pyproject) == (

@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 import tomllib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 import tomli
-from hypothesis import given
-from hypothesis import strategies as st
 
 from pytest_bertsize import outer_check
-from pytest_bertsize.choices import Variants, insensitive
-from pytest_bertsize.closed_forms.registry import Registry
-from pytest_bertsize.declared import Limit
-from pytest_bertsize.model_config import made
-from pytest_bertsize.quantity import parse_count
 from pytest_bertsize.starting import GOOD, MISTAKEN
-from pytest_bertsize.starting.counted import counted
-from pytest_bertsize.starting.found import Found
-from pytest_bertsize.starting.limits import budget, rounded_up
-from tests.conftest import BERT_BASE
-from tests.family_configs import PAIRS, sample
 from tests.git_projects import repository
 from tests.starting_projects import GOOGLE, SAVED, TINY, holds, lay, proposed, said, started
 
@@ -35,6 +23,7 @@ budget.total = "59.6K"
 budget.embeddings = "7.11K"
 budget.encoder = "49.9K"
 budget.head = "2.55K"
+budget.pooler = 0
 """
 """59,549 parameters, 7,104 in its embeddings, 49,896 in its encoder, 2,549 in its head (tests/tables.py)."""
 
@@ -46,10 +35,19 @@ def test_a_table_is_printed_as_it_would_be_written(tmp_path: Path) -> None:
     lay(tmp_path, **{"config.json": TINY, "pyproject.toml": "[tool.pytest]\n"})
     assert started(tmp_path) == (
         GOOD,
-        TINY_TABLE,
+        f"\n{TINY_TABLE}",
         "nothing is written: add --write, or paste this into pyproject.toml; then run pytest --bert-budget\n",
     )
     assert (tmp_path / "pyproject.toml").read_text("utf-8") == "[tool.pytest]\n"
+
+
+@pytest.mark.parametrize("before", ["[a]\nx = 1", "[a]\nx = 1\n", "[a]\r\nx = 1", " ", ""])
+def test_what_is_printed_can_be_appended_to_the_file(tmp_path: Path, before: str) -> None:
+    lay(tmp_path, **{"config.json": TINY, "pyproject.toml": before})
+    with (tmp_path / "pyproject.toml").open("a", encoding="utf-8", newline="") as file:
+        file.write(started(tmp_path)[1])
+    assert holds(tmp_path)[0] == outer_check.GOOD
+    assert tomli.loads(before).items() <= tomli.loads((tmp_path / "pyproject.toml").read_text("utf-8")).items()
 
 
 def test_a_new_file_is_printed_whole(tmp_path: Path) -> None:
@@ -62,91 +60,6 @@ def test_a_new_file_is_printed_whole(tmp_path: Path) -> None:
         "# The BERT-family models of this project and what they may count, for pytest-bertsize: pytest --bert-budget\n\n"
         f'[tool.pytest]\nminversion = "9.0"\n\n{TINY_TABLE}'
     )
-
-
-def test_the_limits_of_bert_base_are_those_that_people_write(tmp_path: Path) -> None:
-    # Devlin et al. 2018: 110M; bert-base-uncased has 109,514,298 with its masked-language head
-    lay(tmp_path, **{"config.json": BERT_BASE})
-    (table,) = proposed(tmp_path).values()
-    assert table["budget"] == {"total": "110M", "embeddings": "23.9M", "encoder": "85.1M", "head": "623K"}
-
-
-@pytest.mark.parametrize(
-    ("count", "limit"),
-    [(1, "1"), (999, "999"), (1_000, '"1.00K"'), (64_939, '"65.0K"'), (999_001, '"1.00M"'), (64_900, '"64.9K"')],
-)
-def test_a_limit_has_three_digits_so_that_one_that_is_accepted_later_has_them_too(count: int, limit: str) -> None:
-    assert rounded_up(count) == limit
-
-
-def test_a_component_that_a_model_does_not_have_gets_no_limit(tmp_path: Path) -> None:
-    (table,) = proposed(lay(tmp_path, **{"config.json": TINY})).values()
-    assert "pooler" not in table["budget"]
-
-
-def test_a_class_that_the_file_does_not_name_is_a_guess_that_says_so(tmp_path: Path) -> None:
-    lay(tmp_path, **{"bert_config.json": GOOGLE, "pyproject.toml": " \n[a]\n"})
-    assert started(tmp_path)[1].splitlines()[:4] == [
-        "[tool.bertsize.models.bert]",
-        'config = "bert_config.json"',
-        'family = "bert"  # the file has no model_type',
-        'architecture = "BertModel"  # the file names no class: write the one that your code builds',
-    ]
-
-
-def test_of_several_classes_the_first_that_is_known_is_taken(tmp_path: Path) -> None:
-    lay(tmp_path, **{"config.json": {**TINY, "architectures": ["Own", "BertModel", "BertForMaskedLM"]}})
-    assert 'architecture = "BertModel"  # one of those that the file names\n' in started(tmp_path)[1]
-
-
-ALBERT = {**TINY, "model_type": "albert", "architectures": ["AlbertModel"], "embedding_size": 16}
-
-
-def test_layers_that_share_their_weights_need_no_room_of_a_layer(tmp_path: Path) -> None:
-    lay(tmp_path, **{"config.json": ALBERT})
-    assert started(tmp_path, writes=True)[0] == GOOD
-    assert holds(tmp_path)[0] == outer_check.GOOD
-
-
-@pytest.mark.parametrize(("family", "architecture"), dict(PAIRS).items())
-def test_a_proposed_budget_holds_the_model_and_not_one_with_a_layer_more(family: str, architecture: str) -> None:
-    for case in sample(family, architecture)[:6]:
-        assert_tight({"model_type": family, "architectures": [architecture], **case.config})
-
-
-@given(
-    layers=st.integers(1, 40),
-    width=st.integers(1, 300),
-    heads=st.integers(1, 4),
-    others=st.tuples(*[st.integers(1, 10**5)] * 4),
-)
-def test_so_does_that_of_any_bert(layers: int, width: int, heads: int, others: tuple[int, ...]) -> None:
-    keys = ("vocab_size", "intermediate_size", "max_position_embeddings", "type_vocab_size")
-    sizes = {"num_hidden_layers": layers, "hidden_size": width * heads, "num_attention_heads": heads}
-    assert_tight({**BERT_BASE, **sizes, **dict(zip(keys, others, strict=True))})
-
-
-def test_of_two_kinds_of_layers_the_smaller_one_is_noticed_as_well() -> None:
-    sizes = {"vocab_size": 5_000_000, "d_model": 64, "encoder_attention_heads": 4, "decoder_attention_heads": 4}
-    small = {"encoder_layers": 2, "encoder_ffn_dim": 8, "decoder_layers": 2, "decoder_ffn_dim": 4_000}
-    assert_tight({"model_type": "bart", "architectures": ["BartModel"], **sizes, **small})
-
-
-def assert_tight(data: dict[str, Any]) -> None:
-    """Every limit lets today's count pass, is at most one percent above it, and below that of one more layer."""
-    derivation = counted(Found("config.json", made(data, "config.json")), Registry()).derivation
-    form, variants = derivation.form, Variants(derivation)
-    limits = {component: parse_count(tomli.loads(f"a = {limit}")["a"]) for component, limit in budget(derivation)}
-    assert limits.keys() == {"total", *(name for name, count in form.components.items() if "." not in name and count)}
-    for component, limit in limits.items():
-        assert form[component] <= limit <= form[component] * 1.01 + 1
-    for size in variants.sizes.values():
-        deeper = variants.varied(**{size.key: variants.now(size.key) + 1}) if size.repeats else None
-        for component, limit in limits.items() if deeper else ():
-            assert deeper is not None
-            assert deeper[component] <= form[component] or deeper[component] > limit
-    held = tuple(Limit(component, None, limit, limit, "pyproject.toml") for component, limit in limits.items())
-    assert insensitive(derivation, held) == []
 
 
 # what is written
@@ -209,6 +122,22 @@ def test_a_config_that_is_declared_in_any_words_is_not_proposed(tmp_path: Path, 
     assert list(proposed(tmp_path)) == ["y"]
 
 
+@pytest.mark.parametrize(
+    "table",
+    [
+        "factory = 'own:build'\nclosed_form = false\n",
+        "config = { model_type = 'bert', vocab_size = 9, num_hidden_layers = 1 }\narchitecture = 'BertModel'\n",
+        "config = 'own:config'\narchitecture = 'BertModel'\n",
+    ],
+    ids=["a factory without a config", "a config in the table", "a config by code"],
+)
+@pytest.mark.parametrize("name", ["config.json", "bert_config.json"])
+def test_a_model_without_a_file_declares_none(tmp_path: Path, table: str, name: str) -> None:
+    table = f"[tool.bertsize.models.own]\n{table}{DECLARED}"
+    lay(tmp_path, **{name: TINY, "pyproject.toml": table})
+    assert [each["config"] for each in proposed(tmp_path).values()] == [name]
+
+
 def test_what_was_declared_by_hand_is_not_told_again(tmp_path: Path) -> None:
     own = {"model_type": "bert", "num_blks": 2, "hidden_size": 48}
     table = "[tool.bertsize.models.mine]\nconfig = 'train.json#model'\nkeys = { num_blks = 'num_hidden_layers' }\n"
@@ -225,10 +154,18 @@ def test_what_was_declared_by_hand_is_not_told_again(tmp_path: Path) -> None:
 
 def test_a_copy_of_a_declared_config_is_a_copy(tmp_path: Path) -> None:
     table = f'[tool.bertsize.models.mine]\nconfig = "far/down/config.json"\n{DECLARED}'
-    lay(tmp_path, **{"far/down/config.json": TINY, "config.json": SAVED, "pyproject.toml": table})
+    lay(tmp_path, **{"far/down/config.json": TINY, "checkpoint-5/config.json": SAVED, "pyproject.toml": table})
     status, out, err = started(tmp_path)
     assert (status, out) == (GOOD, "")
-    assert err.splitlines()[0] == "left out: config.json, the same as far/down/config.json"
+    assert err.splitlines()[0] == (
+        "left out: checkpoint-5/config.json, a copy of far/down/config.json in a checkpoint folder"
+    )
+
+
+def test_a_config_that_is_equal_to_a_declared_one_is_declared_too(tmp_path: Path) -> None:
+    table = f'[tool.bertsize.models.mine]\nconfig = "checkpoint-5/config.json"\n{DECLARED}'
+    lay(tmp_path, **{"checkpoint-5/config.json": TINY, "config.json": TINY, "pyproject.toml": table})
+    assert [each["config"] for each in proposed(tmp_path).values()] == ["config.json"]
 
 
 def test_a_declared_checkpoint_is_no_copy(tmp_path: Path) -> None:
@@ -264,6 +201,21 @@ def test_a_table_in_braces_is_left_alone_with_what_to_paste(tmp_path: Path, tabl
         ),
     )
     assert (tmp_path / "pyproject.toml").read_text("utf-8") == table
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("[tool]\nbertsize = 3\n", "tool.bertsize is 3"),
+        ('[tool]\nbertsize = "on"\n', 'tool.bertsize is "on"'),
+        ("tool = 3\n", "tool is 3"),
+    ],
+)
+def test_what_is_no_table_is_not_said_to_be_one_in_braces(tmp_path: Path, text: str, what: str) -> None:
+    lay(tmp_path, **{"config.json": TINY, "pyproject.toml": text})
+    status, out, err = started(tmp_path, writes=True)
+    assert (status, out) == (MISTAKEN, "")
+    assert err == f"ERROR: pyproject.toml: {what}, where a table has to be: remove it, then add\n\n{TINY_TABLE}\n"
 
 
 def test_dotted_keys_leave_room_for_another_table(tmp_path: Path) -> None:
@@ -367,12 +319,39 @@ def test_what_is_above_the_repository_is_not_meant(tmp_path: Path) -> None:
     assert said(tmp_path / "clone") == []
 
 
-def test_a_root_above_that_pytest_would_take_is_told(tmp_path: Path) -> None:
+def test_a_root_above_that_pytest_would_take_is_told_and_what_reads_the_table_all_the_same(tmp_path: Path) -> None:
     lay(tmp_path, **{"pytest.ini": "[pytest]\n", "sub/config.json": TINY, "sub/pyproject.toml": "[project]\n"})
-    assert (
-        f"pytest takes {tmp_path} for its root: give {tmp_path / 'sub' / 'pyproject.toml'} a [tool.pytest] with "
-        'minversion = "9.0"'
-    ) in said(tmp_path / "sub")
+    file = tmp_path / "sub" / "pyproject.toml"
+    assert started(tmp_path / "sub", writes=True) == (
+        GOOD,
+        "pyproject.toml: 1 model declared (bert)\nnext: python -I -m pytest_bertsize check\n",
+        (
+            f"pytest takes {tmp_path} for its root: for pytest to read this table, give {file} a [tool.pytest] with "
+            f'minversion = "9.0"; pytest\'s settings in {tmp_path} then no longer apply to it\n'
+        ),
+    )
+
+
+@pytest.mark.parametrize("settings", ["[pytest]\n", ""])
+def test_a_project_elsewhere_is_checked_by_its_name(tmp_path: Path, settings: str) -> None:
+    lay(tmp_path, **{"pytest.ini": settings, "my services/search/config.json": TINY})
+    _, out, err = started(tmp_path, project="my services/search")
+    assert out.startswith("# The BERT-family models")
+    assert err.splitlines() == [
+        (
+            "nothing is written: add --write, or paste this into pyproject.toml; then run python -I -m pytest_bertsize check "
+            "--project 'my services/search'"
+        ),
+        (
+            "the [tool.pytest] in my services/search/pyproject.toml makes its folder a root: pytest's settings in "
+            f"{tmp_path} then no longer apply to it"
+        ),
+    ]
+
+
+def test_a_project_that_was_named_is_not_asked_for_again(tmp_path: Path) -> None:
+    lay(tmp_path, **{"pyproject.toml": "[project]\n", "src/config.json": TINY})
+    assert started(tmp_path, project="src", writes=True)[2] == ""
 
 
 @pytest.mark.parametrize("section", ["[tool.pytest]", "[tool.pytest.ini_options]"])

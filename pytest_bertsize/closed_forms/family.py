@@ -69,8 +69,16 @@ class Family:
             options = dict.fromkeys(architecture.options, True)
             for sizes, switches in ((dims.sizes, dims.switches), (dims.sizes, on), (distinct, on)):
                 everything = Dims({"C": 1, **sizes}, {**switches, **options})
-                names |= ClosedForm(architecture, everything).components
+                names |= _components(ClosedForm(architecture, everything))
         return list(names)
+
+
+def _components(form: ClosedForm) -> dict[str, int]:
+    """None of a class that such a config makes no sense to: another one of the family may still be built from it."""
+    try:
+        return form.components
+    except Exception:  # noqa: BLE001  (whatever the blocks of a family do with a size that is not there)
+        return {}
 
 
 @dataclass(frozen=True)

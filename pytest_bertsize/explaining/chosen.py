@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_bertsize import adapter_source, choosing, config_source
+from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.config_source import read_file
 from pytest_bertsize.declared import Model
@@ -142,7 +143,7 @@ _TRANSLATED = (
     (re.compile(re.escape(f", {choosing.CONTRIBUTE}")), ""),
     (
         re.compile(re.escape(choosing.CONTRIBUTE)),
-        "explain shows the closed forms that pytest-bertsize itself has: docs/reference/families.md lists them",
+        f"explain shows a model of one of pytest-bertsize's own families, which are {', '.join(FAMILIES)}",
     ),
     (re.compile(r"name one: config = \"[^\"]*/(.+)\""), r"name one of them, as in \1"),
     (re.compile(r", relative to pyproject\.toml"), ", from the current folder"),
@@ -159,10 +160,3 @@ def _for_command_line(finding: Finding, registry: Registry) -> Finding:
     if named and family:
         fix = f"write --architecture with one of {', '.join(each.name for each in family.architectures)}"
     return replace(finding, message=message, fix=fix)
-
-
-def sentence(finding: Finding) -> str:
-    """``config.json:4: what is wrong; what to write``."""
-    place = f"{finding.place}: " if finding.place else ""
-    fix = f"; {finding.fix}" if finding.fix else ""
-    return f"{place}{finding.message}{fix}"

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from pytest_bertsize import quantity
 from pytest_bertsize.declared import BYTES, FLOPS
+from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.quantity import Quantity, compact_left, exact, percent_used, signed
 from pytest_bertsize.reports import beside_lines
 from pytest_bertsize.reports.drawing import NAME, Style, fit, hanging, powers, usable
@@ -44,6 +45,8 @@ MOST_LINES = 200
 """Of a table; a model whose layers all differ has thousands of them."""
 BAR = 9
 """Cells of a full bar."""
+NOTHING = "\N{EN DASH}"
+"""Where there is no number."""
 
 
 def component_table(model: ModelReport, style: Style) -> RenderableType:
@@ -106,7 +109,7 @@ def _selected(components: Sequence[Component], verbosity: int) -> tuple[list[Com
     if verbosity > 0:
         return list(components), 0
     wanted = {
-        row["name"] for row in components if "." not in row["name"] or row["limit"] or _differs(row) or _moved(row)
+        row["name"] for row in components if "." not in row["name"] or row["limit"] or differs(row) or changed(row)
     }
     wanted |= {name.rpartition(".")[0] for name in wanted}
     chosen = [row for row in components if row["name"] in wanted]
@@ -115,7 +118,7 @@ def _selected(components: Sequence[Component], verbosity: int) -> tuple[list[Com
 
 def _lines(row: Component, model: ModelReport, style: Style) -> list[_Line]:
     lines = [_component_line(row)]
-    if _differs(row):
+    if differs(row):
         lines.append(_expectation(row, style))
     if style.verbosity > 1:
         lines += [_tensor_line(t, row) for t in model["tensors"] if t["component"] == row["name"]]
@@ -129,8 +132,8 @@ def _component_line(row: Component) -> _Line:
         "component": ("✗ " if row["failed"] else "  ") + _label(row),
         "closed form": "" if expected is None else exact(expected),
         "actual": exact(actual) if is_built else "",
-        "vs formula": "" if expected is None or not is_built else _against(actual, expected),
-        "vs base": "" if row["base"] is None else "=" if actual == row["base"] else signed(actual - row["base"]),
+        "vs formula": "" if expected is None or not is_built else difference(actual - expected),
+        "vs base": "" if row["base"] is None else difference(actual - row["base"]),
         "budget": row["limit"] or "",
         "left": "" if left is None else compact_left(left),
         "used": "" if row["max"] is None else percent_used(actual, row["max"]),
@@ -146,17 +149,13 @@ def _measure_line(row: Measure) -> _Line:
         "component": f"{'✗ ' if row['failed'] else '  '}{row['name']}",
         "closed form": "" if row["expected"] is None else exact(row["expected"]),
         "actual": "" if actual is None else exact(actual),
-        "vs formula": "" if actual is None or row["expected"] is None else _against(actual, row["expected"]),
+        "vs formula": "" if actual is None or row["expected"] is None else difference(actual - row["expected"]),
         "budget": row["limit"] or "",
         "left": "" if left is None else compact_left(left, UNITS[row["name"]]),
         "used": "" if row["max"] is None else percent_used(count, row["max"]),
         "": "" if row["max"] is None else _bar(count, row["max"]),
     }
     return _Line(cells, row["failed"], left=left)
-
-
-def _against(actual: int, expected: int) -> str:
-    return "=" if actual == expected else signed(actual - expected)
 
 
 def _measured(model: ModelReport) -> Iterator[str]:
@@ -203,14 +202,6 @@ def _tensor_line(tensor: FoldedTensor, row: Component) -> _Line:
 def _tail(name: str) -> str:
     """The end of a tensor's name that tells it from its neighbours: ``query.weight``."""
     return name.rpartition(".*.")[2] if ".*." in name else name
-
-
-def _moved(row: Component) -> bool:
-    return row["base"] is not None and counted(row) != row["base"]
-
-
-def _differs(row: Component) -> bool:
-    return None not in {row["expected"], row["actual"]} and row["actual"] != row["expected"]
 
 
 def _bar(actual: int, limit: int) -> str:
@@ -277,6 +268,41 @@ def unique(model: ModelReport) -> int | None:
 def counted(row: Component | Measure) -> int | None:
     """What is there, or what the closed form says where nothing was built."""
     return row["expected"] if row["actual"] is None else row["actual"]
+
+
+def off_by(row: Component) -> int | None:
+    """What is there too much, or too little, for the closed form; ``None`` where the two are not compared."""
+    return None if row["actual"] is None or row["expected"] is None else row["actual"] - row["expected"]
+
+
+def differs(row: Component) -> bool:
+    return bool(off_by(row))
+
+
+def changed_by(row: Component) -> int | None:
+    """What came since the base; ``None`` where nothing is compared."""
+    count = counted(row)
+    return None if count is None or row["base"] is None else count - row["base"]
+
+
+def changed(row: Component) -> bool:
+    return bool(changed_by(row))
+
+
+def difference(delta: int | None) -> str:
+    """``'+768'``, ``'='``, or a dash where nothing is compared."""
+    return NOTHING if delta is None else signed(delta) if delta else "="
+
+
+def urgent(rows: Sequence[Component], most: int) -> list[Component]:
+    """Those that a review needs, in their order: the total, what fails, differs or changed, what has a limit."""
+
+    def order(index: int) -> tuple[bool, ...]:
+        row = rows[index]
+        has = (row["name"] == TOTAL, row["failed"], differs(row), changed(row), row["limit"] is not None)
+        return *(not each for each in has), "." in row["name"]
+
+    return [rows[index] for index in sorted(sorted(range(len(rows)), key=order)[:most])]
 
 
 def room(row: Component | Measure) -> int | None:

@@ -1,26 +1,9 @@
-"""A file that is replaced at once or not at all; where a project stands in the repository that a CI has checked out."""
+"""Where a project stands in the repository that a CI has checked out."""
 
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
-
-
-def replace(path: Path, text: str) -> None:
-    """Replace the file at once, or leave it as it was.
-
-    :raises OSError: when it cannot be written.
-    """
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as stream:
-            stream.write(text)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def prefix(root: Path, variable: str) -> str:

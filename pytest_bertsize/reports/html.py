@@ -15,7 +15,18 @@ from pytest_bertsize.inventory import TOTAL, TRAINABLE
 from pytest_bertsize.quantity import compact_left, exact, signed
 from pytest_bertsize.reports import beside_lines, by_severity
 from pytest_bertsize.reports.base_lines import deepest
-from pytest_bertsize.reports.component_table import counted, room
+from pytest_bertsize.reports.component_table import (
+    NOTHING,
+    changed,
+    changed_by,
+    counted,
+    difference,
+    differs,
+    off_by,
+    room,
+    unique,
+    urgent,
+)
 from pytest_bertsize.reports.html_bars import Bars, bars
 from pytest_bertsize.reports.typeset import typeset
 
@@ -28,7 +39,6 @@ MOST_BYTES = 50_000
 """Of one model's part of the page; the rest of a page of one model is less than 14,000."""
 LONGEST = 1_500
 """Characters of any text."""
-_NOTHING = "\N{EN DASH}"
 _WHY_NOT = {
     "config-refused": "Not checked: the config is refused",
     "config-invalid": "Not checked: the config or its budget has a mistake",
@@ -97,7 +107,7 @@ def _templates() -> Environment:
     )
     templates.filters |= {
         "exact": _exact,
-        "signed": lambda delta: _NOTHING if delta is None else signed(delta) if delta else "=",
+        "signed": difference,
         "left": compact_left,
         "size": _bytes,
         "typeset": typeset,
@@ -114,7 +124,7 @@ def _harmless(value: Any) -> Any:
 
 
 def _exact(count: int | None) -> str:
-    return _NOTHING if count is None else exact(count)
+    return NOTHING if count is None else exact(count)
 
 
 def _bytes(count: int) -> str:
@@ -162,9 +172,9 @@ def _worst(model: ModelReport, errors: Sequence[FindingRow]) -> str:
     if broken:
         row = min(broken, key=lambda row: room(row) or 0)
         return f"{row['name']} is {_broken(row)}{rest}"
-    off = [row for row in model["components"] if _off(row)]
-    if off:
-        return f"{signed(_off(off[-1]) or 0)} off its closed form{rest}"
+    differing = [row for row in model["components"] if differs(row)]
+    if differing:
+        return f"{difference(off_by(differing[-1]))} off its closed form{rest}"
     if any(finding["kind"] == "off-closed-form" for finding in errors):
         return f"Not what its closed form says{rest}"
     return f"{model['headline'].removeprefix(model['name'] + ': ')}"
@@ -196,7 +206,7 @@ def _of_the_run(report: RunReport) -> str:
 def _view(model: ModelReport, report: RunReport, bounds: Bounds) -> dict[str, Any]:
     base, choices = model["base"], model["choices"]
     rows = model["components"]
-    shown = _urgent(rows, bounds.rows)
+    shown = urgent(rows, bounds.rows)
     findings = by_severity(model["findings"])
     return {
         "model": model,
@@ -229,21 +239,12 @@ def _row(model: ModelReport, name: str) -> Component | None:
     return next((row for row in model["components"] if row["name"] == name), None)
 
 
-def _off(row: Component) -> int | None:
-    return None if row["actual"] is None or row["expected"] is None else row["actual"] - row["expected"]
-
-
-def _change(row: Component) -> int | None:
-    count = counted(row)
-    return None if count is None or row["base"] is None else count - row["base"]
-
-
 def _unchanged(model: ModelReport) -> bool:
     """Whether neither a key nor a count differs from the base."""
     base = model["base"]
     if base is None or base["total"] is None or base["changes"] or base["grown"] or base["shrunk"]:
         return False
-    return not any(_change(row) for row in model["components"])
+    return not any(changed(row) for row in model["components"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +252,7 @@ class Figures:
     """The numbers at the top."""
 
     parameters: int | None
+    """What the closed form says of a model that could not be built: the page calls it so."""
     built: bool
     change: int | None
     percent: str
@@ -266,13 +268,13 @@ class Figures:
 
 def _figures(model: ModelReport) -> Figures:
     total, totals = _row(model, TOTAL), model["totals"]
-    parameters = totals["expected"] if totals["actual"] is None else totals["actual"]
+    count = unique(model)
     before = model["base"]["total"] if model["base"] else None
-    change = None if before is None or parameters is None else parameters - before
+    change = None if before is None or count is None else count - before
     left = room(total) if total else None
     both = totals["actual"] is not None and totals["expected"] is not None and model["closed_form"]
     return Figures(
-        parameters,
+        totals["expected"] if count is None else count,
         totals["actual"] is not None,
         change,
         _percent(change, before) if change and before else "",
@@ -344,24 +346,13 @@ def _lines(rows: Sequence[Component], bounds: Bounds) -> list[Line]:
                 last if parent in shown else row["name"],
                 row["name"].count(".") if parent in shown else 0,
                 counted(row),
-                _change(row),
+                changed_by(row),
                 room(row),
-                _off(row),
+                off_by(row),
                 formula,
             )
         )
     return lines
-
-
-def _urgent(rows: Sequence[Component], most: int) -> list[Component]:
-    """Those that a review needs, in their order: the total, what fails, differs or changed, what has a limit."""
-
-    def order(index: int) -> tuple[bool, ...]:
-        row = rows[index]
-        has = (row["name"] == TOTAL, row["failed"], bool(_off(row)), bool(_change(row)), row["limit"] is not None)
-        return *(not each for each in has), "." in row["name"]
-
-    return [rows[index] for index in sorted(sorted(range(len(rows)), key=order)[:most])]
 
 
 def _columns(rows: Sequence[Component], model: ModelReport) -> dict[str, bool]:
@@ -370,8 +361,8 @@ def _columns(rows: Sequence[Component], model: ModelReport) -> dict[str, bool]:
         "formula": any(row["formula"] for row in rows),
         "base": any(row["base"] is not None for row in rows),
         "budget": any(row["limit"] for row in rows),
-        "off": model["closed_form"] and any(_off(row) is not None for row in rows),
-        "differs": any(_off(row) for row in rows),
+        "off": model["closed_form"] and any(off_by(row) is not None for row in rows),
+        "differs": any(differs(row) for row in rows),
     }
 
 

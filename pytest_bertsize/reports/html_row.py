@@ -10,7 +10,7 @@ from pytest_bertsize.findings import printable
 from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.quantity import exact, signed
 from pytest_bertsize.reports import beside_lines, by_severity
-from pytest_bertsize.reports.component_table import counted, room
+from pytest_bertsize.reports.component_table import NOTHING, changed_by, counted, difference, off_by, room, urgent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from pytest_bertsize.reports import Component, FindingRow, ModelReport
 
 MOST_ROWS = 60
-"""Components of a table; those that fail are among them."""
+"""Components of a table; the total and those that fail are among them."""
 MOST_FINDINGS = 20
-_NOTHING = "\N{EN DASH}"
 _BAD = "color:#b3251e;font-weight:bold"
 _AROUND = Markup('<div style="margin:4px 0 8px;padding:8px;background:#fff;color:#1c1d20">{}</div>')
 _TABLE = Markup('<table style="border-collapse:collapse;color:inherit"><thead>{}</thead><tbody>{}</tbody></table>')
@@ -32,12 +31,6 @@ _SENTENCE = Markup('<p style="margin:6px 0;color:inherit">{}</p>')
 _FINDING = Markup('<li style="margin:4px 0"><b style="{}">{}</b> {}{}</li>')
 _PLACE = Markup(" (<code>{}</code>)")
 _FIX = Markup("<div>→ {}</div>")
-
-
-def parameters(model: ModelReport) -> int | None:
-    """Those of the model as it was built, or what its closed form says where it was not."""
-    totals = model["totals"]
-    return totals["expected"] if totals["actual"] is None else totals["actual"]
 
 
 def row(model: ModelReport) -> Markup:
@@ -82,7 +75,7 @@ def _about(model: ModelReport) -> Iterator[str]:
 def _table(rows: Sequence[Component], model: ModelReport) -> Markup:
     columns = _columns(rows, model)
     head = [_HEAD.format("left", "component"), *(_HEAD.format("right", printable(name)) for name in columns)]
-    body = [_LINE.format(_together([_name(each), *_numbers(each, columns)])) for each in _urgent(rows)]
+    body = [_LINE.format(_together([_name(each), *_numbers(each, columns)])) for each in urgent(rows, MOST_ROWS)]
     return _TABLE.format(_LINE.format(_together(head)), _together(body))
 
 
@@ -117,21 +110,15 @@ def _weight(component: Component) -> str:
 
 def _count(component: Component) -> str:
     count = counted(component)
-    return _NOTHING if count is None else exact(count)
+    return NOTHING if count is None else exact(count)
 
 
 def _off(component: Component) -> str:
-    return _difference(component["actual"], component["expected"])
+    return difference(off_by(component))
 
 
 def _change(component: Component) -> str:
-    return _difference(counted(component), component["base"])
-
-
-def _difference(count: int | None, other: int | None) -> str:
-    if count is None or other is None:
-        return _NOTHING
-    return "=" if count == other else signed(count - other)
+    return difference(changed_by(component))
 
 
 def _budget(component: Component) -> str:
@@ -141,16 +128,6 @@ def _budget(component: Component) -> str:
 def _left(component: Component) -> str:
     left = room(component)
     return "" if left is None else signed(left)
-
-
-def _urgent(rows: Sequence[Component]) -> list[Component]:
-    """In their order; where there are too many, those that fail and the total before all others."""
-
-    def order(index: int) -> tuple[bool, ...]:
-        each = rows[index]
-        return not each["failed"], each["name"] != TOTAL, each["limit"] is None, "." in each["name"]
-
-    return [rows[index] for index in sorted(sorted(range(len(rows)), key=order)[:MOST_ROWS])]
 
 
 # findings

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.quantity import exact, signed
 from pytest_bertsize.reports import beside_lines, by_severity
-from pytest_bertsize.reports.component_table import counted, room, unique
+from pytest_bertsize.reports.component_table import changed, changed_by, counted, differs, off_by, room, unique, urgent
 from pytest_bertsize.reports.markdown_text import code, details, math, table, text
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.reports import Base, Change, Choices, Component, FindingRow, Fit, Layer, ModelReport
 
 MOST_ROWS = 60
-"""Components of a table; those that fail are among them."""
+"""Components of a table; the total and those that fail are among them."""
 MOST_FINDINGS = 20
 MOST_CHANGES = 30
 MOST_LAYERS = 30
@@ -75,46 +75,35 @@ def _subject(model: ModelReport) -> list[Part]:
 # the table of components
 
 
-def _differs(row: Component) -> bool:
-    return None not in {row["expected"], row["actual"]} and row["expected"] != row["actual"]
-
-
-def _changed(row: Component) -> bool:
-    return row["base"] is not None and row["base"] != counted(row)
-
-
 def _components(rows: Sequence[Component], model: ModelReport) -> list[Part]:
     """The table, folded away for a model that passed, and what it leaves out."""
     chosen = _chosen(rows)
     columns = {
         "component": [_label(row) for row in chosen],
         "closed form": [
-            _number(row["expected"]) if any(map(_differs, rows)) or row["actual"] is None else "" for row in chosen
+            _number(row["expected"]) if any(map(differs, rows)) or row["actual"] is None else "" for row in chosen
         ],
         "actual": [_bold(_number(row["actual"]), row) for row in chosen],
-        "off formula": [
-            signed((row["actual"] or 0) - (row["expected"] or 0)) if _differs(row) else "" for row in chosen
-        ],
-        "base": [_number(row["base"]) if any(map(_changed, rows)) else "" for row in chosen],
-        "change": [signed((counted(row) or 0) - (row["base"] or 0)) if _changed(row) else "" for row in chosen],
+        "off formula": [_difference(off_by(row)) for row in chosen],
+        "base": [_number(row["base"]) if any(map(changed, rows)) else "" for row in chosen],
+        "change": [_difference(changed_by(row)) for row in chosen],
         "budget": [text(row["limit"] or "") for row in chosen],
         "left": [_left(row) for row in chosen],
     }
     used = {name: cells for name, cells in columns.items() if any(cells)}
     drawn = table([*used], [*zip(*used.values(), strict=True)])
     note = f"<sub>{'. '.join(_notes(rows, len(rows) - len(chosen), model))}.</sub>"
-    if model["verdict"] == "passed" and not any(map(_changed, rows)):
+    if model["verdict"] == "passed" and not any(map(changed, rows)):
         return [Part(details("Components", f"{drawn}\n\n{note}"))]
     return [Part(drawn), Part(note)]
 
 
 def _chosen(rows: Sequence[Component]) -> list[Component]:
     """Everything at the first level, and below it what has a limit, differs or changed."""
-    wanted = {row["name"] for row in rows if "." not in row["name"] or row["limit"] or _differs(row) or _changed(row)}
+    wanted = {row["name"] for row in rows if "." not in row["name"] or row["limit"] or differs(row) or changed(row)}
     wanted |= {name.rpartition(".")[0] for name in wanted}
     chosen = [row for row in rows if row["name"] in wanted]
-    urgent = sorted(chosen, key=lambda row: (not row["failed"], row["name"] != TOTAL))[:MOST_ROWS]
-    return [row for row in chosen if any(row is each for each in urgent)]
+    return urgent(chosen, MOST_ROWS)
 
 
 def _label(row: Component) -> str:
@@ -130,6 +119,11 @@ def _number(count: int | None) -> str:
     return "" if count is None else exact(count)
 
 
+def _difference(delta: int | None) -> str:
+    """Nothing where nothing differs: a column without a difference is left out."""
+    return signed(delta) if delta else ""
+
+
 def _left(row: Component) -> str:
     left = room(row)
     return "" if left is None else _bold(signed(left), row)
@@ -141,7 +135,7 @@ def _notes(rows: Sequence[Component], hidden: int, model: ModelReport) -> list[s
     compared = [row for row in rows if row["expected"] is not None and row["actual"] is not None]
     if any(row["actual"] is None for row in rows):
         notes.append("Not built: the counts are those of the closed form")
-    elif compared and not any(map(_differs, compared)) and not _is_off(model):
+    elif compared and not any(map(differs, compared)) and not _is_off(model):
         notes.append("Every component is what its closed form says")
     if hidden:
         notes.append(f"{exact(hidden)} {'component is' if hidden == 1 else 'components are'} not shown")

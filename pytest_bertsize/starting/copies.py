@@ -1,4 +1,4 @@
-"""Which of several equal configs is declared: the one that its author writes, not what a trainer has copied of it."""
+"""Which configs are what a trainer has saved of another one: those alone are left out, not every one that is equal."""
 
 from __future__ import annotations
 
@@ -29,37 +29,41 @@ class Copies:
         self.of.setdefault(original, []).extend((copy, *self.of.pop(copy, ())))
 
     def said(self) -> Iterator[str]:
-        """A line for the copies of each config in checkpoint folders, and for those elsewhere."""
+        """A line for the copies of each config."""
         for original, copies in self.of.items():
-            saved = [each for each in copies if self.files.is_of_a_checkpoint(each.partition("#")[0])]
-            others = [each for each in copies if each not in saved]
-            if len(saved) == 1:
-                yield f"left out: {printable(saved[0])}, a copy of {printable(original)} in a checkpoint folder"
-            elif saved:
-                yield f"left out: {_first_of(saved)}, copies of {printable(original)} in checkpoint folders"
-            if others:
-                yield f"left out: {_first_of(others)}, the same as {printable(original)}"
-
-
-def _first_of(references: list[str]) -> str:
-    rest = len(references) - 1
-    return f"{printable(references[0])}{f' and {rest} more' if rest else ''}"
+            first, rest = printable(copies[0]), len(copies) - 1
+            if rest:
+                yield f"left out: {first} and {rest} more, copies of {printable(original)} in checkpoint folders"
+            else:
+                yield f"left out: {first}, a copy of {printable(original)} in a checkpoint folder"
 
 
 def without_equal(found: list[Found], declared: Collection[str], copies: Copies) -> list[Found]:
-    """One of those that say the same: a declared one, else one outside of checkpoints, near the root."""
+    """Leave out checkpoints that say what a config outside of them says, else all but one of a training run's.
 
-    def rank(each: Found) -> tuple[bool, bool, int, str]:
-        of_a_checkpoint = copies.files.is_of_a_checkpoint(each.file)
-        return each.reference not in declared, of_a_checkpoint, each.file.count("/"), each.reference
-
-    kept: dict[str, Found] = {}
-    for each in sorted(found, key=rank):
-        first = kept.setdefault(each.content, each)
-        if first is not each and each.reference not in declared:
-            copies.add(first.reference, each.reference)
-    names = {each.reference for each in kept.values()}
-    return [each for each in found if each.reference in names]
+    Two files that both may be changed by hand are two configs, though they say the same today.
+    """
+    files = copies.files
+    by_itself: dict[str, Found] = {}
+    with_weights: dict[str, Found] = {}
+    steps: dict[tuple[str, str], Found] = {}
+    for each in found:
+        if each.reference in declared or not files.is_of_a_checkpoint(each.file):
+            by_itself.setdefault(each.content, each)
+        elif files.run_of(each.file) is None:
+            with_weights.setdefault(each.content, each)
+    kept = []
+    for each in found:
+        original = each
+        if each.reference not in declared and files.is_of_a_checkpoint(each.file):
+            original = by_itself.get(each.content, each)
+            if original is each and (run := files.run_of(each.file)) is not None:
+                original = with_weights.get(each.content) or steps.setdefault((each.content, run), each)
+        if original is each:
+            kept.append(each)
+        else:
+            copies.add(original.reference, each.reference)
+    return kept
 
 
 def without_saved(found: list[Counted], declared: Collection[str], copies: Copies, registry: Registry) -> list[Counted]:
@@ -72,8 +76,9 @@ def without_saved(found: list[Counted], declared: Collection[str], copies: Copie
     kept = {each.found.reference: each for each in found}
     saved: dict[str, list[Counted]] = {}
     for each in found:
-        original = next((other for other in outside if _is_copy(each, other)), None)
-        if each.found.reference not in settled and original is not None:
+        if each.found.reference in settled:
+            continue
+        if original := next((other for other in outside if _is_copy(each, other)), None):
             del kept[each.found.reference]
             copies.add(original.found.reference, each.found.reference)
             saved.setdefault(original.found.reference, []).append(each)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.declared import Model
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.derivation import Derivation
     from pytest_bertsize.starting.found import Found
+
+GUESSED = "the file names no class: write the one that your code builds, then pytest --bert-budget --bert-budget-update"
 
 
 @dataclass(frozen=True)
@@ -24,8 +27,10 @@ class Counted:
     because: str
     """Why the table says it."""
     derivation: Derivation
+    is_a_guess: bool = False
+    """Whether nothing says the class: the file that its author names next may have another top."""
 
-    @property
+    @cached_property
     def shape(self) -> tuple[object, ...]:
         """What the count depends on, but for the class."""
         dims = self.derivation.form.dims
@@ -46,7 +51,7 @@ def counted(found: Found, registry: Registry) -> Counted:
     :raises Unusable: when there is none, or when the config cannot be used.
     """
     architecture, because = _architecture(found, registry)
-    return Counted(found, architecture, because, _derivation(found, architecture, registry))
+    return Counted(found, architecture, because, _derivation(found, architecture, registry), because == GUESSED)
 
 
 def counted_as(one: Counted, other: Counted, registry: Registry) -> Counted:
@@ -56,7 +61,7 @@ def counted_as(one: Counted, other: Counted, registry: Registry) -> Counted:
     """
     derivation = _derivation(one.found, other.class_name, registry)
     because = f"as {other.found.file} says"
-    return replace(one, architecture=other.class_name, because=because, derivation=derivation)
+    return replace(one, architecture=other.class_name, because=because, derivation=derivation, is_a_guess=False)
 
 
 def _derivation(found: Found, architecture: str | None, registry: Registry) -> Derivation:
@@ -74,4 +79,4 @@ def _architecture(found: Found, registry: Registry) -> tuple[str | None, str]:
         return some[0], "one of those that the file names"
     if named:
         return None, ""
-    return known[0], "the file names no class: write the one that your code builds"
+    return known[0], GUESSED

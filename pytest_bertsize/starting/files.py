@@ -35,8 +35,8 @@ _WEIGHTS = re.compile(
     r"(model|pytorch_model|tf_model|flax_model|adapter_model|optimizer|scheduler|trainer_state|training_args|rng_state)"
     r".*\.(safetensors|bin|pt|pth|h5|msgpack)|trainer_state\.json|.+\.(safetensors|ckpt|ckpt\.(index|meta|data-.+))",
 )
-_WORTH_READING = re.compile(rb"model_type|layer")
-"""What stands in every config."""
+_WORTH_READING = re.compile(rb"model_type|layer|vocab")
+"""One of these stands in every config."""
 
 
 @dataclass(frozen=True)
@@ -49,17 +49,16 @@ class Listed:
     _with_weights: dict[str, bool] = field(default_factory=dict)
 
     @cached_property
-    def of_usual_name(self) -> list[str]:
-        return [file for file in self.files if PurePosixPath(file).name in NAMES]
+    def of_usual_name(self) -> frozenset[str]:
+        return frozenset(file for file in self.files if PurePosixPath(file).name in NAMES)
 
     def read(self) -> Iterator[tuple[str, bytes]]:
         """Each file that may hold a config, and its bytes; what is larger than a config is none."""
-        others = [file for file in self.files if PurePosixPath(file).name not in NAMES]
         opened = size = 0
-        for file in (*self.of_usual_name, *others):
+        for file in sorted(self.files, key=lambda each: each not in self.of_usual_name):
             if opened == MOST_FILES or size > MOST_BYTES:
                 rest = len(self.files) - opened
-                looked = f"looked into {opened:,} files of {size // 2**20:,} MiB and not into {rest:,} more"
+                looked = f"looked into {opened:,} files ({size // 2**20:,} MiB in all) and not into {rest:,} more"
                 self.said.append(f"{looked}: declare by hand what is in those")
                 return
             content = self._content(file)
@@ -72,7 +71,14 @@ class Listed:
         folder = PurePosixPath(file).parent
         if str(folder) not in self._with_weights:
             self._with_weights[str(folder)] = self._has_weights(self.root / folder)
-        return any(map(_CHECKPOINT.fullmatch, folder.parts)) or self._with_weights[str(folder)]
+        return self.run_of(file) is not None or self._with_weights[str(folder)]
+
+    @staticmethod
+    def run_of(file: str) -> str | None:
+        """The folder of a training run that has saved a file in a folder like ``checkpoint-500``."""
+        folders = PurePosixPath(file).parent.parts
+        step = next((depth for depth, name in enumerate(folders) if _CHECKPOINT.fullmatch(name)), None)
+        return None if step is None else "/".join(folders[:step])
 
     @staticmethod
     def _has_weights(folder: Path) -> bool:
@@ -117,6 +123,9 @@ def _by_git(root: Path, said: list[str]) -> list[str]:
     """What git tracks, and what is new and not ignored; nothing where there is no repository, or none of its files."""
     answer = git(root, "ls-files", "--cached", "--others", "--exclude-standard", "-z")
     if answer is None or answer.returncode != 0:
+        here = root.absolute()
+        if any((folder / ".git").exists() for folder in (here, *here.parents)):
+            said.append("git did not answer: what it ignores was looked into as well")
         return []
     found = list(dict.fromkeys(os.fsdecode(name) for name in answer.stdout.split(b"\0") if name))
     said += [f"left out: {printable(name)}, which is a repository of its own" for name in found if name.endswith("/")]

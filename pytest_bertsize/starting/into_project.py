@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import tomli
 
+from pytest_bertsize.findings import shown
 from pytest_bertsize.settings import NothingDeclared, Settings, load
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class Project:
         return f"{before}{apart}{added.replace(chr(10), newline)}"
 
 
-def project(root: Path) -> Project:
+def read_project(root: Path) -> Project:
     """Read what a project has.
 
     :raises SettingsError: with the mistakes in its table, one that is probably meant to be ours included.
@@ -92,6 +93,18 @@ def is_toml(text: str) -> bool:
     except tomli.TOMLDecodeError:
         return False
     return True
+
+
+def in_the_way(text: str) -> str:
+    """Why no table can be added at the end of a valid TOML file, and what to do."""
+    for name in ("tool", "tool.bertsize", "tool.bertsize.models"):
+        here: Any = tomli.loads(text)
+        for part in name.split("."):
+            here = here.get(part, {})
+        if not isinstance(here, dict):
+            return f"{name} is {shown(here)}, where a table has to be: remove it"
+    message = "no table can be added behind the one that [tool.bertsize] has in braces"
+    return f"{message}; write it as [tool.bertsize.models.NAME]"
 
 
 def settings_of_pytest(folder: Path) -> str:

@@ -16,13 +16,27 @@ if TYPE_CHECKING:
 
 FEWEST_DIGITS = 3
 """Of a limit: at most one percent of room."""
+MOST_DIGITS = 5
+"""Of a limit with a unit: one that needs more is easier to read as a whole number."""
+TOPS = frozenset({"pooler", "head"})
+"""What the classes of one family differ in."""
 
 
-def budget(derivation: Derivation) -> Iterator[tuple[str, str]]:
-    """A limit for the total and for each of its largest parts, with less room than one more layer would take."""
+def budget(derivation: Derivation, *, any_class: bool = False) -> Iterator[tuple[str, str]]:
+    """A limit for the total and for each of its largest parts, with less room than one more layer would take.
+
+    Parts that only other classes of the family have are kept out.
+
+    :param any_class: limits of a model whose class may turn out to be another one: none for what that would change.
+    """
     form = derivation.form
-    for component in (TOTAL, *(name for name, count in form.components.items() if "." not in name and count)):
-        yield component, rounded_up(form[component], _with_one_more_layer(derivation, component))
+    parts = [name for name, count in form.components.items() if "." not in name and count]
+    for component in (TOTAL, *parts):
+        if not (any_class and component in TOPS):
+            yield component, limit_above(form[component], _with_one_more_layer(derivation, component))
+    if not any_class:
+        known = derivation.family.component_names(form.dims)
+        yield from ((name, "0") for name in known if "." not in name and name not in parts)
 
 
 def _with_one_more_layer(derivation: Derivation, component: str) -> int | None:
@@ -34,7 +48,7 @@ def _with_one_more_layer(derivation: Derivation, component: str) -> int | None:
     return min(larger, default=None)
 
 
-def rounded_up(count: int, too_much: int | None = None) -> str:
+def limit_above(count: int, too_much: int | None = None) -> str:
     """``109_482_240`` → ``'"110M"'``: rounded up to as few digits as tell it from a model that is too large."""
     digits = len(str(count))
     for kept in range(FEWEST_DIGITS, digits + 1):
@@ -47,6 +61,8 @@ def rounded_up(count: int, too_much: int | None = None) -> str:
 
 def _written(count: int, digits: int) -> str:
     """With its zeros, as in ``"65.0K"``: what accepts a larger count writes as many digits."""
+    if digits > MOST_DIGITS:
+        return f"{count:_}"
     unit = max((unit for unit, scale in SCALES.items() if scale <= max(count, 1)), key=SCALES.__getitem__)
     if not unit:
         return str(count)

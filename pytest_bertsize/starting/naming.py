@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 SAYS_NOTHING = frozenset(
     {
         *("config", "configs", "configuration", "conf", "cfg", "model", "models", "src", "params", "hparams", "json"),
-        *("train", "training", "args", "arguments", "settings", "base", "data", "resources", "assets", "checkpoints"),
+        *("train", "training", "args", "arguments", "settings", "data", "resources", "assets", "checkpoints"),
     }
 )
 LONGEST = 100
@@ -26,24 +26,25 @@ def model_name(reference: str, family: str, taken: Collection[str]) -> str:
     :param reference: ``models/encoder/config.json`` is called ``encoder``, ``train.json#model.bert_config`` ``bert``.
     :param family: what the model is called where no part of the reference says anything.
     """
-    parts = [name for part in _parts(reference) if (name := _valid(part))]
-    telling = [name for name in parts if name.lower() not in SAYS_NOTHING]
+    inner = [name for part in reversed(reference.partition("#")[2].split(".")) if (name := _valid(part))]
+    outer = [name for part in _of_path(reference) if (name := _valid(part))]
+    telling = [name for name in inner if name.lower() not in SAYS_NOTHING | {"base"}]
+    telling += [name for name in outer if name.lower() not in SAYS_NOTHING]
     name = telling[0] if telling else _valid(family) or "model"
     if name not in taken:
         return name
-    for other in [each for each in parts if each != name]:
+    for other in [each for each in (*telling, *outer) if each != name]:
         longer = f"{other}-{name}"[:LONGEST]
         if longer not in taken:
             return longer
     return next(each for number in range(2, len(taken) + 3) if (each := f"{name[:90]}-{number}") not in taken)
 
 
-def _parts(reference: str) -> list[str]:
-    """What a name can be made of, the most telling first."""
-    file, _, inner = reference.partition("#")
-    path = PurePosixPath(file)
+def _of_path(reference: str) -> list[str]:
+    """What a file and its folders give for a name, the most telling first."""
+    path = PurePosixPath(reference.partition("#")[0])
     stem = "" if path.name in NAMES and (path.parent.name or path.name == NAMES[0]) else path.stem
-    return [*reversed(inner.split(".")), stem, *reversed(path.parent.parts)]
+    return [stem, *reversed(path.parent.parts)]
 
 
 def _valid(part: str) -> str:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from pytest_bertsize.check import conclude_unbuilt, examine
 from pytest_bertsize.config_source import file_named
-from pytest_bertsize.explaining.chosen import sentence
 from pytest_bertsize.findings import Unusable, printable
 from pytest_bertsize.model_config import NAMES
 from pytest_bertsize.settings import parse
@@ -71,14 +70,15 @@ def _counted(found: Found, registry: Registry, declared: set[str], by_hand: list
         first, *rest = unusable.findings
         named = first if first.file else replace(first, file=printable(found.reference))
         if found.reference not in declared:
-            by_hand.append(sentence(named) + (f" (and {len(rest)} more)" if rest else ""))
+            by_hand.append(named.sentence + (f" (and {len(rest)} more)" if rest else ""))
         return None
 
 
 def _declared(project: Project) -> set[tuple[Path, str]]:
     """The files of declared models, and the places in them."""
     models = project.settings.models.values() if project.settings else ()
-    places = ((project.path.parent / file_named(model), model.config.partition("#")[2]) for model in models)
+    named = ((file, model.config.partition("#")[2]) for model in models if (file := file_named(model)))
+    places = ((project.path.parent / file, inner) for file, inner in named)
     return set(_resolved(places))
 
 
@@ -122,7 +122,8 @@ def table(name: str, proposed: Counted) -> str:
         lines.append(f"family = {quoted(found.family)}  # the file has no model_type")
     if proposed.architecture:
         lines.append(f"architecture = {quoted(proposed.architecture)}{_comment(proposed.because)}")
-    lines += [f"budget.{key(component)} = {limit}" for component, limit in budget(proposed.derivation)]
+    limits = budget(proposed.derivation, any_class=proposed.is_a_guess)
+    lines += [f"budget.{key(component)} = {limit}" for component, limit in limits]
     return "".join(f"{line}\n" for line in lines)
 
 

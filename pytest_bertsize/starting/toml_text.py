@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import re
-
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
-_DELETE = "\x7f"
-"""The one control character that JSON does not escape and TOML does."""
 
 
 def quoted(text: str) -> str:
-    """A basic string: what JSON escapes, TOML reads the same."""
-    return json.dumps(text, ensure_ascii=False).replace(_DELETE, r"\u007f")
+    """A string in double quotes."""
+    import tomlkit
+
+    return tomlkit.string(text).as_string()
 
 
 def key(name: str) -> str:
     """One part of a dotted key, bare where it can be."""
-    return name if _BARE.fullmatch(name) else quoted(name)
+    import tomlkit
+
+    return tomlkit.key(name).as_string()
 
 
 def in_ascii(text: str) -> str:
-    """The same TOML for an output that cannot show all of it: what is not ASCII stands in strings alone."""
+    """The same TOML for an output that cannot show all of it.
+
+    What is not ASCII stands in strings and keys in double quotes, where its escape is read as it, and in comments.
+    """
     return re.sub(r"[^\x00-\x7f]", lambda found: f"\\U{ord(found[0]):08x}", text)

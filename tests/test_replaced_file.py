@@ -1,0 +1,79 @@
+"""A file is replaced at once, and no writer leaves half of one."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_bertsize.replaced_file import replace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    found = tmp_path / "size.json"
+    found.write_bytes(b"before")
+    return found
+
+
+def test_a_file_may_be_read_by_all_unless_another_mode_is_given(path: Path) -> None:
+    path.chmod(0o600)
+    replace(path, b"after")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+    replace(path, b"after", 0o640)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_what_is_written_is_what_was_given(path: Path) -> None:
+    replace(path, b"after\r\n\xff\n")
+    assert path.read_bytes() == b"after\r\n\xff\n"
+    assert [*path.parent.iterdir()] == [path]
+
+
+def test_the_owner_is_given_before_the_mode_and_not_where_none_is_asked_for(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A change of the owner may take bits of the mode away."""
+    given: list[tuple[int, int]] = []
+
+    def note(temporary: str, user: int, group: int) -> None:
+        os.chmod(temporary, 0)  # noqa: PTH101
+        given.append((user, group))
+
+    monkeypatch.setattr("os.chown", note)
+    replace(path, b"after", 0o640)
+    assert given == []
+    replace(path, b"after", 0o640, (12, 34))
+    assert given == [(12, 34)]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_an_owner_that_this_user_may_not_give_it_to_is_left_out(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def deny(*_: object) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr("os.chown", deny)
+    replace(path, b"after", owner=(12, 34))
+    assert path.read_bytes() == b"after"
+
+
+@pytest.mark.parametrize("step", ["os.fsync", "os.fdopen", "pathlib.Path.chmod", "pathlib.Path.replace"])
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "full"), KeyboardInterrupt()], ids=["full", "broken off"])
+def test_a_step_that_fails_leaves_the_file_as_it_was(
+    path: Path, monkeypatch: pytest.MonkeyPatch, step: str, error: BaseException
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(step, fail)
+        with pytest.raises(type(error)):
+            replace(path, b"after")
+    assert [*path.parent.iterdir()] == [path]
+    assert path.read_bytes() == b"before"
