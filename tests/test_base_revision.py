@@ -235,9 +235,14 @@ def test_a_revision_that_is_none_is_refused(project: Project, tiny: dict[str, An
 
 
 def test_an_empty_variable_in_the_option_disarms_nothing(project: Project) -> None:
-    result = project(FITS).runpytest("--bert-budget-base=")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: --bert-budget-base=: *"])
+    pytester = project(FITS)
+    for given, said in (
+        ("--bert-budget", "--bert-budget-base=: *"),
+        ("-q", "--bert-budget-base needs --bert-budget: *"),
+    ):
+        result = pytester.runpytest(given, "--bert-budget-base=")
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        result.stderr.fnmatch_lines([f"ERROR: {said}"])
 
 
 def test_outside_of_a_repository_it_says_where_it_is(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
