@@ -41,7 +41,7 @@ def _refuse_another_table(config: pytest.Config) -> None:
     for folder in (here, *(above for path in (here, *named) for above in _up_to(root, path))):
         other = folder / "pyproject.toml"
         if other.is_file() and other.resolve() != read.resolve() and declares_models(other):
-            too = "one too" if read.is_file() and declares_models(read) else "none"
+            too = "one too" if declares_models(read) else "none"
             raise SettingsError(
                 f"{other} has a [tool.bertsize], and pytest's root directory is {read.parent}, which has {too}; run "
                 "pytest in the folder whose table you mean, and give its pyproject.toml a [tool.pytest] with "

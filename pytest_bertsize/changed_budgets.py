@@ -38,9 +38,14 @@ class Change:
     after: str
     """As TOML writes it: ``'"114M"'`` or ``'113_123_456'``."""
 
+    @property
+    def value(self) -> object:
+        """What TOML reads there then: a number, or a string such as ``"114M"``."""
+        return tomli.loads(f"x = {self.after}")["x"]
+
     def size(self) -> int:
         """What the bound lets pass then."""
-        return unit_of(self.component).parse(tomli.loads(f"x = {self.after}")["x"])
+        return unit_of(self.component).parse(self.value)
 
 
 @dataclass(frozen=True)
@@ -130,8 +135,8 @@ def limits_after(limits: Iterable[Limit], changes: Iterable[Change]) -> tuple[Li
 
 def _after(limit: Limit, changes: Iterable[Change]) -> Limit:
     for change in changes:
-        value, size = tomli.loads(f"x = {change.after}")["x"], change.size()
-        written = {**limit.written, change.bound: value} if isinstance(limit.written, dict) else value
+        size = change.size()
+        written = {**limit.written, change.bound: change.value} if isinstance(limit.written, dict) else change.value
         low = size if change.bound in {"min", "exact"} else limit.minimum
         high = size if change.bound in {"max", "exact"} else limit.maximum
         limit = replace(limit, minimum=low, maximum=high, written=written)
@@ -152,14 +157,11 @@ def raised(changes: Iterable[Change]) -> list[Change]:
 def lowered(changes: Iterable[Change], settings: Settings) -> list[Change]:
     """The changes that leave room for none and are asked for by every model of their table."""
     everything = list(changes)
-    models = {name: model.table_key for name, model in settings.models.items()}
-    maxima = {limit.table_key: limit.maximum for model in settings.models.values() for limit in model.limits}
     found = []
     for change in raised(everything):
         asked_by = {other.model for other in everything if other.key == change.key}
-        table = change.key[: len(models[change.model])]
-        everybody = {name for name, key in models.items() if key == table}
-        if asked_by == everybody and change.size() < (maxima[change.key] or 0):
+        everybody = settings.declared_by(settings.models[change.model].table_key)
+        if asked_by == {*everybody} and change.size() < (settings.limits[change.key].maximum or 0):
             found.append(change)
     return found
 
@@ -169,16 +171,14 @@ def settings_after(settings: Settings, changes: Sequence[Change]) -> Settings:
 
     :raises SettingsError: when it cannot be.
     """
-    limits = {limit.table_key: limit for model in settings.models.values() for limit in model.limits}
-    values = {_path(change, limits[change.key]): change.after for change in changes}
-    by_hand = ", ".join(f"{_place(path, settings)} = {value}" for path, value in values.items())
+    values = {_path(change, settings.limits[change.key]): change.after for change in changes}
+    by_hand = ", ".join(f"{_place(path, settings)}: {dotted(path)} = {value}" for path, value in values.items())
     try:
         found = parse(replaced(settings.text, values), settings.path)
     except CannotReplace as error:
         raise SettingsError(f"{settings.path}: {error}, and nothing was changed: write {by_hand}") from None
     for name, model in settings.models.items():
-        of_table = [change for change in changes if change.key[: len(model.table_key)] == model.table_key]
-        after = replace(model, limits=limits_after(model.limits, of_table))
+        after = replace(model, limits=limits_after(model.limits, changes))
         if name not in found.models or _as_numbers(found.models[name]) != _as_numbers(after):
             raise SettingsError(f"{settings.path}: the budgets cannot be changed in place: write {by_hand}")
     if _without(values, settings.text) != _without(values, found.text):
@@ -191,9 +191,9 @@ def _path(change: Change, limit: Limit) -> tuple[str, ...]:
 
 
 def _place(path: tuple[str, ...], settings: Settings) -> str:
-    """``pyproject.toml:12: tool.bertsize.models.encoder.budget.total``."""
+    """``pyproject.toml:12``."""
     line = settings.line(path)
-    return f"{settings.file}{f':{line}' if line else ''}: {dotted(path)}"
+    return f"{settings.file}:{line}" if line else settings.file
 
 
 def _as_numbers(model: Model) -> Model:
@@ -214,14 +214,10 @@ def _without(paths: Iterable[tuple[str, ...]], text: str) -> dict[str, Any]:
 
 def sentence(change: Change, before: Settings, after: Settings) -> str:
     """``pyproject.toml:12: encoder: total "110M" → "114M", for 113,123,456``."""
-    was, now = (
-        next(each for model in settings.models.values() for each in model.limits if each.table_key == change.key)
-        for settings in (before, after)
-    )
+    was, now = (settings.limits[change.key] for settings in (before, after))
     bound = f" {change.bound}" if isinstance(was.written, dict) else ""
     values = " → ".join(_quoted(limit.written_at(change.bound)) for limit in (was, now))
-    line = before.line(change.key)
-    place = f"{before.file}:{line}" if line else before.file
+    place = _place(change.key, before)
     return f"{place}: {change.model}: {change.component}{bound} {values}, for {exact(change.counted)}"
 
 

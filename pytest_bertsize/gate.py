@@ -72,18 +72,16 @@ class Gate:
 
     def _changes_of_table(self, name: str) -> list[Change]:
         """What the budget of a model will say: several models may be declared by one table, which has one budget."""
-        table = self.settings.models[name].table_key
-        together = [each for each, model in self.settings.models.items() if model.table_key == table]
-        return raised(change for each in together for change in self.changes(each).changes)
+        return raised(change for each in self._of_its_table(name) for change in self.changes(each).changes)
+
+    def _of_its_table(self, name: str) -> list[str]:
+        return self.settings.declared_by(self.settings.models[name].table_key)
 
     def changes(self, name: str) -> Asked:
         """What the budget of a model is to say instead, and what is not changed although it fails."""
         if name not in self._changes:
-            found, table = self._concluded(self.subjects[name]), self.settings.models[name].table_key
-            same_table = [each for each in self.settings.models.values() if each.table_key == table]
-            self._changes[name] = (
-                accepted(found, shared=len(same_table) > 1) if self.mode.verb == "update" else tightened(found)
-            )
+            found, shared = self._concluded(self.subjects[name]), len(self._of_its_table(name)) > 1
+            self._changes[name] = accepted(found, shared=shared) if self.mode.verb == "update" else tightened(found)
         return self._changes[name]
 
     def _concluded(self, subject: Subject, extra: tuple[Limit, ...] = ()) -> Review:

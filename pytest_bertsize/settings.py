@@ -81,6 +81,15 @@ class Settings:
         return line_in_toml(self.text, key)
 
     @cached_property
+    def limits(self) -> Mapping[tuple[str, ...], Limit]:
+        """Every limit by its key in the table; one that several models have is the same for all of them."""
+        return {limit.table_key: limit for model in self.models.values() for limit in model.limits if limit.table_key}
+
+    def declared_by(self, table_key: tuple[str, ...]) -> list[str]:
+        """The models of one table: several, where its config is a pattern."""
+        return [name for name, model in self.models.items() if model.table_key == table_key]
+
+    @cached_property
     def table_sha256(self) -> str:
         """Of what the table says, however it is laid out."""
         return hashlib.sha256(json.dumps(self.table, sort_keys=True, default=str).encode()).hexdigest()

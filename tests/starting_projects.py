@@ -12,19 +12,8 @@ import tomli
 
 from pytest_bertsize import outer_check
 from pytest_bertsize.starting import Order, start
-from tests.conftest import BERT_BASE
+from tests.conftest import TINY
 
-TINY: dict[str, Any] = {
-    **BERT_BASE,
-    "vocab_size": 101,
-    "hidden_size": 48,
-    "num_hidden_layers": 3,
-    "num_attention_heads": 4,
-    "intermediate_size": 72,
-    "max_position_embeddings": 40,
-    "type_vocab_size": 5,
-}
-"""59,549 parameters, as in tests/tables.py: 7,104 in its embeddings, 49,896 in its encoder, 2,549 in its head."""
 GOOGLE = {key: value for key, value in TINY.items() if key not in {"model_type", "architectures"}}
 """As Google's bert_config.json is written."""
 SAVED = {**TINY, "transformers_version": "4.41.2", "_name_or_path": "bert", "torch_dtype": "float32"}

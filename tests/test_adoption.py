@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.conftest import TINY
 from tests.git_projects import repository
-from tests.starting_projects import GOOGLE, SAVED, TINY, changed, lay
+from tests.starting_projects import GOOGLE, SAVED, changed, lay
 
 if TYPE_CHECKING:
     from collections.abc import Callable

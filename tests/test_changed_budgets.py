@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pytest_bertsize.changed_budgets import Verb
+    from pytest_bertsize.settings import Settings
 
 # the tiny BertForMaskedLM of conftest.py: embeddings (101 + 40 + 5)·48 + 2·48 = 7,104, encoder 3·16,632 = 49,896, of which
 # attention 3·4·(48² + 48) = 28,224; head 48² + 3·48 + 101 = 2,549; total 59,549, in float32 238,196 bytes
@@ -640,6 +641,14 @@ def joined(pieces: Sequence[Piece]) -> str:
     return "".join(piece.written if isinstance(piece, Hole) else piece for piece in pieces)
 
 
+def drawn(folder: Path, pieces: Sequence[Piece]) -> Settings:
+    """The table that the pieces make; none with a minimum above a maximum."""
+    try:
+        return again(folder, joined(pieces))
+    except SettingsError:
+        reject()
+
+
 @settings(max_examples=40)
 @given(data=st.data())
 def test_of_any_table_exactly_the_bounds_that_fail_are_changed_and_then_nothing(
@@ -647,10 +656,7 @@ def test_of_any_table_exactly_the_bounds_that_fail_are_changed_and_then_nothing(
 ) -> None:
     folder, counts = counted
     pieces = data.draw(tables(counts))
-    try:
-        before = again(folder, joined(pieces))
-    except SettingsError:
-        reject()  # a minimum above a maximum
+    before = drawn(folder, pieces)
     accepting = Run(before, "update")
     after = accepting.text()
     pattern = ""
@@ -672,11 +678,7 @@ def test_after_any_table_was_accepted_and_tightened_both_have_nothing_more_to_do
 ) -> None:
     folder, counts = counted
     pieces = data.draw(tables(counts))
-    try:
-        before = again(folder, joined(pieces))
-    except SettingsError:
-        reject()
-    accepted = again(folder, Run(before, "update").text())
+    accepted = again(folder, Run(drawn(folder, pieces), "update").text())
     tightened = again(folder, Run(accepted, "tighten").text())
     for name, model in tightened.models.items():
         held = Run(tightened, "tighten").review(name)

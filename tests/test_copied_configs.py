@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.conftest import TINY
 from tests.git_projects import repository
-from tests.starting_projects import GOOGLE, SAVED, TINY, changed, configs, holds, lay, proposed, said, started
+from tests.starting_projects import GOOGLE, SAVED, changed, configs, holds, lay, proposed, said, started
 
 if TYPE_CHECKING:
     from pathlib import Path

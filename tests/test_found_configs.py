@@ -12,8 +12,9 @@ from pytest_bertsize import repository as git_of_project
 from pytest_bertsize.project_files import open_as_it_is
 from pytest_bertsize.starting import MISTAKEN, NOTHING, found
 from pytest_bertsize.starting import files as search_files
+from tests.conftest import TINY
 from tests.git_projects import repository
-from tests.starting_projects import GOOGLE, TINY, configs, lay, proposed, said, started
+from tests.starting_projects import GOOGLE, configs, lay, proposed, said, started
 
 if TYPE_CHECKING:
     from pathlib import Path

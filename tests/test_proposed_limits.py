@@ -19,9 +19,9 @@ from pytest_bertsize.starting import GOOD
 from pytest_bertsize.starting.counted import counted
 from pytest_bertsize.starting.found import Found
 from pytest_bertsize.starting.limits import budget, limit_above
-from tests.conftest import BERT_BASE
+from tests.conftest import BERT_BASE, TINY
 from tests.family_configs import PAIRS, sample
-from tests.starting_projects import GOOGLE, TINY, changed, holds, lay, proposed, started
+from tests.starting_projects import GOOGLE, changed, holds, lay, proposed, started
 
 if TYPE_CHECKING:
     from pathlib import Path

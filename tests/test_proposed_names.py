@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from pytest_bertsize import outer_check
 from pytest_bertsize.starting import GOOD, Order, start, toml_text
 from pytest_bertsize.starting.naming import model_name
-from tests.starting_projects import TINY, holds, lay, proposed, started
+from tests.conftest import TINY
+from tests.starting_projects import holds, lay, proposed, started
 
 if TYPE_CHECKING:
     from pathlib import Path

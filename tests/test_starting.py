@@ -10,8 +10,9 @@ import tomli
 
 from pytest_bertsize import outer_check
 from pytest_bertsize.starting import GOOD, MISTAKEN
+from tests.conftest import TINY
 from tests.git_projects import repository
-from tests.starting_projects import GOOGLE, SAVED, TINY, holds, lay, proposed, said, started
+from tests.starting_projects import GOOGLE, SAVED, holds, lay, proposed, said, started
 
 if TYPE_CHECKING:
     from pathlib import Path
