@@ -22,7 +22,7 @@ import transformers
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from pytest_bertsize.closed_forms import FAMILIES
-from tests.family_configs import Case, cases, mismatch
+from tests.support.family_configs import Case, cases, mismatch
 
 
 @dataclass(frozen=True)

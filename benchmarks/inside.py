@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING
 from measuring import REFERENCE, Bound, Line, Samples, Table, is_installed, run, seconds, seconds_of, times
 from projects import CHINESE, LARGE, alike, many, write_project
 
-from pytest_bertsize.build.helper import Helper
-from pytest_bertsize.check import conclude, examine
+from pytest_bertsize.builder.helper import Helper
 from pytest_bertsize.closed_forms import FAMILIES, ClosedForm, Family
-from pytest_bertsize.closed_forms.dims import Dims
 from pytest_bertsize.closed_forms.registry import Registry
-from pytest_bertsize.model_config import ModelConfig
-from pytest_bertsize.settings import Settings, load
+from pytest_bertsize.config.dims import Dims
+from pytest_bertsize.config.model_config import ModelConfig
+from pytest_bertsize.review.check import conclude, examine
+from pytest_bertsize.table.settings import Settings, load
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from pytest_bertsize.build.messages import Built, NotBuilt, Request
+    from pytest_bertsize.builder.messages import Built, NotBuilt, Request
 
 OURS = "pytest_bertsize.plugin"
 PLUGINS = {OURS: "pytest_bertsize", "pytest_cov.plugin": "pytest_cov", "xdist.plugin": "xdist"}

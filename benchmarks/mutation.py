@@ -36,16 +36,16 @@ if TYPE_CHECKING:
 
 TESTS_OF = {
     "quantity": ["test_quantity.py"],
-    "ledger": ["test_ledger.py"],
-    "model_config": ["test_model_config.py"],
-    "not_json": ["test_model_config.py"],
-    "settings": ["test_settings.py"],
-    "table": ["test_settings.py"],
+    "plugin/outcome": ["plugin/test_outcome.py"],
+    "config/model_config": ["config/test_model_config.py"],
+    "config/file_signatures": ["config/test_model_config.py"],
+    "table/settings": ["table/test_settings.py"],
+    "table/schema": ["table/test_settings.py"],
     "inventory": ["test_inventory.py"],
-    "differences": ["test_differences.py"],
-    "review": ["test_review.py", "test_hand_counts.py"],
-    "changed_budgets": ["test_changed_budgets.py"],
-    "toml_values": ["test_toml_values.py"],
+    "review/off_closed_form": ["review/test_off_closed_form.py"],
+    "review/review": ["review/test_review.py", "review/test_forgotten.py"],
+    "review/accept": ["review/test_accept.py"],
+    "table/toml_values": ["table/test_toml_values.py"],
 }
 LEAST_KILLED = 0.95
 OPERATORS = (*mutation_operators, (cst.If, operator_if_exp), (cst.CompIf, operator_if_exp))

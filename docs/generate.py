@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest_bertsize.reports.shape
+from docs.finding_kinds import KINDS
 from pytest_bertsize import plugin
 from pytest_bertsize.__main__ import parser
-from pytest_bertsize.byte_sizes import NAMED
 from pytest_bertsize.closed_forms import FAMILIES
-from pytest_bertsize.finding_kinds import KINDS
-from pytest_bertsize.schema import tool_schema
+from pytest_bertsize.table.byte_sizes import NAMED
+from pytest_bertsize.table.validate_pyproject import tool_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

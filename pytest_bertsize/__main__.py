@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
-    from pytest_bertsize.build.helper import Helper
+    from pytest_bertsize.builder.helper import Helper
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -30,7 +30,7 @@ def _check(given: argparse.Namespace) -> int:
     _without_plugins_of_pydantic()
     if given.no_build:
         return _checked(given, None)
-    from pytest_bertsize.build.helper import Helper
+    from pytest_bertsize.builder.helper import Helper
 
     helper = Helper()
     helper.start()  # it imports torch while the gate itself is imported here
@@ -41,36 +41,36 @@ def _check(given: argparse.Namespace) -> int:
 
 
 def _checked(given: argparse.Namespace, helper: Helper | None) -> int:
-    from pytest_bertsize.outer_check import Order, check
+    from pytest_bertsize.commands.check import Order, check
 
     builds = not given.no_build
     return check(Order(given.project, given.report, given.verbose, given.base, builds), helper=helper)
 
 
 def _check_report(given: argparse.Namespace) -> int:
-    from pytest_bertsize.report_check import ReportOrder, check_report
+    from pytest_bertsize.commands.check_report import ReportOrder, check_report
 
     return check_report(ReportOrder(given.path, given.project, given.commit))
 
 
 def _init(given: argparse.Namespace) -> int:
     _without_plugins_of_pydantic()
-    from pytest_bertsize.starting import Order, start
+    from pytest_bertsize.commands.init.command import Order, start
 
     return start(Order(given.project, given.write), sys.stdout, sys.stderr)
 
 
 def _explain(given: argparse.Namespace) -> int:
-    from pytest_bertsize.explain import Order, explain
-    from pytest_bertsize.explaining.chosen import Named
+    from pytest_bertsize.commands.explain.command import Order, explain
+    from pytest_bertsize.commands.named_model import Named
 
     named = Named(given.config, given.architecture, given.family, given.option)
     return explain(Order(named, given.names, given.tensors), sys.stdout, sys.stderr)
 
 
 def _diff(given: argparse.Namespace) -> int:
-    from pytest_bertsize.diff import diff
-    from pytest_bertsize.explaining.chosen import Named
+    from pytest_bertsize.commands.diff import diff
+    from pytest_bertsize.commands.named_model import Named
 
     first, second = (Named(path, given.architecture, given.family, given.option) for path in (given.a, given.b))
     return diff(first, second, sys.stdout, sys.stderr)

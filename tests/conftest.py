@@ -17,8 +17,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from transformers import BertConfig, BertForMaskedLM, BertModel
 
-from pytest_bertsize import failure, gate, ledger, marked_tests, workers
 from pytest_bertsize.closed_forms import formula
+from pytest_bertsize.plugin import items, longrepr, marker, outcome, xdist
 
 pytest_plugins = ["pytester"]
 
@@ -31,7 +31,7 @@ settings.register_profile(
 )
 settings.load_profile("bertsize")
 
-assert all((BertConfig, BertForMaskedLM, BertModel, failure, formula, gate, ledger, marked_tests, workers))
+assert all((BertConfig, BertForMaskedLM, BertModel, longrepr, formula, items, outcome, marker, xdist))
 
 BERT_BASE: dict[str, Any] = {
     "architectures": ["BertForMaskedLM"],
@@ -58,7 +58,7 @@ TINY: dict[str, Any] = {
     "type_vocab_size": 5,
 }
 """A BERT that is built in a few milliseconds; no size of it equals another. 59,549 parameters: 7,104 in its embeddings,
-49,896 in its encoder, 2,549 in its head (tests/tables.py)."""
+49,896 in its encoder, 2,549 in its head (tests/support/tables.py)."""
 
 
 @pytest.fixture(autouse=True)

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from pytest_bertsize.closed_forms import Architecture, Family
 from pytest_bertsize.closed_forms.blocks import Block, linear
-from pytest_bertsize.closed_forms.dims import Dims
 from pytest_bertsize.closed_forms.families import bert
-from pytest_bertsize.config_keys import Size
+from pytest_bertsize.config.dims import Dims
+from pytest_bertsize.config.keys import Size
 
 
 def projection(dims: Dims) -> Block:

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pytest_bertsize.closed_forms.family import Architecture
-    from pytest_bertsize.config_keys import Values
-    from pytest_bertsize.model_config import ModelConfig
+    from pytest_bertsize.config.keys import Values
+    from pytest_bertsize.config.model_config import ModelConfig
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,15 +8,15 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms.blocks import Block, Term, tensors, terms
-from pytest_bertsize.closed_forms.dims import Dims
+from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory, is_within, roll_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from pytest_bertsize.config_keys import ConfigKeys, Rule, Values
+    from pytest_bertsize.config.keys import ConfigKeys, Rule, Values
+    from pytest_bertsize.config.model_config import ModelConfig
     from pytest_bertsize.inventory import Tensor
-    from pytest_bertsize.model_config import ModelConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Family:
 
         :raises Unusable: with a finding for everything that is wrong, all at once.
         """
-        from pytest_bertsize.config_values import resolve
+        from pytest_bertsize.config.values import resolve
 
         return resolve(self.keys, config, overrides, architecture)
 

@@ -16,8 +16,8 @@ from pytest_bertsize.inventory import common, is_within, roll_up
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from pytest_bertsize.closed_forms.dims import Dims
     from pytest_bertsize.closed_forms.family import Architecture
+    from pytest_bertsize.config.dims import Dims
     from pytest_bertsize.inventory import Inventory
 
 PROVEN = (

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.closed_forms import blocks
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.closed_forms.variations import held_at
-from pytest_bertsize.config_keys import LABELS, ConfigKeys, Size
-from pytest_bertsize.extra_table import summands
+from pytest_bertsize.closed_forms.parts.variations import held_at
+from pytest_bertsize.config.keys import LABELS, ConfigKeys, Size
 from pytest_bertsize.findings import Finding, Unusable, did_you_mean, shown
+from pytest_bertsize.table.extra import summands
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from pytest_bertsize.closed_forms.blocks import Block, Count, Node
-    from pytest_bertsize.closed_forms.dims import Dims
-    from pytest_bertsize.declared import Extra, Model
+    from pytest_bertsize.config.dims import Dims
+    from pytest_bertsize.table.model import Extra, Model
 
 NO_FAMILY = Family("", ConfigKeys(()), ())
 """Of a class that is made without a config."""

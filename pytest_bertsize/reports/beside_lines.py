@@ -9,7 +9,7 @@ from pytest_bertsize.quantity import exact, percent_used, signed
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pytest_bertsize.reports import Checkpoint, Measure, ModelReport
+    from pytest_bertsize.reports.shape import Checkpoint, Measure, ModelReport
 
 MOST_PARTS = 6
 """Of what does not train, before the rest is counted."""

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from pytest_bertsize.reports import RunReport
+    from pytest_bertsize.reports.shape import RunReport
 
 GENERATOR = '<meta name="generator" content="pytest-bertsize'
 """In the head of every page of ours."""
@@ -27,19 +27,19 @@ class Format:
 
 
 def _markdown(report: RunReport, _: Path) -> str:
-    from pytest_bertsize.reports import markdown
+    from pytest_bertsize.reports.markdown import page as markdown
 
     return markdown.page(report)
 
 
 def _is_markdown(content: str) -> bool:
-    from pytest_bertsize.reports import markdown
+    from pytest_bertsize.reports.markdown import page as markdown
 
     return content.startswith(markdown.MARK)
 
 
 def _html(report: RunReport, _: Path) -> str:
-    from pytest_bertsize.reports import html
+    from pytest_bertsize.reports.html import page as html
 
     return html.page(report)
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from pytest_bertsize.findings import printable
-from pytest_bertsize.reports.files import prefix
+from pytest_bertsize.reports.ci_files import prefix
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pytest_bertsize.reports import FindingRow, ModelReport, RunReport
+    from pytest_bertsize.reports.shape import FindingRow, ModelReport, RunReport
 
 MOST = 10
 """Errors, and warnings, that GitHub shows of a step."""
@@ -61,7 +61,7 @@ def append_to_summary(path: Path, report: RunReport) -> None:
     """
     if path.is_symlink() or (path.exists() and not path.is_file()):
         raise OSError("it is no regular file")
-    from pytest_bertsize.reports import markdown
+    from pytest_bertsize.reports.markdown import page as markdown
 
     text = markdown.page(report).encode("utf-8", "backslashreplace")
     size = path.stat().st_size if path.exists() else 0

@@ -9,12 +9,12 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from pytest_bertsize.findings import printable
-from pytest_bertsize.reports.files import prefix
+from pytest_bertsize.reports.ci_files import prefix
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pytest_bertsize.reports import FindingRow, ModelReport, RunReport
+    from pytest_bertsize.reports.shape import FindingRow, ModelReport, RunReport
 
 Severity = Literal["info", "minor", "major", "critical", "blocker"]
 

@@ -6,13 +6,13 @@ import json
 import platform
 from typing import TYPE_CHECKING, Any
 
-from pytest_bertsize.reports import count_failed, names_not_checked
+from pytest_bertsize.reports.model_report import count_failed, names_not_checked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pytest_bertsize.reports import ModelReport, RunBase, RunReport
-    from pytest_bertsize.settings import Settings
+    from pytest_bertsize.reports.shape import ModelReport, RunBase, RunReport
+    from pytest_bertsize.table.settings import Settings
 
 SCHEMA = 1
 _HARMLESS_IN_HTML = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}

@@ -5,23 +5,23 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pytest_bertsize.closed_forms import heads
 from pytest_bertsize.closed_forms.blocks import activation, block, layer_norm, linear, parameter, repeat
-from pytest_bertsize.closed_forms.body import POOLER, Body
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.closed_forms.layers import heads_in, narrow, whole_heads
-from pytest_bertsize.closed_forms.unused_keys import (
+from pytest_bertsize.closed_forms.parts import heads
+from pytest_bertsize.closed_forms.parts.body import POOLER, Body
+from pytest_bertsize.closed_forms.parts.layers import heads_in, narrow, whole_heads
+from pytest_bertsize.closed_forms.parts.unused_keys import (
     ADD_CROSS_ATTENTION,
     ADD_POOLING_LAYER,
     POSITION_EMBEDDING_TYPE,
     PRUNED_HEADS,
 )
-from pytest_bertsize.config_keys import ConfigKeys, Size, Switch, hidden_act
+from pytest_bertsize.config.keys import ConfigKeys, Size, Switch, hidden_act
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Block
-    from pytest_bertsize.closed_forms.dims import Dims
+    from pytest_bertsize.config.dims import Dims
 
 
 def attention(dims: Dims) -> Block:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms import heads
 from pytest_bertsize.closed_forms.blocks import activation, block, embedding, layer_norm, linear, repeat, tied
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.config_keys import ConfigKeys, Ignored, Size, Switch, hidden_act, multiple
+from pytest_bertsize.closed_forms.parts import heads
+from pytest_bertsize.config.keys import ConfigKeys, Ignored, Size, Switch, hidden_act, multiple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pytest_bertsize.closed_forms.blocks import Block, Count
-    from pytest_bertsize.closed_forms.body import Head
-    from pytest_bertsize.closed_forms.dims import Dims
+    from pytest_bertsize.closed_forms.parts.body import Head
+    from pytest_bertsize.config.dims import Dims
 
 
 def words(name: str, dims: Dims, rows: Count, shared: str = "") -> Block:

@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pytest_bertsize.closed_forms import heads
 from pytest_bertsize.closed_forms.blocks import activation, block, embedding, layer_norm, linear, repeat
-from pytest_bertsize.closed_forms.body import POOLER, Body, pooled
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.closed_forms.unused_keys import ADD_CROSS_ATTENTION, UNUSED_KEYS
-from pytest_bertsize.closed_forms.variations import changed, extended
-from pytest_bertsize.config_keys import ConfigKeys, Size, Switch, hidden_act
+from pytest_bertsize.closed_forms.parts import heads
+from pytest_bertsize.closed_forms.parts.body import POOLER, Body, pooled
+from pytest_bertsize.closed_forms.parts.unused_keys import ADD_CROSS_ATTENTION, UNUSED_KEYS
+from pytest_bertsize.closed_forms.parts.variations import changed, extended
+from pytest_bertsize.config.keys import ConfigKeys, Size, Switch, hidden_act
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pytest_bertsize.closed_forms.blocks import Block
-    from pytest_bertsize.closed_forms.dims import Dims
+    from pytest_bertsize.config.dims import Dims
 
 
 def embeddings(dims: Dims) -> Block:
@@ -71,7 +71,7 @@ def bert(dims: Dims, *, pooler: bool, name: str) -> Block:
 def norms_first(dims: Dims, norms: Mapping[str, str | None], last: str, *, pooler: bool, name: str) -> Block:
     """BERT whose layers norm what comes in: its norms by other names, and 2·D of one after the last layer.
 
-    :param norms: as in :func:`~pytest_bertsize.closed_forms.variations.changed`.
+    :param norms: as in :func:`~pytest_bertsize.closed_forms.parts.variations.changed`.
     :param last: what the norm after the last layer is called.
     """
     renamed = changed(bert(dims, pooler=pooler, name=name), norms)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from pytest_bertsize.closed_forms import heads
 from pytest_bertsize.closed_forms.blocks import block, embedding, layer_norm, parameter
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.config_keys import Ignored
+from pytest_bertsize.closed_forms.parts import heads
+from pytest_bertsize.config.keys import Ignored
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Block
-    from pytest_bertsize.closed_forms.dims import Dims
+    from pytest_bertsize.config.dims import Dims
 
 WORDS = "bert.embeddings.word_embeddings.weight"
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_bertsize.closed_forms import heads, layers
-from pytest_bertsize.closed_forms import sequence_summary as summary
 from pytest_bertsize.closed_forms.blocks import activation, block, layer_norm, linear, parameter
-from pytest_bertsize.closed_forms.body import Body
 from pytest_bertsize.closed_forms.families import electra
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.config_keys import ConfigKeys, Ignored, Rule, Size, Switch, hidden_act
+from pytest_bertsize.closed_forms.parts import heads, layers
+from pytest_bertsize.closed_forms.parts import sequence_summary as summary
+from pytest_bertsize.closed_forms.parts.body import Body
+from pytest_bertsize.config.keys import ConfigKeys, Ignored, Rule, Size, Switch, hidden_act
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pytest_bertsize.closed_forms.blocks import Block, Count
-    from pytest_bertsize.closed_forms.dims import Dims
+    from pytest_bertsize.config.dims import Dims
 
 
 def heads_left(dims: Dims) -> Count:

@@ -8,19 +8,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms import heads
 from pytest_bertsize.closed_forms.blocks import block, layer_norm, linear, parameter
-from pytest_bertsize.closed_forms.body import Body
 from pytest_bertsize.closed_forms.families import deberta
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.config_keys import Choice, Rule, Size, Switch
+from pytest_bertsize.closed_forms.parts import heads
+from pytest_bertsize.closed_forms.parts.body import Body
+from pytest_bertsize.config.keys import Choice, Rule, Size, Switch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
     from pytest_bertsize.closed_forms.blocks import Block, Count
-    from pytest_bertsize.closed_forms.dims import Dims
+    from pytest_bertsize.config.dims import Dims
 
 
 def attention(dims: Dims) -> Block:

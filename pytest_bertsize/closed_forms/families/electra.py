@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms import heads, layers
-from pytest_bertsize.closed_forms import sequence_summary as summary
 from pytest_bertsize.closed_forms.blocks import activation, block, layer_norm, linear
-from pytest_bertsize.closed_forms.body import Body
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.closed_forms.layers import heads_in, narrow, whole_heads
-from pytest_bertsize.closed_forms.unused_keys import POSITION_EMBEDDING_TYPE, PRUNED_HEADS
-from pytest_bertsize.config_keys import ConfigKeys, Size, Switch, hidden_act
+from pytest_bertsize.closed_forms.parts import heads, layers
+from pytest_bertsize.closed_forms.parts import sequence_summary as summary
+from pytest_bertsize.closed_forms.parts.body import Body
+from pytest_bertsize.closed_forms.parts.layers import heads_in, narrow, whole_heads
+from pytest_bertsize.closed_forms.parts.unused_keys import POSITION_EMBEDDING_TYPE, PRUNED_HEADS
+from pytest_bertsize.config.keys import ConfigKeys, Size, Switch, hidden_act
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Block
-    from pytest_bertsize.closed_forms.body import Head
-    from pytest_bertsize.closed_forms.dims import Dims
+    from pytest_bertsize.closed_forms.parts.body import Head
+    from pytest_bertsize.config.dims import Dims
 
 
 def embeddings(dims: Dims) -> Block:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.closed_forms.blocks import Block, Parameter, block, linear, terms
-from pytest_bertsize.closed_forms.dims import Dims
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.config_keys import ConfigKeys, Ignored, Values
-from pytest_bertsize.config_other_keys import without_effect
+from pytest_bertsize.config.dims import Dims
+from pytest_bertsize.config.keys import ConfigKeys, Ignored, Values
+from pytest_bertsize.config.other_keys import without_effect
 from pytest_bertsize.findings import Finding, Kind, Unusable, printable, shown
 from pytest_bertsize.inventory import levels, parents_first
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pytest_bertsize.closed_forms.blocks import Node
-    from pytest_bertsize.model_config import ModelConfig
+    from pytest_bertsize.config.model_config import ModelConfig
 
 SIDES = {"encoder": "e", "decoder": "d"}
 """Each side with the suffix of its symbols: ``De`` is the encoder's width, ``Dd`` the decoder's."""

@@ -6,15 +6,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms.blocks import embedding
-from pytest_bertsize.closed_forms.body import Body
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.family import Family
-from pytest_bertsize.closed_forms.variations import extended
-from pytest_bertsize.config_keys import Size, Switch
+from pytest_bertsize.closed_forms.parts.body import Body
+from pytest_bertsize.closed_forms.parts.variations import extended
+from pytest_bertsize.config.keys import Size, Switch
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Block
-    from pytest_bertsize.closed_forms.dims import Dims
+    from pytest_bertsize.config.dims import Dims
 
 
 def ernie(dims: Dims, *, pooler: bool, name: str) -> Block:

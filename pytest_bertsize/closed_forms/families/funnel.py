@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms import heads
 from pytest_bertsize.closed_forms.blocks import activation, block, embedding, layer_norm, linear, parameter, repeat
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.closed_forms.unused_keys import ADD_CROSS_ATTENTION, EMBEDDING_SIZE
-from pytest_bertsize.config_keys import Choice, ConfigKeys, Ignored, Listing, Rule, Size, Switch, hidden_act
+from pytest_bertsize.closed_forms.parts import heads
+from pytest_bertsize.closed_forms.parts.unused_keys import ADD_CROSS_ATTENTION, EMBEDDING_SIZE
+from pytest_bertsize.config.keys import Choice, ConfigKeys, Ignored, Listing, Rule, Size, Switch, hidden_act
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pytest_bertsize.closed_forms.blocks import Block
-    from pytest_bertsize.closed_forms.body import Head
-    from pytest_bertsize.closed_forms.dims import Dims
+    from pytest_bertsize.closed_forms.parts.body import Head
+    from pytest_bertsize.config.dims import Dims
 
 
 def embeddings(dims: Dims) -> Block:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms import heads, rotary
 from pytest_bertsize.closed_forms.blocks import block, layer_norm, linear
-from pytest_bertsize.closed_forms.body import Body
 from pytest_bertsize.closed_forms.families import nomic_bert
 from pytest_bertsize.closed_forms.family import Family
-from pytest_bertsize.config_keys import hidden_act
+from pytest_bertsize.closed_forms.parts import heads, rotary
+from pytest_bertsize.closed_forms.parts.body import Body
+from pytest_bertsize.config.keys import hidden_act
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Block
-    from pytest_bertsize.closed_forms.dims import Dims
+    from pytest_bertsize.config.dims import Dims
 
 
 def gte(dims: Dims, *, pooler: bool, name: str) -> Block:

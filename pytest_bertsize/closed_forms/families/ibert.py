@@ -6,15 +6,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms.blocks import Block, Kind
-from pytest_bertsize.closed_forms.body import Body
 from pytest_bertsize.closed_forms.families import bert, roberta
 from pytest_bertsize.closed_forms.family import Family
-from pytest_bertsize.config_keys import Choice
+from pytest_bertsize.closed_forms.parts.body import Body
+from pytest_bertsize.config.keys import Choice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pytest_bertsize.closed_forms.dims import Dims
+    from pytest_bertsize.config.dims import Dims
 
 KEYS = replace(
     bert.ENCODER_KEYS,

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from pytest_bertsize.closed_forms.blocks import block, embedding, frozen, linear, tied
 from pytest_bertsize.closed_forms.families import bart
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.config_keys import Index, Rule, Size, Switch
+from pytest_bertsize.config.keys import Index, Rule, Size, Switch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
     from pytest_bertsize.closed_forms.blocks import Block, Count
-    from pytest_bertsize.closed_forms.dims import Dims
+    from pytest_bertsize.config.dims import Dims
 
 
 def sinusoidal_positions(dims: Dims) -> Block:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_bertsize.closed_forms import heads
 from pytest_bertsize.closed_forms.blocks import activation, block, embedding, layer_norm, linear, parameter, repeat
-from pytest_bertsize.closed_forms.body import POOLER, Body
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.closed_forms.layers import feed_forward, whole_heads
-from pytest_bertsize.closed_forms.unused_keys import ADD_CROSS_ATTENTION, ADD_POOLING_LAYER
-from pytest_bertsize.config_keys import Choice, ConfigKeys, Ignored, Rule, Size, Switch, hidden_act
+from pytest_bertsize.closed_forms.parts import heads
+from pytest_bertsize.closed_forms.parts.body import POOLER, Body
+from pytest_bertsize.closed_forms.parts.layers import feed_forward, whole_heads
+from pytest_bertsize.closed_forms.parts.unused_keys import ADD_CROSS_ATTENTION, ADD_POOLING_LAYER
+from pytest_bertsize.config.keys import Choice, ConfigKeys, Ignored, Rule, Size, Switch, hidden_act
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pytest_bertsize.closed_forms.blocks import Block, Count
-    from pytest_bertsize.closed_forms.dims import Dims
+    from pytest_bertsize.config.dims import Dims
 
 
 def inner_width(dims: Dims) -> Count:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms import heads, rotary
 from pytest_bertsize.closed_forms.blocks import activation, block, embedding, layer_norm, linear, parameter, repeat
-from pytest_bertsize.closed_forms.body import Body
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.closed_forms.unused_keys import ADD_POOLING_LAYER, EMBEDDING_SIZE
-from pytest_bertsize.config_keys import ConfigKeys, Index, Size, Switch, hidden_act
+from pytest_bertsize.closed_forms.parts import heads, rotary
+from pytest_bertsize.closed_forms.parts.body import Body
+from pytest_bertsize.closed_forms.parts.unused_keys import ADD_POOLING_LAYER, EMBEDDING_SIZE
+from pytest_bertsize.config.keys import ConfigKeys, Index, Size, Switch, hidden_act
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Block
-    from pytest_bertsize.closed_forms.dims import Dims
+    from pytest_bertsize.config.dims import Dims
 
 
 def norm(name: str, dims: Dims, component: str) -> Block:

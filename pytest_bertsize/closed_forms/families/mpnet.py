@@ -5,21 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms.blocks import block, embedding, layer_norm, linear, repeat
-from pytest_bertsize.closed_forms.body import Body, pooled
 from pytest_bertsize.closed_forms.families import distilbert, roberta
 from pytest_bertsize.closed_forms.family import Family
-from pytest_bertsize.closed_forms.layers import feed_forward
-from pytest_bertsize.closed_forms.unused_keys import (
+from pytest_bertsize.closed_forms.parts.body import Body, pooled
+from pytest_bertsize.closed_forms.parts.layers import feed_forward
+from pytest_bertsize.closed_forms.parts.unused_keys import (
     ADD_CROSS_ATTENTION,
     ADD_POOLING_LAYER,
     EMBEDDING_SIZE,
     PRUNED_HEADS,
 )
-from pytest_bertsize.config_keys import ConfigKeys, Ignored, Size, Switch, hidden_act
+from pytest_bertsize.config.keys import ConfigKeys, Ignored, Size, Switch, hidden_act
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Block
-    from pytest_bertsize.closed_forms.dims import Dims
+    from pytest_bertsize.config.dims import Dims
 
 
 def attention(dims: Dims) -> Block:

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms import heads, rotary
 from pytest_bertsize.closed_forms.blocks import block, embedding, layer_norm, repeat
-from pytest_bertsize.closed_forms.body import Body, pooled
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.closed_forms.unused_keys import ADD_POOLING_LAYER, EMBEDDING_SIZE
-from pytest_bertsize.closed_forms.variations import changed
-from pytest_bertsize.config_keys import ConfigKeys, Ignored, Size, Switch, hidden_act
+from pytest_bertsize.closed_forms.parts import heads, rotary
+from pytest_bertsize.closed_forms.parts.body import Body, pooled
+from pytest_bertsize.closed_forms.parts.unused_keys import ADD_POOLING_LAYER, EMBEDDING_SIZE
+from pytest_bertsize.closed_forms.parts.variations import changed
+from pytest_bertsize.config.keys import ConfigKeys, Ignored, Size, Switch, hidden_act
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Block
-    from pytest_bertsize.closed_forms.body import Head
-    from pytest_bertsize.closed_forms.dims import Dims
+    from pytest_bertsize.closed_forms.parts.body import Head
+    from pytest_bertsize.config.dims import Dims
 
 
 def embeddings(dims: Dims) -> Block:

@@ -6,17 +6,17 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms import heads
 from pytest_bertsize.closed_forms.blocks import block, parameter
-from pytest_bertsize.closed_forms.body import Body
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.families.distilbert import pre_classifier
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.config_keys import Ignored, Size, hidden_act
+from pytest_bertsize.closed_forms.parts import heads
+from pytest_bertsize.closed_forms.parts.body import Body
+from pytest_bertsize.config.keys import Ignored, Size, hidden_act
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Block, Count
-    from pytest_bertsize.closed_forms.dims import Dims
+    from pytest_bertsize.config.dims import Dims
 
 
 def two_more_positions(dims: Dims) -> Dims:

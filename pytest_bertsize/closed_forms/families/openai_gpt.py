@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms import heads
-from pytest_bertsize.closed_forms import sequence_summary as summary
 from pytest_bertsize.closed_forms.blocks import block, embedding, layer_norm, linear, repeat, tied
-from pytest_bertsize.closed_forms.body import Body
 from pytest_bertsize.closed_forms.families import gpt2
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.closed_forms.unused_keys import ADD_CROSS_ATTENTION, PRUNED_HEADS
-from pytest_bertsize.config_keys import Choice, ConfigKeys, Size, Switch
+from pytest_bertsize.closed_forms.parts import heads
+from pytest_bertsize.closed_forms.parts import sequence_summary as summary
+from pytest_bertsize.closed_forms.parts.body import Body
+from pytest_bertsize.closed_forms.parts.unused_keys import ADD_CROSS_ATTENTION, PRUNED_HEADS
+from pytest_bertsize.config.keys import Choice, ConfigKeys, Size, Switch
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Block
-    from pytest_bertsize.closed_forms.dims import Dims
+    from pytest_bertsize.config.dims import Dims
 
 
 def openai_gpt(dims: Dims, *, pooler: bool = False, name: str = "", word_embeddings: str = "") -> Block:  # noqa: ARG001

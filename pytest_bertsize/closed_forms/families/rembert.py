@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms import heads
 from pytest_bertsize.closed_forms.blocks import activation, block, layer_norm, linear
-from pytest_bertsize.closed_forms.body import POOLER, Body, pooled
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.closed_forms.layers import narrow
-from pytest_bertsize.closed_forms.unused_keys import ADD_POOLING_LAYER, PRUNED_HEADS
-from pytest_bertsize.config_keys import Ignored, Size
+from pytest_bertsize.closed_forms.parts import heads
+from pytest_bertsize.closed_forms.parts.body import POOLER, Body, pooled
+from pytest_bertsize.closed_forms.parts.layers import narrow
+from pytest_bertsize.closed_forms.parts.unused_keys import ADD_POOLING_LAYER, PRUNED_HEADS
+from pytest_bertsize.config.keys import Ignored, Size
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Block
-    from pytest_bertsize.closed_forms.dims import Dims
+    from pytest_bertsize.config.dims import Dims
 
 
 def rembert(dims: Dims, *, pooler: bool, name: str) -> Block:

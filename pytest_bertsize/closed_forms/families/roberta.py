@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pytest_bertsize.closed_forms import heads
-from pytest_bertsize.closed_forms.body import POOLER, Body
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.family import Architecture, Family
+from pytest_bertsize.closed_forms.parts import heads
+from pytest_bertsize.closed_forms.parts.body import POOLER, Body
 
 
 def architectures(prefix: str, body: Body) -> tuple[Architecture, ...]:

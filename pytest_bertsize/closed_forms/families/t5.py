@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_bertsize.closed_forms import heads
 from pytest_bertsize.closed_forms.blocks import activation, block, embedding, linear, parameter, repeat, tied
 from pytest_bertsize.closed_forms.deriving import Deriving
 from pytest_bertsize.closed_forms.family import Architecture
-from pytest_bertsize.config_keys import Choice, ConfigKeys, Ignored, Size, Switch, hidden_act
-from pytest_bertsize.config_vocabulary import ACTIVATIONS
+from pytest_bertsize.closed_forms.parts import heads
+from pytest_bertsize.config.keys import Choice, ConfigKeys, Ignored, Size, Switch, hidden_act
+from pytest_bertsize.config.vocabulary import ACTIVATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pytest_bertsize.closed_forms.blocks import Block, Count
-    from pytest_bertsize.closed_forms.body import Head
-    from pytest_bertsize.closed_forms.dims import Dims
+    from pytest_bertsize.closed_forms.parts.body import Head
+    from pytest_bertsize.config.dims import Dims
 
 
 def words(name: str, dims: Dims, shared: str = "") -> Block:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms import heads
 from pytest_bertsize.closed_forms.blocks import block, embedding, layer_norm, linear, parameter
-from pytest_bertsize.closed_forms.body import POOLER, Body, pooled
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.config_keys import Ignored, Listing, Size
+from pytest_bertsize.closed_forms.parts import heads
+from pytest_bertsize.closed_forms.parts.body import POOLER, Body, pooled
+from pytest_bertsize.config.keys import Ignored, Listing, Size
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Block
-    from pytest_bertsize.closed_forms.dims import Dims
+    from pytest_bertsize.config.dims import Dims
 
 
 def embeddings(dims: Dims) -> Block:

@@ -5,19 +5,19 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from pytest_bertsize.closed_forms import heads
-from pytest_bertsize.closed_forms import sequence_summary as summary
 from pytest_bertsize.closed_forms.blocks import block, embedding, layer_norm, linear, repeat, tied
-from pytest_bertsize.closed_forms.body import Body
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.closed_forms.unused_keys import ADD_CROSS_ATTENTION, PRUNED_HEADS
-from pytest_bertsize.config_keys import ConfigKeys, Ignored, Listing, Rule, Size, Switch
+from pytest_bertsize.closed_forms.parts import heads
+from pytest_bertsize.closed_forms.parts import sequence_summary as summary
+from pytest_bertsize.closed_forms.parts.body import Body
+from pytest_bertsize.closed_forms.parts.unused_keys import ADD_CROSS_ATTENTION, PRUNED_HEADS
+from pytest_bertsize.config.keys import ConfigKeys, Ignored, Listing, Rule, Size, Switch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pytest_bertsize.closed_forms.blocks import Block
-    from pytest_bertsize.closed_forms.dims import Dims
+    from pytest_bertsize.config.dims import Dims
 
 WORD_EMBEDDINGS = "transformer.embeddings.weight"
 

@@ -6,15 +6,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms.blocks import activation, block, each, layer_norm, linear, repeat
-from pytest_bertsize.closed_forms.body import Body
 from pytest_bertsize.closed_forms.families import bert, roberta
 from pytest_bertsize.closed_forms.family import Family
-from pytest_bertsize.closed_forms.variations import extended
-from pytest_bertsize.config_keys import Listing, Rule, Size, Switch
+from pytest_bertsize.closed_forms.parts.body import Body
+from pytest_bertsize.closed_forms.parts.variations import extended
+from pytest_bertsize.config.keys import Listing, Rule, Size, Switch
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Block
-    from pytest_bertsize.closed_forms.dims import Dims
+    from pytest_bertsize.config.dims import Dims
 
 
 def adapters(dims: Dims) -> Block:

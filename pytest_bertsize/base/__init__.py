@@ -1,0 +1,5 @@
+"""Another git revision: what the table and the configs said there, what changed since, and what was loosened.
+
+In: today's Settings and a revision. Out: a Baseline, a Comparison for each model, ``budget-loosened``.
+Doors: ``baseline``, ``comparison``, ``loosening``, ``git``.
+"""

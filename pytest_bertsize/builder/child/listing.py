@@ -1,0 +1,229 @@
+"""The helper's list of a module: every parameter by name, and what would make that list a lie."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import Counter, deque
+from functools import partial
+from types import FunctionType, MethodType, ModuleType
+from typing import TYPE_CHECKING, Any
+
+from pytest_bertsize.builder.confined import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from torch import nn
+
+Row = list[Any]
+"""``[name, shape, trainable, tied to]``."""
+Named = tuple[str, Any]
+PACKED = "_x2"
+"""How the name of a dtype ends that has two numbers in each element: ``float4_e2m1fn_x2``."""
+MOST_LOOKED_AT = 100_000
+"""Objects in the attributes of all modules."""
+OF_TORCH = frozenset({"_modules", "_parameters", "_buffers"})
+
+
+def take_inventory(model: nn.Module, *, own: bool = False) -> dict[str, Any]:
+    """List every parameter by name, the ties that the class declares, and the names of its buffers.
+
+    Buffers are no parameters. Names that share a tensor are found by identity (on meta, every ``data_ptr`` is 0); the
+    owner is the source that the class declares, whatever was registered first.
+
+    :param own: whether code of the project built it.
+    :raises Refused: for parameters that have no shape to count, or that torch cannot see.
+    """
+    if _is_keras(model):
+        _refuse_uncountable_in_keras(model)
+        return {"tensors": list(_weights_of_keras(model)), "declared_ties": {}}
+    modules = dict(_named_modules(model))
+    parameters = dict(_named_parameters(modules))
+    _refuse_uncountable(parameters)
+    if own:
+        _refuse_keras_in_torch(modules)
+        _refuse_unregistered(modules)
+    declared = _declared_ties(model)
+    names_of: dict[int, list[str]] = {}
+    for name, parameter in parameters.items():
+        names_of.setdefault(id(parameter), []).append(name)
+    owner = {name: _owner(names, declared) for names in names_of.values() for name in names}
+    tied_to = {name: owned_by for name, owned_by in owner.items() if owned_by != name}
+    tensors = [
+        [name, [int(size) for size in parameter.shape], bool(parameter.requires_grad), tied_to.get(name)]
+        for name, parameter in parameters.items()
+    ]
+    if own:  # a module that is no library's declares nothing: there the tensors themselves say what is tied
+        declared = {**{name: source for name, source in tied_to.items() if name not in declared}, **declared}
+    if not any(parameter.numel() for parameter in parameters.values()):
+        raise Refused("it has no parameters")
+    buffers = {_below(path, name): kept for path, module in modules.items() for name, kept in module._buffers.items()}  # noqa: SLF001
+    numbers = {id(kept): kept.numel() for kept in buffers.values() if kept is not None and kept.is_floating_point()}
+    also = {"buffers": list(buffers), "buffered": sum(numbers.values())}
+    return {"tensors": tensors, "declared_ties": declared, **also}
+
+
+def _named_modules(module: nn.Module, path: str = "", above: tuple[nn.Module, ...] = ()) -> Iterator[Named]:
+    """Every module by each of its names, as torch's own ``named_modules`` finds them where no class overrides it."""
+    if any(module is each for each in above):
+        raise Refused(f"{path} is a module that it is in itself")
+    yield path, module
+    for name, inner in module._modules.items():  # noqa: SLF001
+        if inner is not None:
+            yield from _named_modules(inner, _below(path, name), (*above, module))
+
+
+def _named_parameters(modules: Mapping[str, nn.Module]) -> Iterator[Named]:
+    """Every parameter by each of its names, whatever ``parameters`` of a class leaves out for its optimiser."""
+    for path, module in modules.items():
+        for name, parameter in module._parameters.items():  # noqa: SLF001
+            if parameter is not None:
+                yield _below(path, name), parameter
+
+
+def _below(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _owner(names: list[str], declared: Mapping[str, str]) -> str:
+    return next((name for name in names if name in declared.values() and name not in declared), names[0])
+
+
+def _declared_ties(model: nn.Module) -> dict[str, str]:
+    """Of the model's class, else of each class of the library that is in it."""
+    if (ties := getattr(model, "all_tied_weights_keys", None)) is not None:
+        return dict(ties)
+    found: dict[str, str] = {}
+    for path, module in model.named_modules(remove_duplicate=False):
+        ties = getattr(module, "all_tied_weights_keys", None)
+        if isinstance(ties, dict):
+            found |= {f"{path}.{name}": f"{path}.{source}" for name, source in ties.items()}
+    return found
+
+
+# what would make it a lie
+
+
+def _refuse_uncountable(parameters: Mapping[str, Any]) -> None:
+    from torch.nn.parameter import Parameter, UninitializedParameter
+
+    for name, parameter in parameters.items():
+        if isinstance(parameter, UninitializedParameter):
+            raise Refused(
+                f"{name} is of a lazy module, which has no shape before its first forward pass; give it sizes"
+            )
+        if hasattr(parameter, "ds_id"):
+            raise Refused(f"{name} is partitioned by DeepSpeed: its shape is no count; build it without ZeRO-3")
+        if type(parameter) is not Parameter:
+            what = f"{name} is a {type(parameter).__name__}, whose shape is no count"
+            raise Refused(f"{what}; build the model before it is quantised")
+        dtype = str(parameter.dtype).removeprefix("torch.")
+        if not (parameter.is_floating_point() or parameter.is_complex()) or dtype.endswith(PACKED):
+            raise Refused(
+                f"{name} is of {dtype}, perhaps several numbers in one; build the model before it is quantised"
+            )
+
+
+def _refuse_unregistered(modules: Mapping[str, nn.Module]) -> None:
+    """Parameters in a plain list or object: no optimiser trains them, no checkpoint has them, nothing counts them."""
+    seen = {id(part) for module in modules.values() for part in (module, *_own_tensors(module))}
+    for path, module in modules.items():
+        if hasattr(module, "_packed_params"):
+            raise Refused(f"{path or 'the model'} is quantised: its weights are no parameters; build it before that")
+        for name, value in vars(module).items():
+            count = 0 if name in OF_TORCH else sum(tensor.numel() for tensor in _hidden_in(value, seen))
+            if count:
+                what = (
+                    f"{_below(path, name)}, a {type(value).__name__}, has {count:,} parameters that torch does not see"
+                )
+                raise Refused(
+                    f"{what}; use torch.nn.Parameter, ModuleList, ModuleDict, ParameterList or ParameterDict, "
+                    "or assign it as an attribute"
+                )
+
+
+def _own_tensors(module: nn.Module) -> list[Any]:
+    return [*module._parameters.values(), *module._buffers.values()]  # noqa: SLF001
+
+
+def _hidden_in(value: object, seen: set[int]) -> Iterator[Any]:
+    """Tensors that could be trained, in collections, modules and other objects, one in another; each only once."""
+    import torch
+
+    waiting = [value]
+    while waiting and len(seen) < MOST_LOOKED_AT:
+        each = waiting.pop()
+        if id(each) in seen:
+            continue
+        if isinstance(each, torch.Tensor):
+            seen.add(id(each))
+            if isinstance(each, torch.nn.Parameter) or (each.requires_grad and each.is_leaf):
+                yield each
+        else:
+            inner = _inside(each)
+            seen.update([id(each)] if inner else ())
+            waiting += inner
+
+
+def _inside(value: object) -> list[Any]:
+    """What an object holds; of what is shared by everybody, as classes and modules of Python are, nothing."""
+    if isinstance(value, dict):
+        return list(value.values())
+    if isinstance(value, list | tuple | set | frozenset | deque):
+        return list(value)
+    if isinstance(value, partial):
+        return [value.func, *value.args, *value.keywords.values()]
+    if isinstance(value, MethodType):
+        return [value.__self__]
+    if isinstance(value, type | ModuleType | FunctionType):
+        return []
+    return list(getattr(value, "__dict__", {}).values())
+
+
+# Keras
+
+
+def _is_keras(model: object) -> bool:
+    keras = sys.modules.get("keras")
+    return keras is not None and isinstance(model, keras.layers.Layer)
+
+
+def _refuse_keras_in_torch(modules: Mapping[str, Any]) -> None:
+    """Torch's list of a Keras model's weights can be empty."""
+    for path, module in modules.items():
+        if _is_keras(module):
+            raise Refused(f"{path} is a layer of Keras in a module of torch, which does not list all of its weights")
+
+
+def _refuse_uncountable_in_keras(model: Any) -> None:
+    for layer in model._flatten_layers():  # noqa: SLF001  (the only list of layers in layers)
+        if not layer.built:
+            raise Refused(f"{layer.name} has no weights before it is built: call it once, on shapes")
+    for weight in model.weights:
+        if "int" in (dtype := str(weight.dtype)):
+            raise Refused(
+                f"{weight.path} is of {dtype}, perhaps several numbers in one; build the model before it is quantised"
+            )
+
+
+def _weights_of_keras(model: Any) -> Iterator[Row]:
+    """Its weights by their path; torch's own list of them is empty for a functional model."""
+    paths = [str(weight.path).replace("/", ".") for weight in model.weights]
+    numbered = Counter(
+        stem for stem, _ in {(found[1], found[2]) for path in paths for found in _NUMBERED.finditer(path)}
+    )
+    layers = {stem for stem, times in numbered.items() if times > 1}
+    owners: dict[int, str] = {}
+    seen: Counter[str] = Counter()
+    for weight, path in zip(model.weights, paths, strict=True):
+        name = _NUMBERED.sub(lambda found: f"{found[1]}.{found[2]}" if found[1] in layers else found[0], path)
+        seen[name] += 1
+        name += f"_{seen[name]}" if seen[name] > 1 else ""
+        shape = [int(size) for size in weight.shape]
+        yield [name, shape, bool(weight.trainable), owners.get(id(weight))]
+        owners.setdefault(id(weight), name)
+
+
+_NUMBERED = re.compile(r"(?<![^.])([^.]+?)_(\d+)(?=\.)")
+"""``transformer_layer_7``: Keras numbers layers of a kind; as ``transformer_layer.7`` they fold as torch's do."""

@@ -1,0 +1,164 @@
+"""The helper's making of a module on the meta device: of a class of a library, or by a function of the project."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import importlib
+import inspect
+import os
+import sys
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from pytest_bertsize.builder.confined import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from torch import nn
+
+
+def is_own_code(request: Mapping[str, Any]) -> bool:
+    """Whether it runs code of the project: a function, or a class that is no library's."""
+    return bool(request["factory"]) or request["module"] != "transformers"
+
+
+def prepare(request: Mapping[str, Any]) -> None:
+    """Import what a model is made by, before its memory is watched."""
+    if request["adapter"]:
+        importlib.import_module("pytest_bertsize.builder.child.lora")
+    with _in_its_root(request):
+        if request["factory"]:
+            _factory(request)
+        else:
+            model_class_of(request)
+
+
+def instantiate(request: Mapping[str, Any]) -> nn.Module:
+    """Build one model on the meta device: no memory, no weights, no network, ties kept.
+
+    :param request: the fields of a :class:`~pytest_bertsize.builder.messages.Request`.
+    :raises Refused: when there is no such class or function, the class belongs to another family, or the function
+        returns something else than a module.
+    """
+    with _in_its_root(request):
+        model = _from_factory(request) if request["factory"] else _from_class(request)
+    if not request["adapter"]:
+        return model
+    from pytest_bertsize.builder.child.lora import adapt
+
+    return adapt(model, request["adapter"])
+
+
+def _in_its_root(request: Mapping[str, Any]) -> contextlib.AbstractContextManager[None]:
+    """Code of the project runs in the project's folder, and nothing else notices."""
+    return contextlib.chdir(request["root"]) if is_own_code(request) else contextlib.nullcontext()
+
+
+def _from_class(request: Mapping[str, Any]) -> nn.Module:
+    import torch
+
+    model_class = model_class_of(request)
+    config_class = model_class.config_class
+    if getattr(config_class, "model_type", None) != request["family"]:
+        family = config_class.model_type
+        raise Refused(f"{request['architecture']} is of the family {family!r}, not {request['family']!r}")
+    _refuse_methods(config_class, request["config"])
+    config = config_class(**request["config"], attn_implementation="eager")  # fresh: constructors change their config
+    with torch.device("meta"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a tensor without elements counts like any other
+        model: nn.Module = model_class(config, **request["options"])
+    return model
+
+
+def model_class_of(request: Mapping[str, Any]) -> Any:
+    """:raises Refused: when the library has no such model class."""
+    import transformers
+
+    library = request["module"]
+    module = transformers if library == "transformers" else _module(library, request["root"])
+    found = getattr(module, request["architecture"], None)
+    if inspect.isclass(found) and issubclass(found, transformers.PreTrainedModel):
+        return found
+    where = f"transformers {transformers.__version__}" if module is transformers else library
+    raise Refused(f"{where} has no model class {request['architecture']}")
+
+
+def _refuse_methods(config_class: type, config: Mapping[str, Any]) -> None:
+    """A config is data: none of its keys may take the place of what its class does."""
+    for key in config:
+        found = inspect.getattr_static(config_class, key, None)
+        read_only = isinstance(found, property) and found.fset is None
+        if read_only or isinstance(found, staticmethod | classmethod) or inspect.isroutine(found):
+            raise Refused(f"{key!r} is a method of {config_class.__name__}, not a key of a config")
+
+
+# the project's own function
+
+
+def _from_factory(request: Mapping[str, Any]) -> Any:
+    """What the project's function returns, called with the config as a dict of its own."""
+    import torch
+
+    function = _factory(request)
+    arguments = (copy.deepcopy(request["config"]),) if request["config_given"] else ()
+    _refuse_other_arguments(function, arguments, request["factory"])
+    with torch.device("meta"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made = function(*arguments)
+    if isinstance(made, torch.nn.Module):
+        return made
+    close = getattr(made, "close", None)
+    if inspect.iscoroutine(made) and close:
+        close()
+    what = f"the class {made.__name__}, not a module of it" if inspect.isclass(made) else _kind_of(made)
+    raise Refused(f"{request['factory']} returned {what}; it has to return a torch.nn.Module")
+
+
+def _kind_of(made: object) -> str:
+    if type(made).__module__.startswith("keras."):
+        return f"a {type(made).__name__} of another backend than torch: KERAS_BACKEND says which"
+    return "nothing" if made is None else f"a {type(made).__name__}"
+
+
+def _factory(request: Mapping[str, Any]) -> Callable[..., Any]:
+    library, _, path = request["factory"].partition(":")
+    found: Any = _module(library, request["root"])
+    for name in path.split("."):
+        if not hasattr(found, name):
+            raise Refused(f"the module {library} has no {path}; correct the name")
+        found = getattr(found, name)
+    if not callable(found):
+        kind = type(found).__name__
+        raise Refused(f"{request['factory']} is of type {kind}, which cannot be called; name a function")
+    function: Callable[..., Any] = found
+    return function
+
+
+def _refuse_other_arguments(function: Callable[..., Any], arguments: tuple[Any, ...], name: str) -> None:
+    """Say by which arguments it is called, where it cannot be by them."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # a class of C
+        return
+    try:
+        signature.bind(*arguments)
+    except TypeError as error:
+        given = "one argument, the config as a dict" if arguments else "no argument, because no config is named"
+        raise Refused(f"{name}{signature} is called with {given}: {error}") from None
+
+
+def _module(library: str, root: str) -> Any:
+    """Import a module of the project, from the project's root.
+
+    :raises Refused: when a module of another place has its name, as one of the standard library may.
+    """
+    sys.path.insert(0, root)
+    found = importlib.import_module(library)
+    path = library.replace(".", os.sep)
+    meant = [each for each in (f"{path}.py", f"{path}/__init__.py") if os.path.isfile(each)]  # noqa: PTH113  (os.path is there)
+    file = getattr(found, "__file__", None) or "a module of Python itself"
+    if meant and os.path.realpath(file) not in map(os.path.realpath, meant):
+        raise Refused(f"{library} is {file}, and not the project's {meant[0]}: rename the project's")
+    return found

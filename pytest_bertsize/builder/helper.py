@@ -1,0 +1,175 @@
+"""The parent's side of building: one helper process per run, its limits and its answers. It never imports torch."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import subprocess
+import sys
+from dataclasses import asdict, dataclass, field, replace
+from threading import Thread
+from time import monotonic
+from typing import IO, TYPE_CHECKING, Any
+
+from pytest_bertsize.builder.limits import MEGABYTE, Limits
+from pytest_bertsize.builder.messages import Built, NotBuilt, Request, understood
+from pytest_bertsize.builder.own_process import BETWEEN_LOOKS, ISOLATION, cause_of_death, end, environment, memory_of
+from pytest_bertsize.findings import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+LONGEST_ANSWER = 16 * 1024 * 1024
+"""Bytes; a model of 1,000 layers answers in 2 MB."""
+
+
+@dataclass
+class Helper:
+    """The helper process of one run. :meth:`start` and :meth:`ask` return at once; :meth:`result` waits.
+
+    A helper that dies, hangs or answers nonsense fails the model that it was at, and another one builds the rest.
+    """
+
+    limits: Limits = field(default_factory=Limits)
+    command: Sequence[str] = (sys.executable, ISOLATION, "-m", "pytest_bertsize.builder.child")
+    versions: dict[str, str] = field(default_factory=dict)
+    _process: subprocess.Popen[bytes] | None = None
+    _pending: list[Request] = field(default_factory=list)
+    _results: dict[str, Built | NotBuilt] = field(default_factory=dict)
+    _buffer: bytearray = field(default_factory=bytearray)
+    _built_as: dict[str, str] = field(default_factory=dict)
+    """Each model by the name of the first that is built from the same: one build does for all of them."""
+    _importing: bool = True
+    _watched: tuple[int, int] | None = None
+    """The process that is building, and the bytes that it may have; ``None`` where it is importing."""
+
+    def ask(self, requests: Sequence[Request]) -> None:
+        """Say which models to build; once in a helper's life. Where there is none, the process ends."""
+        first: dict[str, str] = {}
+        for request in requests:
+            said = json.dumps(asdict(replace(request, name="")))  # in the order that a factory is given
+            self._built_as[request.name] = first.setdefault(said, request.name)
+        self._pending = [request for request in requests if self._built_as[request.name] == request.name]
+        if self._pending:
+            self._send()
+        else:
+            self.stop()
+
+    def result(self, name: str) -> Built | NotBuilt:
+        """What became of one model that was asked for; waits until it is known."""
+        name = self._built_as.get(name, name)
+        while name not in self._results:
+            if name not in {request.name for request in self._pending}:
+                return NotBuilt("it was never asked for")
+            self._next_answer()
+        return self._results[name]
+
+    def stop(self) -> None:
+        """End the process, whatever it is doing."""
+        if self._process is None:
+            return
+        end(self._process)
+        self._process = None
+
+    def start(self) -> None:
+        """Start the process, which imports torch and transformers whatever it will be asked for."""
+        if self._process is not None:
+            return
+        self._buffer.clear()
+        self._importing, self._watched = True, None
+        self._process = subprocess.Popen(  # noqa: S603  (our own module, by our own interpreter)
+            list(self.command),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment(),
+            start_new_session=True,
+        )
+
+    def _send(self) -> None:
+        """Hand the requests over; more than a pipe holds wait in a thread until the process has imported."""
+        self.start()
+        assert self._process is not None
+        assert self._process.stdin is not None
+        line = json.dumps([asdict(request) for request in self._pending]).encode() + b"\n"
+        Thread(target=_write, args=(self._process.stdin, line), daemon=True).start()
+
+    def _next_answer(self) -> None:
+        """Read one message, and move on accordingly."""
+        try:
+            message = self._message()
+            if "ready" in message:
+                self._importing = False
+                self.versions.update((str(name), str(version)) for name, version in message["ready"].items())
+            elif "failed" in message:
+                self._give_up(f"torch and transformers cannot be imported: {printable(str(message['failed']))}")
+            elif "building" in message:
+                self._watched = self._to_watch(int(message["process"]), int(message["memory"]))
+            else:
+                self._watched = None
+                self._results[self._pending[0].name] = understood(message, self._pending[0].name)
+                self._pending.pop(0)
+        except _HelperLost as lost:
+            self._lose(str(lost))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            self._lose("the helper process answered nonsense")
+
+    def _to_watch(self, process: int, memory: int) -> tuple[int, int] | None:
+        return (process, memory + self.limits.of(self._pending[0])) if memory else None
+
+    def _lose(self, reason: str) -> None:
+        """The model at hand is lost with its helper; the rest get a new one, unless it never came up."""
+        self.stop()
+        if not self.versions:
+            return self._give_up(reason)
+        self._results[self._pending.pop(0).name] = NotBuilt(reason)
+        if self._pending:
+            self._send()
+        return None
+
+    def _give_up(self, reason: str) -> None:
+        self._results.update((request.name, NotBuilt(reason)) for request in self._pending)
+        self._pending.clear()
+        self.stop()
+
+    def _message(self) -> Any:
+        """The next line of the helper, or the reason why there is none."""
+        seconds = self.limits.importing if self._importing else self.limits.building
+        deadline = monotonic() + seconds
+        while b"\n" not in self._buffer:
+            self._read_some(deadline, seconds)
+        line, _, rest = self._buffer.partition(b"\n")
+        self._buffer = bytearray(rest)
+        return json.loads(bytes(line))
+
+    def _read_some(self, deadline: float, seconds: float) -> None:
+        if self._process is None or self._process.stdout is None:
+            raise _HelperLost("the helper process is gone")
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._process.stdout, selectors.EVENT_READ)
+            while not selector.select(min(BETWEEN_LOOKS, max(0.0, deadline - monotonic()))):
+                if monotonic() >= deadline:
+                    what = "torch and transformers were not imported" if self._importing else "it was not built"
+                    raise _HelperLost(f"{what} within {seconds:g} s")
+                if self._watched and memory_of(self._watched[0]) > self._watched[1]:
+                    most = self.limits.of(self._pending[0]) // MEGABYTE
+                    raise _HelperLost(f"it took more than {most} MB of memory")
+        chunk = os.read(self._process.stdout.fileno(), 1 << 20)
+        if not chunk:
+            raise _HelperLost(cause_of_death(self._process.wait(), "the helper process"))
+        self._buffer += chunk
+        if len(self._buffer) > LONGEST_ANSWER:
+            raise _HelperLost(f"the helper process answered more than {LONGEST_ANSWER:,} bytes")
+
+
+def _write(stream: IO[bytes], content: bytes) -> None:
+    with contextlib.suppress(OSError, ValueError):  # a process that is dead already is noticed where it is read
+        stream.write(content)
+        stream.close()
+
+
+class _HelperLost(Exception):
+    """The helper process is dead, silent or babbling."""

@@ -1,0 +1,128 @@
+"""One question to a process of its own, and its one answer: in a time, in a memory, without standard input."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from pytest_bertsize.builder.limits import MEGABYTE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+BETWEEN_LOOKS = 0.05
+"""Seconds between two looks at the memory of the process."""
+ISOLATION = "-I" if sys.flags.isolated else "-P"
+"""It never finds modules in the current folder, and nothing by the environment where its parent does not."""
+_UNLESS_SAID = {"KERAS_BACKEND": "torch", "KERAS_TORCH_DEVICE": "meta"}
+_ENVIRONMENT = {
+    "HF_HUB_OFFLINE": "1",
+    "TRANSFORMERS_OFFLINE": "1",
+    "TRANSFORMERS_VERBOSITY": "error",
+    "CUDA_VISIBLE_DEVICES": "",
+    "TOKENIZERS_PARALLELISM": "false",
+    "PYTHONOPTIMIZE": "",  # without docstrings, transformers cannot be imported
+}
+
+
+def environment() -> dict[str, str]:
+    """Of a process that may import the library: it asks no hub and looks for no GPU, and Keras makes shapes alone."""
+    return {**_UNLESS_SAID, **os.environ, **_ENVIRONMENT}
+
+
+class Lost(Exception):
+    """There is no answer; the message is the rest of a sentence: ``it was not done within 30 s``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """What the process may take before it is killed."""
+
+    seconds: float
+    memory: int
+    """Bytes; watched where the system has ``/proc``."""
+    answer: int
+    """Bytes."""
+
+
+def answer_of(module: str, question: Mapping[str, Any], folder: Path, allowed: Allowed) -> Any:
+    """Run one of our own modules, give it one line of JSON, and read one.
+
+    :param folder: where it runs.
+    :raises Lost: when the process is dead, silent or babbling.
+    """
+    process = subprocess.Popen(  # noqa: S603  (our own module, by our own interpreter)
+        [sys.executable, ISOLATION, "-m", module],
+        cwd=folder,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment(),
+        start_new_session=True,
+    )
+    try:
+        assert process.stdin is not None
+        with contextlib.suppress(OSError):  # a process that is dead already is noticed where it is read
+            process.stdin.write(json.dumps(question).encode() + b"\n")
+            process.stdin.close()
+        return json.loads(_line(process, allowed))
+    except ValueError:
+        raise Lost("its process answered nonsense") from None
+    finally:
+        end(process)
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process and all that it has started."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    for stream in (process.stdin, process.stdout):
+        if stream:
+            with contextlib.suppress(OSError):
+                stream.close()
+    process.wait()
+
+
+def _line(process: subprocess.Popen[bytes], allowed: Allowed) -> bytes:
+    assert process.stdout is not None
+    deadline = monotonic() + allowed.seconds
+    found = bytearray()
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        while b"\n" not in found:
+            while not selector.select(min(BETWEEN_LOOKS, max(0.0, deadline - monotonic()))):
+                if monotonic() >= deadline:
+                    raise Lost(f"it was not done within {allowed.seconds:g} s")
+                if memory_of(process.pid) > allowed.memory:
+                    raise Lost(f"it took more than {allowed.memory // MEGABYTE:,} MB of memory")
+            chunk = os.read(process.stdout.fileno(), 1 << 20)
+            if not chunk:
+                raise Lost(cause_of_death(process.wait()))
+            found += chunk
+            if len(found) > allowed.answer:
+                raise Lost(f"its process answered more than {allowed.answer:,} bytes")
+    return bytes(found.partition(b"\n")[0])
+
+
+def memory_of(process: int | str) -> int:
+    """The bytes of memory that a process has, 0 where the system does not say."""
+    try:
+        with open(f"/proc/{process}/statm", encoding="ascii") as stream:  # noqa: PTH123  (procfs, not a path of ours)
+            return int(stream.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def cause_of_death(status: int, process: str = "its process") -> str:
+    if status < 0:
+        return f"{process} was killed by {signal.Signals(-status).name}"
+    return f"{process} ended early, with status {status}"

@@ -1,0 +1,376 @@
+"""Tensor by tensor: where a checkpoint is not the model that config and class make."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Literal
+
+from pytest_bertsize.checkpoint.headers import bytes_of
+from pytest_bertsize.findings import LONGEST, Finding, number, printable, shown
+from pytest_bertsize.inventory import Inventory, Tensor, pattern
+from pytest_bertsize.quantity import exact, signed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping
+
+    from pytest_bertsize.checkpoint.headers import Stored
+
+MOST_NAMED = 4
+"""Rows of tensors that one sentence names before it counts the rest."""
+MOST_TRIED = 50
+"""Names by which a common prefix is looked for."""
+MOST_LEVELS = 4
+"""Dotted parts of a prefix."""
+MOST_DIMENSIONS = 8
+"""Of a shape that a message writes out."""
+
+RENAMED = (
+    (re.compile(r"LayerNorm\.gamma$"), "LayerNorm.weight"),
+    (re.compile(r"LayerNorm\.beta$"), "LayerNorm.bias"),
+    (re.compile(r"\.weight_g$"), ".parametrizations.weight.original0"),
+    (re.compile(r"\.weight_v$"), ".parametrizations.weight.original1"),
+)
+"""Old names that transformers renames when it loads: "legacy" in its conversion_mapping.py (5.23)."""
+
+NOT_PARAMETERS = re.compile(
+    r"(?:^|\.)(?:position_ids|token_type_ids|rotary_emb\.inv_freq"  # _adjust_missing_and_unexpected_keys, 5.23
+    r"|(?:attn|crossattention)\.(?:bias|masked_bias)"  # causal masks: GPT2Model._keys_to_ignore_on_load_unexpected
+    r"|(?:encoder|decoder)\.version)$"  # fairseq's: BartPreTrainedModel._keys_to_ignore_on_load_unexpected
+)
+"""Buffers that older versions of transformers wrote, and that it leaves out when it loads."""
+
+SAVED_BY = {
+    "seq_relationship.": "ForPreTraining",
+    "predictions.": "ForMaskedLM",
+    "generator_lm_head.": "ForMaskedLM",
+    "discriminator_predictions.": "ForPreTraining",
+    "vocab_projector.": "ForMaskedLM",
+    "lm_head.": "ForMaskedLM or …ForCausalLM",
+    "qa_outputs.": "ForQuestionAnswering",
+    "classifier.": "ForSequenceClassification or …ForTokenClassification",
+}
+"""How the names of heads begin, and how the class ends that writes them; the telling ones first."""
+
+KEYS = {"embeddings.word": "vocab_size", "embeddings.token_type": "type_vocab_size"}
+"""The config's key that says how many rows a table has."""
+
+TABLE = 2
+"""Dimensions of a table of embeddings."""
+
+_DOT = re.compile(r"\.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """The file's tensors under the model's names."""
+
+    tensors: Mapping[str, Tensor]
+    """By the model's name, in the order of the file."""
+    renamed: tuple[str, ...]
+    """Old names in the file that transformers renames."""
+    prefix: str
+    """What all names on one side have in front, or nothing."""
+    prefixed: Literal["file", "model"] = "file"
+
+
+def compared(stored: Stored, model: Inventory, buffers: Collection[str], *, of: str) -> list[Finding]:
+    """A finding for each way in which a checkpoint differs from the model; ``[]`` if it is that model's.
+
+    :param buffers: names of the model that are no parameters, and may stand in the file.
+    :param of: what the model is for the sentence, as in ``"the built model"``.
+    """
+    names = _aligned(stored, model)
+    groups = _tied_groups(model)
+    missing = [
+        tensor
+        for tensor in model.tensors
+        if not tensor.tied_to and not any(name in names.tensors for name in groups.get(tensor.name, (tensor.name,)))
+    ]
+    ignored = set(buffers)
+    extra = [
+        tensor
+        for name, tensor in names.tensors.items()
+        if name not in model.by_name and name not in ignored and not NOT_PARAMETERS.search(name)
+    ]
+    resized = [
+        (tensor, names.tensors[tensor.name])
+        for tensor in model.tensors
+        if tensor.name in names.tensors
+        and names.tensors[tensor.name].shape != tensor.shape
+        and not (tensor.tied_to and _shape_of(names, tensor.tied_to) == names.tensors[tensor.name].shape)
+    ]
+    head = _head(extra)
+    found = [
+        *_missing(missing, names, head, of),
+        *_extra(extra, names, head, of),
+        *_resized(resized, of),
+        *_duplicated(stored, model, names, of),
+        *_renamed(names),
+    ]
+    if names.prefix and not missing and not extra:
+        found.insert(0, Finding("checkpoint-differs", _about_prefix(names, of), _prefix_fix(names, head)))
+    return [replace(finding, file=stored.file) for finding in found]
+
+
+def _shape_of(names: _Names, name: str) -> tuple[int, ...] | None:
+    return names.tensors[name].shape if name in names.tensors else None
+
+
+# which name is which
+
+
+def _aligned(stored: Stored, model: Inventory) -> _Names:
+    """Old names as they are renamed, and a prefix on one side taken away or added."""
+    filed, known = stored.inventory.by_name, model.by_name
+    new_names = {name: _new_name(name) for name in filed}
+    side: Literal["file", "model"] = "file"
+    prefix = _prefix(list(new_names.values()), known)
+    if not prefix:
+        side, prefix = "model", _prefix(list(known), set(new_names.values()))
+
+    def model_name(name: str) -> str:
+        other = name.removeprefix(prefix) if side == "file" else f"{prefix}{name}"
+        return name if name in known or other in filed else other
+
+    tensors: dict[str, Tensor] = {}
+    renamed = []
+    for name, tensor in filed.items():
+        plain, new = model_name(name), model_name(new_names[name])
+        if plain not in known and new in known and new_names[name] not in filed:
+            renamed.append(name)
+            tensors[new] = tensor
+        else:
+            tensors[plain] = tensor
+    return _Names(tensors, tuple(renamed), prefix, side)
+
+
+def _new_name(name: str) -> str:
+    for old, new in RENAMED:
+        if old.search(name):
+            return old.sub(new, name)
+    return name
+
+
+def _prefix(longer: list[str], shorter: Collection[str]) -> str:
+    """What most of the ``longer`` names have in front of ``shorter`` ones; ``""`` where most are the same."""
+    tried = Counter(
+        name[: dot.end()]
+        for name in longer[:MOST_TRIED]
+        for dot in islice(_DOT.finditer(name, 0, LONGEST), MOST_LEVELS)
+    )
+    best, most = "", sum(name in shorter for name in longer)
+    for prefix, _ in tried.most_common(MOST_TRIED):
+        hits = sum(name.startswith(prefix) and name[len(prefix) :] in shorter for name in longer)
+        if hits > most:
+            best, most = prefix, hits
+    return best if 2 * most >= min(len(longer), len(shorter)) else ""
+
+
+def _tied_groups(model: Inventory) -> dict[str, list[str]]:
+    """All names of a shared tensor, by its own name."""
+    groups: dict[str, list[str]] = {}
+    for tensor in model.tensors:
+        if tensor.tied_to:
+            groups.setdefault(tensor.tied_to, [tensor.tied_to]).append(tensor.name)
+    return groups
+
+
+# what to say
+
+
+def _missing(missing: list[Tensor], names: _Names, head: str, of: str) -> Iterable[Finding]:
+    if not missing:
+        return
+    count = sum(tensor.size for tensor in missing)
+    what = f"{_tensors(missing)} of {of}, {_parameters(count)},"
+    message = f"{what} {_is(missing)} not in the file: {_rows(missing, _as_it_is)}"
+    fix = _untied_elsewhere(missing, names) or _other_class_fix(names, head)
+    yield Finding("checkpoint-differs", message, fix, component=_component(missing), expected=count, actual=0)
+
+
+def _untied_elsewhere(missing: list[Tensor], names: _Names) -> str:
+    """A file that leaves out a decoder's matrix was saved by a model that ties it."""
+    shapes = {tensor.shape for name, tensor in names.tensors.items() if "embed" in name and len(tensor.shape) == TABLE}
+    decoder = next((each for each in missing if each.component.startswith("head") and each.shape in shapes), None)
+    if decoder is None:
+        return ""
+    return (
+        f"the file looks as saved by a model that ties {printable(decoder.name)} to the word embeddings: "
+        "write tie_word_embeddings = true in the config, or save the untied model"
+    )
+
+
+def _extra(extra: list[Tensor], names: _Names, head: str, of: str) -> Iterable[Finding]:
+    if not extra:
+        return
+    count = sum(tensor.owned for tensor in extra)
+    verb = "have" if len(extra) > 1 else "has"
+    message = f"{_tensors(extra)} of the file, {_parameters(count)}, {verb} no place in {of}: {_rows(extra, _as_it_is)}"
+    fix = _other_class_fix(names, head)
+    yield Finding("checkpoint-differs", message, fix, expected=0, actual=count)
+
+
+def _resized(resized: list[tuple[Tensor, Tensor]], of: str) -> Iterable[Finding]:
+    if not resized:
+        return
+    has, stores = [ours for ours, _ in resized], [filed for _, filed in resized]
+    expected, actual = sum(tensor.size for tensor in has), sum(tensor.size for tensor in stores)
+    filed = {ours.name: stored.shape for ours, stored in resized}
+
+    def both(name: str, shape: tuple[int, ...]) -> str:
+        return f"{_dimensions(filed[name])} in the file, {_dimensions(shape)} in {of}"
+
+    delta = f", {signed(actual - expected)} parameters" if actual != expected else ""
+    shapes = "other shapes" if len(has) > 1 else "another shape"
+    message = f"{_tensors(has)} {_is(has)} of {shapes} in the file{delta}: {_rows(has, both)}"
+    fix = (
+        _rows_fix(resized) or "write the config that the checkpoint was saved with, or name the checkpoint of this one"
+    )
+    yield Finding("checkpoint-differs", message, fix, component=_component(has), expected=expected, actual=actual)
+
+
+def _rows_fix(resized: list[tuple[Tensor, Tensor]]) -> str:
+    """The tokenizer was extended and the config was not, or the reverse: k rows of D more or fewer."""
+    for ours, filed in resized:
+        key = KEYS.get(ours.component)
+        if key is None or len(ours.shape) != TABLE or ours.shape[1:] != filed.shape[1:]:
+            continue
+        rows, width = abs(filed.shape[0] - ours.shape[0]), ours.shape[1]
+        more = "more" if filed.shape[0] > ours.shape[0] else "fewer"
+        product = f"{number(rows)} {more} row{'s' if rows > 1 else ''} of {width:,} = {_parameters(rows * width)}"
+        if key == "vocab_size":
+            product += f", as if the {'tokenizer' if more == 'more' else 'config'} was extended and the "
+            product += "config was not" if more == "more" else "saved model was not"
+        save = f"save the model with {number(ours.shape[0])} rows"
+        return f"{product}: write {key} = {filed.shape[0]} in the config, or {save}"
+    return ""
+
+
+def _duplicated(stored: Stored, model: Inventory, names: _Names, of: str) -> Iterable[Finding]:
+    """A shared tensor that the file has twice. Where they differ, transformers (5.23) ties nothing."""
+    for group in _tied_groups(model).values():
+        present = [name for name in group if name in names.tensors]
+        copies = _copies(present, names)
+        if not copies:
+            continue
+        filed = [names.tensors[name] for name in copies]
+        count = sum(tensor.size for tensor in filed)
+        size = sum(bytes_of(tensor.size, stored.dtypes[tensor.name]) for tensor in filed)
+        listed = ", ".join(printable(tensor.name) for tensor in filed[:MOST_NAMED])
+        yield Finding(
+            "dead-weight",
+            f"{listed} is stored a second time, {_parameters(count)} in {number(size)} bytes: "
+            f"{of} shares it with {printable(names.tensors[present[0]].name)}",
+            "save the model again with save_pretrained, which leaves the copy out; if the two differ, transformers "
+            "loads them untied: write tie_word_embeddings = false",
+            severity="warning",
+            component=model.by_name[copies[0]].component or None,
+            actual=count,
+        )
+
+
+def _copies(present: list[str], names: _Names) -> list[str]:
+    """Names of one shared group that have storage of their own in the file, but for the first."""
+    storages: dict[str, str] = {}
+    for name in present:
+        tensor = names.tensors[name]
+        storages.setdefault(tensor.tied_to or tensor.name, name)
+    return list(storages.values())[1:]
+
+
+def _renamed(names: _Names) -> Iterable[Finding]:
+    if names.renamed:
+        first = names.renamed[0]
+        yield Finding(
+            "checkpoint-differs",
+            f"{len(names.renamed):,} tensors have names of older versions, which transformers renames when it loads: "
+            f"{printable(first)} is {printable(_new_name(first))}",
+            "nothing has to be done; save the model again to have the new names",
+            severity="note",
+        )
+
+
+# prefixes and heads
+
+
+def _about_prefix(names: _Names, of: str) -> str:
+    if names.prefixed == "file":
+        return f"the names in the file begin with {shown(names.prefix)}, those in {of} do not"
+    return f"the names in {of} begin with {shown(names.prefix)}, those in the file do not"
+
+
+def _other_class_fix(names: _Names, head: str) -> str:
+    if names.prefix:
+        return _prefix_fix(names, head)
+    if head:
+        return f"the file looks as saved by a class that ends in …{head}: write that architecture"
+    return "name the checkpoint that belongs to the config"
+
+
+def _prefix_fix(names: _Names, head: str) -> str:
+    prefix = shown(names.prefix)
+    if names.prefixed == "model":
+        return (
+            f"the file's names lack {prefix}: saved by the class without a head; write the architecture that saved it, "
+            'as in architecture = "BertModel", or name the checkpoint of this one'
+        )
+    if head:
+        return (
+            f"the file's names begin with {prefix}: saved by a class with a head; write the architecture that saved "
+            f"it, which ends in …{head}"
+        )
+    return (
+        f"the file's names begin with {prefix}: saved inside another module; save the model itself, as in "
+        "model.module.save_pretrained(…), or write the architecture that saved it"
+    )
+
+
+def _head(extra: list[Tensor]) -> str:
+    """How the class ends that tensors look like which the model has no place for."""
+    return next((ends for start, ends in SAVED_BY.items() if any(f".{start}" in f".{t.name}" for t in extra)), "")
+
+
+# wording
+
+
+def _tensors(tensors: list[Tensor]) -> str:
+    return f"{len(tensors):,} tensor{'s' if len(tensors) > 1 else ''}"
+
+
+def _is(tensors: list[Tensor]) -> str:
+    return "are" if len(tensors) > 1 else "is"
+
+
+def _parameters(count: int) -> str:
+    return f"{number(count)} parameter{'s' if count != 1 else ''}"
+
+
+def _component(tensors: list[Tensor]) -> str | None:
+    """The one component that all of them count towards."""
+    components = {tensor.component for tensor in tensors}
+    return (components.pop() or None) if len(components) == 1 else None
+
+
+def _as_it_is(name: str, shape: tuple[int, ...]) -> str:  # noqa: ARG001  (as the other wordings of a row)
+    return _dimensions(shape)
+
+
+def _rows(tensors: list[Tensor], wording: Callable[[str, tuple[int, ...]], str]) -> str:
+    """``encoder.layer.*.output.dense.weight (×12) (768, 3072); … and 3 more``, each row in the given words."""
+    rows: dict[tuple[str, str], list[Tensor]] = {}
+    for tensor in tensors:
+        rows.setdefault((pattern(tensor.name), wording(tensor.name, tensor.shape)), []).append(tensor)
+    named = [
+        f"{printable(name if len(same) > 1 else same[0].name)}{f' (×{len(same)})' if len(same) > 1 else ''} {words}"
+        for (name, words), same in list(rows.items())[:MOST_NAMED]
+    ]
+    rest = sum(map(len, list(rows.values())[MOST_NAMED:]))
+    return "; ".join(named) + (f"; and {exact(rest)} more" if rest else "")
+
+
+def _dimensions(shape: tuple[int, ...]) -> str:
+    more = ", …" if shape[MOST_DIMENSIONS:] else ""
+    return f"({', '.join(number(size) for size in shape[:MOST_DIMENSIONS])}{more})"

@@ -1,0 +1,171 @@
+"""How many ids a tokenizer gives, and the rows of a table of embeddings that none of them reaches."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeGuard
+
+from pytest_bertsize.files import Place
+from pytest_bertsize.findings import Finding, number, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+NAMES = ("tokenizer.json", "vocab.txt", "vocab.json")
+"""The files that say it, in the order in which they are looked for."""
+ADDED = "added_tokens.json"
+"""What an older tokenizer was extended by, beside its vocab.txt or vocab.json."""
+LARGEST = 64 * 1024 * 1024
+"""Bytes; the tokenizer.json of XLM-RoBERTa, with 250,000 tokens, has 9 million."""
+LARGEST_ID = 2**40
+"""More than any vocabulary has."""
+MULTIPLES = (128, 64, 32, 16, 8)
+"""What vocabularies are rounded up to so that matrix products are fast; a larger multiple is a stronger sign."""
+COUNTED = re.compile(r"(?:\S+ \d+\s*(?:\n|\Z))+")
+"""A vocab.txt as fairseq writes it, with the count of each token (BERTweet, PhoBERT)."""
+AGAIN = "write the tokenizer again, with save_pretrained"
+FAIRSEQ_SPECIALS = 5
+"""``<s>``, ``<pad>``, ``</s>``, ``<unk>`` and ``<mask>``: BertweetTokenizer gives them ids of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """How many ids there are: the highest one, and 1."""
+
+    file: str
+    """As messages show it, relative to the project's root."""
+    size: int
+
+
+def beside(root: Path, file: str) -> str | None:
+    """The tokenizer's file in the folder of a config or checkpoint (or in that folder), if it has one."""
+    around = (os.path.join(root, file), os.path.dirname(os.path.join(root, file)))  # noqa: PTH118, PTH120  (asked often)
+    if not any(os.path.lexists(os.path.join(folder, name)) for folder in around for name in NAMES):  # noqa: PTH118
+        return None
+    place = Place(root, file, "tokenizer", "config-invalid")
+    folder = place if place.is_folder() else place.neighbour(".")
+    return next((folder.entry(name).reference for name in NAMES if folder.has(name)), None)
+
+
+def vocabulary(root: Path, reference: str) -> Vocabulary:
+    """Read the number of ids from a tokenizer.json, a vocab.txt or a vocab.json, relative to the project's root.
+
+    :raises Unusable: with one finding that says what is wrong with the file.
+    """
+    place = Place(root, reference, "tokenizer", "config-invalid")
+    content = place.content(LARGEST)
+    if reference.endswith(".txt"):
+        size = _lines(place.text(content))
+    else:
+        data = place.json(content)
+        if not isinstance(data, dict):
+            place.fail("the file holds no JSON object", "name a tokenizer.json, a vocab.txt or a vocab.json")
+        if "model" in data and isinstance(data["model"], dict):
+            return Vocabulary(place.file, _whole(place, data["model"], data.get("added_tokens")))
+        if not data:
+            place.fail("it has no token", AGAIN)
+        size = _ids(place, data)
+    return Vocabulary(place.file, max(size, _added_beside(place)))
+
+
+def _whole(place: Place, model: dict[str, object], added: object) -> int:
+    """The ids of a tokenizer.json: those of its model, and those that were added."""
+    tokens = model.get("vocab")
+    if not isinstance(tokens, dict | list):
+        place.fail(f"its model.vocab is {shown(tokens)}, neither an object nor a list", AGAIN)
+    if not tokens:
+        place.fail("it has no token", AGAIN)
+    size = len(tokens) if isinstance(tokens, list) else _ids(place, tokens)  # a list (Unigram): the id is the place
+    return max([size, *(identity + 1 for identity in _added(place, added))])
+
+
+def _added(place: Place, added: object) -> Iterator[int]:
+    if not isinstance(added, list | None):
+        place.fail(f"its added_tokens is {shown(added)}, not a list", AGAIN)
+    for entry, token in enumerate(added or [], 1):
+        identity = token.get("id") if isinstance(token, dict) else None
+        if not _is_id(identity):
+            place.fail(f"entry {entry:,} of added_tokens is {shown(token)}, without an id", AGAIN)
+        yield identity
+
+
+def _ids(place: Place, ids: dict[str, object]) -> int:
+    """The highest id, and 1."""
+    highest = -1
+    for token, identity in ids.items():
+        if not _is_id(identity):
+            place.fail(f"the token {shown(token)} has the id {shown(identity)}", "write a whole number from 0")
+        highest = max(highest, identity)
+    return highest + 1
+
+
+def _is_id(value: object) -> TypeGuard[int]:
+    return type(value) is int and 0 <= value < LARGEST_ID
+
+
+def _lines(text: str) -> int:
+    r"""Lines as ``load_vocab`` of transformers' tokenization_bert.py (5.23) counts them.
+
+    It reads with universal newlines: ``\n``, ``\r\n`` and ``\r`` end a line; U+2028 and U+0085 stand in tokens of it.
+    """
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    lines = text.count("\n") + (not text.endswith("\n"))
+    return lines + FAIRSEQ_SPECIALS if COUNTED.fullmatch(text) else lines
+
+
+def _added_beside(place: Place) -> int:
+    if not place.neighbour(".").has(ADDED):
+        return 0
+    other = place.neighbour(ADDED)
+    data = other.json(other.content(LARGEST))
+    if not isinstance(data, dict):
+        other.fail("the file holds no JSON object", AGAIN)
+    return _ids(other, data)
+
+
+def rows(vocabulary: Vocabulary, rows: int, width: int | None, component: str = "embeddings.word") -> list[Finding]:
+    """A finding where a table has more rows than there are ids, or fewer."""
+    spare = rows - vocabulary.size
+    if not spare:
+        return []
+    has = f"{component} has {_count(rows, 'row')}, and {vocabulary.file} {_count(vocabulary.size, 'id')}"
+    if spare < 0:
+        cost = f", {number(-spare * width)} parameters more" if width else ""
+        return [
+            Finding(
+                "config-invalid",
+                f"{has}: the highest, {vocabulary.size - 1:,}, has no row",
+                f"write vocab_size = {vocabulary.size} in the config{cost}, or name the tokenizer of this model",
+                component=component,
+                expected=vocabulary.size,
+                actual=rows,
+                file=vocabulary.file,
+            )
+        ]
+    return [_spare(vocabulary, rows, width, component, has)]
+
+
+def _spare(vocabulary: Vocabulary, rows: int, width: int | None, component: str, has: str) -> Finding:
+    spare = rows - vocabulary.size
+    cost = f" of {width:,} = {number(spare * width)} parameters" if width else ""
+    unused = f"{has}: {_count(spare, 'row')}{cost} that no token reaches"
+    multiple = next((each for each in MULTIPLES if rows == -(-vocabulary.size // each) * each), None)
+    return Finding(
+        "dead-weight",
+        f"{unused}; the vocabulary rounded up to a multiple of {multiple}" if multiple else unused,
+        f"nothing has to be done: it is padding, as it seems; without it write vocab_size = {vocabulary.size}"
+        if multiple
+        else f"write vocab_size = {vocabulary.size} in the config, or name the tokenizer of this model",
+        severity="note" if multiple else "warning",
+        component=component,
+        expected=vocabulary.size,
+        actual=rows,
+        file=vocabulary.file,
+    )
+
+
+def _count(count: int, what: str) -> str:
+    return f"{number(count)} {what}{'s' if count != 1 else ''}"

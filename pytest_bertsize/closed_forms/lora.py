@@ -1,0 +1,270 @@
+"""LoRA (Hu et al. 2021, arXiv 2106.09685): what PEFT makes of a model, as a change of its closed form's blocks.
+
+Each target of ``in`` inputs and ``out`` outputs gets r·in + out·r parameters, DoRA (Liu et al. 2024, arXiv 2402.09353)
+``out`` more. Everything else stops training, but for what ``bias`` and ``modules_to_save`` say. The rules for names are
+those of peft 0.21.2: ``check_target_module_exists``, ``_maybe_include_all_linear_layers`` and
+``_mark_only_adapters_as_trainable`` in ``tuners/tuners_utils.py``, ``get_pattern_key`` in ``utils/other.py``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from pytest_bertsize.closed_forms.blocks import Block, Parameter, block, linear, parameter, terms
+from pytest_bertsize.closed_forms.lora_saved_modules import CLASSIFIERS, SAVED, saved
+from pytest_bertsize.closed_forms.module_tree import (
+    Module,
+    Names,
+    agreed,
+    one_name_each,
+    retied,
+    shared_flags,
+    tree,
+)
+from pytest_bertsize.closed_forms.parts.variations import tied_below
+from pytest_bertsize.config.adapter import ALL_LINEAR, in_table
+from pytest_bertsize.findings import Finding, did_you_mean, printable, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pytest_bertsize.closed_forms.blocks import Count, Node
+    from pytest_bertsize.config.adapter import Adapter, Place
+
+PREFIX = "base_model.model"
+"""Where PEFT puts the whole model."""
+LORA = "adapters.lora"
+LINEAR = ("linear", "transposed-linear")
+"""Kinds of block that PEFT takes for linear layers: ``torch.nn.Linear``, and ``Conv1D`` of transformers."""
+INNER = ("base_layer", "original_module")
+MOST_SHOWN = 12
+"""Names of modules in one message."""
+
+
+def adapted(root: Block, adapter: Adapter, r: Count) -> Block:
+    """The blocks of a model with an adapter on it.
+
+    :param root: the model's own; where their number is a symbol, layers are taken to be alike.
+    :param r: the adapter's rank, or a symbol for it.
+    :raises ValueError: in words, when the adapter fits no module, only some copies of a layer, or a module that PEFT
+        or this closed form does not know.
+    """
+    targets = _Targets(adapter, one_name_each(root))
+    with_lora = shared_flags(one_name_each(targets.adapted(r)), any)
+    with_copies = saved(retied(with_lora, INNER), adapter)
+    final = shared_flags(retied(with_copies, INNER), all)
+    return Block("base_model", (Block("model", (tied_below(PREFIX, final),)),))
+
+
+class _Targets:
+    """Which modules of one model get an adapter, and what becomes of all of them."""
+
+    def __init__(self, adapter: Adapter, root: Block) -> None:
+        self.adapter = adapter
+        self.root = tree(root)
+        self.said = f"target_modules = {shown(adapter.target_modules)}"
+        self.found = False
+        # the other tasks name modules to save when the targets are chosen already
+        names = (*adapter.modules_to_save, *(CLASSIFIERS if adapter.task_type == "SEQ_CLS" else ()))
+        self.never = [re.compile(rf"(^|.*\.){name}($|\..*)") for name in names]
+        self.all_linear = set(_all_linear(self.root, adapter)) if adapter.target_modules == ALL_LINEAR else None
+
+    def adapted(self, r: Count) -> Block:
+        """:raises ValueError: when nothing is a target."""
+        changed = self._changed(self.root, r)
+        if not self.found:
+            raise ValueError(f"{self.said} matches no module that may have an adapter; {self._instead()}")
+        return changed
+
+    def is_target(self, name: str) -> bool:
+        return self._is_wanted(name) and not self._is_left_out(name)
+
+    def _is_left_out(self, name: str) -> bool:
+        excluded = self.adapter.exclude_modules
+        if excluded and (re.fullmatch(excluded, name) if isinstance(excluded, str) else _ends(name, excluded)):
+            return True
+        return any(pattern.match(name) for pattern in self.never)
+
+    def _is_wanted(self, name: str) -> bool:
+        wanted = self.adapter.target_modules
+        if self.all_linear is not None:
+            return name in self.all_linear
+        return re.fullmatch(wanted, name) is not None if isinstance(wanted, str) else _ends(name, wanted)
+
+    def _changed(self, module: Module, r: Count) -> Block:
+        is_target = agreed(module.names, self.is_target, self.said)
+        if agreed(module.lists, self.is_target, self.said) or (is_target and not _may_have_one(module.block)):
+            where = printable((module.lists or module.names)[0])
+            raise ValueError(f"{self.said} matches {where}, which is no linear layer and no embedding")
+        if is_target:
+            self.found = True
+            return self._with_lora(module, self._rank(module, r))
+        inner = module.children
+        children = tuple(
+            self._changed(next(inner), r) if isinstance(each, Block) else self._frozen(each)
+            for each in module.block.children
+        )
+        return replace(module.block, children=children)
+
+    def _frozen(self, leaf: Parameter, *, in_target: bool = False) -> Parameter:
+        trained = self.adapter.bias == "all" or (in_target and self.adapter.bias == "lora_only")
+        return replace(leaf, trainable=trained and leaf.name == "bias")
+
+    def _rank(self, module: Module, r: Count) -> Count:
+        for pattern, rank in self.adapter.rank_pattern.items():
+            if agreed(module.names, re.compile(rf"(.*\.)?({pattern})$").match, f"rank_pattern {shown(pattern)}"):
+                return rank
+        return r
+
+    def _with_lora(self, module: Module, r: Count) -> Block:
+        node = module.block
+        leaves = tuple(self._frozen(each, in_target=True) for each in node.children if isinstance(each, Parameter))
+        # Conv1D has its inputs first, and so does what an embedding looks up: V words, each of D numbers
+        inputs, outputs = reversed(leaves[0].shape) if node.kind == "linear" else leaves[0].shape
+        if node.kind == "embedding" and self.adapter.lora_bias:
+            raise ValueError(f"lora_bias is true and {printable(module.names[0])} an embedding: PEFT has no bias there")
+        added = (
+            _embedding_lora(inputs, outputs, r) if node.kind == "embedding" else self._linear_lora(inputs, outputs, r)
+        )
+        if self.adapter.use_dora:
+            added += (block("lora_magnitude_vector.default", parameter("weight", outputs), component=LORA),)
+        return replace(node, kind="", children=(Block("base_layer", leaves, kind=node.kind), *added))
+
+    def _linear_lora(self, inputs: Count, outputs: Count, r: Count) -> tuple[Node, ...]:
+        """r·(in + out)."""
+        return (
+            linear("lora_A.default", inputs, r, bias=False, component=LORA),
+            linear("lora_B.default", r, outputs, bias=self.adapter.lora_bias, component=LORA),
+        )
+
+    def _instead(self) -> str:
+        wanted = self.adapter.target_modules
+        left_out = [name for module in self.root.all_in_it for name in module.names[:1] if self._is_wanted(name)]
+        if left_out:
+            return f"exclude_modules, modules_to_save or the task_type leave out {printable(left_out[0])}"
+        if isinstance(wanted, str) and wanted != ALL_LINEAR and re.fullmatch(r"[\w.-]+", wanted):
+            return f"a string is a regular expression over a module's whole name, so write [{shown(wanted)}]"
+        there = _last_names(self.root)
+        near = {did_you_mean(each, there) for each in wanted} - {""} if isinstance(wanted, tuple) else set()
+        return f"there is {printable(', '.join(sorted(near or there)[:MOST_SHOWN]))}"
+
+
+def _embedding_lora(rows: Count, width: Count, r: Count) -> tuple[Node, ...]:
+    """r·(V + D), in two parameters that are no modules."""
+    return (
+        parameter("lora_embedding_A.default", r, rows, component=LORA),
+        parameter("lora_embedding_B.default", width, r, component=LORA),
+    )
+
+
+def _may_have_one(node: Block) -> bool:
+    return node.kind in LINEAR or node.kind == "embedding"
+
+
+def _ends(name: str, ends: Iterable[str]) -> bool:
+    """Whether PEFT takes a name in a list for a module."""
+    return any(name == end or name.endswith(f".{end}") for end in ends)
+
+
+def _last_names(root: Module) -> set[str]:
+    """What the modules that may have an adapter are called, without what they are in."""
+    return {module.names[0].rsplit(".", 1)[-1] for module in root.all_in_it if _may_have_one(module.block)}
+
+
+def _all_linear(root: Module, adapter: Adapter) -> Iterator[str]:
+    """Every linear layer but the one that gives the model's output: the words, else the labels of a sequence."""
+    modules = [module for module in root.all_in_it if module.block.kind in LINEAR]
+    outputs: list[Names] = [module.names for module in modules if module.component == "head.decoder"]
+    if any(".tail." in name for names in outputs for name in names):  # an adaptive softmax, which is no linear layer
+        outputs = [()]
+    if not outputs and adapter.task_type == "SEQ_CLS":
+        there = {module.names for module in root.all_in_it}
+        heads: list[Names] = [(name,) for name in reversed(CLASSIFIERS)]
+        outputs = [names for names in heads if names in there][:1]
+    for module in modules:
+        if module.names != (outputs or [()])[-1]:
+            yield from module.names
+
+
+# what there is to say about it
+
+
+def notes(adapter: Adapter, root: Block, place: Place = in_table) -> list[Finding]:
+    """What an adapter costs without saying so, and what it leaves untrained.
+
+    :param root: the model's own blocks, with numbers.
+    :param place: where the adapter's keys stand.
+    """
+    before = tree(one_name_each(root))
+    after = tree(one_name_each(adapted(root, adapter, adapter.r)))
+    return [*_unmatched(adapter, before, place), *_copied(after, place), *_untrained_head(after, place)]
+
+
+def _unmatched(adapter: Adapter, root: Module, place: Place) -> Iterator[Finding]:
+    """Names in a list that are of no module: PEFT passes them over as long as another one matches."""
+    names = [name for module in root.all_in_it for name in (*module.names[:1], *module.lists[:1])]
+    for wanted in adapter.target_modules if isinstance(adapter.target_modules, tuple) else ():
+        if not any(_ends(name, [wanted]) for name in names):
+            nearest = did_you_mean(wanted, _last_names(root))
+            yield Finding(
+                "ignored-key",
+                f"target_modules has {shown(wanted)}, which no module's name ends with: PEFT passes it over",
+                f"did you mean {shown(nearest)}?" if nearest else "remove it",
+                "warning",
+                "adapters",
+                **place("target_modules"),
+            )
+
+
+def _copied(root: Module, place: Place) -> Iterator[Finding]:
+    tied = {leaf.tied_to: name for name, leaf in root.leaves if leaf.tied_to}
+    for module in root.all_in_it:
+        if module.block.name != "modules_to_save":
+            continue
+        name = module.names[0].removesuffix(".modules_to_save")
+        short = printable(name.removeprefix(f"{PREFIX}."))
+        count = int(sum(term.total for term in terms(module.block))) * len(module.names)
+        original = f"{name}.original_module."
+        leaves = [(each, leaf) for each, leaf in root.leaves if each.startswith(original)]
+        outside = [leaf.tied_to or tied.get(each, "") for each, leaf in leaves]
+        shared = [each for each in outside if each and not each.startswith(original)]
+        what = f"modules_to_save trains a copy of {short} beside the frozen original: {count:,} parameters more"
+        fields: dict[str, Any] = {"component": SAVED, "actual": count, **place("modules_to_save")}
+        if shared:
+            other = printable(shared[0].removeprefix(f"{PREFIX}."))
+            message = f"{what}, and the copy no longer shares what the original shares with {other}"
+            yield Finding(
+                "dead-weight",
+                message,
+                f"put {shown(short.rsplit('.', 1)[-1])} in target_modules instead",
+                "warning",
+                **fields,
+            )
+        else:
+            yield Finding("dead-weight", what, severity="note", **fields)
+
+
+def _untrained_head(root: Module, place: Place) -> Iterator[Finding]:
+    """A classifier that no checkpoint has: random numbers that the adapter leaves as they are."""
+    frozen: dict[str, int] = {}
+    for module in root.all_in_it:
+        leaves = [each for each in module.block.children if isinstance(each, Parameter)]
+        if leaves and module.component in ("head.classifier", "head.qa_outputs"):
+            frozen[module.names[0]] = sum(terms_of.total for leaf in leaves for terms_of in terms(leaf))
+    saved_names = [name for name in frozen if ".original_module" in name or name.endswith(".base_layer")]
+    for name, count in frozen.items():
+        if name in saved_names:
+            continue
+        short = name.removeprefix(f"{PREFIX}.")
+        outer = short.split(".")[0]
+        yield Finding(
+            "dead-weight",
+            f"{printable(short)} does not train: its {count:,} parameters stay what they are initialised with",
+            f"write modules_to_save = [{shown(outer)}], or the task_type that it is for",
+            "warning",
+            "adapters",
+            actual=count,
+            **place("modules_to_save"),
+        )

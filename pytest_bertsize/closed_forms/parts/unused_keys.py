@@ -1,0 +1,51 @@
+"""Keys that look as if they changed a count and do not, and what they would have cost where they did."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pytest_bertsize.config.keys import Ignored
+
+if TYPE_CHECKING:
+    from pytest_bertsize.config.dims import Dims
+
+
+def _distance_embedding(value: Any, dims: Dims) -> int | None:
+    """L·(2·P - 1)·D/A: a table of distances in every self-attention (transformers 4, Shaw et al. 2018)."""
+    if value not in ("relative_key", "relative_key_query"):
+        return None
+    return int(dims.L * (2 * dims.P - 1) * (dims.D // dims.A))
+
+
+def _pruned(value: Any, dims: Dims) -> int | None:
+    """-(4·D + 3)·D/A for every head: its rows of query, key and value, its columns of the output (transformers 4)."""
+    if not isinstance(value, dict) or not all(isinstance(heads, list) for heads in value.values()):
+        return None
+    heads = sum(len({head for head in heads if type(head) is int}) for heads in value.values())
+    return -int(heads * (4 * dims.D + 3) * (dims.D // dims.A))
+
+
+def _factorised(value: Any, dims: Dims) -> int | None:
+    """V·E + E·D + D - V·D: a word table of another width and a projection (Lan et al. 2019, section 3.1)."""
+    if type(value) is not int or value < 1:
+        return None
+    return int(dims.V * value + value * dims.D + dims.D - dims.V * dims.D)
+
+
+POSITION_EMBEDDING_TYPE = Ignored(("absolute",), cost=_distance_embedding)
+PRUNED_HEADS = Ignored(({}, None), cost=_pruned)
+EMBEDDING_SIZE = Ignored((None,), because="this family has one width throughout", cost=_factorised)
+ADD_CROSS_ATTENTION = Ignored((False,), because="the layers of this family have no cross-attention")
+ADD_POOLING_LAYER = Ignored(
+    (),
+    because="it is an argument of the class, not a key of its config",
+    fix="write options = { add_pooling_layer = … } in the table",
+)
+
+UNUSED_KEYS = {
+    "position_embedding_type": POSITION_EMBEDDING_TYPE,
+    "pruned_heads": PRUNED_HEADS,
+    "embedding_size": EMBEDDING_SIZE,
+    "add_pooling_layer": ADD_POOLING_LAYER,
+}
+"""Those of BERT and of all that are built like it."""

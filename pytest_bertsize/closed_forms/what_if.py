@@ -1,0 +1,256 @@
+"""By the closed form: what would fit a budget, what the next change would cost, and what a budget would not notice."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from pytest_bertsize.closed_forms import ClosedForm
+from pytest_bertsize.config.dims import Dims
+from pytest_bertsize.config.keys import LABELS, Size
+from pytest_bertsize.findings import Finding
+from pytest_bertsize.inventory import TOTAL
+from pytest_bertsize.quantity import exact, signed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pytest_bertsize.closed_forms.derive import Derivation
+    from pytest_bertsize.table.model import Limit
+
+HEAD = 64
+"""Hidden units of one attention head, in BERT and most of its kin (Devlin et al. 2018)."""
+TOKENS = 1_000
+POSITIONS = 512
+VOCABULARY = 8
+"""A vocabulary is padded to a multiple of this, for the matrix units of a GPU."""
+MOST_STEPS = 1_000
+"""Values that are tried below one that fits, where a rule of the class refuses it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one usual change would cost."""
+
+    what: str
+    change: str
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """The largest value of one key, all others left as they are, with which the whole budget holds."""
+
+    key: str
+    now: int
+    largest: int | None
+    total: int | None
+
+
+@dataclass(frozen=True)
+class Variants:
+    """A model, and what it would be with other values of its keys."""
+
+    derivation: Derivation
+
+    @property
+    def form(self) -> ClosedForm:
+        return self.derivation.form
+
+    @cached_property
+    def sizes(self) -> dict[str, Size]:
+        """By key; only those that the config sets or the library has a number for."""
+        keys = self.derivation.family.keys
+        labels = [Size("num_labels", LABELS, keys.labels)] if LABELS in self.form.dims.sizes else []
+        return {size.key: size for size in (*keys.sizes, *labels) if self.form.dims.sizes.get(size.symbol) is not None}
+
+    def now(self, key: str) -> int:
+        return int(self.form.dims.sizes[self.sizes[key].symbol])
+
+    def together(self, changes: Mapping[str, Any]) -> dict[str, Any]:
+        """The changes, and those of sizes that have to be equal to a changed one."""
+        along = dict(changes)
+        for one, other in self.derivation.family.keys.equal:
+            if one in along or other in along:
+                along |= {one: along.get(one, along.get(other)), other: along.get(other, along.get(one))}
+        return along
+
+    def unchecked(self, **changes: Any) -> ClosedForm:
+        """The model with other values, whatever its class says to them. Sizes that have to be equal change together."""
+        dims, changes = self.form.dims, self.together(changes)
+        sizes = {self.sizes[key].symbol: value for key, value in changes.items() if key in self.sizes}
+        switches = {key: value for key, value in changes.items() if key not in self.sizes}
+        varied = Dims({**dims.sizes, **sizes}, {**dims.switches, **switches})
+        return ClosedForm(self.form.architecture, varied)
+
+    def varied(self, **changes: Any) -> ClosedForm | None:
+        """The model with other values; ``None`` where its class would refuse them."""
+        try:
+            form = self.unchecked(**changes)
+            values = {**{key: form.dims.sizes[size.symbol] for key, size in self.sizes.items()}, **form.dims.switches}
+            rules = (*self.derivation.family.keys.all_rules, *self.form.architecture.rules)
+            kept = all(rule.holds(values) for rule in rules if all(key in values for key in rule.keys))
+            counts = form.total >= 0
+        except Exception:  # noqa: BLE001  (a rule or a block that these values make no sense to)
+            return None
+        return form if kept and counts else None
+
+
+# what the next change would cost
+
+
+def costs(derivation: Derivation) -> tuple[Cost, ...]:
+    """One more layer, 64 more hidden units, 1,000 more tokens, and what else is usual; only what costs something."""
+    variants = Variants(derivation)
+    found = []
+    for what, changes in _usual(variants):
+        form = variants.varied(**changes)
+        if form is not None and form.total != variants.form.total:
+            found.append(Cost(what, _change(variants, changes), form.total - variants.form.total))
+    return tuple(found)
+
+
+def _usual(variants: Variants) -> Iterator[tuple[str, dict[str, Any]]]:
+    deep = [size.key for size in variants.sizes.values() if size.repeats]
+    for key in deep:
+        yield f"one more layer{'' if len(deep) == 1 else f' ({key})'}", {key: variants.now(key) + 1}
+    by_symbol = {size.symbol: key for key, size in variants.sizes.items()}
+    if width := by_symbol.get("D"):
+        changes = _wider(variants, width, by_symbol)
+        yield f"{changes[width] - variants.now(width)} more hidden units", changes
+    if tokens := by_symbol.get("V"):
+        yield f"{exact(TOKENS)} more tokens", {tokens: variants.now(tokens) + TOKENS}
+    if positions := by_symbol.get("P"):
+        yield f"{POSITIONS} more positions", {positions: variants.now(positions) + POSITIONS}
+    switches = variants.form.dims.switches
+    if "tie_word_embeddings" in switches:
+        tied = switches["tie_word_embeddings"]
+        yield f"{'untie' if tied else 'tie'} the decoder", {"tie_word_embeddings": not tied}
+    if switches.get("add_pooling_layer") and "add_pooling_layer" in variants.form.architecture.options:
+        yield "without the pooler", {"add_pooling_layer": False}
+
+
+def _wider(variants: Variants, width: str, by_symbol: Mapping[str, str]) -> dict[str, Any]:
+    """64 more hidden units, heads as wide as they are, and the feed-forward network as many times the width."""
+    now = variants.now(width)
+    heads, inner = by_symbol.get("A"), by_symbol.get("I")
+    each = now // variants.now(heads) if heads else 0
+
+    def with_inner(changes: dict[str, Any]) -> dict[str, Any]:
+        if inner and variants.now(inner) % now == 0:
+            changes[inner] = variants.now(inner) // now * changes[width]
+        return changes
+
+    if heads and each and HEAD % each == 0 and now % variants.now(heads) == 0:
+        changes = with_inner({width: now + HEAD, heads: (now + HEAD) // each})
+        if variants.varied(**changes):
+            return changes
+    step = variants.now(heads) if heads else 1
+    return with_inner({width: -(-(now + HEAD) // step) * step})
+
+
+def _change(variants: Variants, changes: Mapping[str, Any]) -> str:
+    def said(key: str, value: Any) -> str:
+        if key in variants.sizes:
+            return f"{key} {exact(variants.now(key))} → {exact(value)}"
+        name = f"options.{key}" if key in variants.form.architecture.options else key
+        return f"{name} {str(variants.form.dims.switches[key]).lower()} → {str(value).lower()}"
+
+    return ", ".join(said(key, value) for key, value in variants.together(changes).items())
+
+
+# what would fit
+
+
+def fits(derivation: Derivation, budget: tuple[Limit, ...]) -> tuple[Fit, ...]:
+    """For a budget that the closed form is over: the largest value of each key with which every limit holds.
+
+    A key that no broken limit depends on is left out.
+    """
+    budget = _of_counts(budget)
+    variants = Variants(derivation)
+    broken = [
+        limit.component
+        for limit in budget
+        if limit.maximum is not None and variants.form[limit.component] > limit.maximum
+    ]
+    found = (_fit(key, variants, budget, broken) for key in variants.sizes) if broken else ()
+    return tuple(fit for fit in found if fit)
+
+
+def _of_counts(budget: tuple[Limit, ...]) -> tuple[Limit, ...]:
+    """Without limits of bytes or FLOPs."""
+    return tuple(limit for limit in budget if limit.measure is None)
+
+
+def _fit(key: str, variants: Variants, budget: tuple[Limit, ...], broken: list[str]) -> Fit | None:
+    size, now = variants.sizes[key], variants.now(key)
+    step = VOCABULARY if size.symbol == "V" else _step(key, variants)
+    values = range(-(-size.minimum // step) * step, now, step)
+    smallest = next((form for form in (variants.varied(**{key: value}) for value in values[:MOST_STEPS]) if form), None)
+    if smallest is None or all(smallest[name] == variants.form[name] for name in broken):
+        return None
+    over = bisect_right(values, 0, key=lambda value: _is_over(variants, key, value, budget))
+    special = {variants.now(other) for other in variants.sizes}  # where two sizes are equal, a projection may go
+    for value in (*sorted(special.intersection(values[over:]), reverse=True), *reversed(values[:over][-MOST_STEPS:])):
+        form = variants.varied(**{key: value})
+        if form and all(_holds(form, limit) for limit in budget):
+            return Fit(key, now, value, form.total)
+    return Fit(key, now, None, None)
+
+
+def _step(key: str, variants: Variants) -> int:
+    """A width comes in multiples of the number of heads."""
+    return next(
+        (
+            variants.now(of)
+            for one, of in variants.derivation.family.keys.divisible
+            if one == key and of in variants.sizes
+        ),
+        1,
+    )
+
+
+def _is_over(variants: Variants, key: str, value: int, budget: tuple[Limit, ...]) -> int:
+    """1 from the first value on that is too large."""
+    form = variants.unchecked(**{key: value})
+    return int(any(limit.maximum is not None and form[limit.component] > limit.maximum for limit in budget))
+
+
+def _holds(form: ClosedForm, limit: Limit) -> bool:
+    count = form[limit.component]
+    return (limit.maximum is None or count <= limit.maximum) and (limit.minimum is None or count >= limit.minimum)
+
+
+# what a budget would not notice
+
+
+def insensitive(derivation: Derivation, budget: tuple[Limit, ...]) -> list[Finding]:
+    """A note where one more layer would pass every limit; none where bytes or FLOPs might notice it."""
+    if budget != _of_counts(budget):
+        return []
+    variants = Variants(derivation)
+    for key, size in variants.sizes.items():
+        deeper = variants.varied(**{key: variants.now(key) + 1}) if size.repeats else None
+        if deeper is None or deeper.total == variants.form.total or not all(_holds(deeper, each) for each in budget):
+            continue
+        layer = f"{key} {exact(variants.now(key))} → {exact(variants.now(key) + 1)}"
+        cost = signed(deeper.total - variants.form.total)
+        message = f"one more layer ({layer}, {cost}) would pass every limit"
+        return [_note(message, variants.form, deeper, budget)]
+    return []
+
+
+def _note(message: str, form: ClosedForm, deeper: ClosedForm, budget: tuple[Limit, ...]) -> Finding:
+    """At the total's limit, else at that of a part that would grow."""
+    growing = [each for each in budget if each.maximum is not None and deeper[each.component] > form[each.component]]
+    limit = next((each for each in growing if each.component == TOTAL), next(iter(growing), None))
+    if limit is None or limit.maximum is None:
+        fix = f"write budget.total = {form.total:_}, which the next layer breaks"
+        return Finding("insensitive-budget", message, fix, "note")
+    left = limit.maximum - form[limit.component]
+    fix = f"{limit.component} has {exact(left)} left; a limit below {exact(deeper[limit.component])} would notice it"
+    at = {"component": limit.component, "file": limit.file, "line": limit.line, "table_key": limit.table_key}
+    return Finding("insensitive-budget", message, fix, "note", **at)  # type: ignore[arg-type]

@@ -1,0 +1,144 @@
+"""``python -m pytest_bertsize explain``: what a config's parameter count is made of, without torch or transformers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TextIO
+
+from pytest_bertsize.commands.console import say, style_of
+from pytest_bertsize.commands.named_model import Explained, Named, explained
+from pytest_bertsize.findings import Finding, Unusable, did_you_mean, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from rich.console import RenderableType
+    from rich.text import Text
+
+    from pytest_bertsize.commands.explain.tree import Line
+    from pytest_bertsize.reports.terminal.drawing import Style
+
+GOOD, MISTAKEN = 0, 2
+"""Exit status."""
+BYTES_AS_FLOAT32 = 4
+MEBIBYTE = 1024**2
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What the command line asks for."""
+
+    named: Named
+    names: str | None = None
+    """Another vocabulary for the lines; ``None`` for components."""
+    tensors: bool = False
+
+
+def explain(order: Order, out: TextIO, err: TextIO) -> int:
+    """Print the tree of one model.
+
+    :returns: the exit status.
+    """
+    try:
+        chosen = explained(order.named)
+        lines = _lines(order, chosen)
+    except Unusable as unusable:
+        return mistaken(unusable, err)
+    say(_drawn(chosen, lines, style_of(out, 0)), out)
+    return GOOD
+
+
+def mistaken(unusable: Unusable, err: TextIO) -> int:
+    """A line for every mistake."""
+    for finding in unusable.findings:
+        say(f"ERROR: {finding.sentence}", err)
+    return MISTAKEN
+
+
+def _lines(order: Order, chosen: Explained) -> list[Line]:
+    from pytest_bertsize.commands.explain.in_vocabulary import named
+    from pytest_bertsize.commands.explain.tree import tree
+
+    if order.names is None:
+        return tree(chosen.form, chosen.derivation.family, tensors=order.tensors)
+    _check_names(order.names, chosen)
+    return named(chosen.form, order.names)
+
+
+def _check_names(names: str, chosen: Explained) -> None:
+    """:raises Unusable: for a vocabulary that is unknown, or that has no names for this family."""
+    from pytest_bertsize.commands.explain.vocabularies import FAMILY, VOCABULARIES
+
+    known = ", ".join(VOCABULARIES)
+    if names not in VOCABULARIES:
+        nearest = did_you_mean(names, VOCABULARIES)
+        fix = f"did you mean {nearest}?" if nearest else f"write one of {known}"
+        raise Unusable(Finding("config-invalid", f"--names {shown(names)}: there are {known}", fix))
+    if names != "transformers" and chosen.derivation.family.name != FAMILY:
+        message = f"--names {names} knows the family {FAMILY!r}, and this is {chosen.derivation.family.name!r}"
+        raise Unusable(Finding("config-invalid", message, "write --names transformers, which knows every family"))
+
+
+def _drawn(chosen: Explained, lines: list[Line], style: Style) -> str:
+    from rich.console import Group
+    from rich.text import Text
+
+    from pytest_bertsize.commands.explain.drawing import table
+    from pytest_bertsize.reports.terminal.drawing import draw, hanging
+
+    parts: list[RenderableType] = [heading(chosen), Text(""), table(lines, style), Text("")]
+    parts += [hanging("- ", "dim", note, style) for note in notes(chosen)]
+    return draw(Group(*parts, *warnings(chosen.derivation.values.findings, style)), style)
+
+
+def heading(chosen: Explained) -> Text:
+    """Class, file and sizes."""
+    from rich.text import Text
+
+    options = {key: str(value).lower() for key, value in chosen.asked.items()}
+    sizes = {symbol: size for symbol, size in chosen.form.dims.sizes.items() if size is not None}
+    said = " ".join(f"{name}={value}" for name, value in {**options, **sizes}.items())
+    return Text.assemble(
+        (chosen.form.architecture.name, "bold"), "  ", (chosen.config.reference, "cyan"), "  ", (said, "dim")
+    )
+
+
+def warnings(findings: Iterable[Finding], style: Style) -> Iterator[RenderableType]:
+    """Keys that are ignored, and keys that are missing."""
+    from pytest_bertsize.reports.terminal.drawing import hanging
+
+    for finding in findings:
+        place = f" ({finding.place})" if finding.place else ""
+        yield hanging("! ", "yellow", f"{finding.message}{place}", style)
+        if finding.fix:
+            yield hanging("  → ", "cyan", finding.fix, style)
+
+
+def notes(chosen: Explained) -> Iterator[str]:
+    """What is usually got wrong by hand, in this model's own numbers."""
+    from pytest_bertsize.commands.explain.tree import formula_of_total
+    from pytest_bertsize.quantity import exact
+
+    form = chosen.form
+    formula = formula_of_total(form)
+    yield f"total = {formula}"
+    yield from _without_effect(chosen, formula)
+    if form.stored != form.total:
+        yield f"what is tied is counted once; written out again it would be {exact(form.stored)}"
+    if form.unrolled != form.stored:
+        yield f"what layers share is counted once; with a copy for each pass it would be {exact(form.unrolled)}"
+    size = BYTES_AS_FLOAT32 * form.total
+    yield f"a count is not a size in bytes: as float32 it takes {exact(size)} of them, {size / MEBIBYTE:,.1f} MiB"
+
+
+def _without_effect(chosen: Explained, formula: str) -> Iterator[str]:
+    """Sizes that are in no formula, above all the number of heads."""
+    from pytest_bertsize.commands.explain.formula_text import symbols_in
+
+    used = symbols_in(formula)
+    for size in chosen.derivation.family.keys.sizes:
+        value = chosen.form.dims.sizes[size.symbol]
+        if value is not None and size.symbol not in used:
+            because = ": heads divide D, they do not multiply it" if "head" in size.key else ""
+            because = because or (": layers share their weights" if size.symbol == "L" else "")
+            yield f"{size.symbol} = {value:,} ({size.key}) is in no formula{because}"

@@ -1,0 +1,1 @@
+"""``init``: finds the configs of a project, counts them, and proposes a table."""

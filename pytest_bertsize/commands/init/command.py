@@ -1,0 +1,150 @@
+"""``python -m pytest_bertsize init``: find the configs of a project, propose a table for each, print or write them."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from pytest_bertsize.closed_forms.registry import Registry
+from pytest_bertsize.commands.console import say
+from pytest_bertsize.commands.init.project import Project, in_the_way, is_toml, project_above, read_project, root_above
+from pytest_bertsize.commands.init.proposal import Proposal, propose
+from pytest_bertsize.findings import printable
+from pytest_bertsize.table import pyproject_file
+from pytest_bertsize.table.schema import EXAMPLE
+from pytest_bertsize.table.settings import SettingsError, parse
+from pytest_bertsize.table.toml_text import in_ascii
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+GOOD, NOTHING, MISTAKEN = 0, 1, 2
+"""Exit status: proposed, or all declared already; nothing to propose; a mistake in the table or on the command line."""
+NEXT = "pytest --bert-budget"
+NEXT_WITHOUT_PYTEST = "python -I -m pytest_bertsize check"
+"""Where pytest, started here, would read the table of another folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What the command line asks for."""
+
+    root: Path
+    """The folder of the pyproject.toml, be there one or not."""
+    writes: bool = False
+    """Whether the tables are written, or only printed."""
+
+    @property
+    def is_here(self) -> bool:
+        return os.path.realpath(self.root) == os.path.realpath(Path.cwd())
+
+    @property
+    def folder(self) -> str:
+        """As it is written on the next command line."""
+        below = os.path.relpath(self.root)
+        return str(self.root) if below.startswith(os.pardir) else below
+
+
+def start(order: Order, out: TextIO, err: TextIO) -> int:
+    """Propose a table for every config that the project does not declare yet.
+
+    :returns: the exit status.
+    """
+    try:
+        before = read_project(order.root)
+        found = propose(before, Registry())
+        for line in (*found.left_out, *(f"by hand: {each}" for each in found.by_hand)):
+            say(line, err)
+        if not found.tables:
+            return _nothing(found, err)
+        after = _with_tables(before, found)
+        if order.writes:
+            pyproject_file.replace(before.path, before.text, after)
+    except SettingsError as error:
+        say(f"ERROR: {error}", err)
+        return MISTAKEN
+    command = _next(before, order)
+    if order.writes:
+        _say_written(before, found, order, out)
+        say(f"next: {command}", out)
+    else:
+        _print(before, found, after, out)
+        say(f"nothing is written: add --write, or paste this into pyproject.toml; then run {command}", err)
+    for line in _of_others(before, order):
+        say(line, err)
+    return GOOD
+
+
+def _next(project: Project, order: Order) -> str:
+    """The command that reads the table from where init was started."""
+    if order.is_here and (project.is_root or project.becomes_root or not root_above(order.root)):
+        return NEXT
+    return NEXT_WITHOUT_PYTEST if order.is_here else f"{NEXT_WITHOUT_PYTEST} --project {shlex.quote(order.folder)}"
+
+
+def _of_others(project: Project, order: Order) -> Iterator[str]:
+    """Folders above may be the project that is meant, or the one that pytest takes for it."""
+    above = root_above(order.root)
+    no_longer = f"pytest's settings in {above} then no longer apply to it"
+    if above and project.becomes_root:
+        yield f"the [tool.pytest] in {project.path} makes its folder a root: {no_longer}"
+    elif above and not project.is_root:
+        yield (
+            f"pytest takes {above} for its root: for pytest to read this table, give {project.path} a [tool.pytest] "
+            f'with minversion = "9.0"; {no_longer}'
+        )
+    if order.is_here and project.text is None and (other := project_above(order.root)):
+        yield f"{other} is above this folder: if it is the one of this project, name its folder by --project"
+
+
+def _print(before: Project, found: Proposal, after: str, out: TextIO) -> None:
+    """So that it can be appended: what stands in the file may have no newline at its end."""
+    text = after if before.is_new else f"\n{_joined(found)}"
+    try:
+        text.encode(out.encoding or "utf-8")
+    except UnicodeEncodeError:
+        text = in_ascii(text)
+    say(text.rstrip("\n"), out)
+
+
+def _say_written(before: Project, found: Proposal, order: Order, out: TextIO) -> None:
+    count = len(found.tables)
+    names = ", ".join(found.tables)
+    made = ", a new file" if before.text is None else ""
+    say(f"{before.path.name}{made}: {count} model{'s' * (count > 1)} declared ({printable(names, 1_000)})", out)
+    if before.becomes_root:
+        this = "this folder" if order.is_here else order.folder
+        say(f"its [tool.pytest] makes {this} pytest's root, so that this table is the one that is read", out)
+
+
+def _nothing(found: Proposal, err: TextIO) -> int:
+    if found.declared:
+        say("nothing to add: pyproject.toml declares every config that was found and can be declared", err)
+        return GOOD
+    looked = "no config.json, bert_config.json, JSON or YAML file of a known family was found"
+    if found.by_hand:
+        looked = "no config was found that can be declared as it stands"
+    say(
+        f"ERROR: {looked} (what git ignores, and hidden, installed and built folders, are not looked into); {EXAMPLE}",
+        err,
+    )
+    return NOTHING
+
+
+def _with_tables(before: Project, found: Proposal) -> str:
+    """The text of the whole file.
+
+    :raises SettingsError: when a table cannot stand at its end, with what to paste.
+    """
+    after = before.with_tables(found.tables.values())
+    if not is_toml(after):
+        raise SettingsError(f"{before.path.name}: {in_the_way(before.text or '')}, then add\n\n{_joined(found)}")
+    parse(after, before.path)
+    return after
+
+
+def _joined(found: Proposal) -> str:
+    return "\n".join(found.tables.values())

@@ -1,0 +1,147 @@
+"""The proposed tables as a part of the project's pyproject.toml: what stands there stays, to the byte."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import tomli
+
+from pytest_bertsize.findings import shown
+from pytest_bertsize.table.settings import NothingDeclared, Settings, load
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+NEW = """\
+# The BERT-family models of this project and what they may count, for pytest-bertsize: pytest --bert-budget
+
+[tool.pytest]
+minversion = "9.0"
+"""
+NEW_BESIDE_SETTINGS = NEW.partition("\n\n")[0] + "\n"
+"""Where pytest has its settings in another file, which a [tool.pytest] would put out of force."""
+_OF_PYTEST = {
+    "pytest.toml": "",
+    ".pytest.toml": "",
+    "pytest.ini": "",
+    ".pytest.ini": "",
+    "tox.ini": r"^\[pytest\]",
+    "setup.cfg": r"^\[tool:pytest\]",
+}
+"""Files that pytest looks for its settings in, and what makes one of them count."""
+
+
+@dataclass(frozen=True)
+class Project:
+    """The pyproject.toml as it is."""
+
+    path: Path
+    text: str | None
+    """``None`` where there is no file."""
+    settings: Settings | None = None
+    """``None`` where it declares no model."""
+    is_root: bool = False
+    """Whether pytest has settings in this folder, which make it a root."""
+
+    @property
+    def is_new(self) -> bool:
+        return self.text is None or not self.text.strip()
+
+    @property
+    def becomes_root(self) -> bool:
+        """Whether the file is new and gets a [tool.pytest]: no other file of this folder has settings of pytest."""
+        return self.is_new and not self.is_root
+
+    def with_tables(self, tables: Iterable[str]) -> str:
+        """The file with what is proposed at its end, in its own line endings."""
+        added = "\n".join(tables)
+        if self.is_new:
+            start = NEW if self.becomes_root else NEW_BESIDE_SETTINGS
+            return f"{self.text or ''}{start}\n{added}"
+        before = self.text or ""
+        newline = "\r\n" if before.count("\r\n") > before.count("\n") / 2 else "\n"
+        apart = newline if before.endswith("\n") else newline * 2
+        return f"{before}{apart}{added.replace(chr(10), newline)}"
+
+
+def read_project(root: Path) -> Project:
+    """Read what a project has.
+
+    :raises SettingsError: with the mistakes in its table, one that is probably meant to be ours included.
+    """
+    path = root / "pyproject.toml"
+    is_root = bool(settings_of_pytest(root))
+    if not os.path.lexists(path):
+        return Project(path, None, None, is_root)
+    try:
+        settings = load(path)
+    except NothingDeclared as nothing:
+        if nothing.misspelt:
+            raise
+        return Project(path, path.read_bytes().decode("utf-8"), None, is_root)
+    return Project(path, settings.text, settings, is_root)
+
+
+def is_toml(text: str) -> bool:
+    try:
+        tomli.loads(text)
+    except tomli.TOMLDecodeError:
+        return False
+    return True
+
+
+def in_the_way(text: str) -> str:
+    """Why no table can be added at the end of a valid TOML file, and what to do."""
+    for name in ("tool", "tool.bertsize", "tool.bertsize.models"):
+        here: Any = tomli.loads(text)
+        for part in name.split("."):
+            here = here.get(part, {})
+        if not isinstance(here, dict):
+            return f"{name} is {shown(here)}, where a table has to be: remove it"
+    message = "no table can be added behind the one that [tool.bertsize] has in braces"
+    return f"{message}; write it as [tool.bertsize.models.NAME]"
+
+
+def settings_of_pytest(folder: Path) -> str:
+    """The name of the file in which pytest has its settings, if it has them in this folder."""
+    for name, section in _OF_PYTEST.items():
+        text = _text(folder / name)
+        if text is not None and re.search(section, text, re.MULTILINE):
+            return name
+    tools: Any = _table(folder / "pyproject.toml").get("tool")
+    return "pyproject.toml" if isinstance(tools, dict) and "pytest" in tools else ""
+
+
+def project_above(folder: Path) -> Path | None:
+    """The nearest pyproject.toml of a folder above, in the same repository."""
+    here = folder.absolute()
+    for inner, outer in pairwise((here, *here.parents)):
+        if (inner / ".git").exists():
+            return None
+        if (outer / "pyproject.toml").is_file():
+            return outer / "pyproject.toml"
+    return None
+
+
+def root_above(folder: Path) -> Path | None:
+    """The folder above that pytest takes for the root of one that has no settings, and where it looks for our table."""
+    return next((above for above in folder.absolute().parents if settings_of_pytest(above)), None)
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text("utf-8", errors="replace") if path.is_file() else None
+    except OSError:
+        return None
+
+
+def _table(path: Path) -> dict[str, Any]:
+    try:
+        return tomli.loads(_text(path) or "")
+    except (tomli.TOMLDecodeError, RecursionError):
+        return {}

@@ -1,0 +1,162 @@
+"""The model that a command line names: a config of any place on the disk, and its closed form."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_bertsize.closed_forms import FAMILIES, choosing
+from pytest_bertsize.closed_forms.derive import choose, derive
+from pytest_bertsize.closed_forms.registry import Registry
+from pytest_bertsize.config import adapter_source, source
+from pytest_bertsize.config.model_config import NAMES, ModelConfig
+from pytest_bertsize.config.source import read_file
+from pytest_bertsize.findings import Finding, Unusable, did_you_mean, printable, shown
+from pytest_bertsize.table.model import Model
+from pytest_bertsize.table.settings import SettingsError, load
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pytest_bertsize.closed_forms import ClosedForm
+    from pytest_bertsize.closed_forms.derive import Derivation
+
+
+DECLARED = "::"
+"""Between a pyproject.toml and the name of a model that it declares."""
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What the command line says about one model."""
+
+    config: str
+    """A file or a folder, from the current folder, perhaps with ``#key.path``; or ``pyproject.toml::NAME``."""
+    architecture: str | None = None
+    family: str | None = None
+    options: Sequence[str] = ()
+    """Constructor arguments as they are written: ``add_pooling_layer=false``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """A config and what the closed form makes of it."""
+
+    config: ModelConfig
+    derivation: Derivation
+    asked: Mapping[str, bool]
+    """The constructor arguments that the command line names."""
+
+    @property
+    def form(self) -> ClosedForm:
+        return self.derivation.form
+
+
+def explained(named: Named) -> Explained:
+    """Read the config and derive the closed form, by the same steps as a check.
+
+    :raises Unusable: in the words of the command line.
+    """
+    registry = Registry()
+    if DECLARED in named.config:
+        return _declared(named, registry)
+    try:
+        model = Model("", named.config, named.family, named.architecture, {}, _options(named.options), (), ())
+        config = _read(named.config)
+        chosen = choose(model, config, registry)
+        return Explained(config, derive(model, config, chosen), model.options)
+    except Unusable as unusable:
+        raise Unusable(*(_for_command_line(finding, registry) for finding in unusable.findings)) from None
+    except Exception as error:
+        message = printable(f"explain itself failed on this config: {type(error).__name__}: {error}")
+        finding = Finding("config-invalid", message, "report it, with the config", file=printable(named.config))
+        raise Unusable(finding) from error
+
+
+def _declared(named: Named, registry: Registry) -> Explained:
+    """A model of a project's table, by the name that its test has: ``pyproject.toml::classifier``.
+
+    :raises Unusable: in the words of the table.
+    """
+    file, _, name = named.config.partition(DECLARED)
+    if named.architecture or named.family or named.options:
+        message = f"{printable(named.config)} is a declared model: its table says family, architecture and options"
+        raise Unusable(Finding("config-invalid", message, "name its config in place of it, or leave the options out"))
+    try:
+        settings = load(Path(file))
+    except SettingsError as error:
+        raise Unusable(Finding("config-invalid", str(error))) from None
+    model = settings.models.get(name)
+    if model is None:
+        nearest = did_you_mean(name, settings.names)
+        fix = f"did you mean {nearest!r}?" if nearest else f"there are {', '.join(settings.names)}"
+        raise Unusable(Finding("config-invalid", f"{printable(file)} declares no model {shown(name)}", fix))
+    config = source.read(model, settings)
+    chosen = choose(model, config, registry, adapter_source.read(model, settings, config))
+    return Explained(config, derive(model, config, chosen), model.options)
+
+
+def _options(written: Sequence[str]) -> dict[str, bool]:
+    """``add_pooling_layer=false`` → ``{"add_pooling_layer": False}``."""
+    found = {}
+    for each in written:
+        key, _, value = each.partition("=")
+        if not key.isidentifier() or value not in {"true", "false"}:
+            message = f"--option {shown(each)} is not NAME=true or NAME=false"
+            raise Unusable(Finding("config-invalid", message, "write --option add_pooling_layer=false, for example"))
+        found[key] = value == "true"
+    return found
+
+
+def _read(reference: str) -> ModelConfig:
+    """The config of any place: its own folder is the one that it has to lie in, and messages show the path as given.
+
+    A symlink is followed first, because that is what the files of a downloaded model are.
+    """
+    location, hash_sign, inner = reference.partition("#")
+    path = Path(location)
+    try:
+        inside = [path / name for name in NAMES if (path / name).is_file()]
+        path = inside[0] if len(inside) == 1 else path
+        real = path.resolve()
+    except (OSError, RuntimeError, ValueError):
+        real = path
+    given = printable(str(path))
+    is_file = real.is_file()
+    root, name = (real.parent, real.name) if is_file or not real.is_dir() else (real, ".")
+    try:
+        config = read_file(root, f"{name}{hash_sign}{inner}")
+    except Unusable as unusable:
+        raise Unusable(*(replace(each, file=given) for each in unusable.findings)) from None
+    return replace(config, file=given)
+
+
+_TRANSLATED = (
+    (re.compile(r"write family = \"(.+)\""), r"write --family \1"),
+    (re.compile(r"write architecture = \"(.+)\", for example"), r"write --architecture \1, for example"),
+    (re.compile(r"neither does the table"), "neither does the command line"),
+    (re.compile(r"^family is "), "--family is "),
+    (re.compile(r"remove family from the table"), "remove --family"),
+    (re.compile(r"^options\."), "--option "),
+    (re.compile(re.escape(f", {choosing.CONTRIBUTE}")), ""),
+    (
+        re.compile(re.escape(choosing.CONTRIBUTE)),
+        f"explain shows a model of one of pytest-bertsize's own families, which are {', '.join(FAMILIES)}",
+    ),
+    (re.compile(r"name one: config = \"[^\"]*/(.+)\""), r"name one of them, as in \1"),
+    (re.compile(r", relative to pyproject\.toml"), ", from the current folder"),
+)
+"""What is said of a table in pyproject.toml, and what is said of a command line."""
+
+
+def _for_command_line(finding: Finding, registry: Registry) -> Finding:
+    message, fix = finding.message, finding.fix
+    for pattern, words in _TRANSLATED:
+        message, fix = pattern.sub(words, message), pattern.sub(words, fix)
+    named = re.fullmatch(r"write --architecture (\w+), for example", fix)
+    family = registry.family_of(named[1]) if named else None
+    if named and family:
+        fix = f"write --architecture with one of {', '.join(each.name for each in family.architectures)}"
+    return replace(finding, message=message, fix=fix)

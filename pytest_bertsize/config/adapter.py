@@ -1,0 +1,311 @@
+"""What a LoRA adapter of PEFT consists of: PEFT's ``adapter_config.json``, or a table that says the same.
+
+Each field of peft 0.21.2's ``LoraConfig`` is one of four: it changes what is counted here (:class:`Adapter`), it never
+changes a count, a name, a shape or what trains (:data:`INERT`), it changes them in a way that has no closed form
+(:data:`WITHOUT_CLOSED_FORM`), or it makes PEFT run code that the file names (:data:`REFUSED`).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+
+from pytest_bertsize.findings import Finding, Kind, Unusable, did_you_mean, number, printable, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pytest_bertsize.config.model_config import ModelConfig
+
+    Place: TypeAlias = Callable[[str], Mapping[str, Any]]
+    """Where a key stands, as keyword arguments of a :class:`~pytest_bertsize.findings.Finding`."""
+
+Bias: TypeAlias = Literal["none", "all", "lora_only"]
+
+ALL_LINEAR = "all-linear"
+LARGEST_RANK = 1_000_000
+MOST_NAMES = 1_000
+"""Module names in one list."""
+MOST_QUANTIFIERS = 4
+"""Of one regular expression: the time that a match takes grows with the length of a name to this power."""
+MOST_GROUPS = 8
+LONGEST_PATTERN = 1_000
+"""Characters."""
+
+INERT = frozenset(
+    {
+        *("alpha_pattern", "lora_alpha", "lora_dropout", "use_rslora", "fan_in_fan_out", "alora_invocation_tokens"),
+        *("loftq_config", "corda_config", "eva_config", "lora_ga_config", "megatron_core", "qalora_group_size"),
+        *("auto_mapping", "base_model_name_or_path", "peft_version", "revision", "runtime_config"),
+    }
+)
+"""Never given to PEFT: scaling, dropout and initial values, and what says where the file comes from."""
+WITHOUT_CLOSED_FORM = (
+    *("layers_to_transform", "layers_pattern", "layer_replication", "target_parameters", "trainable_token_indices"),
+    *("ensure_weight_tying", "use_qalora", "arrow_config", "kasa_config", "monteclora_config", "velora_config"),
+    "use_bdlora",
+)
+REFUSED = ("megatron_config",)
+COUNTED = (
+    *("r", "target_modules", "exclude_modules", "modules_to_save", "bias", "use_dora", "lora_bias", "rank_pattern"),
+    *("task_type", "peft_type", "inference_mode", "init_lora_weights"),
+)
+KNOWN = frozenset((*COUNTED, *INERT, *WITHOUT_CLOSED_FORM, *REFUSED))
+
+TASKS = ("SEQ_CLS", "SEQ_2_SEQ_LM", "CAUSAL_LM", "TOKEN_CLS", "QUESTION_ANS", "FEATURE_EXTRACTION")
+BIASES = ("none", "all", "lora_only")
+
+TARGETS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("bert", "roberta", "xlm-roberta", "electra", "layoutlm"), ("query", "value")),
+    **dict.fromkeys(("t5", "mt5"), ("q", "v")),
+    "bart": ("q_proj", "v_proj"),
+    "gpt2": ("c_attn",),
+    "deberta": ("in_proj",),
+    "deberta-v2": ("query_proj", "value_proj"),
+}
+"""What PEFT takes for a family where ``target_modules`` is left out: its
+``TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Adapter:
+    """What of a LoRA adapter changes a count, a name, a shape or what trains."""
+
+    r: int
+    target_modules: tuple[str, ...] | str
+    """Ends of module names, a regular expression over the whole name, or :data:`ALL_LINEAR`."""
+    exclude_modules: tuple[str, ...] | str = ()
+    modules_to_save: tuple[str, ...] = ()
+    bias: Bias = "none"
+    use_dora: bool = False
+    lora_bias: bool = False
+    rank_pattern: Mapping[str, int] = field(default_factory=dict)
+    """Regular expressions over the end of a module's name, and the rank of what they match; the first one wins."""
+    task_type: str | None = None
+    passed_on: Mapping[str, object] = field(default_factory=dict)
+    """Keys without a closed form, for a model that is held to its budget alone."""
+
+    @property
+    def for_build(self) -> dict[str, object]:
+        """Arguments for ``peft.LoraConfig``, as JSON can carry them.
+
+        ``inference_mode`` is always false: every file that ``save_pretrained`` wrote says true, which freezes the
+        adapter itself, and what a budget is about is the model in training.
+        """
+        listed = self.target_modules if isinstance(self.target_modules, str) else list(self.target_modules)
+        excluded = self.exclude_modules if isinstance(self.exclude_modules, str) else list(self.exclude_modules)
+        return {
+            "r": self.r,
+            "target_modules": listed,
+            "exclude_modules": excluded or None,
+            "modules_to_save": list(self.modules_to_save) or None,
+            "bias": self.bias,
+            "use_dora": self.use_dora,
+            "lora_bias": self.lora_bias,
+            "rank_pattern": dict(self.rank_pattern),
+            "task_type": self.task_type,
+            "inference_mode": False,
+            **self.passed_on,
+        }
+
+
+def in_table(key: str) -> Mapping[str, Any]:
+    """The place of a key that stands in the project's own table; ``""`` for the table itself."""
+    return {"table_key": ("adapter", key) if key else ("adapter",)}
+
+
+def in_file(config: ModelConfig) -> Place:
+    """The places of the keys of an ``adapter_config.json``."""
+    return lambda key: {"file": config.file, "line": config.line(key) if key else None}
+
+
+def parse(
+    data: Mapping[str, object], *, place: Place = in_table, family: str = "", closed_form: bool = True
+) -> Adapter:
+    """Read an adapter.
+
+    :param place: where a key stands: :func:`in_table`, or :func:`in_file` of the file's config.
+    :param family: the ``model_type`` that it goes on, for which PEFT may have targets of its own.
+    :param closed_form: ``False`` where the model is held to its budget alone: keys without a closed form are then
+        passed on to PEFT.
+    :raises Unusable: with a finding for everything that is wrong, all at once.
+    """
+    reading = _Reading(data, place)
+    adapter = reading.adapter(family, closed_form=closed_form)
+    if reading.findings:
+        raise Unusable(*reading.findings)
+    return adapter
+
+
+class _Reading:
+    """One adapter's keys; findings gather here."""
+
+    def __init__(self, data: Mapping[str, object], place: Place) -> None:
+        self.data = data
+        self.place = place
+        self.findings: list[Finding] = []
+
+    def note(self, key: str, message: str, fix: str, kind: Kind = "config-invalid") -> None:
+        written = key if key in self.data else ""
+        self.findings.append(Finding(kind, message, fix, component="adapters", **self.place(written)))
+
+    def adapter(self, family: str, *, closed_form: bool) -> Adapter:
+        self._check_keys()
+        self._check_type()
+        passed_on = self._without_closed_form(closed_form=closed_form)
+        self._switch("inference_mode")
+        adapter = Adapter(
+            r=self._rank("r", self.data.get("r", 8)),
+            target_modules=self._targets(family),
+            exclude_modules=self._names_or_pattern("exclude_modules"),
+            modules_to_save=self._names("modules_to_save", 'write a list, as in ["classifier"]'),
+            bias=cast("Bias", self._word("bias", BIASES, "none")),
+            use_dora=self._switch("use_dora"),
+            lora_bias=self._switch("lora_bias"),
+            rank_pattern=self._rank_pattern(),
+            task_type=self._word("task_type", TASKS, None),
+            passed_on=passed_on,
+        )
+        if adapter.use_dora and adapter.lora_bias:
+            self.note(
+                "lora_bias", "lora_bias is true beside use_dora: PEFT refuses that", "write false for one of them"
+            )
+        return adapter
+
+    def _check_keys(self) -> None:
+        for key in self.data:
+            if key not in KNOWN:
+                nearest = did_you_mean(key, KNOWN)
+                fix = f"did you mean {nearest}?" if nearest else "remove it"
+                self.note(key, f"the key {shown(key)} is none of LoRA's in PEFT", fix)
+            elif key in REFUSED and self.data[key] is not None:
+                message = f"{key} makes PEFT import the module that megatron_core names"
+                self.note(key, message, "remove it: it says how to train, not what", "config-refused")
+
+    def _check_type(self) -> None:
+        kind = self.data.get("peft_type")
+        if kind not in (None, "LORA"):
+            fix = 'write "LORA", or a factory that applies the adapter itself, with closed_form = false'
+            self.note("peft_type", f"peft_type is {shown(kind)}: of PEFT's adapters only LoRA is known here", fix)
+
+    def _without_closed_form(self, *, closed_form: bool) -> dict[str, object]:
+        """The keys that PEFT has to be given where there is no closed form to compare with."""
+        found = {key: self.data[key] for key in WITHOUT_CLOSED_FORM if self.data.get(key) not in (None, False, [], {})}
+        start = self.data.get("init_lora_weights")
+        if start == "mica" or (start == "eva" and not self.data.get("rank_pattern")):
+            found["init_lora_weights"] = start
+        if closed_form:
+            because = {"mica": ", which freezes lora_B", "eva": ", which chooses ranks by the training data"}
+            for key, value in found.items():
+                message = f"there is no closed form for {key} = {shown(value)}{because.get(str(value), '')}"
+                fix = "write closed_form = false to hold the model to its budget alone, or leave the key out"
+                self.note(key, message, fix, "unknown-closed-form")
+        return found
+
+    # single values
+
+    def _rank(self, key: str, value: object) -> int:
+        what = key if key == "r" else f"the rank of {shown(key)}"
+        place = key if key == "r" else "rank_pattern"
+        if type(value) is not int or value < 1:
+            self.note(place, f"{what} is {shown(value)}, which is no rank", "write a whole number from 1 on, as in 8")
+        elif value > LARGEST_RANK:
+            message = f"{what} is {number(value)}, more than {LARGEST_RANK:,}"
+            self.note(place, message, "write the rank that the adapter has", "config-refused")
+        else:
+            return value
+        return 1
+
+    def _switch(self, key: str) -> bool:
+        value = self.data.get(key, False)
+        if type(value) is not bool:
+            self.note(key, f"{key} is {shown(value)}, not true or false", "write true or false")
+        return value is True
+
+    def _word(self, key: str, words: tuple[str, ...], default: str | None) -> str | None:
+        value = self.data.get(key, default)
+        if value == default or (isinstance(value, str) and value in words):
+            return value
+        nearest = did_you_mean(value, words) if isinstance(value, str) else ""
+        fix = f"did you mean {nearest!r}?" if nearest else f"write one of {', '.join(words)}"
+        self.note(key, f"{key} is {shown(value)}, which PEFT does not know", fix)
+        return default
+
+    # names of modules
+
+    def _targets(self, family: str) -> tuple[str, ...] | str:
+        value = self.data.get("target_modules")
+        if value is None or value == []:
+            known = TARGETS.get(family)
+            written = (
+                f"write target_modules = {shown(list(known))}" if known else "name the modules that get an adapter"
+            )
+            silent = f", and PEFT silently takes {shown(list(known))} for {family}" if known and value is None else ""
+            self.note("target_modules", f"target_modules names no module{silent}", written)
+            return ()
+        if isinstance(value, str) and value.lower() == ALL_LINEAR:
+            return ALL_LINEAR
+        return self._names_or_pattern("target_modules")
+
+    def _names_or_pattern(self, key: str) -> tuple[str, ...] | str:
+        value = self.data.get(key)
+        if isinstance(value, str):
+            self._check_pattern(key, value)
+            return value
+        return self._names(key, 'write a list, as in ["query", "value"]')
+
+    def _names(self, key: str, example: str) -> tuple[str, ...]:
+        value = self.data.get(key)
+        if value is None:
+            return ()
+        if not isinstance(value, list):
+            self.note(key, f"{key} is {shown(value)}, not a list of module names", example)
+        elif len(value) > MOST_NAMES:
+            message = f"{key} has {len(value):,} names, more than {MOST_NAMES:,}"
+            self.note(key, message, "name the ends that they share", "config-refused")
+        elif odd := [each for each in value if not (isinstance(each, str) and _is_path(each))]:
+            self.note(key, f"{key} has {shown(odd[0])}, which is no module's name", example)
+        else:
+            return tuple(value)
+        return ()
+
+    def _rank_pattern(self) -> dict[str, int]:
+        value = self.data.get("rank_pattern")
+        if value is None:
+            return {}
+        if not isinstance(value, dict) or len(value) > MOST_NAMES:
+            message = f"rank_pattern is {shown(value)}, not an object of module names and their ranks"
+            self.note("rank_pattern", message, 'write { "output.dense" = 16 }, for example')
+            return {}
+        for pattern in value:
+            self._check_pattern("rank_pattern", pattern)
+        return {pattern: self._rank(pattern, rank) for pattern, rank in value.items()}
+
+    def _check_pattern(self, key: str, pattern: str) -> None:
+        if wrong := _wrong_in_pattern(pattern):
+            fix = (
+                "write the ends of the names as a list" if key != "rank_pattern" else "write the end of a module's name"
+            )
+            kind: Kind = "config-invalid" if wrong.startswith("is no") else "config-refused"
+            self.note(key, f"{key}: the regular expression {shown(pattern)} {wrong}", fix, kind)
+
+
+def _is_path(name: str) -> bool:
+    return re.fullmatch(r"[\w.-]{1,200}", name, re.ASCII) is not None
+
+
+def _wrong_in_pattern(pattern: str) -> str:
+    """Why it cannot be matched: it is none, or it could take hours (a repeated group, many quantifiers)."""
+    if len(pattern) > LONGEST_PATTERN:
+        return f"has {len(pattern):,} characters, more than {LONGEST_PATTERN:,}"
+    try:
+        re.compile(pattern)
+        re.compile(f"(.*\\.)?({pattern})$")
+    except (re.error, RecursionError, OverflowError) as error:
+        return f"is none: {printable(str(error))}"
+    if re.search(r"\)[*+{]", pattern):
+        return "repeats a group, which can take hours to match"
+    if len(re.findall(r"[*+{]|(?<![(*+?}])\?", pattern)) > MOST_QUANTIFIERS or pattern.count("(") > MOST_GROUPS:
+        return f"has more than {MOST_QUANTIFIERS} quantifiers or {MOST_GROUPS} groups, which can take hours to match"
+    return ""

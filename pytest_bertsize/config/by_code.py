@@ -1,0 +1,168 @@
+"""The process in which the project's own code makes a config: imports it, calls it, answers with plain values."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from pytest_bertsize.builder.confined import (
+    NetworkRefused,
+    answer,
+    in_words,
+    leave_no_bytecode,
+    limit_memory,
+    place_in,
+    question,
+    refuse_the_network,
+    take_over_descriptors,
+)
+from pytest_bertsize.config.model_config import DEEPEST, LARGEST, LONGEST_INTEGER
+from pytest_bertsize.findings import did_you_mean, printable, shown
+
+RETURN = "return a dict of what config.json would say"
+
+
+class NoConfig(Exception):
+    """What the code made is no config."""
+
+    def __init__(self, message: str, fix: str) -> None:
+        super().__init__(message)
+        self.fix = fix
+
+
+def main() -> None:
+    answers = take_over_descriptors()
+    asked = question()
+    sys.addaudithook(refuse_the_network)
+    leave_no_bytecode()
+    said: dict[str, Any]
+    try:
+        said = {"config": _made(asked["reference"], asked["root"])}
+    except NoConfig as refused:
+        said = {"message": str(refused), "fix": refused.fix}
+    except NetworkRefused as error:
+        said = {"message": f"{error}{place_in(error, asked['root'])}", "fix": "read it from a file of the project"}
+    except BaseException as error:  # noqa: BLE001  (whatever the project's code raises)
+        said = {"message": f"it raised {in_words(error, asked['root'])}", "fix": "mend the function"}
+    answer(answers, said)
+    os._exit(0)
+
+
+def _made(reference: str, root: str) -> dict[str, Any]:
+    module_name, _, path = reference.partition(":")
+    found: Any = _imported(module_name, root)
+    for depth, name in enumerate(path.split(".")):
+        if not hasattr(found, name):
+            at = ".".join([module_name, *path.split(".")[:depth]])
+            nearest = did_you_mean(name, [each for each in vars(found) if not each.startswith("_")])
+            fix = f"did you mean {nearest}?" if nearest else "write MODULE:FUNCTION"
+            raise NoConfig(f"{at} has no {name}", fix)
+        found = getattr(found, name)
+    if not callable(found):
+        raise NoConfig(f"{path} is {_a(found)}, which cannot be called", "write a function that returns it")
+    limit_memory()
+    _refuse_arguments(found, path)
+    made = _Plain().of(found())
+    if not isinstance(made, dict):
+        raise NoConfig(f"it returned {_a(made)}, not a config", RETURN)
+    return made
+
+
+def _refuse_arguments(function: Any, path: str) -> None:
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # a class of C
+        return
+    try:
+        signature.bind()
+    except TypeError:
+        raise NoConfig(f"{path}{signature} is called without arguments", "write a function that needs none") from None
+
+
+def _imported(name: str, root: str) -> Any:
+    sys.path.insert(0, root)
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+            raise
+        message = f"there is no module {error.name}, neither in the folder of pyproject.toml nor installed"
+        in_src = os.path.exists(os.path.join(root, "src", error.name.partition(".")[0]))  # noqa: PTH110, PTH118
+        fix = "install the project: the module is in src" if in_src else "write MODULE:FUNCTION"
+        raise NoConfig(message, fix) from None
+
+
+class _Plain:
+    """What JSON can say of a value, as far as a config can be."""
+
+    def __init__(self) -> None:
+        self._values = 0
+
+    def of(self, value: Any, path: str = "", depth: int = 0) -> Any:
+        self._values += 1
+        if self._values > LARGEST:
+            raise NoConfig(f"it has more than {LARGEST:,} values", RETURN)
+        if depth > DEEPEST:
+            raise NoConfig(f"it is nested more than {DEEPEST} deep", RETURN)
+        if value is None or isinstance(value, str | int | float):
+            return _scalar(value, path)
+        if isinstance(value, list | tuple):
+            return [self.of(each, f"{path}[{index}]", depth + 1) for index, each in enumerate(value)]
+        found: dict[str, Any] = {}
+        for key, inner in _as_mapping(value, path).items():
+            name = _key(key, path)
+            if name in found:
+                raise NoConfig(f"{path or 'it'} has the key {shown(name)} as a string and as a number", "keep one")
+            found[name] = self.of(inner, f"{path}.{name}" if path else name, depth + 1)
+        return found
+
+
+def _key(key: Any, path: str) -> str:
+    """Numbers become strings, as ``json.dump`` makes them of label ids."""
+    if isinstance(key, bool) or not isinstance(key, str | int):
+        raise NoConfig(f"{path or 'it'} has the key {shown(str(key))}, which is {_a(key)}", "make it a string")
+    return str(_scalar(key, path))
+
+
+def _scalar(value: Any, path: str) -> Any:
+    """Without what a subclass adds, such as the name of an enumeration's member."""
+    if isinstance(value, int) and int(value).bit_length() > LONGEST_INTEGER:
+        raise NoConfig(f"{path or 'it'} is a number of thousands of digits", "return a number")
+    for kind in (bool, int, float):
+        if isinstance(value, kind):
+            return kind(value)
+    return value if value is None else str.__str__(value)
+
+
+def _as_mapping(value: Any, path: str) -> Mapping[Any, Any]:
+    if isinstance(value, Mapping):
+        return value
+    for method in ("to_dict", "model_dump"):
+        if not isinstance(value, type) and callable(getattr(value, method, None)):
+            made = getattr(value, method)()
+            if not isinstance(made, Mapping):
+                raise NoConfig(f"{method}() of {_a(value)} returned {_a(made)}", RETURN)
+            return made
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: getattr(value, each.name) for each in fields(value)}
+    if path:
+        raise NoConfig(f"{path} is {_a(value)}, which JSON cannot say", "make it a plain number, string, list or dict")
+    raise NoConfig(f"it returned {_a(value)}, not a config", RETURN)
+
+
+def _a(value: object) -> str:
+    """``a list``, ``a numpy.int64``, ``None``"""
+    if value is None:
+        return "None"
+    kind = type(value)
+    name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+    return f"{'an' if name[:1].lower() in {*'aeio'} else 'a'} {printable(name)}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,221 @@
+"""What a family reads from its config: sizes, switches, choices and lists, and the keys that only look like it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pytest_bertsize.config.vocabulary import ACTIVATIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from pytest_bertsize.config.dims import Dims
+    from pytest_bertsize.findings import Finding
+
+
+LABELS = "C"
+"""The symbol of ``num_labels``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """A key that holds a dimension."""
+
+    key: str
+    symbol: str
+    default: int | None
+    """What the library uses when the file does not say; ``None`` where it then takes another size in its place."""
+    repeats: bool = False
+    """Whether it is a number of layers, which costs time to build."""
+    minimum: int = 1
+    aliases: tuple[str, ...] = ()
+    """Other names that the family's config class itself takes for it (its ``attribute_map``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """A key that turns part of the model on or off."""
+
+    key: str
+    default: bool
+    needs: str = ""
+    """Another switch, without which the class refuses this one."""
+    null: bool = False
+    """Whether the library takes ``null`` for it, which then means the default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A key that holds one of a few words, or ``null`` where that is the library's default."""
+
+    key: str
+    default: str | None
+    words: Collection[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A key that holds a list of whole numbers, each at least 1, or of words."""
+
+    key: str
+    default: tuple[int, ...] | tuple[str, ...]
+    of: type[int | str]
+    words: Collection[str] = ()
+    """The words that there are; empty where any word that can be a module's name will do."""
+    separator: str = ""
+    """What stands between words where a file writes them as one string: ``"c2p|p2c"``."""
+    as_long_as: str = ""
+    """Another list, which has as many entries; left out, or null, it is that many ones."""
+    may_be_empty: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """A key that names a row of the embeddings, which has to be there; ``null`` names none. It changes no count."""
+
+    key: str
+    default: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What the values of several keys must be to each other, lest the class refuse them or build something else."""
+
+    keys: tuple[str, ...]
+    """The first is the one whose line is told."""
+    holds: Callable[[Mapping[str, Any]], bool]
+    """Asked with the values by key."""
+    message: str
+    """Format string over the values by key."""
+    fix: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """A key that looks as if it changed a count, and does not."""
+
+    harmless: tuple[object, ...] = ()
+    """Values that are no reason to say so."""
+    because: str = "transformers ≥ 5 builds the same model without it"
+    cost: Callable[[Any, Dims], int | None] | None = None
+    """Parameters that the value would have added (or removed: negative), ``None`` for a value of no meaning."""
+    fix: str = "remove it"
+    only: tuple[str, ...] = ()
+    """How the names of the architectures end that it would have cost something; empty for all of them."""
+
+
+def multiple(key: str, of: str) -> Rule:
+    """One size must be a multiple of another, as the width is of the number of heads."""
+    return Rule(
+        (key, of),
+        lambda values: values[key] % values[of] == 0,
+        f"{key} {{{key}:,}} is not a multiple of {of} {{{of}:,}}",
+        f"write a multiple of {{{of}:,}}",
+    )
+
+
+def same(key: str, of: str) -> Rule:
+    """Two sizes must be equal, as where a class asserts that its embeddings are as wide as its layers."""
+    return Rule(
+        (key, of),
+        lambda values: values[key] == values[of],
+        f"{key} is {{{key}:,}} and {of} {{{of}:,}}: the class refuses two different ones",
+        f'write "{key}": {{{of}}}',
+    )
+
+
+def hidden_act(default: str | None, key: str = "hidden_act") -> Choice:
+    """The activation function: of those that transformers knows, ``prelu`` and ``xielu`` have parameters."""
+    return Choice(key, default, ACTIVATIONS)
+
+
+EVERYWHERE_IGNORED = {"pruned_heads": Ignored(({}, None))}
+"""Keys that every config of transformers 4 has."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigKeys:
+    """What a family reads from its config."""
+
+    sizes: tuple[Size, ...]
+    switches: tuple[Switch, ...] = ()
+    choices: tuple[Choice, ...] = ()
+    lists: tuple[Listing, ...] = ()
+    indices: tuple[Index, ...] = ()
+    divisible: tuple[tuple[str, str], ...] = ()
+    """Pairs of size keys, of which the first must be a multiple of the second."""
+    equal: tuple[tuple[str, str], ...] = ()
+    """Pairs of size keys that the class refuses unless they are equal."""
+    rules: tuple[Rule, ...] = ()
+    ignored: Mapping[str, Ignored] = field(default_factory=lambda: MappingProxyType({}))
+    """Keys that look as if they changed a count, and do not."""
+    labels: int = 2
+    """Default of ``num_labels``."""
+    inert: frozenset[str] = frozenset()
+    """Further keys of the family's published configs that change no count; they never reach the build."""
+    open: bool = False
+    """Whether a key of nobody's may be read by the project's own code, and is no reason to say anything."""
+
+    def but(self, **defaults: int | None) -> ConfigKeys:
+        """The same keys with other defaults of the library: ``bert.KEYS.but(vocab_size=50265)``.
+
+        :raises ValueError: for a key that is no size of this family.
+        """
+        unknown = defaults.keys() - set(self.shape_keys)
+        if unknown:
+            raise ValueError(f"no size {', '.join(sorted(unknown))}")
+        sizes = (replace(size, default=defaults.get(size.key, size.default)) for size in self.sizes)
+        return replace(self, sizes=tuple(sizes))
+
+    @property
+    def shape_keys(self) -> list[str]:
+        return [*(size.key for size in self.sizes), "num_labels"]
+
+    @property
+    def aliases(self) -> dict[str, str]:
+        """Each alias and the key that it stands for."""
+        return {alias: size.key for size in self.sizes for alias in size.aliases}
+
+    @property
+    def meaningful(self) -> set[str]:
+        words = (*(each.key for each in self.choices), *(each.key for each in self.lists))
+        words = (*words, *(index.key for index in self.indices))
+        return {*self.shape_keys, *self.aliases, *(each.key for each in self.switches), *words, "id2label"}
+
+    @property
+    def all_ignored(self) -> Mapping[str, Ignored]:
+        """:attr:`ignored`, and what transformers 4 wrote into every config."""
+        return {**EVERYWHERE_IGNORED, **self.ignored}
+
+    @property
+    def all_rules(self) -> tuple[Rule, ...]:
+        return (*(multiple(*pair) for pair in self.divisible), *(same(*pair) for pair in self.equal), *self.rules)
+
+
+class Asks(Protocol):
+    """What an architecture asks of its config on top of its family."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def labels(self) -> bool:
+        """Whether it has ``num_labels`` outputs to count."""
+
+    @property
+    def rules(self) -> tuple[Rule, ...]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """What a config says for a family's keys, the table's overrides included."""
+
+    sizes: dict[str, int | None]
+    """By symbol."""
+    switches: dict[str, Any]
+    """By key: booleans, words and tuples."""
+    for_build: dict[str, object]
+    """Keyword arguments for the family's config class, and nothing else."""
+    findings: tuple[Finding, ...]
+    """Warnings: nothing that kept the values from being read."""

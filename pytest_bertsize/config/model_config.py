@@ -1,0 +1,386 @@
+"""An untrusted config, read without transformers: bytes → one object of plain values, and the place of its keys."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import re
+import stat
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
+
+from pytest_bertsize.config import file_signatures
+from pytest_bertsize.files import RepeatedKey, open_as_it_is, unique
+from pytest_bertsize.findings import Finding, Kind, Unusable, printable, reason, shown
+from pytest_bertsize.table.toml import line_of_number, lines_in_json, repeated_in_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+NAMES = ("config.json", "bert_config.json")
+"""What a folder may hold one of."""
+LARGEST = 1024 * 1024
+"""Bytes; the largest config of a published model has a few hundred KB of label names."""
+DEEPEST = 64
+"""Nested objects and lists; transformers' own reader gives up in the hundreds."""
+MOST_CONTAINERS = 20_000
+"""Objects and lists, of which a config has a dozen."""
+MOST_KEYS = 2_000
+"""Keys in one object; the most that a published config has is about a hundred."""
+LONGEST_KEY = 200
+"""Characters."""
+LONGEST_INTEGER = 14_280
+"""Bits: the 4,300 decimal digits that Python writes."""
+NAMED_BY_LABELS = ("id2label", "label2id")
+"""Objects whose keys are a task's labels: only their number is limited, where they are counted."""
+
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
+_NOT_A_BRACKET = re.compile(r"[^\[\]{}]++")
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """One object of a config file, as it stands there."""
+
+    file: str
+    """Path relative to the project's root, as messages show it."""
+    key_path: tuple[str, ...]
+    """Keys that lead to the object; empty for the file itself."""
+    data: dict[str, object]
+    text: str
+    sha256: str
+    """Of the file's bytes; of canonical JSON, where there is no file."""
+    line_of: Callable[[tuple[str, ...]], int | None] | None = field(default=None, compare=False, repr=False)
+    """The line of a key by its full path, for what is no JSON file."""
+    by_own_names: dict[str, object] | None = None
+    """The object as it stands in the file, where keys of :attr:`data` are renamed."""
+    names_in_file: Mapping[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict)
+    """Full paths of keys, and the paths that stand in the file in their place."""
+
+    def line(self, *path: str) -> int | None:
+        """The line on which a key of the object stands, or one of an object in it."""
+        full = self._in_file(path)
+        return self.line_of(full) if self.line_of else self._lines.get(full)
+
+    def written_as(self, *path: str) -> str:
+        """What the file calls a key: ``"num_blks"``, where the table says that this is ``num_hidden_layers``."""
+        return ".".join(self._in_file(path)[len(self._in_file(())) :])
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other code than the library's reads it: an object in a training file, or one by names of its own."""
+        return bool(self.key_path) or self.by_own_names is not None
+
+    @property
+    def as_written(self) -> dict[str, object]:
+        """The object by the file's own names."""
+        return self.data if self.by_own_names is None else self.by_own_names
+
+    def said_as(self, key: str) -> str:
+        """What a message adds about a key that the file calls otherwise."""
+        written = self.written_as(key)
+        return f" (in the file, {key} is {printable(written)})" if written != key else ""
+
+    def inner(self, key: str, data: dict[str, object]) -> ModelConfig:
+        """The config that one of the object's keys holds."""
+        return replace(self, key_path=(*self.key_path, key), data=data, by_own_names=None)
+
+    def _in_file(self, path: tuple[str, ...]) -> tuple[str, ...]:
+        full = (*self.key_path, *path)
+        for depth in range(len(full), 0, -1):
+            if named := self.names_in_file.get(full[:depth]):
+                return (*named, *full[depth:])
+        return full
+
+    @cached_property
+    def _lines(self) -> Mapping[tuple[str, ...], int]:
+        return lines_in_json(self.text)
+
+    @property
+    def reference(self) -> str:
+        """``train.json#model.bert_config``: what the project's table says."""
+        return f"{self.file}#{printable('.'.join(self.key_path))}" if self.key_path else self.file
+
+    @property
+    def model_type(self) -> object:
+        return self.data.get("model_type")
+
+    @cached_property
+    def architectures(self) -> tuple[str, ...]:
+        """The file's ``architectures``.
+
+        :raises Unusable: when it is anything but a list of names.
+        """
+        value = self.data.get("architectures")
+        names = [] if value is None else value
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            self.refuse("architectures", f"architectures is {shown(value)}", 'write a list, as in ["BertModel"]')
+        return tuple(names)
+
+    def refuse(self, key: str, message: str, fix: str, kind: Kind = "config-invalid") -> NoReturn:
+        """:raises Unusable: always, with a finding on the key's line."""
+        message += self.said_as(key)
+        raise Unusable(Finding(kind, message, fix, file=self.file, line=self.line(key)))
+
+
+def read(root: Path, reference: str) -> ModelConfig:
+    """Read the config that a table names, relative to the project's root.
+
+    :param reference: a file, a folder that holds exactly one of :data:`NAMES`, either with ``#key.path`` behind it.
+    :raises Unusable: with one finding that says what is wrong with the file.
+    """
+    location, _, inner = reference.partition("#")
+    content, file = contents(root, location)
+    return parse(content, file, inner)
+
+
+def contents(root: Path, location: str) -> tuple[bytes, str]:
+    """The bytes of the config file that a table names, and the file's name in messages.
+
+    :raises Unusable: when there is no such file in the project.
+    """
+    path, file = _config_file(root, location)
+    return _read_bytes(path, file), file
+
+
+def parse(content: bytes, file: str, inner: str) -> ModelConfig:
+    """The bytes of a config file as a config.
+
+    :param inner: what stands behind the ``#`` of a reference.
+    :raises Unusable: with one finding that says what is wrong with them.
+    """
+    text = text_of(content, file)
+    key_path = keys_of(inner)
+    data = descend(_parse(text, file), key_path, file)
+    return ModelConfig(file, key_path, data, text, hashlib.sha256(content).hexdigest())
+
+
+def keys_of(inner: str) -> tuple[str, ...]:
+    """``"model.bert"`` → ``("model", "bert")``; what stands behind the ``#`` of a reference."""
+    return tuple(inner.split(".")) if inner else ()
+
+
+def made(data: dict[str, object], file: str, inner: str = "") -> ModelConfig:
+    """A config that stands in no file, of values that JSON can say; its keys have no lines.
+
+    :raises Unusable: when there is no object at ``inner``.
+    """
+    text = json.dumps(data, sort_keys=True)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    key_path = keys_of(inner)
+    return ModelConfig(file, key_path, descend(data, key_path, file), text, digest, lambda _: None)
+
+
+def text_of(content: bytes, file: str) -> str:
+    """The text of a config file.
+
+    :raises Unusable: when it is too large, or no UTF-8.
+    """
+    if len(content) > LARGEST:
+        fail(file, f"the file is larger than {LARGEST:,} bytes", "name the config.json of one model")
+    return _decode(content, file)
+
+
+def fail(file: str, message: str, fix: str, line: int | None = None, kind: Kind = "config-invalid") -> NoReturn:
+    raise Unusable(Finding(kind, message, fix, file=file, line=line))
+
+
+# the file
+
+
+def _config_file(root: Path, location: str) -> tuple[Path, str]:
+    """The one file that ``location`` means, symlinks resolved, and its name in messages.
+
+    Never asks a hub: what is not on disk is missing.
+    """
+    named = root / location
+    try:
+        if not _inside(root, named).is_dir():
+            return _inside(root, named), _relative(named, root)
+        found = [named / name for name in NAMES if (named / name).is_file()]
+        if len(found) == 1:
+            return _inside(root, found[0]), _relative(found[0], root)
+    except (OSError, RuntimeError, ValueError) as error:  # a symlink loop, a NUL byte, a name that is too long
+        fail(printable(location), f"the path cannot be followed: {reason(error)}", "write the path of a file")
+    folder = _relative(named, root)
+    if found:
+        fail(folder, f"the folder holds both {NAMES[0]} and {NAMES[1]}", f'name one: config = "{folder}/{NAMES[0]}"')
+    fail(folder, f"the folder holds neither {NAMES[0]} nor {NAMES[1]}", "name the file itself")
+
+
+def _inside(root: Path, path: Path) -> Path:
+    """The path without symlinks: what they lead to counts, not where they stand."""
+    real = path.resolve()
+    if not real.is_relative_to(root.resolve()):
+        message = "the config lies outside the project"
+        fail(_relative(path, root), message, "copy it into the project", kind="config-refused")
+    return real
+
+
+def _relative(path: Path, root: Path) -> str:
+    return printable(str(path.relative_to(root) if path.is_relative_to(root) else path))
+
+
+def _read_bytes(path: Path, file: str) -> bytes:
+    """The whole of a regular file, opened once."""
+    try:
+        with open(path, "rb", opener=open_as_it_is) as stream:
+            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+                fail(file, "this is not a regular file", "name a file")
+            content = stream.read(LARGEST + 1)
+    except FileNotFoundError:
+        fail(file, "there is no such file", "write the path of the model's config.json, relative to pyproject.toml")
+    except (OSError, ValueError) as error:
+        fail(file, f"the file cannot be read: {reason(error)}", "make it readable")
+    return content
+
+
+def _decode(content: bytes, file: str) -> str:
+    if mistaken := file_signatures.by_bytes(content):
+        fail(file, *mistaken)
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        fail(file, f"byte {error.start:,} is not UTF-8", "save the file as UTF-8", line)
+
+
+# its JSON
+
+
+class _NotANumber(ValueError):
+    """``NaN``, ``Infinity``, or digits that are as little a number."""
+
+
+def _parse(text: str, file: str) -> object:
+    if not text.strip():
+        fail(file, "the file is empty", "write the model's config")
+    try:
+        _check_nesting(text)
+        value = json.loads(text, object_pairs_hook=unique, parse_constant=_no_constant, parse_float=_finite)
+    except RepeatedKey as error:
+        key, line = repeated_in_json(text) or (error.args[0], None)
+        fail(file, f"the key {shown(key)} stands there twice in one object", "keep one of them", line)
+    except _NotANumber as error:
+        digits = error.args[0]
+        line = line_of_number(text, digits)
+        fail(file, f"not JSON: {printable(digits)} is not a number", "correct the file", line)
+    except json.JSONDecodeError as error:
+        fail(file, *file_signatures.by_text(text, error), line=error.lineno)
+    except ValueError as error:
+        fail(file, f"not JSON: {reason(error)}", "correct the file")
+    if found := not_plain(value):
+        fail(file, found.message, found.fix)
+    return value
+
+
+def _check_nesting(text: str) -> None:
+    brackets = _NOT_A_BRACKET.sub("", _STRING.sub("", text))
+    depth = 0
+    for bracket in brackets[: 2 * MOST_CONTAINERS]:
+        depth += (bracket in "{[") - (bracket in "}]")
+        if depth > DEEPEST:
+            raise ValueError(f"nested more than {DEEPEST} deep")
+    if len(brackets) > 2 * MOST_CONTAINERS:
+        raise ValueError(f"more than {MOST_CONTAINERS:,} objects and lists")
+
+
+class NotPlain(NamedTuple):
+    """Why a value is no config."""
+
+    path: tuple[str, ...]
+    """Of the key at which it is not; a list's items have no path of their own."""
+    message: str
+    fix: str
+
+
+def not_plain(value: object) -> NotPlain | None:
+    """The first thing in a value that JSON cannot say, or that is more than a config has; ``None`` for a config."""
+    waiting: list[tuple[object, tuple[str, ...], int]] = [(value, (), 0)]
+    containers = 0
+    while waiting:
+        node, path, depth = waiting.pop()
+        if found := _odd_scalar(node, path) or _odd_keys(node, path):
+            return found
+        if isinstance(node, dict | list):
+            containers += 1
+            if depth >= DEEPEST:
+                return NotPlain(path, f"nested more than {DEEPEST} deep", "name one model's config")
+            if containers > MOST_CONTAINERS:
+                return NotPlain(path, f"more than {MOST_CONTAINERS:,} objects and lists", "name one model's config")
+        if isinstance(node, dict):
+            waiting += [(inner, (*path, key), depth + 1) for key, inner in reversed(node.items())]
+        elif isinstance(node, list):
+            waiting += [(inner, path, depth + 1) for inner in reversed(node)]
+    return None
+
+
+def _odd_scalar(node: object, path: tuple[str, ...]) -> NotPlain | None:
+    where = printable(".".join(path)) or "it"
+    if type(node) is float and not math.isfinite(node):
+        return NotPlain(path, f"{where} is {node}, which is no number", "write a number")
+    if type(node) is int and node.bit_length() > LONGEST_INTEGER:
+        return NotPlain(path, f"{where} is a number of thousands of digits", "write a number")
+    if type(node) in {dict, list, str, int, float, bool, type(None)}:
+        return None
+    return NotPlain(path, f"{where} is {printable(str(node))}, which JSON cannot say", "write it as a string")
+
+
+def _odd_keys(node: object, path: tuple[str, ...]) -> NotPlain | None:
+    """Limit how many keys an object has, and how long they are."""
+    if not isinstance(node, dict) or (path and path[-1] in NAMED_BY_LABELS):
+        return None
+    if len(node) > MOST_KEYS:
+        return NotPlain(path, f"an object has {len(node):,} keys, more than {MOST_KEYS:,}", "name one model's config")
+    long = next((key for key in node if len(key) > LONGEST_KEY), None)
+    if long is None:
+        return None
+    start = f"{shown(long[:20])} and so on"
+    message = f"the key {start} has {len(long):,} characters, more than {LONGEST_KEY}"
+    return NotPlain((*path, long), message, "remove it")
+
+
+def _finite(digits: str) -> float:
+    """``1e999`` is as little a number as ``Infinity`` is."""
+    value = float(digits)
+    if not math.isfinite(value):
+        raise _NotANumber(digits)
+    return value
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise _NotANumber(name)
+
+
+def descend(value: object, key_path: Sequence[str], file: str) -> dict[str, object]:
+    """The object at ``key_path``.
+
+    :raises Unusable: when there is none.
+    """
+    for depth, key in enumerate(key_path):
+        if not isinstance(value, dict) or key not in value:
+            keys = (
+                ", ".join(shown(each) for each in list(value)[:12]) or "an empty object"
+                if isinstance(value, dict)
+                else "no object"
+            )
+            where = ".".join(key_path[: depth + 1])
+            fail(
+                file,
+                f"there is no {printable(where)} in the file; at that place there is {keys}",
+                "correct what follows the #",
+            )
+        value = value[key]
+    if not isinstance(value, dict):
+        what = f"{'.'.join(key_path)} is" if key_path else "the file holds"
+        fail(file, f"{printable(what)} {_kind_of(value)}, not an object", "name a model's config")
+    return value
+
+
+def _kind_of(value: object) -> str:
+    names = {list: "a list", str: "a string", bool: "true or false", int: "a number", float: "a number"}
+    return names.get(type(value), "null")

@@ -1,0 +1,162 @@
+"""Keys of a config that give no value to its closed form: refused, misspelt, ignored, or known to change no count."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING
+
+from pytest_bertsize.config.keys import LABELS
+from pytest_bertsize.config.vocabulary import (
+    DTYPE,
+    IMPLEMENTATIONS,
+    INERT,
+    KNOWN_DTYPES,
+    KNOWN_IMPLEMENTATIONS,
+    NUMBER_FORMAT,
+    PASSED,
+    REFUSED,
+    SYNONYMS,
+)
+from pytest_bertsize.findings import LONGEST_NUMBER, Finding, did_you_mean, number, printable, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pytest_bertsize.config.dims import Dims
+    from pytest_bertsize.config.keys import ConfigKeys, Ignored
+    from pytest_bertsize.config.model_config import ModelConfig
+    from pytest_bertsize.config.sheet import Sheet
+
+
+def check_keys(sheet: Sheet, *, labels: bool) -> None:
+    """Note every key of file and table that the family does not read, with what was probably meant.
+
+    :param labels: whether the architecture has ``num_labels`` outputs to count.
+    """
+    for key in sheet.config.data:
+        _check_key_of_file(key, sheet, labels=labels)
+    for key in sheet.overrides:
+        _check_key_of_table(key, sheet)
+
+
+def refused(key: str, value: object) -> str:
+    """Why a key may not stand in a config, ``""`` if it may."""
+    if key.startswith("__"):
+        return "it is a name of Python's own"
+    if _says_which_code(key) and not _names_an_implementation(value):
+        return f"{shown(value)} is code to fetch and to run in place of the library's own"
+    if key in DTYPE and not _names_a_dtype(value):
+        return f"{shown(value)} is no number format of torch"
+    return REFUSED.get(key, "")
+
+
+def of_no_count(key: str) -> bool:
+    """Whether a key says in which numbers, or by which code, a model computes: neither reaches the build."""
+    return key in NUMBER_FORMAT or _says_which_code(key)
+
+
+def _says_which_code(key: str) -> bool:
+    return any(part in key for part in IMPLEMENTATIONS)
+
+
+def _names_a_dtype(value: object) -> bool:
+    """Whether it is a number format, for the model or for each of its parts."""
+    if isinstance(value, dict):
+        return all(_names_a_dtype(each) for each in value.values())
+    return value is None or (isinstance(value, str) and value.removeprefix("torch.") in KNOWN_DTYPES)
+
+
+def _names_an_implementation(value: object) -> bool:
+    """Whether it is one of the library's own, for the model or for each of its parts."""
+    if isinstance(value, dict):
+        return all(_names_an_implementation(each) for each in value.values())
+    return value is None or isinstance(value, bool) or (isinstance(value, str) and value in KNOWN_IMPLEMENTATIONS)
+
+
+_OF_OTHERS = "leave it if your own code reads it, else remove it"
+
+
+def _check_key_of_file(key: str, sheet: Sheet, *, labels: bool) -> None:
+    if key in sheet.meaningful or key in sheet.keys.all_ignored:
+        return
+    if reason := refused(key, sheet.config.data[key]):
+        sheet.note(key, f"the key {shown(key)} is refused: {reason}", "remove it", "config-refused")
+    elif key in PASSED | INERT | sheet.keys.inert or of_no_count(key):
+        return
+    elif meant := _key_meant(key, sheet, labels=labels):
+        sheet.note(key, f"{shown(key)} is not a key of this family and would be ignored", f'write "{meant}"')
+    elif not sheet.keys.open:
+        message = f"the key {shown(key)} is ignored: it changes no count"
+        sheet.note(key, message, _OF_OTHERS if sheet.config.is_shared else "remove it", "ignored-key", "warning")
+
+
+def beyond_json(value: object) -> str:
+    """Why a config cannot say what TOML can, ``""`` for what it can."""
+    if isinstance(value, dict | list):
+        inner = value.values() if isinstance(value, dict) else value
+        return next(filter(None, map(beyond_json, inner)), "")
+    if isinstance(value, int):
+        return "" if abs(value) < LONGEST_NUMBER else number(value)
+    if isinstance(value, float):
+        return "" if math.isfinite(value) else f"{value}"
+    return "" if value is None or isinstance(value, str) else f"a {type(value).__name__}"
+
+
+def _check_key_of_table(key: str, sheet: Sheet) -> None:
+    if key in PASSED and (beyond := beyond_json(sheet.overrides[key])):
+        sheet.note(key, f"overrides.{key} is {beyond}, which no config can say", "write what the config would say")
+    if key in sheet.meaningful | PASSED:
+        return
+    if reason := refused(key, sheet.overrides[key]):
+        sheet.note(key, f"overrides.{printable(key)} is refused: {reason}", "remove it", "config-refused")
+        return
+    known = sorted(sheet.meaningful)
+    nearest = _by_another_name(key, sheet.keys) or did_you_mean(snake(key), known)
+    if sheet.keys.open and not nearest:
+        return
+    fix = f"did you mean {nearest}?" if nearest else f"it can override {', '.join(known)}"
+    sheet.note(key, f"overrides.{printable(key)} changes nothing in this family", fix)
+
+
+def _key_meant(key: str, sheet: Sheet, *, labels: bool) -> str:
+    """The key that a name was probably meant for; another library's name only counts where ours is missing."""
+    shape_key = _by_another_name(key, sheet.keys)
+    if shape_key:
+        counts = labels or shape_key != "num_labels"
+        return shape_key if counts and shape_key not in sheet.values else ""
+    return did_you_mean(snake(key), sorted(sheet.meaningful), cutoff=0.87)
+
+
+def _by_another_name(key: str, keys: ConfigKeys) -> str:
+    """The shape key that other libraries call by this name."""
+    symbols = {**{size.symbol: size.key for size in keys.sizes}, LABELS: "num_labels"}
+    name = snake(key)
+    known = (own for symbol, own in symbols.items() if name in SYNONYMS.get(symbol, ()) and name != own)
+    return next(known, "")
+
+
+def snake(key: str) -> str:
+    """``numHiddenLayers`` and ``num-hidden-layers`` → ``num_hidden_layers``."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key).lower().replace("-", "_")
+
+
+def without_effect(
+    ignored: Mapping[str, Ignored], config: ModelConfig, dims: Dims | None, architecture: str
+) -> list[Finding]:
+    """A warning for each key of a config that looks as if it changed a count, with what it would have cost.
+
+    :param dims: ``None`` where the sizes are not known.
+    """
+    findings = []
+    for key, known in ignored.items():
+        if key not in config.data or config.data[key] in known.harmless:
+            continue
+        value = config.data[key]
+        concerns = not known.only or architecture.endswith(known.only)
+        cost = known.cost(value, dims) if known.cost and dims and concerns else None
+        verb = "cost" if cost is None or cost >= 0 else "saved"
+        would = f"; it would have {verb} {number(abs(cost))} parameters" if cost is not None else ""
+        message = f"{key} = {shown(value)} is ignored: {known.because}{would}"
+        findings.append(Finding("ignored-key", message, known.fix, "warning", file=config.file, line=config.line(key)))
+    return findings

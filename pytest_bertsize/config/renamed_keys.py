@@ -1,0 +1,92 @@
+"""Training files with names of their own: ``keys = { num_blks = "num_hidden_layers" }``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pytest_bertsize.findings import Finding, Unusable, did_you_mean, printable, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pytest_bertsize.config.model_config import ModelConfig
+
+
+def renamed(config: ModelConfig, keys: Mapping[str, str]) -> ModelConfig:
+    """The config under the names that a config has; its lines stay those of the file.
+
+    :param keys: by the file's own name, or a path of names with dots, the config key that it stands for.
+    :raises Unusable: with a finding for each of ``keys`` that cannot be.
+    """
+    paths = {alias: (alias,) if alias in config.data else tuple(alias.split(".")) for alias in keys}
+    left = config.data
+    found: dict[str, object] = {}
+    wrong: list[Finding] = []
+    for alias, target in keys.items():
+        wholes = [each for each in keys if each != alias and paths[alias][: len(paths[each])] == paths[each]]
+        if wholes:
+            message = f"keys names both {printable(wholes[0])} and {printable(alias)}, which is a part of it"
+            wrong.append(_finding(alias, message, "keep one of them"))
+            continue
+        try:
+            found[alias] = _value(config.data, paths[alias])
+            left = _without(left, paths[alias])
+        except KeyError:
+            wrong.append(_not_there(alias, target, config))
+    wrong += _clashes(keys, left, config)
+    if wrong:
+        raise Unusable(*wrong)
+    names = {(*config.key_path, target): (*config.key_path, *paths[alias]) for alias, target in keys.items()}
+    data = {**left, **{target: found[alias] for alias, target in keys.items()}}
+    return replace(config, data=data, by_own_names=config.data, names_in_file=names)
+
+
+def _value(data: object, path: tuple[str, ...]) -> object:
+    """:raises KeyError: when there is none."""
+    for key in path:
+        if not isinstance(data, dict):
+            raise KeyError(key)
+        data = data[key]
+    return data
+
+
+def _without(data: dict[str, object], path: tuple[str, ...]) -> dict[str, object]:
+    """A copy that lacks one value, and the objects that have become empty by that."""
+    key, *below = path
+    inner = data[key]
+    rest = _without(inner, tuple(below)) if below and isinstance(inner, dict) else {}
+    return {name: rest if name == key else value for name, value in data.items() if name != key or rest}
+
+
+def _not_there(alias: str, target: str, config: ModelConfig) -> Finding:
+    nearest = did_you_mean(alias, _names(config.data))
+    fix = f"did you mean {printable(nearest)} = {shown(target)}?" if nearest else "write the name that the file has"
+    return _finding(alias, f"keys names {printable(alias)}, which is not in {config.reference}", fix)
+
+
+def _names(data: Mapping[str, object]) -> Iterator[str]:
+    """What an alias can be: the keys, and those of objects in the object."""
+    for key, value in data.items():
+        yield key
+        if isinstance(value, dict):
+            yield from (f"{key}.{inner}" for inner in value)
+
+
+def _clashes(keys: Mapping[str, str], left: Mapping[str, object], config: ModelConfig) -> Iterator[Finding]:
+    """Aliases that stand for what is said already."""
+    first: dict[str, str] = {}
+    for alias, target in keys.items():
+        if target in first:
+            both = f"{printable(first[target])} and {printable(alias)}"
+            yield _finding(alias, f"keys names both {both} for {printable(target)}", "keep one of them")
+        elif target in left:
+            line = config.line(target)
+            at = f", on line {line}" if line else ""
+            message = f"{printable(alias)} stands for {printable(target)}, and {config.reference} has both{at}"
+            yield _finding(alias, message, f"remove {printable(alias)} from keys, or one of them from the file")
+        first.setdefault(target, alias)
+
+
+def _finding(alias: str, message: str, fix: str) -> Finding:
+    return Finding("config-invalid", message, fix, table_key=("keys", alias))

@@ -1,0 +1,82 @@
+"""Config keys by what they mean to a parameter count: data for :mod:`pytest_bertsize.config.keys`."""
+
+from __future__ import annotations
+
+ACTIVATIONS = frozenset(
+    "gelu gelu_10 gelu_fast gelu_new gelu_python gelu_pytorch_tanh gelu_python_tanh gelu_accurate hardswish laplace "
+    "leaky_relu linear mish quick_gelu relu relu2 relu6 sigmoid silu sqrtsoftplus swish tanh prelu xielu".split()
+)
+"""The names that transformers knows (``ACT2FN``); ``prelu`` and ``xielu`` have parameters of their own."""
+
+PASSED = frozenset(
+    "hidden_dropout_prob attention_probs_dropout_prob classifier_dropout initializer_range layer_norm_eps pad_token_id "
+    "bos_token_id eos_token_id use_cache problem_type chunk_size_feed_forward".split()
+)
+"""Change no count, but the class may refuse their values: handed to the build as they stand."""
+
+INERT = frozenset(
+    # what saved the file, and for whom
+    "model_type architectures transformers_version name_or_path _name_or_path _commit_hash tokenizer_class "
+    "finetuning_task task_specific_params label2id tf_legacy_loss torchscript use_bfloat16 use_return_dict xla_device "
+    "_num_labels language name sbert_ce_default_activation_function sentence_transformers transformers.js_config "
+    # hydra's: the class that a training script makes of it
+    "_target_ _partial_ _recursive_ _convert_ "
+    # how the model runs, and in which number format
+    "dtype torch_dtype quantization_config gradient_checkpointing return_dict output_attentions output_hidden_states "
+    "output_past attn_implementation _attn_implementation _attn_implementation_autoset is_encoder_decoder "
+    "tie_encoder_decoder cross_attention_hidden_size "
+    # Google's Chinese BERT
+    "directionality pooler_fc_size pooler_num_attention_heads pooler_num_fc_layers pooler_size_per_head pooler_type "
+    # the tokenizer's
+    "cls_token_id eos_token_ids mask_token_id sep_token_id unk_token_id "
+    # generation
+    "bad_words_ids begin_suppress_tokens decoder_start_token_id diversity_penalty do_sample early_stopping "
+    "encoder_no_repeat_ngram_size exponential_decay_length_penalty forced_bos_token_id forced_eos_token_id "
+    "length_penalty max_length min_length no_repeat_ngram_size num_beam_groups num_beams num_return_sequences "
+    "output_scores prefix remove_invalid_values repetition_penalty return_dict_in_generate "
+    "suppress_tokens temperature top_k top_p typical_p".split()
+)
+"""Keys of published configs that change no count and never reach the build."""
+
+REFUSED = {
+    "attribute_map": "it renames the keys of the file that it stands in",
+    "auto_map": "it names code to run in place of the library's class",
+    "configuration_files": "it names another file to read in place of this one",
+    "per_layer_config": "it gives layers sizes of their own, which the class then ignores",
+    "trust_remote_code": "a config has no say in whether code is run",
+}
+"""Keys that steer transformers itself: with them the library may build something else than what the file says."""
+
+IMPLEMENTATIONS = ("attn_implementation", "experts_implementation")
+"""Parts of keys that say which code computes a layer; anything but a known word is a repository to run code from."""
+KNOWN_IMPLEMENTATIONS = frozenset(
+    "eager sdpa flash_attention_2 flash_attention_3 flash_attention_4 flex_attention paged|eager paged|sdpa "
+    "paged|flash_attention_2 paged|flash_attention_3 batched_mm grouped_mm".split()
+)
+DTYPE = frozenset({"dtype", "torch_dtype"})
+"""Keys whose value transformers looks up among all that torch has: ``"_dynamo"`` imports hundreds of modules."""
+KNOWN_DTYPES = frozenset(
+    "auto float64 float32 float16 bfloat16 double float half int8 uint8 float8_e4m3fn float8_e5m2".split()
+)
+NUMBER_FORMAT = DTYPE | {"quantization_config"}
+"""Keys that say in which numbers a model computes, which changes no count."""
+
+SYNONYMS = {
+    "V": ("vocab_size", "n_vocab", "vocabulary_size", "n_words", "n_token"),
+    "D": ("hidden_size", "d_model", "n_embd", "dim", "hidden_dim", "embed_dim", "emb_dim"),
+    "L": ("num_hidden_layers", "num_layers", "n_layers", "n_layer", "encoder_layers"),
+    "A": ("num_attention_heads", "num_heads", "n_heads", "n_head", "encoder_attention_heads"),
+    "I": (
+        "intermediate_size",
+        "d_ff",
+        "d_inner",
+        "ffn_dim",
+        "intermediate_dim",
+        "feed_forward_size",
+        "encoder_ffn_dim",
+    ),
+    "P": ("max_position_embeddings", "n_positions", "max_sequence_length", "max_seq_length", "max_seq_len"),
+    "T": ("type_vocab_size", "num_segments", "token_type_vocab_size", "num_token_types"),
+    "C": ("num_labels", "n_labels", "num_classes", "n_classes"),
+}
+"""The names that libraries have for one size, by its symbol: each family honours one of them and swallows the rest."""

@@ -1,0 +1,175 @@
+"""pytest's side, in the order of a run: options, marker, collection, fixture, reports.
+
+Imported at every start of pytest wherever the plugin is installed, so it imports nothing but pytest; the gate itself is
+loaded when ``--bert-budget``, the marker or the fixture asks for it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from pytest_bertsize.review.review import Review
+
+MARKER = """bert_budget(model=None, **limits): hold a model declared in [tool.bertsize.models] to its budget before \
+the test runs. model is its name (needed where several are declared); keyword limits such as pooler=0 or \
+encoder="86M" tighten its budget, never loosen it. Works with and without --bert-budget."""
+
+OPTIONS = ("bert_budget", *(f"bert_budget_{name}" for name in ("no_build", "base", "update", "tighten", "report")))
+"""The first opens the gate for the whole run; the others say how."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("bertsize", "size of BERT-family models (pytest-bertsize)")
+    group.addoption(
+        "--bert-budget",
+        action="store_true",
+        default=False,
+        help="check every model declared in pyproject.toml ([tool.bertsize.models.NAME]): count its parameters on "
+        "the meta device and compare them with the closed form and with its budget",
+    )
+    group.addoption(
+        "--bert-budget-report",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="with --bert-budget: write what was found to PATH, as JSON (.json), Markdown (.md), a page (.html) or for "
+        "GitLab (.codequality.json, gl-code-quality-report.json); may be repeated",
+    )
+    group.addoption(
+        "--bert-budget-no-build",
+        action="store_true",
+        default=False,
+        help="with --bert-budget: build nothing, and hold budgets against the closed form alone, without torch and in "
+        "less than half a second; every report says so",
+    )
+    group.addoption(
+        "--bert-budget-base",
+        metavar="REV",
+        help="with --bert-budget: compare with the table and the configs at this git revision, and refuse a budget "
+        "that was loosened since without a new reason; default: the base of the pull or merge request that CI runs "
+        "for; none: compare with nothing",
+    )
+    group.addoption(
+        "--bert-budget-update",
+        action="store_true",
+        default=False,
+        help="with --bert-budget: accept what was counted, and raise exactly the budgets that fail, in pyproject.toml, "
+        "as their author writes numbers; never in CI",
+    )
+    group.addoption(
+        "--bert-budget-tighten",
+        action="store_true",
+        default=False,
+        help="with --bert-budget: lower the budgets that have room, in pyproject.toml; never in CI",
+    )
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    from pytest_bertsize.plugin import hookspecs
+
+    pluginmanager.add_hookspecs(hookspecs)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", MARKER)
+    config.pluginmanager.register(FailureReports(config))
+    given = [name for name in OPTIONS if config.getoption(name) not in (None, False, [])]
+    if given and given[0] != "bert_budget":
+        option = f"--{given[0].replace('_', '-')}"
+        raise pytest.UsageError(f"{option} needs --bert-budget: without it no declared model is checked")
+    if given:
+        from pytest_bertsize.plugin import startup
+
+        startup.open_for_run(config)
+    if config.getoption("htmlpath", None) and not hasattr(config, "workerinput"):
+        from pytest_bertsize.plugin import pytest_html
+
+        pytest_html.register(config)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object]:
+    """With ``--bert-budget``, 0 says that all is checked, whatever pytest was told to do, such as to list fixtures."""
+    status = yield
+    if status == pytest.ExitCode.OK and config.getoption("bert_budget") and not hasattr(config, "workerinput"):
+        from pytest_bertsize.plugin import session
+
+        return session.status_of_run(config)
+    return status
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Have models built as soon as a test is known to need one.
+
+    :raises pytest.UsageError: for a marker that was probably meant to be ours.
+    """
+    alike: dict[str, pytest.Item] = {}
+    for item in items:
+        alike.update({marker.name: item for marker in item.iter_markers() if _is_like_ours(marker.name)})
+    if alike:
+        from pytest_bertsize.plugin import misspelt_marker
+
+        misspelt_marker.refuse(alike, config)
+    if not config.getoption("bert_budget") and any(_asks_for_review(item) for item in items):
+        from pytest_bertsize.plugin import startup
+
+        startup.open_for_tests(config)
+
+
+def _is_like_ours(name: str) -> bool:
+    return ("bert" in name or "budget" in name) and name != "bert_budget"
+
+
+def _asks_for_review(item: pytest.Item) -> bool:
+    return item.get_closest_marker("bert_budget") is not None or "bert_budget" in getattr(item, "fixturenames", ())
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> None:
+    """The marker is the check: a model over its budget fails the test before its first line."""
+    if item.get_closest_marker("bert_budget") is not None:
+        from pytest_bertsize.plugin import marker, startup
+
+        startup.open_for_tests(item.config)
+        marker.hold_marked(item)
+
+
+@pytest.fixture
+def bert_budget(request: pytest.FixtureRequest) -> Review:
+    """The Review of the marker's model, or of the only one declared: actual, expected, budget, findings, model."""
+    from pytest_bertsize.plugin import marker, startup
+
+    startup.open_for_tests(request.config)
+    return marker.review_for_test(request.node)
+
+
+class FailureReports:
+    """Draws failed reviews where the terminal is: in the controller, whether or not workers ran the tests."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.failed: list[pytest.TestReport] = []
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed and _is_of_failed_review(report) and not hasattr(self.config, "workerinput"):
+            from pytest_bertsize.plugin.longrepr import Failure
+
+            report.longrepr = Failure(report.bertsize["model"], report.location, self.config)  # type: ignore[assignment]
+            self.failed.append(report)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if self.failed:
+            from pytest_bertsize.plugin.longrepr import fit_into_short_summary
+
+            fit_into_short_summary(self.failed, terminalreporter)
+
+
+def _is_of_failed_review(report: pytest.TestReport) -> bool:
+    """A marked test may fail in its own lines, with a model that is within its budget."""
+    return hasattr(report, "bertsize") and report.bertsize["model"]["verdict"] == "failed"

@@ -1,0 +1,62 @@
+"""Closed forms that conftest files and installed plugins contribute."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_bertsize.closed_forms import Family
+from pytest_bertsize.closed_forms.registry import Conflict, Registry
+from pytest_bertsize.findings import printable
+from pytest_bertsize.table.settings import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import pytest
+
+HOOK = "pytest_bertsize_closed_forms"
+
+
+def registry(config: pytest.Config) -> Registry:
+    """The built-in closed forms and those that the run's plugins contribute.
+
+    :raises SettingsError: when two are for the same architecture, or one is no closed form at all.
+    """
+    try:
+        return Registry(_contributed(config))
+    except Conflict as conflict:
+        raise SettingsError(str(conflict)) from None
+
+
+def _contributed(config: pytest.Config) -> Iterator[tuple[str, Family]]:
+    """Ask each plugin on its own, to know who says what."""
+    manager = config.pluginmanager
+    for implementation in getattr(config.hook, HOOK).get_hookimpls():
+        others = [plugin for plugin in manager.get_plugins() if plugin is not implementation.plugin]
+        name = _name(implementation.plugin_name, config)
+        for family in _asked(manager.subset_hook_caller(HOOK, others), name):
+            yield name, family
+
+
+def _asked(hook: Callable[[], list[object]], origin: str) -> list[Family]:
+    try:
+        answers = hook()
+    except Exception as error:
+        message = printable(f"{origin}: {HOOK} raised {type(error).__name__}: {error}")
+        raise SettingsError(message) from error
+    return [family for answer in answers for family in _families(answer, origin)]
+
+
+def _families(families: object, origin: str) -> list[Family]:
+    if not isinstance(families, list | tuple) or not all(isinstance(family, Family) for family in families):
+        what = type(families).__name__
+        raise SettingsError(f"{origin}: {HOOK} returned {what}, not a list of Family; write return [FAMILY]")
+    return list(families)
+
+
+def _name(plugin: str, config: pytest.Config) -> str:
+    """``tests/conftest.py`` for a conftest, which pytest registers under its full path."""
+    path = Path(plugin)
+    inside = path.is_absolute() and path.is_relative_to(config.rootpath)
+    return printable(str(path.relative_to(config.rootpath)) if inside else plugin)

@@ -1,0 +1,127 @@
+"""A run is armed: every declared model is examined, and what there is to build is asked for."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_bertsize.base import baseline
+from pytest_bertsize.plugin import contributions, outcome, update, xdist
+from pytest_bertsize.plugin.items import GATE, Collector, Gate, Mode
+from pytest_bertsize.plugin.makereport import Attachments
+from pytest_bertsize.reports.model_report import run_base
+from pytest_bertsize.table import pyproject_file
+from pytest_bertsize.table.settings import SettingsError, declares_models, load
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pytest_bertsize.builder.helper import Helper
+
+
+LEDGER = pytest.StashKey[outcome.Ledger]()
+
+
+def table_path(config: pytest.Config) -> Path:
+    """Always the root's own pyproject.toml: pytest's settings may live in another file."""
+    return config.rootpath / "pyproject.toml"
+
+
+def _refuse_another_table(config: pytest.Config) -> None:
+    """A table that stands elsewhere than in pytest's root: which is meant is not for us to guess.
+
+    :raises SettingsError: when the folder in which pytest was called, one that it was given, or one between these and
+        the root, has another table than the root.
+    """
+    read, here, root = table_path(config), config.invocation_params.dir, config.rootpath.resolve()
+    given = config.args if config.args_source == pytest.Config.ArgsSource.ARGS else []
+    named = (here / argument.partition("::")[0] for argument in given)
+    for folder in (here, *(above for path in (here, *named) for above in _up_to(root, path))):
+        other = folder / "pyproject.toml"
+        if other.is_file() and other.resolve() != read.resolve() and declares_models(other):
+            too = "one too" if declares_models(read) else "none"
+            raise SettingsError(
+                f"{other} has a [tool.bertsize], and pytest's root directory is {read.parent}, which has {too}; run "
+                "pytest in the folder whose table you mean, and give its pyproject.toml a [tool.pytest] with "
+                'minversion = "9.0", which makes it a root'
+            )
+
+
+def _up_to(root: Path, path: Path) -> Iterator[Path]:
+    """A folder, or that of a file, and those above it that are inside the root."""
+    path = path.resolve()
+    inside = (folder for folder in (path, *path.parents) if root in folder.parents)
+    yield from inside if path.exists() else ()
+
+
+def arm_run(config: pytest.Config, helper: Helper | None) -> None:
+    """Examine every declared model, and have it checked by an item of its own.
+
+    What is registered has no name, so that no ``-p no:NAME`` takes a part of the gate away.
+
+    :param helper: ``None`` in a worker of xdist, which reads what its controller had built.
+    :raises pytest.UsageError: for any mistake in the table or in an option.
+    """
+    builds = not config.getoption("bert_budget_no_build")
+    try:
+        verb = update.asked_for(config)
+        _refuse_another_table(config)
+        settings = load(table_path(config))
+        if verb:
+            pyproject_file.refuse_another(settings.path, settings.text)
+        registry = contributions.registry(config)
+        base = baseline.of_run(settings, config.getoption("bert_budget_base"), registry, "--bert-budget-base")
+        reports = replace(outcome.asked_for(config, settings), base=run_base(base), builds=builds)
+    except SettingsError as error:
+        raise pytest.UsageError(str(error)) from None
+    detail = bool(reports) or config.get_verbosity() > 0
+    result = helper.result if helper else xdist.results_of(config)
+    mode = Mode(builds=builds, formulas=bool(reports), detail=detail, verb=verb)
+    gate = Gate(settings, registry, result, base, mode)
+    if helper:
+        config.stash[LEDGER] = outcome.Ledger(config, settings, helper.versions, reports)
+        config.pluginmanager.register(config.stash[LEDGER])
+        config.pluginmanager.register(xdist.Controller([*gate.requests], helper))
+        _ask(helper, gate, config)
+    if verb:
+        config.pluginmanager.register(update.Sender())
+    if verb and helper:
+        rewriter = update.Rewriter(settings, verb)
+        config.stash[LEDGER].rewriter = rewriter
+        config.pluginmanager.register(rewriter)
+    config.stash[GATE] = gate
+    config.pluginmanager.register(Collector(gate))
+    config.pluginmanager.register(Attachments())
+
+
+def arm_tests(config: pytest.Config, helper: Helper) -> None:
+    """Examine every declared model for the tests that name one."""
+    config.pluginmanager.register(Attachments())
+    try:
+        gate = Gate(load(table_path(config)), contributions.registry(config), helper.result)
+    except SettingsError as error:
+        helper.stop()
+        config.stash[GATE] = error
+        return
+    _ask(helper, gate, config)
+    config.stash[GATE] = gate
+
+
+def status_of_run(config: pytest.Config) -> int:
+    """The exit status of a run that pytest itself takes to be good: ``--help`` and ``--fixtures`` run nothing."""
+    found = config.stash.get(LEDGER, None)
+    if found is None:
+        sys.stderr.write("NOT CHECKED: pytest did not start, and no model was checked\n")
+        return pytest.ExitCode.TESTS_FAILED
+    if found.not_checked and not found.told:
+        sys.stderr.write(f"NOT CHECKED: {', '.join(found.not_checked)}\n")
+    return found.status
+
+
+def _ask(helper: Helper, gate: Gate, config: pytest.Config) -> None:
+    if not config.getoption("collectonly"):
+        helper.ask([*gate.requests.values()])

@@ -1,0 +1,167 @@
+"""``--bert-budget-update`` and ``-tighten``: what the tests of models ask for is written when all of them are over."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+from rich.text import Text
+
+from pytest_bertsize.plugin.items import BudgetFailure, BudgetItem
+from pytest_bertsize.plugin.longrepr import style_of
+from pytest_bertsize.reports.ci import sign_of_ci
+from pytest_bertsize.reports.model_report import model_report
+from pytest_bertsize.reports.terminal.drawing import draw, hanging
+from pytest_bertsize.review.accept import Change, Refused, Verb, lowered, raised, sentence, settings_after
+from pytest_bertsize.table import pyproject_file
+from pytest_bertsize.table.settings import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator, Mapping
+
+    from pytest_bertsize.reports.shape import ModelReport
+    from pytest_bertsize.table.settings import Settings
+
+VERBS: Mapping[str, Verb] = {"bert_budget_update": "update", "bert_budget_tighten": "tighten"}
+_OVER = {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED}
+
+
+def asked_for(config: pytest.Config) -> Verb | None:
+    """What the run is to do with budgets.
+
+    :raises SettingsError: when it may do nothing with them.
+    """
+    given = {name: verb for name, verb in VERBS.items() if config.getoption(name)}
+    options = [f"--{name.replace('_', '-')}" for name in given]
+    if not given:
+        return None
+    if len(given) > 1:
+        raise SettingsError(f"{' and '.join(options)}: one raises budgets and the other lowers them; run one of them")
+    if config.getoption("bert_budget_no_build"):
+        raise SettingsError(
+            f"{options[0]} needs a build: a budget is not changed for a count that nothing was built to"
+        )
+    if sign := sign_of_ci():
+        raise SettingsError(
+            f"{options[0]}: this is a CI ({sign}), and nobody looks at what a CI accepts: run it at the desk, "
+            "and commit pyproject.toml"
+        )
+    return next(iter(given.values()))
+
+
+class Sender:
+    """Puts what a model's test asks for on its report, which comes back from xdist's workers."""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        is_ours = call.excinfo is None or isinstance(call.excinfo.value, BudgetFailure)
+        if isinstance(item, BudgetItem) and call.when == "call" and is_ours:
+            asked = item.gate.changes(item.name)
+            report.bertsize_changes = [asdict(change) for change in asked.changes]  # type: ignore[attr-defined]
+            report.bertsize_refused = [asdict(each) for each in asked.refused]  # type: ignore[attr-defined]
+            if asked.changes:
+                report.bertsize_before = model_report(asked.review)  # type: ignore[attr-defined]
+        return report
+
+
+class Rewriter:
+    """Collects what is asked for, in the process that talks to the user, and writes it."""
+
+    def __init__(self, settings: Settings, verb: Verb) -> None:
+        self.settings = settings
+        """Of the file as it is: once it is written, with the changes."""
+        self.verb = verb
+        self.problem = ""
+        self._read = settings
+        self._broken_off = False
+        self._reports = 0
+        self._asked: dict[tuple[str, tuple[str, ...], str], Change] = {}
+        self._refused: dict[tuple[str, str], Refused] = {}
+        self._before: dict[str, ModelReport] = {}
+        self._done: list[Change] = []
+
+    @property
+    def taken_back(self) -> Mapping[str, ModelReport]:
+        """What becomes of the models whose budgets could not be written: they are held to those that there are."""
+        return self._before if self.problem and self.verb == "update" else {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        asked = getattr(report, "bertsize_changes", None)
+        self._reports += asked is not None
+        for plain in asked or ():
+            change = Change(**{**plain, "key": tuple(plain["key"])})
+            self._asked[change.model, change.key, change.bound] = change
+        if before := getattr(report, "bertsize_before", None):
+            self._before[before["name"]] = before
+        for plain in getattr(report, "bertsize_refused", ()):
+            self._refused[plain["model"], plain["component"]] = Refused(**plain)
+
+    def pytest_keyboard_interrupt(self) -> None:
+        """Called for ``pytest.exit`` too, whose exit status may be any."""
+        self._broken_off = True
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Write, unless the run was broken off; what could not be written has not been accepted."""
+        self._write(broken_off=self._broken_off or session.exitstatus not in _OVER)
+        if self.problem and session.exitstatus in _OVER:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        if not session.config.pluginmanager.hasplugin("terminalreporter"):
+            sys.stderr.write("".join(f"{line.mark}{line.text}\n" for line in self._lines()))
+
+    def _write(self, *, broken_off: bool) -> None:
+        asked = list(self._asked.values())
+        changes = raised(asked) if self.verb == "update" else lowered(asked, self.settings)
+        if changes and broken_off:
+            self.problem = f"{self.settings.path}: the run was broken off, and nothing was changed"
+        elif changes:
+            try:
+                after = settings_after(self.settings, changes)
+                pyproject_file.replace(self.settings.path, self.settings.text, after.text)
+            except SettingsError as error:
+                self.problem = str(error)
+            else:
+                self.settings, self._done = after, changes
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        style = style_of(terminalreporter._tw, 0)  # noqa: SLF001  (pytest's own plugins have no other way)
+        terminalreporter.section(f"budgets {_DONE[self.verb]}" if self._done else "budgets")
+        for line in self._lines():
+            text = draw(hanging(line.mark, "", line.text, style) if line.mark else Text(line.text), style)
+            terminalreporter.write_line(text, red=line.is_bad)
+
+    def _lines(self) -> Iterator[_Line]:
+        """What was changed, what was not although it fails, and why."""
+        for change in sorted(self._done, key=self._line):
+            yield _Line(sentence(change, self._read, self.settings))
+        if self._done and self.verb == "update":
+            yield _Line('commit it with why: a run with a base asks for a new reason = "…" of a raised budget', "→ ")
+        for each in self._refused.values():
+            yield _Line(f"{each.model}: {each.component} is left as it is: {each.why}", is_bad=True)
+        if self.problem:
+            yield _Line(self.problem, is_bad=True)
+        elif not self._reports:
+            yield _Line("nothing was checked, and nothing was changed", is_bad=True)
+        elif not self._done and not self._refused:
+            yield _Line(_NOTHING[self.verb])
+
+    def _line(self, change: Change) -> int:
+        return self._read.line(change.key) or 0
+
+
+class _Line(NamedTuple):
+    text: str
+    mark: str = ""
+    is_bad: bool = False
+
+
+_DONE: Mapping[Verb, str] = {"update": "raised", "tighten": "lowered"}
+_NOTHING: Mapping[Verb, str] = {
+    "update": "no budget that was checked fails, and none was raised",
+    "tighten": "no budget that was checked has room that its own decimals can say, and none was lowered",
+}

@@ -1,0 +1,1 @@
+"""The page: one file, with its style in it and nothing to fetch."""

@@ -1,0 +1,374 @@
+"""The report as one HTML page: no script, nothing loaded from elsewhere, the same bytes for the same report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from pytest_bertsize.findings import printable
+from pytest_bertsize.inventory import TOTAL, TRAINABLE
+from pytest_bertsize.quantity import compact_left, exact, signed
+from pytest_bertsize.reports import beside_lines
+from pytest_bertsize.reports.html.bars import Bars, bars
+from pytest_bertsize.reports.html.mathml import typeset
+from pytest_bertsize.reports.model_report import by_severity
+from pytest_bertsize.reports.sentences import deepest
+from pytest_bertsize.reports.terminal.component_table import (
+    NOTHING,
+    changed,
+    changed_by,
+    counted,
+    difference,
+    differs,
+    off_by,
+    room,
+    unique,
+    urgent,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pytest_bertsize.reports.shape import Component, FindingRow, ModelReport, RunReport
+
+MOST_BYTES = 50_000
+"""Of one model's part of the page; the rest of a page of one model is less than 14,000."""
+LONGEST = 1_500
+"""Characters of any text."""
+_WHY_NOT = {
+    "config-refused": "Not checked: the config is refused",
+    "config-invalid": "Not checked: the config or its budget has a mistake",
+    "unknown-closed-form": "Not checked: there is no closed form for it",
+    "build-failed": "Not checked: it could not be built",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How much of a model is shown; the JSON report has the rest."""
+
+    rows: int = 60
+    formulas: int = 12_000
+    """Bytes of MathML; formulas behind them are shown as text."""
+    cells: int = 24
+    """Of one bar."""
+    findings: int = 24
+    changes: int = 30
+    layers: int = 24
+    tensors: int = 12
+    """Of one layer."""
+
+    def halved(self) -> Bounds:
+        return Bounds(*(max(getattr(self, name) // 2, 1) for name in self.__slots__))
+
+
+def page(report: RunReport) -> str:
+    """The page of a run. What is not shown is counted, and is in the JSON report."""
+    templates = _templates()
+    ordered = sorted(report["models"], key=lambda model: model["verdict"] == "passed")
+    alone = ordered[0] if len(ordered) == 1 and report["configured"] == 1 and report["complete"] else None
+    parts = [_model(model, index, report, alone is not None) for index, model in enumerate(ordered, 1)]
+    return templates.get_template("page.html.jinja").render(
+        report=report,
+        generator=f"pytest-bertsize {report['versions'].get('pytest_bertsize', '')}".strip(),
+        alone=alone,
+        headline=headline(alone) if alone else _of_the_run(report),
+        links=[(f"model-{index}", model, headline(model)) for index, model in enumerate(ordered, 1)],
+        parts=parts,
+        unchanged=bool(ordered) and all(_unchanged(model) for model in ordered),
+    )
+
+
+def _model(model: ModelReport, index: int, report: RunReport, alone: bool) -> Markup:  # noqa: FBT001
+    """One model's part, with as much of it as fits."""
+    template = _templates().get_template("model.html.jinja")
+    bounds = Bounds()
+    while True:
+        view = _view(model, report, bounds)
+        text = template.render(id=f"model-{index}", alone=alone, level=2 if alone else 3, **view)
+        if len(text.encode()) <= MOST_BYTES or bounds == bounds.halved():
+            return Markup(text)  # noqa: S704  (rendered with autoescape)
+        bounds = bounds.halved()
+
+
+@cache
+def _templates() -> Environment:
+    templates = Environment(
+        loader=PackageLoader("pytest_bertsize.reports.html", ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_harmless,
+    )
+    templates.filters |= {
+        "exact": _exact,
+        "signed": difference,
+        "left": compact_left,
+        "size": _bytes,
+        "typeset": typeset,
+        "short": lambda commit: commit[:10],
+        "plural": lambda count, one, many: f"{exact(count)} {one if count == 1 else many}",
+        "dims": lambda shape: "absent" if shape is None else " × ".join(map(exact, shape)) or "scalar",
+    }
+    return templates
+
+
+def _harmless(value: Any) -> Any:
+    """A text from a file as any page can take it; markup of our own stays as it is."""
+    return printable(value, LONGEST) if type(value) is str else value
+
+
+def _exact(count: int | None) -> str:
+    return NOTHING if count is None else exact(count)
+
+
+def _bytes(count: int) -> str:
+    """``590218704`` → ``'590 MB'``; kB, MB and GB are powers of 1,000."""
+    value, unit = Decimal(count), "B"
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        places = "1" if value >= 100 or unit == "B" else "0.1"  # noqa: PLR2004
+        rounded = value.quantize(Decimal(places), ROUND_HALF_UP)
+        if rounded < 1000:  # noqa: PLR2004
+            return f"{rounded} {unit}".replace(".0 ", " ")
+        value /= 1000
+    return f"{value:,.0f} {unit}"
+
+
+# the words
+
+
+def headline(model: ModelReport) -> str:
+    """What there is to know first: ``37.6M over budget``."""
+    total = _row(model, TOTAL)
+    if model["verdict"] == "passed":
+        return _passed(model, total) + ("" if model["built"] else ", by the closed form: not built")
+    errors = [finding for finding in model["findings"] if finding["severity"] == "error"]
+    if total is None:
+        kinds = [kind for kind in _WHY_NOT if any(finding["kind"] == kind for finding in errors)]
+        return _WHY_NOT[kinds[0]] if kinds else "Not checked: it was not built"
+    return _broken(total) or _worst(model, errors)
+
+
+def _broken(row: Component) -> str:
+    left = room(row)
+    if left is None or left >= 0:
+        return ""
+    return f"{compact_left(left)[1:]} {'under its minimum' if _below(row) else 'over budget'}"
+
+
+def _below(row: Component) -> bool:
+    return row["min"] is not None and (counted(row) or 0) < row["min"]
+
+
+def _worst(model: ModelReport, errors: Sequence[FindingRow]) -> str:
+    """Of a model whose total is within its budget."""
+    rest = f"; {exact(len(errors) - 1)} more {'error' if len(errors) == 2 else 'errors'}" if errors[1:] else ""  # noqa: PLR2004
+    broken = [row for row in model["components"] if _broken(row)]
+    if broken:
+        row = min(broken, key=lambda row: room(row) or 0)
+        return f"{row['name']} is {_broken(row)}{rest}"
+    differing = [row for row in model["components"] if differs(row)]
+    if differing:
+        return f"{difference(off_by(differing[-1]))} off its closed form{rest}"
+    if any(finding["kind"] == "off-closed-form" for finding in errors):
+        return f"Not what its closed form says{rest}"
+    return f"{model['headline'].removeprefix(model['name'] + ': ')}"
+
+
+def _passed(model: ModelReport, total: Component | None) -> str:
+    if model["report_only"]:
+        return "Held to no budget" if total is None else f"{exact(counted(total) or 0)} parameters, held to no budget"
+    left = room(total) if total else None
+    if total is None or left is None or total["max"] is None:
+        return "Within its budget"
+    return f"Within its budget, {compact_left(left)[1:]} left" if left else "Exactly its budget"
+
+
+def _of_the_run(report: RunReport) -> str:
+    configured, missing = report["configured"], len(report["not_checked"])
+    if not report["complete"]:
+        which = f"{exact(missing)} of {exact(configured)} models {'was' if missing == 1 else 'were'} not checked"
+        return f"INCOMPLETE: {which if missing else 'this run did not finish'}"
+    if report["failed"]:
+        return f"{exact(report['failed'])} of {exact(configured)} models failed"
+    build = "" if report["mode"] == "full" else ", by the closed form: nothing was built"
+    return f"All {exact(configured)} models passed{build}" if report["models"] else "No model was checked"
+
+
+# one model
+
+
+def _view(model: ModelReport, report: RunReport, bounds: Bounds) -> dict[str, Any]:
+    base, choices = model["base"], model["choices"]
+    rows = model["components"]
+    shown = urgent(rows, bounds.rows)
+    findings = by_severity(model["findings"])
+    return {
+        "model": model,
+        "headline": headline(model),
+        "report": report,
+        "base": base,
+        "unchanged": _unchanged(model),
+        "head": f"this branch ({report['commit'][:10]})" if report["commit"] else "this branch",
+        "figures": _figures(model),
+        "findings": findings[: bounds.findings],
+        "findings_hidden": max(len(findings) - bounds.findings, 0),
+        "bars": _bars(model, bounds.cells),
+        "rows": _lines(shown, bounds),
+        "rows_hidden": len(rows) - len(shown),
+        "columns": _columns(rows, model),
+        "changes": base["changes"][: bounds.changes] if base else [],
+        "changes_hidden": max(len(base["changes"]) - bounds.changes, 0) if base else 0,
+        "moved": _moved,
+        "limited_by": beside_lines.limited_by(model),
+        "beside": list(beside_lines.sentences(model)),
+        "fits": choices["fits"][: bounds.changes] if choices else [],
+        "costs": choices["costs"][: bounds.changes] if choices else [],
+        "layers": model["layers"][: bounds.layers],
+        "layers_hidden": max(len(model["layers"]) - bounds.layers, 0),
+        "most_tensors": bounds.tensors,
+    }
+
+
+def _row(model: ModelReport, name: str) -> Component | None:
+    return next((row for row in model["components"] if row["name"] == name), None)
+
+
+def _unchanged(model: ModelReport) -> bool:
+    """Whether neither a key nor a count differs from the base."""
+    base = model["base"]
+    if base is None or base["total"] is None or base["changes"] or base["grown"] or base["shrunk"]:
+        return False
+    return not any(changed(row) for row in model["components"])
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """The numbers at the top."""
+
+    parameters: int | None
+    """What the closed form says of a model that could not be built: the page calls it so."""
+    built: bool
+    change: int | None
+    percent: str
+    limit: str | None
+    left: int | None
+    """Of the total's limit."""
+    side: str
+    """What that is: left, over, or above or under a minimum."""
+    limited: int
+    """How many components have a limit, bytes and FLOPs among them."""
+    off: int | None
+
+
+def _figures(model: ModelReport) -> Figures:
+    total, totals = _row(model, TOTAL), model["totals"]
+    count = unique(model)
+    before = model["base"]["total"] if model["base"] else None
+    change = None if before is None or count is None else count - before
+    left = room(total) if total else None
+    both = totals["actual"] is not None and totals["expected"] is not None and model["closed_form"]
+    return Figures(
+        totals["expected"] if count is None else count,
+        totals["actual"] is not None,
+        change,
+        _percent(change, before) if change and before else "",
+        total["limit"] if total else None,
+        left,
+        _side(total, left) if total and left is not None else "",
+        sum(row["limit"] is not None for row in (*model["components"], *model["measures"])),
+        (totals["actual"] or 0) - (totals["expected"] or 0) if both else None,
+    )
+
+
+def _side(row: Component, left: int) -> str:
+    if _below(row):
+        return "under its minimum"
+    return "over" if left < 0 else "above its minimum" if row["max"] is None else "left"
+
+
+def _percent(change: int, before: int) -> str:
+    share = (Decimal(100 * change) / before).quantize(Decimal("0.1"), ROUND_HALF_UP)
+    return f"{share:+,}%" if share else "by less than 0.1%"
+
+
+def _bars(model: ModelReport, most: int) -> Bars | None:
+    now = {row["name"]: count for row in model["components"] if (count := counted(row)) is not None}
+    now.pop(TRAINABLE, None)
+    if not now.get(TOTAL):
+        return None
+    base, total = model["base"], _row(model, TOTAL)
+    before = None
+    if base and base["total"] is not None:
+        before = {row["name"]: row["base"] for row in model["components"] if row["base"] and row["name"] != TRAINABLE}
+        before[TOTAL] = base["total"]
+    label = base["revision"] if base else ""
+    limit = (None, "") if total is None else (total["max"], _highest(total))
+    return bars(now, before, label, limit, most)
+
+
+def _highest(row: Component) -> str:
+    """The upper limit, as its author wrote it where that is the only one."""
+    return row["limit"] or "" if row["min"] in {None, row["max"]} else _exact(row["max"])
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A row of the table."""
+
+    row: Component
+    label: str
+    depth: int
+    count: int | None
+    change: int | None
+    left: int | None
+    off: int | None
+    formula: str | Markup
+
+
+def _lines(rows: Sequence[Component], bounds: Bounds) -> list[Line]:
+    lines, taken = [], 0
+    shown = {row["name"] for row in rows}
+    for row in rows:
+        parent, _, last = row["name"].rpartition(".")
+        formula: str | Markup = row["formula"] or ""
+        if formula and taken + len(typeset(formula)) <= bounds.formulas:
+            formula = typeset(formula)
+            taken += len(formula)
+        lines.append(
+            Line(
+                row,
+                last if parent in shown else row["name"],
+                row["name"].count(".") if parent in shown else 0,
+                counted(row),
+                changed_by(row),
+                room(row),
+                off_by(row),
+                formula,
+            )
+        )
+    return lines
+
+
+def _columns(rows: Sequence[Component], model: ModelReport) -> dict[str, bool]:
+    """Which columns have anything to say."""
+    return {
+        "formula": any(row["formula"] for row in rows),
+        "base": any(row["base"] is not None for row in rows),
+        "budget": any(row["limit"] for row in rows),
+        "off": model["closed_form"] and any(off_by(row) is not None for row in rows),
+        "differs": any(differs(row) for row in rows),
+    }
+
+
+def _moved(components: dict[str, int], most: int = 4) -> str:
+    """Where a key's cost is, without the levels above: ``encoder.attention +4,727,808, …``."""
+    found = deepest(components)
+    named = ", ".join(f"{name} {signed(components[name])}" for name in found[:most])
+    return f"{named}, and {len(found) - most} more" if found[most:] else named

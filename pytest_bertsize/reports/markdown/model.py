@@ -1,0 +1,267 @@
+"""One model in Markdown, in parts that are shown whole or not at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pytest_bertsize.inventory import TOTAL
+from pytest_bertsize.quantity import exact, signed
+from pytest_bertsize.reports import beside_lines
+from pytest_bertsize.reports.markdown.text import code, details, math, table, text
+from pytest_bertsize.reports.model_report import by_severity
+from pytest_bertsize.reports.terminal.component_table import (
+    changed,
+    changed_by,
+    counted,
+    differs,
+    off_by,
+    room,
+    unique,
+    urgent,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pytest_bertsize.reports.shape import Base, Change, Choices, Component, FindingRow, Fit, Layer, ModelReport
+
+MOST_ROWS = 60
+"""Components of a table; the total and those that fail are among them."""
+MOST_FINDINGS = 20
+MOST_CHANGES = 30
+MOST_LAYERS = 30
+_NAME = 120
+"""Characters of a component's name."""
+_MARKS = {"error": "✗", "warning": "!", "note": "·"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """A paragraph, a list or a table; equal to none but itself."""
+
+    text: str
+    is_detail: bool = False
+    """Whether the report is understood without it."""
+
+
+def model_parts(model: ModelReport) -> list[Part]:
+    """The headline is the first."""
+    base, choices = model["base"], model["choices"]
+    parts = [Part(_headline(model)), *_subject(model)]
+    if rows := [row for row in model["components"] if counted(row) is not None]:
+        parts += _components(rows, model)
+    if beside := [f"- {text(sentence)}" for sentence in beside_lines.sentences(model)]:
+        parts.append(Part("\n".join(beside)))
+    if model["findings"]:
+        parts.append(Part(_findings(model["findings"])))
+    if base:
+        parts += _changes(base, model)
+    if choices and choices["fits"]:
+        parts.append(Part(_fits(choices["fits"])))
+    if choices and choices["costs"]:
+        parts.append(Part(_costs(choices), is_detail=True))
+    return [*parts, *_layers(model["layers"]), *_formulas(model["components"])]
+
+
+def _headline(model: ModelReport) -> str:
+    return f"### {'✓' if model['verdict'] == 'passed' else '✗'} {text(model['headline'])}"
+
+
+def _subject(model: ModelReport) -> list[Part]:
+    """What it is, and what it is not held to."""
+    symbols = ", ".join(f"{text(symbol)} = {exact(size)}" for symbol, size in model["symbols"].items())
+    what = ", ".join(code(each) for each in (model["architecture"], model["config"]) if each)
+    said = [each for each in (what, symbols) if each]
+    if model["report_only"]:
+        said.append("**report-only: held to no limit**")
+    if not model["built"]:
+        said.append("**not built: counts are the closed form's**")
+    if not model["closed_form"]:
+        said.append("**held to its budget alone: not compared with a closed form**")
+    return [Part("; ".join(said))]
+
+
+# the table of components
+
+
+def _components(rows: Sequence[Component], model: ModelReport) -> list[Part]:
+    """The table, folded away for a model that passed, and what it leaves out."""
+    chosen = _chosen(rows)
+    columns = {
+        "component": [_label(row) for row in chosen],
+        "closed form": [
+            _number(row["expected"]) if any(map(differs, rows)) or row["actual"] is None else "" for row in chosen
+        ],
+        "actual": [_bold(_number(row["actual"]), row) for row in chosen],
+        "off formula": [_difference(off_by(row)) for row in chosen],
+        "base": [_number(row["base"]) if any(map(changed, rows)) else "" for row in chosen],
+        "change": [_difference(changed_by(row)) for row in chosen],
+        "budget": [text(row["limit"] or "") for row in chosen],
+        "left": [_left(row) for row in chosen],
+    }
+    used = {name: cells for name, cells in columns.items() if any(cells)}
+    drawn = table([*used], [*zip(*used.values(), strict=True)])
+    note = f"<sub>{'. '.join(_notes(rows, len(rows) - len(chosen), model))}.</sub>"
+    if model["verdict"] == "passed" and not any(map(changed, rows)):
+        return [Part(details("Components", f"{drawn}\n\n{note}"))]
+    return [Part(drawn), Part(note)]
+
+
+def _chosen(rows: Sequence[Component]) -> list[Component]:
+    """Everything at the first level, and below it what has a limit, differs or changed."""
+    wanted = {row["name"] for row in rows if "." not in row["name"] or row["limit"] or differs(row) or changed(row)}
+    wanted |= {name.rpartition(".")[0] for name in wanted}
+    chosen = [row for row in rows if row["name"] in wanted]
+    return urgent(chosen, MOST_ROWS)
+
+
+def _label(row: Component) -> str:
+    times = f" ×{row['layers']:,}" if row["layers"] > 1 else ""
+    return _bold(f"{'✗ ' if row['failed'] else ''}{text(row['name'], _NAME)}{times}", row)
+
+
+def _bold(cell: str, row: Component) -> str:
+    return f"**{cell}**" if cell and row["failed"] else cell
+
+
+def _number(count: int | None) -> str:
+    return "" if count is None else exact(count)
+
+
+def _difference(delta: int | None) -> str:
+    """Nothing where nothing differs: a column without a difference is left out."""
+    return signed(delta) if delta else ""
+
+
+def _left(row: Component) -> str:
+    left = room(row)
+    return "" if left is None else _bold(signed(left), row)
+
+
+def _notes(rows: Sequence[Component], hidden: int, model: ModelReport) -> list[str]:
+    """Sentences under the table, without their full stops."""
+    notes = []
+    compared = [row for row in rows if row["expected"] is not None and row["actual"] is not None]
+    if any(row["actual"] is None for row in rows):
+        notes.append("Not built: the counts are those of the closed form")
+    elif compared and not any(map(differs, compared)) and not _is_off(model):
+        notes.append("Every component is what its closed form says")
+    if hidden:
+        notes.append(f"{exact(hidden)} {'component is' if hidden == 1 else 'components are'} not shown")
+    totals = model["totals"]
+    if totals["stored"] not in {None, unique(model)}:
+        notes.append(f"With ties written out {_number(totals['stored'])}")
+    if totals["trainable"] not in {None, unique(model)}:
+        notes.append(f"Trainable {_number(totals['trainable'])}")
+    return notes or ["Counted in parameters"]
+
+
+def _is_off(model: ModelReport) -> bool:
+    """Counts may agree where tensors do not."""
+    return any(finding["kind"] == "off-closed-form" for finding in model["findings"])
+
+
+# findings, changes, choices
+
+
+def _findings(findings: Sequence[FindingRow]) -> str:
+    ordered = by_severity(findings)
+    lines = [_finding(finding) for finding in ordered[:MOST_FINDINGS]]
+    rest = len(ordered) - MOST_FINDINGS
+    return "\n".join([*lines, *([f"- {exact(rest)} more findings are in the JSON report"] if rest > 0 else [])])
+
+
+def _finding(finding: FindingRow) -> str:
+    fix = f"<br>→ {text(finding['fix'])}" if finding["fix"] else ""
+    line = f":{finding['line']}" if finding["line"] else ""
+    place = f" ({code(finding['file'] + line)})" if finding["file"] else ""
+    return f"- {_MARKS[finding['severity']]} {text(finding['message'])}{place}{fix}"
+
+
+def _changes(base: Base, model: ModelReport) -> list[Part]:
+    """What the model was, and which key moved what."""
+    total = next((row for row in model["components"] if row["name"] == TOTAL), None)
+    now = counted(total) if total else None
+    lines = [f"- {text(said)}" for said in base["said"]]
+    lines += [_change(change) for change in base["changes"][:MOST_CHANGES]]
+    if rest := base["changes"][MOST_CHANGES:]:
+        moved = signed(sum(change["total"] for change in rest))
+        lines.append(f"- {exact(len(rest))} more keys together: **{moved}**")
+    if base["method"]:
+        lines.append(f"- <sub>{text(base['method'])}</sub>")
+    return [
+        Part("\n".join([f"**Since {code(base['revision'])}**{_moved(base, now)}", *(["", *lines] if lines else [])]))
+    ]
+
+
+def _moved(base: Base, now: int | None) -> str:
+    """The sum of a comparison: net, and what came and went where it is both."""
+    if base["total"] is None or now is None:
+        return ""
+    delta = now - base["total"]
+    sides = f"; {signed(base['grown'])} and {signed(-base['shrunk'])}" if base["grown"] and base["shrunk"] else ""
+    if not delta and not sides:
+        return f": {exact(now)} parameters, as before"
+    return f": **{signed(delta)}** ({exact(base['total'])} → {exact(now)}{sides})"
+
+
+def _change(change: Change) -> str:
+    components = {name: moved for name, moved in change["components"].items() if "." not in name and name != TOTAL}
+    where = ", ".join(f"{text(name, _NAME)} {signed(moved)}" for name, moved in components.items())
+    moved = f"**{signed(change['total'])}**" if change["total"] or components else "no parameter"
+    what = "the code, which no key of the config explains"
+    if change["key"] != "code":
+        what = f"{code(change['key'])} {code(change['before'])} → {code(change['after'])}"
+    return f"- {what}: {moved}{f' ({where})' if where else ''}"
+
+
+def _fits(fits: Sequence[Fit]) -> str:
+    """Keys that can bring the model within its budget, each on its own, and those that cannot."""
+    lines = [_fit(fit, fit["largest"]) for fit in fits if fit["largest"] is not None]
+    others = ", ".join(code(fit["key"]) for fit in fits if fit["largest"] is None)
+    if not lines:
+        return f"**What would fit:** no value of one key alone ({others})"
+    return "\n".join(
+        ["**What would fit**, all else as it is:", "", *lines, *([f"- no value of {others}"] if others else [])]
+    )
+
+
+def _fit(fit: Fit, largest: int) -> str:
+    total = "" if fit["total"] is None else f", which is {exact(fit['total'])} in total"
+    return f"- {code(fit['key'])} ≤ **{exact(largest)}** (now {exact(fit['now'])}){total}"
+
+
+def _costs(choices: Choices) -> str:
+    rows = [(text(cost["what"]), text(cost["change"]), signed(cost["total"])) for cost in choices["costs"]]
+    return details("What the next change would cost", table(("change", "in the config", "parameters"), rows, left=2))
+
+
+# details
+
+
+def _layers(layers: Sequence[Layer]) -> list[Part]:
+    if not layers:
+        return []
+    cells = [
+        (_layer_name(layer), *(_number(layer[side]) for side in ("base", "expected", "actual"))) for layer in layers
+    ]
+    drawn = table(("layer", "base", "closed form", "actual"), cells[:MOST_LAYERS])
+    rest = len(layers) - MOST_LAYERS
+    more = f"\n\n{exact(rest)} more are in the JSON report" if rest > 0 else ""
+    return [Part(details("Layers that differ", drawn + more), is_detail=True)]
+
+
+def _layer_name(layer: Layer) -> str:
+    times = f" ×{layer['times']:,}" if layer["times"] > 1 else ""
+    return f"{text(layer['name'], _NAME)}{times}"
+
+
+def _formulas(components: Sequence[Component]) -> list[Part]:
+    rows = [
+        (text(row["name"], _NAME), math(row["formula"]), _number(row["expected"]))
+        for row in components
+        if row["formula"]
+    ]
+    drawn = table(("component", "closed form", "parameters"), rows[:MOST_ROWS], left=2)
+    return [Part(details("Closed form", drawn), is_detail=True)] if rows else []

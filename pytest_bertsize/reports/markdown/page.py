@@ -1,0 +1,167 @@
+"""The report as Markdown: for a pull request's comment, and for the page of a step of GitHub Actions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pytest_bertsize.inventory import TOTAL
+from pytest_bertsize.quantity import exact, signed
+from pytest_bertsize.reports.beside_lines import limited_by
+from pytest_bertsize.reports.markdown.model import Part, model_parts
+from pytest_bertsize.reports.markdown.text import code, table, text
+from pytest_bertsize.reports.terminal.component_table import room
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pytest_bertsize.reports.shape import ModelReport, Removed, RunBase, RunReport
+
+MARK = "<!-- pytest-bertsize report -->"
+"""How a comment, and a file, of ours is recognised."""
+LONGEST = 60_000
+"""Characters of a page; GitHub takes no comment of more than 65,536."""
+MOST_NAMES = 20
+"""Names in a sentence, and removed models."""
+MOST_ROWS = 100
+"""Models in the overview."""
+_NAME = 60
+"""Characters of a name in the overview, and in a list of names."""
+_FOR_WHAT_IS_MISSING = 400
+"""Characters kept for the sentence that says what is not shown."""
+
+
+def page(report: RunReport) -> str:
+    """At most :data:`LONGEST` characters; what does not fit is left out whole, later models and details first."""
+    models = sorted(report["models"], key=lambda model: model["verdict"] == "passed")
+    top = "\n\n".join([MARK, _title(report), *_incomplete(report), *_base(report["base"])])
+    foot = _foot(report)
+    shelf = _Shelf(LONGEST - len(top) - len(foot) - _FOR_WHAT_IS_MISSING)
+    overview = _overview(models)
+    shelf.put(overview)
+    sections = [model_parts(model) for model in models]
+    for section in sections:
+        if not shelf.full and shelf.put(section[:1]):
+            shelf.put([part for part in section[1:] if not part.is_detail])
+    shelf.put([part for section in sections for part in section if part.is_detail and section[0] in shelf.kept])
+    shown = [part for section in (overview, *sections) for part in section if part in shelf.kept]
+    return "\n\n".join([top, *(part.text for part in shown), *_not_shown(sections, shelf), foot]) + "\n"
+
+
+class _Shelf:
+    """Takes parts as long as there is room for them; once one was too long, no other model is begun."""
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+        self.full = False
+        self.kept: set[Part] = set()
+
+    def put(self, parts: Sequence[Part]) -> bool:
+        """Whether there was room for all of them; those that fit are taken."""
+        for part in parts:
+            needed = len(part.text) + len("\n\n")
+            if needed > self.room:
+                self.full = True
+            else:
+                self.room -= needed
+                self.kept.add(part)
+        return all(part in self.kept for part in parts)
+
+
+def _not_shown(sections: Sequence[Sequence[Part]], shelf: _Shelf) -> list[str]:
+    models = sum(section[0] not in shelf.kept for section in sections)
+    parts = sum(part not in shelf.kept for section in sections if section[0] in shelf.kept for part in section)
+    if not models + parts:
+        return []
+    what = [
+        *([f"{exact(models)} {'model' if models == 1 else 'models'}"] if models else []),
+        *([f"{exact(parts)} {'table or list' if parts == 1 else 'tables and lists'}"] if parts else []),
+    ]
+    return [f"**Not shown here: {' and '.join(what)}.** A comment takes no more; the JSON report has everything."]
+
+
+# the run
+
+
+def _title(report: RunReport) -> str:
+    good = report["complete"] and not report["failed"]
+    incomplete = "" if report["complete"] else "INCOMPLETE: "
+    counts = f"{report['configured']:,} configured, {report['checked']:,} checked, {report['failed']:,} failed"
+    build = "" if report["mode"] == "full" else "; not compared with a build"
+    return f"## {'✓' if good else '✗'} Model size: {incomplete}{counts}{build}"
+
+
+def _incomplete(report: RunReport) -> list[str]:
+    if report["complete"]:
+        return []
+    said = [
+        "> [!CAUTION]",
+        f"> **INCOMPLETE. NOT CHECKED: {_names(report['not_checked'])}**",
+        ">",
+        "> What was not checked has not passed: it was deselected or never reached, or the run has not ended.",
+    ]
+    return ["\n".join(said)]
+
+
+def _names(names: Sequence[str]) -> str:
+    rest = len(names) - MOST_NAMES
+    more = f" and {exact(rest)} more" if rest > 0 else ""
+    return ", ".join(code(name, _NAME) for name in names[:MOST_NAMES]) + more
+
+
+def _base(base: RunBase | None) -> list[str]:
+    """What the run was compared with, why it was not, and which models are gone."""
+    if base is None:
+        return []
+    revision = code(base["revision"])
+    if base["commit"] is None or base["problem"]:
+        return [f"> [!WARNING]\n> **Not compared with {revision}**: {text(base['problem'])}"]
+    compared = f"Compared with {revision} ({code(base['commit'][:12])})."
+    removed = base["removed"]
+    if not removed:
+        return [compared]
+    lines = [f"- {code(each['name'], _NAME)} ({code(each['config'], _NAME)}){_was(each)}" for each in removed]
+    rest = len(removed) - MOST_NAMES
+    more = [f"- and {exact(rest)} more"] if rest > 0 else []
+    return [compared, "**No longer declared, and no longer checked:**", "\n".join([*lines[:MOST_NAMES], *more])]
+
+
+def _was(removed: Removed) -> str:
+    counted = "" if removed["total"] is None else f": {exact(removed['total'])} parameters"
+    return f"{counted}{',' if counted else ':'} limit {text(removed['limit'])}" if removed["limit"] else counted
+
+
+def _overview(models: Sequence[ModelReport]) -> list[Part]:
+    """All models in one table, those that failed first."""
+    if len(models) < 2:  # noqa: PLR2004
+        return []
+    rows = [_overview_row(model) for model in models[:MOST_ROWS]]
+    columns = ("model", "class", "parameters", "change", "budget", "left")
+    used = [index for index in range(len(columns)) if any(row[index] for row in rows)]
+    drawn = table([columns[index] for index in used], [[row[index] for index in used] for row in rows], left=2)
+    rest = len(models) - MOST_ROWS
+    return [Part(drawn), *([Part(f"({exact(rest)} more models are not in this table)")] if rest > 0 else [])]
+
+
+def _overview_row(model: ModelReport) -> tuple[str, ...]:
+    total = next((row for row in model["components"] if row["name"] == TOTAL), None)
+    count = total and (total["expected"] if total["actual"] is None else total["actual"])
+    before = total["base"] if total else None
+    left = room(total) if total else None
+    mark = "✓" if model["verdict"] == "passed" else "✗"
+    return (
+        f"{mark} {text(model['name'], _NAME)}",
+        text(model["architecture"], _NAME),
+        "not counted" if count is None else exact(count),
+        "" if count is None or before is None else signed(count - before),
+        "report-only" if model["report_only"] else text((total["limit"] if total else "") or limited_by(model)),
+        "" if left is None else signed(left),
+    )
+
+
+def _foot(report: RunReport) -> str:
+    names = {"pytest_bertsize": "pytest-bertsize", "python": "Python"}
+    versions = ", ".join(
+        f"{text(names.get(name, name), _NAME)} {text(version, _NAME)}" for name, version in report["versions"].items()
+    )
+    commit = f"; commit {code(report['commit'])}" if report["commit"] else ""
+    return f"<sub>{versions}{commit}</sub>"

@@ -1,0 +1,234 @@
+"""A Review as plain data: what the terminal, the JSON file and an xdist worker's message are all made from."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, cast
+
+from pytest_bertsize.closed_forms.freezing import frozen_parts
+from pytest_bertsize.findings import printable
+from pytest_bertsize.inventory import TOTAL, TRAINABLE, Fold, Inventory
+from pytest_bertsize.reports.layers import layers
+from pytest_bertsize.reports.shape import (
+    Base,
+    Change,
+    Checkpoint,
+    Choices,
+    Component,
+    Cost,
+    FindingRow,
+    Fit,
+    FoldedTensor,
+    Layer,
+    LayerTensor,
+    Measure,
+    ModelReport,
+    Removed,
+    RunBase,
+    RunReport,
+    Totals,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pytest_bertsize.base.baseline import Baseline, Former
+    from pytest_bertsize.base.comparison import Comparison
+    from pytest_bertsize.checkpoint.headers import Stored
+    from pytest_bertsize.closed_forms.attribution import Moved
+    from pytest_bertsize.findings import Finding
+    from pytest_bertsize.review.measures import Measured
+    from pytest_bertsize.review.review import Review
+
+
+__all__ = [
+    "Base",
+    "Change",
+    "Checkpoint",
+    "Choices",
+    "Component",
+    "Cost",
+    "FindingRow",
+    "Fit",
+    "FoldedTensor",
+    "Layer",
+    "LayerTensor",
+    "Measure",
+    "ModelReport",
+    "Removed",
+    "RunBase",
+    "RunReport",
+    "Totals",
+    "by_severity",
+    "change_of",
+    "count_failed",
+    "model_report",
+    "names_not_checked",
+    "run_base",
+]
+
+
+def count_failed(models: Sequence[ModelReport]) -> int:
+    return sum(model["verdict"] == "failed" for model in models)
+
+
+def by_severity(findings: Iterable[FindingRow]) -> list[FindingRow]:
+    """Errors, then warnings, then notes."""
+    return sorted(findings, key=lambda finding: ("error", "warning", "note").index(finding["severity"]))
+
+
+def names_not_checked(models: Sequence[ModelReport], configured: Sequence[str]) -> list[str]:
+    """Of the declared models those that no report is about, in the order of their declaration."""
+    checked = {model["name"] for model in models}
+    return [name for name in configured if name not in checked]
+
+
+def model_report(review: Review) -> ModelReport:
+    """Everything that a report shows of a review; nothing downstream computes a verdict again."""
+    actual, expected, held = review.actual, review.expected, review.held
+    return ModelReport(
+        name=review.name,
+        family=review.family,
+        architecture=review.architecture,
+        config=review.config,
+        config_sha256=review.config_sha256,
+        verdict=review.verdict,
+        headline=review.headline,
+        report_only=not review.budget,
+        built=not review.unbuilt,
+        closed_form=review.closed_form,
+        symbols=dict(review.symbols),
+        totals=Totals(
+            expected=expected.unique if expected else None,
+            actual=actual.unique if actual else None,
+            trainable=held.trainable if held else None,
+            stored=held.stored if held else None,
+            unrolled=review.unrolled,
+        ),
+        components=_components(review) if held and (expected or not review.closed_form) else [],
+        measures=[_measure(measured, review) for measured in review.measured],
+        frozen=frozen_parts(held) if held and held.trainable != held.unique else [],
+        checkpoint=_checkpoint(review.stored) if review.stored else None,
+        tensors=_tensors(expected, actual) if review.detail and held and (expected or not review.closed_form) else [],
+        layers=layers(review.base, expected, actual) if review.detail else [],
+        base=_base(review.comparison) if review.comparison else None,
+        choices=_choices(review),
+        findings=[_finding(finding) for finding in review.findings],
+    )
+
+
+def _base(comparison: Comparison) -> Base:
+    return Base(
+        revision=printable(comparison.revision),
+        commit=comparison.commit,
+        config=None if comparison.config is None else printable(comparison.config),
+        total=comparison.inventory.unique if comparison.inventory else None,
+        grown=comparison.grown,
+        shrunk=comparison.shrunk,
+        said=list(comparison.said),
+        changes=[change_of(row) for row in comparison.moved],
+        method=comparison.method,
+    )
+
+
+def change_of(row: Moved) -> Change:
+    return Change(key=row.key, before=row.before, after=row.after, total=row.total, components=row.components)
+
+
+def _choices(review: Review) -> Choices | None:
+    """``None`` where there is no closed form to ask."""
+    if review.expected is None:
+        return None
+    return Choices(
+        fits=[Fit(key=fit.key, now=fit.now, largest=fit.largest, total=fit.total) for fit in review.fits],
+        costs=[Cost(what=cost.what, change=cost.change, total=cost.total) for cost in review.costs],
+    )
+
+
+def run_base(baseline: Baseline | None) -> RunBase | None:
+    """What a run is compared with."""
+    if baseline is None:
+        return None
+    return RunBase(
+        revision=printable(baseline.revision),
+        commit=baseline.commit,
+        problem=printable(baseline.problem),
+        removed=[_removed(former) for former in baseline.removed],
+    )
+
+
+def _removed(former: Former) -> Removed:
+    limit = next((str(limit) for limit in former.model.limits if limit.component == TOTAL), None)
+    total = former.form.total if former.form else None
+    return Removed(name=former.model.name, config=printable(former.model.config), total=total, limit=limit)
+
+
+def _components(review: Review) -> list[Component]:
+    trainable = [TRAINABLE] if review.limit(TRAINABLE) else []
+    return [_component(name, review) for name in (*review.component_names, *trainable, TOTAL)]
+
+
+def _component(name: str, review: Review) -> Component:
+    limit = review.limit(name)
+    return Component(
+        name=printable(name),
+        formula=review.formulas.get(name),
+        expected=review.expected[name] if review.expected else None,
+        actual=review.actual[name] if review.actual else None,
+        base=review.base[name] if review.base else None,
+        min=limit.minimum if limit else None,
+        max=limit.maximum if limit else None,
+        limit=str(limit) if limit else None,
+        layers=review.held.layers(name) if review.held else 1,
+        failed=any(finding.component == name for finding in review.errors),
+    )
+
+
+def _measure(measured: Measured, review: Review) -> Measure:
+    limit = review.limit(measured.name)
+    return Measure(
+        name=measured.name,
+        what=measured.what,
+        expected=measured.actual if review.unbuilt else measured.expected,
+        actual=None if review.unbuilt else measured.actual,
+        min=limit.minimum if limit else None,
+        max=limit.maximum if limit else None,
+        limit=str(limit) if limit else None,
+        components={printable(name): count for name, count in measured.components.items()},
+        failed=any(finding.component == measured.name for finding in review.errors),
+    )
+
+
+def _checkpoint(stored: Stored) -> Checkpoint:
+    tensors = stored.inventory.tensors
+    return Checkpoint(file=stored.file, tensors=len(tensors), numbers=stored.inventory.unique, bytes=stored.bytes)
+
+
+def _tensors(expected: Inventory | None, actual: Inventory | None) -> list[FoldedTensor]:
+    """The tensors of both sides, those that one side lacks among them."""
+    theirs = {_key(row): row for row in expected.folded} if expected else {}
+    ours = {_key(row): row for row in actual.folded} if actual else {}
+    return [_tensor((ours.get(key) or theirs[key]), theirs.get(key), ours.get(key)) for key in {**theirs, **ours}]
+
+
+def _key(row: Fold) -> tuple[object, ...]:
+    return row.pattern, row.component, row.shape, row.tied_to, row.trainable, row.times
+
+
+def _tensor(row: Fold, expected: Fold | None, actual: Fold | None) -> FoldedTensor:
+    return FoldedTensor(
+        name=row.pattern,
+        component=row.component,
+        shape=list(row.shape),
+        layers=row.times,
+        expected=expected.count if expected else None,
+        actual=actual.count if actual else None,
+        tied_to=row.tied_to,
+        trainable=row.trainable,
+    )
+
+
+def _finding(finding: Finding) -> FindingRow:
+    row = asdict(finding)
+    del row["table_key"]
+    return cast("FindingRow", row)

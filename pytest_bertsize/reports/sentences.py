@@ -1,0 +1,94 @@
+"""What a reviewer is told beside the table, as text: what changed against the base, what would fit, what comes next."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pytest_bertsize.quantity import exact, signed
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from pytest_bertsize.reports.shape import Base, Change, Choices, ModelReport, RunBase
+
+SHORT = 10
+"""Characters of a commit's name that tell it from others."""
+MOST_PARTS = 3
+
+
+def against(base: Base, actual: int | None) -> str:
+    """``against origin/main (1a2b3c4d5e): 102,290,312 → 109,378,184 (+7,087,872)``."""
+    head = f"against {named(base['revision'], base['commit'])}"
+    if base["total"] is None or actual is None:
+        return head
+    if not base["grown"] and not base["shrunk"]:
+        return f"{head}: no count changed"
+    gross = f"; {exact(base['grown'])} came, {exact(base['shrunk'])} went" if base["grown"] and base["shrunk"] else ""
+    return f"{head}: {exact(base['total'])} → {exact(actual)} ({signed(actual - base['total'])}{gross})"
+
+
+def named(revision: str, commit: str | None) -> str:
+    if commit is None or commit.startswith(revision):
+        return revision[:SHORT] if commit else revision
+    return f"{revision} ({commit[:SHORT]})"
+
+
+def change(row: Change) -> str:
+    """``num_hidden_layers 12 → 13: +7,087,872``, and where it went."""
+    where = _where(row)
+    if row["key"] == "code":
+        return f"in the code, which no key explains: {signed(row['total'])}{where}"
+    return f"{row['key']} {_value(row['before'])} → {_value(row['after'])}: {signed(row['total'])}{where}"
+
+
+def _value(written: str) -> str:
+    """Numbers as everywhere in a report, words without their quotes."""
+    return exact(int(written)) if written.isdigit() else written.strip('"')
+
+
+def deepest(components: Collection[str]) -> list[str]:
+    """Those that have no other below them."""
+    return [name for name in components if not any(other.startswith(f"{name}.") for other in components)]
+
+
+def _where(row: Change) -> str:
+    """The components at the bottom that moved most, where there is more than one."""
+    lowest = {name: row["components"][name] for name in deepest(row["components"])}
+    if not lowest or (len(lowest) == 1 and row["total"]):
+        return f" in {next(iter(lowest))}" if lowest else ""
+    largest = sorted(lowest.items(), key=lambda item: -abs(item[1]))
+    parts = ", ".join(f"{name} {signed(count)}" for name, count in largest[:MOST_PARTS])
+    more = len(largest) - MOST_PARTS
+    return f" ({parts}{f' and {more} more' if more > 0 else ''})"
+
+
+def fits(choices: Choices) -> str:
+    """``would fit: num_hidden_layers 12, or hidden_size 732``; ``""`` where no budget is broken."""
+    found = [f"{fit['key']} {exact(fit['largest'])}" for fit in choices["fits"] if fit["largest"] is not None]
+    without = [fit["key"] for fit in choices["fits"] if fit["largest"] is None]
+    alone = f"no value of {' or '.join(without)} alone" if without else ""
+    if not found:
+        return f"{alone} would fit" if alone else ""
+    one = ", one of them alone" if len(found) > 1 else ""
+    return f"would fit{one}: {', or '.join(found)}" + (f"; {alone}" if alone else "")
+
+
+def costs(choices: Choices) -> str:
+    """``the next change: one more layer +7,087,872, 64 more hidden units +18,074,240``."""
+    if not choices["costs"]:
+        return ""
+    each = (f"{cost['what']} {signed(cost['total'])}" for cost in choices["costs"])
+    return f"the next change: {', '.join(each)}"
+
+
+def removed(base: RunBase) -> Iterator[str]:
+    for model in base["removed"]:
+        total = "" if model["total"] is None else f", {exact(model['total'])} parameters"
+        limit = f" under a limit of {model['limit']}" if model["limit"] else ""
+        yield f"removed: {base['revision']} declares {model['name']} ({model['config']}{total}{limit})"
+
+
+def differs(model: ModelReport) -> bool:
+    """Whether there is anything to say of a model against its base."""
+    base = model["base"]
+    return base is not None and bool(base["said"] or base["changes"] or base["grown"] or base["shrunk"])

@@ -1,0 +1,197 @@
+"""The reports in a terminal: one model that failed, one that passed, all of a run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from rich.cells import cell_len
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from pytest_bertsize.findings import BROKEN
+from pytest_bertsize.inventory import TOTAL
+from pytest_bertsize.quantity import compact_left, exact
+from pytest_bertsize.reports import sentences
+from pytest_bertsize.reports.beside_lines import limited_by
+from pytest_bertsize.reports.model_report import by_severity, count_failed
+from pytest_bertsize.reports.terminal.component_table import component_table, counted, room, unique
+from pytest_bertsize.reports.terminal.drawing import NAME, Style, draw, fit, hanging, usable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from pytest_bertsize.reports.shape import FindingRow, ModelReport, RunBase
+
+__all__ = ["Style", "against_base", "base_of_run", "breakdown", "count", "failure", "notes", "overview"]
+
+Column: TypeAlias = Literal["", "model", "architecture", "parameters", "budget", "left"]
+
+COLUMNS: tuple[Column, ...] = ("", "model", "architecture", "parameters", "budget", "left")
+MOST_SENTENCES = 40
+"""Findings that are shown of a model, errors first; who has more has one of them many times."""
+DROPPED_FIRST: tuple[Column, ...] = ("architecture", "left", "budget")
+
+
+def failure(model: ModelReport, style: Style) -> str:
+    """The whole report of a model that failed: headline, table, a sentence for each finding with its way out."""
+    parts: list[RenderableType] = [Text(model["headline"], style="bold red"), Text("")]
+    if model["components"]:
+        parts += [_title(model), Text(""), component_table(model, style), Text("")]
+    parts += _sentences(model["findings"], style)
+    parts += _beside_the_table(model, style)
+    return draw(Group(*parts), style)
+
+
+def breakdown(model: ModelReport, style: Style) -> str:
+    """Title and table of a model that passed, for ``-v``."""
+    parts = [_title(model), Text(""), component_table(model, style), *_beside_the_table(model, style)]
+    return draw(Group(*parts), style)
+
+
+def notes(model: ModelReport, style: Style) -> str:
+    """The warnings of a model that passed, and its notes where detail is asked for; ``""`` if there are none."""
+    told = [finding for finding in model["findings"] if finding["severity"] != "note" or _is_told(finding, style)]
+    return draw(Group(*_sentences(told, style, prefix=f"{model['name']}: ")), style) if told else ""
+
+
+def _is_told(note: FindingRow, style: Style) -> bool:
+    """A budget that was loosened is told always, however good the reason."""
+    return style.verbosity > 0 or note["kind"] == "budget-loosened"
+
+
+def against_base(model: ModelReport, style: Style) -> str:
+    """What became of a model that passed, ``""`` where nothing did."""
+    lines = _base_sentences(model, style, f"{model['name']} ") if sentences.differs(model) else []
+    return draw(Group(*lines), style) if lines else ""
+
+
+def base_of_run(base: RunBase, models: Sequence[ModelReport], style: Style) -> str:
+    """What the whole run was compared with, where there is something to say; ``""`` where there is not."""
+    lines = []
+    if base["problem"]:
+        lines.append(hanging("! ", "yellow", f"not compared with {base['revision']}: {base['problem']}", style))
+    else:
+        changed = any(sentences.differs(model) for model in models) or base["removed"]
+        told = f"against {sentences.named(base['revision'], base['commit'])}"
+        lines += [] if changed else [Text(f"{told}: no count changed", style="dim")]
+    lines += [hanging("- ", "yellow", line, style) for line in sentences.removed(base)]
+    return draw(Group(*lines), style) if lines else ""
+
+
+def _title(model: ModelReport) -> RenderableType:
+    title = Text()
+    title.append(model["architecture"], style="bold")
+    title.append(f"  {model['config']}  ", style="cyan")
+    title.append(" ".join(f"{symbol}={size}" for symbol, size in model["symbols"].items()), style="dim")
+    return title
+
+
+# all models of a run
+
+
+def overview(models: Sequence[ModelReport], style: Style) -> str:
+    """One line for each model: mark, name, architecture, total, budget, left."""
+    rows = [_overview_row(model) for model in models]
+    widths = {column: max(cell_len(column), *(cell_len(row[column]) for row in rows)) for column in COLUMNS}
+    columns = list(COLUMNS)
+    for dropped in DROPPED_FIRST:
+        if _taken(columns, widths, NAME) > usable(style):
+            columns.remove(dropped)
+    name = min(widths["model"], usable(style) - _taken(columns, widths, 0))
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for column in columns:
+        table.add_column(column, justify="left" if column in {"", "model", "architecture"} else "right", no_wrap=True)
+    for row in rows:
+        shown = {**row, "model": fit(row["model"], name)}
+        table.add_row(*(Text(shown[column], style="red" if row[""] == "✗" else "") for column in columns))
+    return draw(table, style)
+
+
+def count(models: Sequence[ModelReport], configured: int, written: Sequence[Path], *, builds: bool) -> str:
+    """``3 configured, 3 checked, 0 failed``, what they were not compared with, and the reports that were written."""
+    alone = sum(not model["closed_form"] for model in models)
+    budget = f"; {alone} without a closed form, held to {'the budget alone' if builds else 'nothing'}" if alone else ""
+    reports = "".join(f"; {path.name} written" for path in written)
+    build = "" if builds else "; not compared with a build"
+    return f"{configured} configured, {len(models)} checked, {count_failed(models)} failed{budget}{build}{reports}"
+
+
+def way_to_accept(models: Iterable[ModelReport], style: Style) -> str:
+    """The command that raises budgets, where they alone are what fails a model; ``""`` where there is none such."""
+    errors = ({row["kind"] for row in model["findings"] if row["severity"] == "error"} for model in models)
+    acceptable = any(kinds & BROKEN and kinds <= {*BROKEN, "budget-loosened"} for kinds in errors)
+    said = "to accept what was counted: pytest --bert-budget --bert-budget-update"
+    return draw(hanging("→ ", "cyan", said, style), style) if acceptable else ""
+
+
+def _taken(columns: Sequence[Column], widths: dict[Column, int], name: int) -> int:
+    """Cells that the columns need, where names may be shortened to ``name``."""
+    return sum(min(widths[column], name) if column == "model" else widths[column] for column in columns) + 2 * len(
+        columns
+    )
+
+
+def _overview_row(model: ModelReport) -> dict[Column, str]:
+    total = next((row for row in model["components"] if row["name"] == TOTAL), None)
+    left = room(total) if total else None
+    limit = (total["limit"] if total else "") or limited_by(model)
+    return {
+        "": "✓" if model["verdict"] == "passed" else "✗",
+        "model": model["name"],
+        "architecture": model["architecture"],
+        "parameters": "not counted" if total is None else exact(counted(total) or 0),
+        "budget": "report-only" if model["report_only"] else limit if total else "",
+        "left": "" if left is None else compact_left(left),
+    }
+
+
+# the sentences
+
+
+def _sentences(findings: Sequence[FindingRow], style: Style, prefix: str = "") -> list[RenderableType]:
+    marks = {"error": ("✗", "red"), "warning": ("!", "yellow"), "note": ("-", "dim")}
+    ordered = by_severity(findings)
+    rest = len(ordered) - MOST_SENTENCES
+    lines: list[RenderableType] = []
+    for finding in ordered[:MOST_SENTENCES]:
+        mark, colour = marks[finding["severity"]]
+        lines.append(hanging(f"{mark} ", colour, f"{prefix}{finding['message']}{_place(finding)}", style))
+        if finding["fix"]:
+            lines.append(hanging("  → ", "cyan", finding["fix"], style))
+    if rest > 0:
+        lines.append(Text(f"{prefix}{exact(rest)} more findings are not shown: the JSON report has them", style="dim"))
+    return lines
+
+
+def _beside_the_table(model: ModelReport, style: Style) -> list[RenderableType]:
+    """What changed against the base, what would fit, and what the next change would cost."""
+    lines = _base_sentences(model, style, "")
+    choices = model["choices"]
+    if choices and (text := sentences.fits(choices)):
+        lines.append(hanging("→ ", "cyan", text, style))
+    if choices and choices["costs"] and (choices["fits"] or style.verbosity > 0):
+        lines.append(hanging("→ ", "cyan", sentences.costs(choices), style))
+    return [Text(""), *lines] if lines else []
+
+
+def _base_sentences(model: ModelReport, style: Style, prefix: str) -> list[RenderableType]:
+    base = model["base"]
+    if base is None:
+        return []
+    lines = [hanging("→ ", "cyan", f"{prefix}{sentences.against(base, unique(model))}", style)]
+    lines += [hanging("    ", "", line, style) for line in base["said"]]
+    shown = base["changes"][:MOST_SENTENCES]
+    lines += [hanging("    ", "", sentences.change(row), style) for row in shown]
+    if len(shown) < len(base["changes"]):
+        lines.append(Text(f"    and {len(base['changes']) - len(shown)} more: the JSON report has them", style="dim"))
+    if base["method"]:
+        lines.append(hanging("    ", "", f"({base['method']})", style))
+    return lines
+
+
+def _place(finding: FindingRow) -> str:
+    if not finding["file"]:
+        return ""
+    return f" ({finding['file']}:{finding['line']})" if finding["line"] else f" ({finding['file']})"

@@ -1,0 +1,306 @@
+"""The whole path of one declared model, without pytest: read, derive, have it built, review."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from pytest_bertsize.base.comparison import Today, compared
+from pytest_bertsize.base.loosening import loosened
+from pytest_bertsize.builder.build_failures import way_out
+from pytest_bertsize.builder.messages import Built, NotBuilt, Request
+from pytest_bertsize.checkpoint import beside
+from pytest_bertsize.closed_forms import what_if
+from pytest_bertsize.closed_forms.derive import Derivation, choose, derive
+from pytest_bertsize.config import adapter_source, source
+from pytest_bertsize.findings import Finding, Unusable, printable
+from pytest_bertsize.inventory import parents_first
+from pytest_bertsize.review import budget_alone, build_request, dead_weight, measures
+from pytest_bertsize.review.review import Review, review, review_unbuilt
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pytest_bertsize.base.baseline import Baseline
+    from pytest_bertsize.closed_forms.registry import Registry
+    from pytest_bertsize.config.adapter import Adapter
+    from pytest_bertsize.config.model_config import ModelConfig
+    from pytest_bertsize.inventory import Inventory
+    from pytest_bertsize.table.model import Limit, Model
+    from pytest_bertsize.table.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A declared model, as far as it is known without building it."""
+
+    review: Review
+    """Everything but ``actual``; its errors, if it has any, are why the model is not built."""
+    request: Request | None
+    known_components: Callable[[], list[str]]
+    """What a budget may name in this family."""
+    model: Model
+    config: ModelConfig | None = None
+    derivation: Derivation | None = None
+
+
+def examine(
+    model: Model, settings: Settings, registry: Registry, *, formulas: bool = False, detail: bool = True
+) -> Subject:
+    """Read the config and derive the closed form. A model's mistakes become findings, never exceptions.
+
+    :param registry: the closed forms that there are.
+    :param formulas: write the formulas out as well, which loads sympy.
+    :param detail: whether anybody is shown tensors, what the next change costs, and notes.
+    """
+    known, config = replace(_unchecked(model), detail=detail), None
+    try:
+        config = source.read(model, settings)
+        known = replace(known, config=config.reference, config_sha256=config.sha256)
+        adapter = adapter_source.read(model, settings, config)
+        known = replace(known, stored=beside.stored(model, settings))
+        if not model.closed_form:
+            return _without_closed_form(known, model, settings, config, registry, adapter)
+        chosen = choose(model, config, registry, adapter)
+        known = replace(known, family=chosen.family.name, architecture=model.factory or chosen.architecture.name)
+        found = derive(model, config, chosen)
+        request = build_request.with_closed_form(model, settings, config, found, adapter)
+        notes = (*found.values.findings, *found.notes, *beside.rows(model, settings, config, found.form.inventory))
+        known = replace(known, findings=tuple(_placed(finding, model, settings) for finding in notes))
+    except Unusable as unusable:
+        findings = tuple(_placed(finding, model, settings) for finding in unusable.findings)
+        return Subject(replace(known, findings=findings), None, list, model, config)
+    except Exception as error:  # noqa: BLE001  (whatever a config brings about is its model's failure, not the run's)
+        message = printable(f"the gate itself failed on this config: {type(error).__name__}: {error}")
+        finding = Finding("config-invalid", message, "report it, with the config", file=known.config)
+        return Subject(replace(known, findings=(finding,)), None, list, model, config)
+    return _derived(Subject(known, request, list, model, config, found), found, formulas=formulas)
+
+
+def _derived(subject: Subject, found: Derivation, *, formulas: bool) -> Subject:
+    """A model whose closed form is known."""
+    form, fits = found.form, what_if.fits(found, subject.model.limits)
+    known = replace(
+        subject.review,
+        symbols={symbol: size for symbol, size in form.dims.sizes.items() if size is not None},
+        expected=form.inventory,
+        unrolled=form.unrolled,
+        formulas=form.formulas() if formulas else {},
+        costs=what_if.costs(found) if subject.review.detail or fits else (),
+        fits=fits,
+        build=partial(_build_here, subject.request),
+    )
+    return replace(subject, review=known, known_components=partial(_known_components, found))
+
+
+def _known_components(found: Derivation) -> list[str]:
+    """Of the family, and of what the project puts beside it."""
+    return parents_first({*found.family.component_names(found.form.dims), *found.form.components})
+
+
+def _without_closed_form(
+    known: Review,
+    model: Model,
+    settings: Settings,
+    config: ModelConfig,
+    registry: Registry,
+    adapter: Adapter | None,
+) -> Subject:
+    """``closed_form = false``: there is nothing to compare with but the budget, and every report says so."""
+    request = build_request.without_closed_form(model, settings, config, registry, adapter)
+    noted = budget_alone.noted(request.family, request.architecture, registry)
+    known = replace(
+        known,
+        family=request.family,
+        architecture=model.factory or request.architecture,
+        findings=tuple(_placed(finding, model, settings) for finding in noted),
+        build=partial(_build_here, request),
+    )
+    return Subject(known, request, list, model, config)
+
+
+def _build_here(request: Request | None) -> Any:
+    """Build in this process, for a test that wants the module itself: torch and transformers are imported now."""
+    from pytest_bertsize.builder.child.making import instantiate
+
+    assert request is not None
+    return instantiate(asdict(request))
+
+
+def conclude(
+    subject: Subject,
+    built: Built | NotBuilt | None,
+    settings: Settings,
+    extra: tuple[Limit, ...] = (),
+    baseline: Baseline | None = None,
+) -> Review:
+    """Hold what was built against the closed form, the budget, the checkpoint and the base.
+
+    :param extra: limits that a marker adds to those of the table.
+    """
+    before = _with_limits(subject, extra)
+    found = before if built is None else _reviewed(before, subject, built)
+    return _against_base(found, subject, settings, baseline)
+
+
+def conclude_unbuilt(
+    subject: Subject, settings: Settings, extra: tuple[Limit, ...] = (), baseline: Baseline | None = None
+) -> Review:
+    """Hold what the closed form says against the budget and the base: nothing is built, and the review says so."""
+    before = _with_limits(subject, extra)
+    if subject.derivation:
+        before = _measured(before, subject, None, subject.derivation.form.inventory)
+    elif not before.errors:
+        message = "closed_form = false leaves nothing to hold to the budget where nothing is built"
+        before = replace(before, findings=(*before.findings, Finding("build-failed", message, "check it with a build")))
+    if subject.model.checkpoint:
+        message = f"its checkpoint {printable(subject.model.checkpoint)} is not compared, because nothing is built"
+        before = replace(before, findings=(*before.findings, Finding("checkpoint-differs", message, "", "warning")))
+    found = review_unbuilt(before, known_components=subject.known_components)
+    found = replace(found, findings=(*found.findings, *_insensitive(found, subject)))
+    return _against_base(found, subject, settings, baseline)
+
+
+def with_limits(subject: Subject, limits: tuple[Limit, ...]) -> Subject:
+    """The same model, held to another budget."""
+    fits = what_if.fits(subject.derivation, limits) if subject.derivation else ()
+    return replace(
+        subject,
+        model=replace(subject.model, limits=limits),
+        review=replace(subject.review, budget=limits, fits=fits),
+    )
+
+
+def _with_limits(subject: Subject, extra: tuple[Limit, ...]) -> Review:
+    """What is known, and what a marker adds to the budget."""
+    return with_limits(subject, (*subject.review.budget, *extra)).review if extra else subject.review
+
+
+def _against_base(found: Review, subject: Subject, settings: Settings, baseline: Baseline | None) -> Review:
+    """With what became of the model, what was loosened, and the line of every finding."""
+    today = Today(subject.model, subject.config, subject.derivation, found.actual)
+    findings = (*found.findings, *_loosened(subject, settings, baseline))
+    placed = tuple(_placed_or_not(finding, subject.model, settings) for finding in findings)
+    return replace(found, comparison=compared(today, baseline), findings=placed)
+
+
+def _insensitive(concluded: Review, subject: Subject) -> list[Finding]:
+    """A note on a budget that one more layer would pass."""
+    if subject.derivation is None or not (concluded.detail and concluded.budget) or concluded.verdict == "failed":
+        return []
+    return what_if.insensitive(subject.derivation, concluded.budget)
+
+
+def _reviewed(before: Review, subject: Subject, built: Built | NotBuilt) -> Review:
+    if isinstance(built, NotBuilt):
+        message = f"{before.architecture} could not be built: {built.reason}"
+        return replace(
+            before,
+            fits=(),
+            costs=(),
+            findings=(
+                *before.findings,
+                Finding("build-failed", message, built.fix or way_out(built.reason, own=subject.review.own_class)),
+            ),
+        )
+    form = subject.derivation.form if subject.derivation else None
+    actual = built.inventory(before.expected)
+    before = _measured(before, subject, built, actual)
+    known_components = subject.known_components if form else lambda: list(actual.components)
+    concluded = review(before, actual, known_components=known_components)
+    if form and not before.formulas and any(f.kind == "off-closed-form" for f in concluded.findings):
+        concluded = review(replace(before, formulas=form.formulas()), actual, known_components=known_components)
+    concluded = replace(
+        concluded, findings=(*concluded.findings, *_ties(built), *_of_own_class(subject, built, actual))
+    )
+    concluded = _with_checkpoint(concluded, subject, built, actual)
+    return replace(concluded, findings=(*concluded.findings, *_insensitive(concluded, subject)))
+
+
+def _measured(before: Review, subject: Subject, built: Built | None, actual: Inventory) -> Review:
+    """What the budget limits beside parameter counts.
+
+    :param built: ``None`` where nothing is built.
+    """
+    form = subject.derivation.form if subject.derivation else None
+    config = {**(subject.config.data if subject.config else {}), **subject.model.overrides}
+    try:
+        found = measures.measured(before.budget, measures.Subject(actual, form, config, built))
+    except Unusable as unusable:
+        return replace(before, findings=(*before.findings, *unusable.findings))
+    off = measures.off_closed_form(found, form, before.budget)
+    return replace(before, measured=tuple(found), findings=(*before.findings, *off))
+
+
+def _of_own_class(subject: Subject, built: Built, actual: Inventory) -> list[Finding]:
+    if not subject.model.factory:
+        return []
+    return [*dead_weight.unused_poolers(actual), *dead_weight.buffers(actual, built.buffered)]
+
+
+def _with_checkpoint(concluded: Review, subject: Subject, built: Built, actual: Inventory) -> Review:
+    """Hold the checkpoint, if one is declared, against what was built."""
+    try:
+        stored = concluded.stored or beside.stored_by_helper(subject.model, built)
+    except Unusable as unusable:
+        return replace(concluded, findings=(*concluded.findings, *unusable.findings))
+    if stored is None:
+        return concluded
+    differences = beside.differences(stored, actual, built)
+    return replace(concluded, stored=stored, findings=(*concluded.findings, *differences))
+
+
+def _loosened(subject: Subject, settings: Settings, baseline: Baseline | None) -> list[Finding]:
+    """What the budget lets pass that the base's did not."""
+    former = baseline.former(subject.model.name) if baseline else None
+    if former is None or baseline is None:
+        return []
+    found = loosened(former.model, subject.model, baseline.revision)
+    return [_placed(finding, subject.model, settings) for finding in found]
+
+
+def _ties(built: Built) -> list[Finding]:
+    lost = built.lost_ties()
+    if not lost:
+        return []
+    message = f"{', '.join(lost)}: what shares a tensor in the built model is not what its class declares"
+    return [Finding("untied", message, "report it: the class has lost a tie, or made one that it does not declare")]
+
+
+def _unchecked(model: Model) -> Review:
+    """What the table alone says."""
+    return Review(
+        name=model.name,
+        family=model.family or "",
+        architecture=model.architecture or "",
+        config=printable(model.config),
+        config_sha256="",
+        symbols={},
+        expected=None,
+        actual=None,
+        budget=model.limits,
+        findings=(),
+        closed_form=model.closed_form,
+        own_class=model.factory is not None,
+    )
+
+
+def _placed(finding: Finding, model: Model, settings: Settings) -> Finding:
+    """Complete a place in the model's own table: file, full key, line."""
+    if finding.table_key is None:
+        return finding
+    return _line_of(replace(finding, file=settings.file, table_key=(*model.table_key, *finding.table_key)), settings)
+
+
+def _placed_or_not(finding: Finding, model: Model, settings: Settings) -> Finding:
+    """Complete a place that is not complete yet: a limit's own place is."""
+    whole = finding.table_key is None or finding.table_key[: len(model.table_key)] == model.table_key
+    return _line_of(finding, settings) if whole else _placed(finding, model, settings)
+
+
+def _line_of(finding: Finding, settings: Settings) -> Finding:
+    """Look up the line of a key in the project's table."""
+    if finding.table_key is None or finding.line is not None:
+        return finding
+    return replace(finding, line=settings.line(finding.table_key))

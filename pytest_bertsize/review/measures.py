@@ -1,0 +1,139 @@
+"""What a budget may limit beside parameter counts: the bytes that they take, and the FLOPs of a forward pass. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from pytest_bertsize.closed_forms import flops
+from pytest_bertsize.findings import Finding, Unusable
+from pytest_bertsize.quantity import exact, signed
+from pytest_bertsize.table.byte_sizes import bytes_of, dtype_of
+from pytest_bertsize.table.model import BYTES, FLOPS, AsBytes, Flops
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pytest_bertsize.closed_forms import ClosedForm
+    from pytest_bertsize.inventory import Inventory
+    from pytest_bertsize.table.model import Limit
+
+COUNTS = {"unique": "ties once", "stored": "ties written out", "unrolled": "shared layers unrolled"}
+"""Which of the totals the bytes are of, in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A quantity of one model."""
+
+    name: str
+    """``bytes`` or ``flops``: what the budget calls it."""
+    what: str
+    """``float16, ties once``, or ``128 tokens``."""
+    actual: int
+    expected: int | None
+    """By the closed form; ``None`` where there is none."""
+    components: Mapping[str, int] = field(default_factory=dict)
+    """At every level; empty for bytes."""
+
+
+class Operations(Protocol):
+    """What the helper process says of a forward pass."""
+
+    @property
+    def flops(self) -> Sequence[tuple[str, int]] | None: ...
+    @property
+    def problems(self) -> Mapping[str, str]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A built model, as far as its measures go."""
+
+    actual: Inventory
+    form: ClosedForm | None
+    config: Mapping[str, object]
+    """With the table's overrides."""
+    operations: Operations | None
+    """``None`` where nothing was built."""
+
+
+def measured(limits: Sequence[Limit], subject: Subject) -> list[Measured]:
+    """Measure what the limits are about.
+
+    :raises Unusable: with a finding for everything that cannot be measured.
+    """
+    about: dict[str, Limit] = {}
+    found, wrong = [], []
+    for limit in limits:
+        if limit.measure and about.setdefault(limit.component, limit).measure != limit.measure:
+            message = f"two limits of {limit.component} differ: {about[limit.component].measure}, and {limit.measure}"
+            wrong.append(Finding("config-invalid", message, "write one of them", file=limit.file, line=limit.line))
+    for limit in about.values():
+        try:
+            measure = limit.measure
+            found.append(_flops(measure, subject) if isinstance(measure, Flops) else _bytes(measure, subject))
+        except ValueError as error:
+            message, _, fix = str(error).partition(": write ")
+            wrong.append(
+                Finding(
+                    "config-invalid",
+                    message,
+                    f"write {fix}" if fix else "",
+                    file=limit.file,
+                    line=limit.line,
+                    table_key=limit.table_key,
+                )
+            )
+    if wrong:
+        raise Unusable(*wrong)
+    return found
+
+
+def _bytes(measure: AsBytes | None, subject: Subject) -> Measured:
+    assert measure is not None
+    dtype = measure.dtype or dtype_of(subject.config)
+    if measure.count != "unrolled":
+        expected = getattr(subject.form, measure.count if measure.count == "stored" else "total", None)
+        actual = getattr(subject.actual, measure.count)
+    elif subject.form is None:
+        raise ValueError('only a closed form says what shared layers unroll to: write count = "stored" or "unique"')
+    else:  # a pass through a layer is nothing that a built module says
+        expected = subject.form.unrolled
+        actual = expected + subject.actual.stored - subject.form.stored
+    what = f"{dtype}, {COUNTS[measure.count]}"
+    return Measured(BYTES, what, bytes_of(actual, dtype), None if expected is None else bytes_of(expected, dtype))
+
+
+def _flops(measure: Flops, subject: Subject) -> Measured:
+    form = subject.form
+    expected = flops.flops(form.architecture, form.dims, seq_len=measure.seq_len) if form else None
+    if subject.operations is None:
+        if expected is None:
+            raise ValueError("there is no closed form for its FLOPs, and nothing is built")
+        return Measured(FLOPS, f"{exact(measure.seq_len)} tokens", flops.total(expected), None, expected)
+    rows = subject.operations.flops
+    if rows is None:
+        why = subject.operations.problems.get("flops", "the helper process said nothing of them")
+        raise ValueError(f"its FLOPs cannot be counted: {why}")
+    components = flops.by_component(rows, subject.actual)
+    total = None if expected is None else flops.total(expected)
+    return Measured(FLOPS, f"{exact(measure.seq_len)} tokens", flops.total(components), total, components)
+
+
+def off_closed_form(found: Sequence[Measured], form: ClosedForm | None, limits: Sequence[Limit]) -> Iterator[Finding]:
+    """Where torch counts other operations than the closed form does; bytes follow from the parameters."""
+    for each in found:
+        seq_len = next((limit.measure.seq_len for limit in limits if isinstance(limit.measure, Flops)), None)
+        if each.name != FLOPS or each.expected in {None, each.actual} or form is None or seq_len is None:
+            continue
+        expected = flops.flops(form.architecture, form.dims, seq_len=seq_len) or {}
+        names = [name for name in {**expected, **each.components} if "." not in name]
+        rows = [(name, each.components.get(name, 0), expected.get(name, 0)) for name in names]
+        off = "; ".join(
+            f"{name} {exact(now)}, by the closed form {exact(then)}" for name, now, then in rows if now != then
+        )
+        delta = signed(each.actual - (each.expected or 0))
+        message = f"flops is {delta} off the closed form {exact(each.expected or 0)}: {off}"
+        fix = "the class does not multiply what the config says: check the class, and report it if it is the library's"
+        yield Finding("off-closed-form", message, fix, component=FLOPS, expected=each.expected, actual=each.actual)

@@ -1,0 +1,304 @@
+"""Inventories × budget → Review. Pure: no files, no torch, no pytest; the verdict is computed here and nowhere else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+from pytest_bertsize.findings import Finding, Kind, did_you_mean, shown
+from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory, parents_first
+from pytest_bertsize.quantity import exact, restated, signed
+from pytest_bertsize.review.broken_limit import what_was_forgotten
+from pytest_bertsize.review.off_closed_form import LIBRARY, OWN, compare
+from pytest_bertsize.table.byte_sizes import NAMED
+from pytest_bertsize.table.model import BYTES, FLOPS, unit_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pytest_bertsize.base.comparison import Comparison
+    from pytest_bertsize.checkpoint.headers import Stored
+    from pytest_bertsize.closed_forms.what_if import Cost, Fit
+    from pytest_bertsize.review.measures import Measured
+    from pytest_bertsize.table.model import Limit
+
+
+_OFF = "its closed form comes first: what is off it cannot be accepted"
+
+
+@dataclass(frozen=True)
+class Review:
+    """What is known of one model, and the verdict on it."""
+
+    name: str
+    family: str
+    architecture: str
+    config: str
+    """``models/config.json`` or ``train.json#model.bert_config``."""
+    config_sha256: str
+    symbols: Mapping[str, int]
+    """``{"V": 30522, "D": 768, …}``."""
+    expected: Inventory | None
+    """By the closed form; ``None`` when the config was refused."""
+    actual: Inventory | None
+    """By the built model; ``None`` when it was not built."""
+    budget: tuple[Limit, ...]
+    """Empty: counted and compared with the closed form, held to no limit."""
+    findings: tuple[Finding, ...]
+    formulas: Mapping[str, str] = field(default_factory=dict, repr=False)
+    closed_form: bool = True
+    """``False``: there is none to compare with, by the table's own word."""
+    unbuilt: bool = False
+    """Whether the run builds nothing: what is held to the budget is what the closed form says."""
+    detail: bool = True
+    """Whether anybody is shown its tensors one by one."""
+    own_class: bool = False
+    """Whether a function of the project builds it."""
+    unrolled: int | None = None
+    """By the closed form: ties written out, and a copy of a shared layer for each pass through it."""
+    comparison: Comparison | None = None
+    """With the base; ``None``: the run has none."""
+    costs: tuple[Cost, ...] = ()
+    """Of the usual next changes, by the closed form."""
+    fits: tuple[Fit, ...] = ()
+    """For a budget that is broken, the largest value of each key that holds it."""
+    measured: tuple[Measured, ...] = ()
+    """What its budget limits beside parameter counts."""
+    stored: Stored | None = None
+    """What its checkpoint holds; ``None`` where none is declared."""
+    build: Callable[[], Any] | None = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def errors(self) -> tuple[Finding, ...]:
+        return tuple(finding for finding in self.findings if finding.severity == "error")
+
+    @property
+    def held(self) -> Inventory | None:
+        """What the budget is held against: what was built, or what the closed form says where nothing is built."""
+        return self.expected if self.unbuilt else self.actual
+
+    @property
+    def verdict(self) -> Literal["passed", "failed"]:
+        compared = self.expected is not None or not self.closed_form
+        return "passed" if compared and self.held is not None and not self.errors else "failed"
+
+    @property
+    def model(self) -> Any:
+        """The module itself, built on the meta device in this process: torch and transformers are imported now.
+
+        :raises RuntimeError: when the model was not built for the check either.
+        """
+        if self.build is None or self.actual is None:
+            raise RuntimeError(self.headline)
+        return self.build()
+
+    @property
+    def headline(self) -> str:
+        """One line that stands alone: model, component, actual, limit, signed delta."""
+        if self.held and self.verdict == "passed":
+            how = " by the closed form, not built" if self.unbuilt else ""
+            return f"{self.name}: {exact(self.held.unique)} parameters{how}"
+        if not self.errors:
+            return f"{self.name}: was not built"
+        worst = min(self.errors, key=_urgency)
+        more = len(self.errors) - 1
+        rest = f"; {more} more {'finding' if more == 1 else 'findings'}" if more else ""
+        return f"{self.name}: {_one_line(worst)}{rest}"
+
+    @property
+    def component_names(self) -> list[str]:
+        """Every component that any side has or that a limit names, parents first; without the totals."""
+        names = {
+            **(self.expected.components if self.expected else {}),
+            **(self.actual.components if self.actual else {}),
+            **(self.base.components if self.base else {}),
+        }
+        not_components = {TOTAL, TRAINABLE, *names}
+        counted = (limit.component for limit in self.budget if limit.measure is None)
+        limited = [component for component in counted if component not in not_components]
+        return parents_first([*names, *limited])
+
+    @property
+    def base(self) -> Inventory | None:
+        """What the base counts to by the closed form."""
+        return self.comparison.inventory if self.comparison else None
+
+    def limit(self, component: str) -> Limit | None:
+        """The limit on a component; the tightest, where a marker adds to the table."""
+        return _tightest([limit for limit in self.budget if limit.component == component])
+
+
+def review(subject: Review, actual: Inventory, *, known_components: Callable[[], list[str]]) -> Review:
+    """Hold a built model against its closed form and its budget.
+
+    :param subject: what is known before the build; its ``expected`` is set, unless it is held to its budget alone.
+    :param known_components: what a limit may name although this architecture does not have it; asked when one does.
+    """
+    if subject.closed_form and subject.expected is None:
+        raise ValueError("a model without a closed form cannot be compared with it")
+    findings = [
+        *subject.findings,
+        *(
+            compare(subject.expected, actual, subject.formulas, subject.symbols, _whose(subject))
+            if subject.expected
+            else ()
+        ),
+        *(found for limit in subject.budget for found in _held(limit, actual, subject, known_components)),
+    ]
+    return replace(subject, actual=actual, findings=tuple(findings))
+
+
+def _whose(subject: Review) -> str:
+    return OWN if subject.own_class else LIBRARY
+
+
+def review_unbuilt(subject: Review, *, known_components: Callable[[], list[str]]) -> Review:
+    """Hold what the closed form says against the budget, where the run builds nothing."""
+    if subject.expected is None:
+        return replace(subject, unbuilt=True)
+    held = (found for limit in subject.budget for found in _held(limit, subject.expected, subject, known_components))
+    return replace(subject, unbuilt=True, findings=(*subject.findings, *held))
+
+
+def _held(limit: Limit, actual: Inventory, subject: Review, known_components: Callable[[], list[str]]) -> list[Finding]:
+    """What a limit says about the count."""
+    component = limit.component
+    if limit.measure:
+        measured = next((each.actual for each in subject.measured if each.name == component), None)
+        return [] if measured is None else _within(limit, measured, subject, actual)
+    if component not in {TOTAL, TRAINABLE, *actual.components}:
+        known = known_components()
+        if component not in known:
+            return [_unknown_component(limit, subject, known)]
+        if limit.maximum != 0:
+            return [_absent_component(limit, subject)]
+    return _within(limit, actual[component], subject, actual)
+
+
+def _within(limit: Limit, count: int, subject: Review, actual: Inventory) -> list[Finding]:
+    """What bounds say about a number."""
+    if limit.maximum is not None and count > limit.maximum:
+        return [_broken("over-budget", limit, count, limit.maximum, subject, actual)]
+    if limit.minimum is not None and count < limit.minimum:
+        return [_broken("under-budget", limit, count, limit.minimum, subject, actual)]
+    return []
+
+
+def _at(limit: Limit, finding: Finding) -> Finding:
+    return replace(finding, component=limit.component, file=limit.file, line=limit.line, table_key=limit.table_key)
+
+
+def _unknown_component(limit: Limit, subject: Review, known: list[str]) -> Finding:
+    names = [TOTAL, TRAINABLE, BYTES, FLOPS, *known]
+    nearest = did_you_mean(limit.component, names)
+    hint = f"did you mean {nearest!r}?" if nearest else f"there are {', '.join(names)}"
+    message = f"the budget names the component {shown(limit.component)}, which no {subject.family} model has"
+    return _at(limit, Finding("config-invalid", message, hint))
+
+
+def _absent_component(limit: Limit, subject: Review) -> Finding:
+    lacking = f"which this {subject.architecture} does not have"
+    message = f"the budget limits {shown(limit.component)}, {lacking}: nothing would be held"
+    return _at(
+        limit,
+        Finding("config-invalid", message, f"remove it, or write budget.{shown(limit.component)} = 0 to keep it out"),
+    )
+
+
+def _broken(kind: Kind, limit: Limit, count: int, bound: int, subject: Review, actual: Inventory) -> Finding:
+    side = kind.removesuffix("-budget")
+    message = f"{limit.component} is {exact(count)}, {exact(abs(count - bound))} {side} its {_bound(limit)}"
+    if limit.measure:
+        measured = next(each for each in subject.measured if each.name == limit.component)
+        as_derived = measured.expected in {None, measured.actual}
+        fix = f"{_narrower(count, bound, measured.what)}{_accept(kind, limit, count) if as_derived else _OFF}"
+        return _at(limit, Finding(kind, f"{message} ({measured.what})", fix, actual=count, limit=bound))
+    as_derived = subject.expected is None or subject.expected[limit.component] == count
+    fix = (
+        (what_was_forgotten(actual, limit.component, bound) if as_derived else "")
+        or _sum_of_the_others(limit, bound, subject.budget, actual)
+        or f"{_layers_that_fit(kind, limit, bound, actual)}{_accept(kind, limit, count) if as_derived else _OFF}"
+    )
+    return _at(limit, Finding(kind, message, fix, actual=count, limit=bound))
+
+
+def _narrower(count: int, bound: int, what: str) -> str:
+    """What 16 bits in place of 32 would come to, where that fits."""
+    half = -(-count // 2)
+    return (
+        f"as float16 it is {exact(half)}, which fits; " if what.startswith("float32") and half <= bound < count else ""
+    )
+
+
+def _layers_that_fit(kind: Kind, limit: Limit, bound: int, actual: Inventory) -> str:
+    """How many of a component's identical layers its limit affords."""
+    have = actual.layers(limit.component)
+    if have == 1 or kind != "over-budget":
+        return ""
+    each = actual[limit.component] // have
+    return f"one layer of it is {exact(each)}, so {bound // each} of {have} fit; "
+
+
+def _sum_of_the_others(limit: Limit, bound: int, budget: tuple[Limit, ...], actual: Inventory) -> str:
+    """Whether a claimed total is the sum of the claimed parts, so that only these are wrong."""
+    parts = [
+        each
+        for each in budget
+        if each.component not in {TOTAL, TRAINABLE} and not each.measure and not _has_limits_below(each, budget)
+    ]
+    if limit.component != TOTAL or sum(part.maximum or 0 for part in parts) != bound:
+        return ""
+    off = [(part.component, actual[part.component] - (part.maximum or 0)) for part in parts]
+    named = ", ".join(f"{component} {signed(delta)}" for component, delta in off if delta)
+    return f"that is the sum of the other limits, and off by as much as they are: {named}" if named else ""
+
+
+def _has_limits_below(limit: Limit, budget: tuple[Limit, ...]) -> bool:
+    return any(other.component.startswith(f"{limit.component}.") for other in budget)
+
+
+def _bound(limit: Limit) -> str:
+    if limit.is_exact:
+        return f"exact limit of {exact(limit.maximum or 0)}"
+    named = limit.maximum is not None and limit.component == BYTES and str(limit) in NAMED
+    return f"limit of {limit}" + (f" ({exact(limit.maximum or 0)})" if named else "")
+
+
+def _accept(kind: Kind, limit: Limit, count: int) -> str:
+    """How to write the budget that takes the model as it is."""
+    bound = limit.bound(kind)
+    named = f"{bound} = " if isinstance(limit.written, dict) else ""
+    return f"to accept it, write {named}{restated(count, bound, limit.written_at(bound), unit_of(limit.component))}"
+
+
+def _tightest(limits: list[Limit]) -> Limit | None:
+    if len(limits) < 2:  # noqa: PLR2004
+        return limits[0] if limits else None
+    upper = min((each for each in limits if each.maximum is not None), key=lambda each: each.maximum or 0, default=None)
+    lower = max((each for each in limits if each.minimum is not None), key=lambda each: each.minimum or 0, default=None)
+    if upper is None or lower is None or upper is lower:
+        return upper or lower
+    written = {"min": lower.bounds[0], "max": upper.bounds[1]}
+    return replace(upper, minimum=lower.minimum, written=written)
+
+
+_ORDER = ("config-refused", "config-invalid", "unknown-closed-form", "build-failed", "over-budget", "under-budget")
+
+
+def _urgency(finding: Finding) -> tuple[int, bool, int]:
+    """The headline is what kept the model from being checked; else the total; else the largest overshoot."""
+    kind = _ORDER.index(finding.kind) if finding.kind in _ORDER else len(_ORDER)
+    bound = finding.expected if finding.limit is None else finding.limit
+    return (kind, finding.component != TOTAL, -abs((finding.actual or 0) - (bound or 0)))
+
+
+def _one_line(finding: Finding) -> str:
+    if finding.actual is not None and finding.limit is not None:
+        delta = signed(finding.actual - finding.limit)
+        return f"{finding.component} {exact(finding.actual)}, limit {exact(finding.limit)} ({delta})"
+    counted = finding.actual is not None and finding.actual != finding.expected
+    if finding.kind == "off-closed-form" and counted and finding.actual is not None and finding.expected is not None:
+        delta = signed(finding.actual - finding.expected)
+        return f"{finding.component} {exact(finding.actual)}, closed form {exact(finding.expected)} ({delta})"
+    return finding.sentence

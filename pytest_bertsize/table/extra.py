@@ -1,0 +1,163 @@
+"""``extra`` in a model's table: what its own class has beside the backbone, in torch's own terms."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+from pytest_bertsize.findings import did_you_mean, shown
+from pytest_bertsize.inventory import TOTAL, TRAINABLE
+from pytest_bertsize.table.model import BYTES, FLOPS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SIZES = {
+    "linear": ("in", "out"),
+    "embedding": ("rows", "width"),
+    "layer_norm": ("width",),
+    "parameter": (),
+    "conv1d": ("in", "out", "kernel"),
+    "lstm": ("in", "hidden"),
+}
+"""What each block is told, in torch's order; a parameter is told its shape, of any length."""
+ARGUMENTS = {
+    "linear": ("bias",),
+    "conv1d": ("bias",),
+    "lstm": ("bias", "layers", "bidirectional"),
+}
+TIED = {"linear": ("weight", "bias"), "embedding": ("weight",)}
+"""Parameters that may be those of another module."""
+LONGEST_SHAPE = 8
+LONGEST_SUM = 200
+"""Characters."""
+MOST_LAYERS = 100
+LARGEST = 10**9
+
+MODULE_PATH = re.compile(r"[A-Za-z_]\w{0,99}(\.\w{1,99}){0,20}", re.ASCII)
+SUMMAND = re.compile(r"(?:(?P<times>[0-9]{1,9})\s*\*\s*)?(?P<key>[A-Za-z_]\w{0,99})|(?P<number>[0-9]{1,9})", re.ASCII)
+
+
+class ExtraTable(BaseModel):
+    """A module or parameter beside the backbone: { name = "classifier", linear = ["hidden_size", "num_labels"] }."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
+
+    name: str
+    """The path of the module or parameter in the class. Example: name = "classifier"."""
+    linear: Any = None
+    """A Linear, [in, out]. Example: linear = ["hidden_size", "num_labels"]."""
+    embedding: Any = None
+    """An Embedding, [rows, width]. Example: embedding = [512, "hidden_size"]."""
+    layer_norm: Any = None
+    """A LayerNorm, by its width. Example: layer_norm = "hidden_size"."""
+    parameter: Any = None
+    """A Parameter, by its shape. Example: parameter = ["num_labels", "num_labels"]."""
+    conv1d: Any = None
+    """A Conv1d, [in, out, kernel]. Example: conv1d = ["hidden_size", 128, 3]."""
+    lstm: Any = None
+    """An LSTM, [in, hidden]. Example: lstm = ["hidden_size", 128]."""
+    bias: bool | None = None
+    """Whether a linear, conv1d or lstm has biases. Default: true. Example: bias = false."""
+    layers: int | None = None
+    """Layers of an lstm. Default: 1. Example: layers = 2."""
+    bidirectional: bool | None = None
+    """Whether an lstm reads both ways. Default: false. Example: bidirectional = true."""
+    tied: dict[str, str] = {}
+    """Parameters that are those of another module, with the tensor that each of them shares.
+    Example: tied = { weight = "bert.embeddings.word_embeddings.weight" }."""
+    component: str = ""
+    """Where it counts. Default: head and the first part of the name. Example: component = "head.crf"."""
+
+    @property
+    def block(self) -> str:
+        return next(block for block in SIZES if getattr(self, block) is not None)
+
+    @property
+    def sizes(self) -> list[int | str]:
+        written = getattr(self, self.block)
+        return written if isinstance(written, list) else [written]
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        said = {key: getattr(self, key) for key in ("bias", "layers", "bidirectional")}
+        return {key: value for key, value in said.items() if value is not None}
+
+    @model_validator(mode="after")
+    def _is_one_block(self) -> ExtraTable:
+        if not MODULE_PATH.fullmatch(self.name):
+            raise ValueError(f'{shown(self.name)} is no path of a module: write name = "classifier", for example')
+        said = [block for block in SIZES if getattr(self, block) is not None]
+        if len(said) != 1:
+            says = f"says {' and '.join(said)}" if said else "says no block"
+            raise ValueError(f"{self._who} {says}: write one of {', '.join(SIZES)}, as in {_EXAMPLE}")
+        for problem in (*self._wrong_sizes(), *self._wrong_arguments()):
+            raise ValueError(f"{self._who}: {problem}")
+        return self
+
+    @property
+    def _who(self) -> str:
+        return f"the extra {shown(self.name)}"
+
+    def _wrong_sizes(self) -> Iterator[str]:
+        names = SIZES[self.block]
+        if len(self.sizes) != len(names) if names else not 0 < len(self.sizes) <= LONGEST_SHAPE:
+            wanted = f"[{', '.join(names)}]" if names else f"its shape, 1 to {LONGEST_SHAPE} numbers"
+            yield f"{self.block} takes {wanted}, and this has {len(self.sizes)}"
+        yield from (
+            f"{shown(size)} is no size: write a number, a key of the config, or a sum such as {shown(_SUM)}"
+            for size in self.sizes
+            if not _is_size(size)
+        )
+
+    def _wrong_arguments(self) -> Iterator[str]:
+        allowed = ARGUMENTS.get(self.block, ())
+        yield from (f"{self.block} takes no {key}: remove it" for key in self.arguments if key not in allowed)
+        if self.layers is not None and not 1 <= self.layers <= MOST_LAYERS:
+            yield f"layers is {self.layers}: write 1 to {MOST_LAYERS}"
+        known = TIED.get(self.block, ())
+        for parameter, source in self.tied.items():
+            if parameter not in known:
+                nearest = did_you_mean(parameter, known)
+                there_are = (
+                    f"did you mean {nearest!r}?" if nearest else f"it can tie {' and '.join(known) or 'nothing'}"
+                )
+                yield f"{self.block} has no parameter {shown(parameter)} to tie; {there_are}"
+            elif parameter == "bias" and self.bias is False:
+                yield "it has no bias to tie: remove bias = false, or the tie"
+            elif not MODULE_PATH.fullmatch(source):
+                yield f"{shown(source)} is no name of a tensor: write tied = {{ {parameter} = {_TENSOR} }}, for example"
+        if self.component and (
+            not MODULE_PATH.fullmatch(self.component) or self.component.partition(".")[0] in NO_COMPONENTS
+        ):
+            yield f'{shown(self.component)} is no component: write component = "head.crf", for example'
+
+
+NO_COMPONENTS = frozenset({TOTAL, TRAINABLE, BYTES, FLOPS})
+"""What a budget may limit beside components."""
+_TENSOR = '"bert.embeddings.word_embeddings.weight"'
+_SUM = "2*hidden_size + 16"
+_EXAMPLE = 'linear = ["hidden_size", "num_labels"]'
+
+
+def _is_size(size: object) -> bool:
+    if isinstance(size, str):
+        found = summands(size)
+        return bool(found) and all(number for number, _ in found)
+    return type(size) is int and 0 < size <= LARGEST
+
+
+def summands(size: str) -> list[tuple[int, str | None]]:
+    """``"2*hidden_size + 16"`` → ``[(2, "hidden_size"), (16, None)]``; empty for what is no such sum."""
+    if len(size) > LONGEST_SUM:
+        return []
+    found = [SUMMAND.fullmatch(part.strip()) for part in size.split("+")]
+    if not all(found):
+        return []
+    return [
+        (int(each["number"]), None) if each["number"] else (int(each["times"] or 1), each["key"])
+        for each in found
+        if each
+    ]

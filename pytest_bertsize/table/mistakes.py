@@ -1,0 +1,144 @@
+"""What the mistakes in ``[tool.bertsize]`` are called: one line each, with file, line, key and what to write."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from pytest_bertsize.findings import did_you_mean, printable, shown
+from pytest_bertsize.inventory import TOTAL, TRAINABLE
+from pytest_bertsize.table.extra import ExtraTable
+from pytest_bertsize.table.model import BYTES, FLOPS
+from pytest_bertsize.table.schema import (
+    EXAMPLE,
+    REPORT_ONLY,
+    TABLE,
+    BertsizeTable,
+    BytesTable,
+    FlopsTable,
+    LimitTable,
+    MistakeAt,
+    ModelTable,
+)
+from pytest_bertsize.table.toml import line_in_toml
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from pydantic import BaseModel, ValidationError
+
+
+MOST_SHOWN = 20
+"""Mistakes; who has made more has made one of them many times."""
+
+
+def all_mistakes(error: ValidationError, table: Mapping[str, Any], text: str, path: Path) -> str:
+    """One line for each mistake, in the order of the file."""
+    mistakes = error.errors(include_url=False)
+    lines = []
+    for each in mistakes[:MOST_SHOWN]:
+        location = _location(each, table)
+        line = line_in_toml(text, (*TABLE, *location)) or 1
+        lines.append((line, f"{path.name}:{line}: {dotted((*TABLE, *location))}: {sentence(each, table, location)}"))
+    found = [line for _, line in sorted(lines)]
+    if len(found) == 1:
+        return found[0]
+    rest = [f"and {len(mistakes) - MOST_SHOWN} more"] if len(mistakes) > MOST_SHOWN else []
+    return "\n".join([f"{len(mistakes)} mistakes in [tool.bertsize]", *found, *rest])
+
+
+def _location(mistake: Any, table: Mapping[str, Any]) -> tuple[str, ...]:
+    place = tuple(str(part) for part in mistake["loc"] if part != "[key]")
+    raised = mistake.get("ctx", {}).get("error")
+    return _as_in_the_table((*place, raised.key) if isinstance(raised, MistakeAt) else place, table)
+
+
+def _as_in_the_table(location: tuple[str, ...], table: Mapping[str, Any]) -> tuple[str, ...]:
+    """Without the ``max`` that stands for a limit in short."""
+    node: Any = table
+    for depth, part in enumerate(location):
+        if isinstance(node, list) and part.isdigit() and int(part) < len(node):
+            node = node[int(part)]
+        elif isinstance(node, dict):
+            node = node.get(part)
+        else:
+            return location[:depth]
+    return location
+
+
+def dotted(path: Sequence[str]) -> str:
+    return ".".join(part if re.fullmatch(r"[\w-]{1,100}", part, re.ASCII) else shown(part) for part in path)
+
+
+def sentence(error: Any, table: Mapping[str, Any], location: Sequence[str]) -> str:
+    """What one of pydantic's errors says, in the words of the table."""
+    kind, value = error["type"], error["input"]
+    if kind == "extra_forbidden":
+        return _unknown_key(location)
+    if kind == "missing":
+        return _missing_key(str(error["loc"][-1]), table)
+    if kind == "value_error":
+        return f"{error['ctx']['error']}{_or_no_component(location)}"
+    expected = {
+        "string_type": "a string",
+        "bool_type": "true or false",
+        "dict_type": "a table",
+        "model_type": "a table",
+        "int_type": "a whole number",
+        "list_type": "a list of tables" if location[-1] == "extra" else "a list",
+        "literal_error": "one of unique, stored, unrolled",
+        "greater_than_equal": "a number from 1 to 1,000,000",
+        "less_than_equal": "a number from 1 to 1,000,000",
+    }
+    if kind == "string_too_short":
+        return "an empty string says nothing"
+    return f"{shown(value)} is not {expected.get(kind, 'what belongs here')}"
+
+
+def _or_no_component(location: Sequence[str]) -> str:
+    """``budget.byte`` may be meant for what is no count of parameters."""
+    if location[2:3] != ("budget",) or len(location) < len(("models", "NAME", "budget", "COMPONENT")):
+        return ""
+    nearest = did_you_mean(location[3], [BYTES, FLOPS], cutoff=0.75)
+    return f"; or did you mean {nearest!r}?" if nearest and nearest != location[3] else ""
+
+
+def _unknown_key(location: Sequence[str]) -> str:
+    if location[2:3] == ("extra",):
+        return _of(location[-1], ExtraTable)
+    if location[2:4] in {("budget", "bytes"), ("budget", "flops")}:
+        return _of(location[-1], BytesTable if location[3] == "bytes" else FlopsTable)
+    if len(location) == len(("models", "NAME", "budget", "COMPONENT", "KEY")):
+        if nearest := did_you_mean(location[4], LimitTable.model_fields):
+            return f"unknown key; did you mean {nearest!r}?"
+        has = "unknown key; a limit has min, max or exact"
+        if location[3] in {TOTAL, TRAINABLE} or not location[4]:
+            return has
+        inner = shown(f"{location[3]}.{location[4]}")
+        return f"{has}. To limit the component, write budget.{inner} = …"
+    return _of(location[-1], BertsizeTable if len(location) == 1 else ModelTable)
+
+
+def _of(key: str, table: type[BaseModel]) -> str:
+    """What a key of a table may have been meant for."""
+    known = table.model_fields
+    nearest = did_you_mean(key, known)
+    return f"unknown key; did you mean {nearest!r}?" if nearest else f"unknown key; there are {', '.join(known)}"
+
+
+def _missing_key(key: str, table: Mapping[str, Any]) -> str:
+    fixes = {
+        "name": 'it has no name: write name = "classifier", the path of the module in the class',
+        "seq_len": "it says no length: write seq_len = 128, the tokens of one forward pass",
+        "budget": f'the model has no budget: write budget.total = "110M", or budget = "{REPORT_ONLY}"',
+        "models": f"no model is declared{_instead_of_models(table)}; {EXAMPLE}",
+    }
+    return fixes[key]
+
+
+def _instead_of_models(table: Mapping[str, Any]) -> str:
+    nearest = did_you_mean("models", table)
+    return (
+        f"; did you mean [tool.bertsize.models] where it says [tool.bertsize.{printable(nearest)}]?" if nearest else ""
+    )

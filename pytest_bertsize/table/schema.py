@@ -1,0 +1,349 @@
+"""What ``[tool.bertsize]`` may say: its keys, their types, and what does not go together.
+
+What stands below a key is what editors show of it: the schema is made of it, by
+``python -m pytest_bertsize.table.validate_pyproject``.
+"""
+
+from __future__ import annotations
+
+import re
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    ValidationInfo,
+    model_validator,
+)
+
+from pytest_bertsize.findings import is_name, shown
+from pytest_bertsize.inventory import TOTAL, TRAINABLE, levels
+from pytest_bertsize.quantity import parse_count, parse_flops
+from pytest_bertsize.table.byte_sizes import bits_of, parse_limit
+from pytest_bertsize.table.extra import ExtraTable  # noqa: TC001  (pydantic looks it up)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+TABLE = ("tool", "bertsize")
+REPORT_ONLY = "report-only"
+DOTTED = r"[A-Za-z_]\w*(\.\w+)*"
+"""A name in Python: a pattern, of ASCII."""
+EXAMPLE = (
+    """write, for example, [tool.bertsize.models.encoder] with config = "config.json" and budget.total = "110M\""""
+)
+
+OF_A_FACTORY = ("backbone", "extra", "frozen")
+OF_A_CLOSED_FORM = ("backbone", "extra", "frozen", "tokenizer")
+OF_A_CONFIG = ("keys", "family", "architecture", "overrides", "backbone")
+"""Keys of a model that say something of what another key names."""
+
+COMPONENTS: Mapping[str, str] = MappingProxyType(
+    {
+        TOTAL: 'The most parameters that pass in all, a tied tensor counted once. Example: budget.total = "110M".',
+        TRAINABLE: 'The most parameters that pass of those that are trained. Example: budget.trainable = "300K".',
+        "embeddings": 'The most parameters that pass in the embeddings. Example: budget.embeddings = "24M".',
+        "encoder": 'The most parameters that pass in all layers of the encoder. Example: budget.encoder = "86M".',
+        "decoder": "The most parameters that pass in the layers of GPT, or in the second stack of BART and T5. "
+        'Example: budget.decoder = "86M".',
+        "pooler": "The most parameters that pass in the pooler; 0 keeps it out. Example: budget.pooler = 0.",
+        "head": 'The most parameters that pass in the head. Example: budget.head = "1M".',
+        "adapters": 'The most parameters that pass in the adapters. Example: budget.adapters = "300K".',
+    }
+)
+"""What the components that all families share are, for whoever writes a budget."""
+
+
+class MistakeAt(ValueError):
+    """Keys of one table that do not go together; told at one of them."""
+
+    def __init__(self, key: str, message: str) -> None:
+        super().__init__(message)
+        self.key = key
+
+
+def limit_from_shorthand(value: object) -> object:
+    """``"110M"`` is the most that passes; ``None``, which only a marker can say, is no limit at all."""
+    limit = value if isinstance(value, dict) else {"max": value}
+    return {bound: parse_count(count) if count is None else count for bound, count in limit.items()}
+
+
+def budget_or_report_only(value: object) -> object:
+    if value == REPORT_ONLY:
+        return None
+    if isinstance(value, dict):
+        if not value:
+            raise ValueError(f'an empty budget holds nothing: write budget.total = "110M", or budget = "{REPORT_ONLY}"')
+        return value
+    total = shown(value) if _is_count(value) else '"110M"'
+    raise ValueError(f'{shown(value)} is not a budget: write budget.total = {total}, or budget = "{REPORT_ONLY}"')
+
+
+def _is_count(value: object) -> bool:
+    try:
+        parse_count(value)
+    except ValueError:
+        return False
+    return True
+
+
+def model_name(name: str) -> str:
+    if not re.fullmatch(r"\w[\w.+@-]{0,99}", name):
+        raise ValueError("a model's name is its test id: letters, digits and . _ - + @, at most 100 of them")
+    return name
+
+
+def declared_name(name: str) -> str:
+    """A model's name, or that of several: with a placeholder for what tells their files apart."""
+    model_name(re.sub(r"\{\w*\}", "_", name))
+    return name
+
+
+def text_or_table(value: object) -> object:
+    if value == "":
+        raise ValueError("an empty string says nothing")
+    if value == {}:
+        raise ValueError("an empty table says nothing")
+    if not isinstance(value, str | dict):
+        raise ValueError(f"{shown(value)} is not a string, nor a table")  # noqa: TRY004  (what pydantic turns into its own)
+    return value
+
+
+def config_or_none(value: object, said: ValidationInfo) -> object:
+    """Of what there is no config for, a function has to say: it is looked at before."""
+    if value is None and "factory" in said.data and said.data["factory"] is None:
+        raise ValueError('the model has no config: write config = "path/to/config.json"')
+    return value if value is None else text_or_table(value)
+
+
+def function_name(name: str) -> str:
+    is_file = name.partition(":")[0].endswith(".py")
+    if is_file or not re.fullmatch(rf"{DOTTED}:{DOTTED}", name, re.ASCII):
+        module = re.fullmatch(r"([\w/]+)\.py:(\w+)", name, re.ASCII)
+        example = f"{module[1].replace('/', '.')}:{module[2]}" if module else "module:function"
+        raise ValueError(f'{shown(name)} names no function: write factory = "{example}", importable from here')
+    return name
+
+
+def module_path(name: str) -> str:
+    if not re.fullmatch(DOTTED, name, re.ASCII):
+        raise ValueError(f'{shown(name)} is no path of a module: write backbone = "bert", the attribute that holds it')
+    return name
+
+
+def class_name(name: str) -> str:
+    if not is_name(name):
+        raise ValueError(f"{shown(name)} is no name: letters, digits and _ -, at most 100 of them")
+    return name
+
+
+def dtype_name(name: str) -> str:
+    bits_of(name)
+    return name
+
+
+Count = Annotated[int, BeforeValidator(parse_count)]
+Bytes = Annotated[int, BeforeValidator(parse_limit)]
+Flops = Annotated[int, BeforeValidator(parse_flops)]
+Text = Annotated[str, Field(min_length=1)]
+ClassName = Annotated[Text, AfterValidator(class_name)]
+Name = Annotated[str, AfterValidator(declared_name)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)  # the whole table is built at once
+
+
+class _Bounds(_Strict):
+    """Bounds of a number, whatever it counts."""
+
+    _example: ClassVar[str]
+
+    min: int | None = None
+    max: int | None = None
+    exact: int | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.exact is not None and (self.min is not None or self.max is not None):
+            raise ValueError("exact stands alone: remove min and max")
+        if self.exact is None and self.min is None and self.max is None:
+            raise ValueError(f"an empty limit holds nothing: write {self._example}")
+        if self.min is not None and self.max is not None and self.min > self.max:
+            raise ValueError(f"min {self.min:,} is more than max {self.max:,}: no model can pass")
+        return self
+
+
+class LimitTable(_Bounds):
+    """The most parameters that pass in this component: 17_000_000, "17M" or "1.2B" (K, M, B, T are powers of 1,000), or
+    a table with min, max or exact; 0 keeps it out. Quote the dot.
+    Example: budget."encoder.attention" = "29M".
+    """
+
+    _example = 'a count, or { max = "29M", min = "28M" }'
+
+    min: Count | None = None
+    """The fewest parameters that pass: 28_000_000, or "28M"."""
+    max: Count | None = None
+    """The most parameters that pass: 29_000_000, or "29M"."""
+    exact: Count | None = None
+    """The only count that passes, without min and max: 109_482_240, or "110M"; 0 keeps it out."""
+
+
+class BytesTable(_Bounds):
+    """``budget.bytes``: bounds of what the parameters take in a file or in memory."""
+
+    _example = 'a size, or { max = "440MB", dtype = "float16" }'
+
+    min: Bytes | None = None
+    """The fewest bytes that pass: 400_000_000, or "400MB"."""
+    max: Bytes | None = None
+    """The most bytes that pass: 440_000_000, "440MB", "420MiB", or a limit by name: "github-file"."""
+    exact: Bytes | None = None
+    """The only number of bytes that passes, without min and max: 437_928_960, or "440MB"."""
+    dtype: Annotated[str, AfterValidator(dtype_name)] | None = None
+    """What a parameter is stored as. Default: the config's dtype, else float32. Example: dtype = "float16"."""
+    count: Literal["unique", "stored", "unrolled"] = "unique"
+    """What is counted: every parameter once (unique), ties written out (stored), or a copy of a shared layer for
+    each pass as well (unrolled). Example: count = "stored"."""
+
+
+class FlopsTable(_Bounds):
+    """``budget.flops``: bounds of one forward pass."""
+
+    _example = '{ max = "22G", seq_len = 128 }'
+
+    min: Flops | None = None
+    """The fewest FLOPs that pass: 20_000_000_000, or "20G"."""
+    max: Flops | None = None
+    """The most FLOPs that pass: 22_000_000_000, or "22G" (a multiply-add is 2 FLOPs)."""
+    exact: Flops | None = None
+    """The only number of FLOPs that passes, without min and max: 22_350_000_000, or "22.35G"."""
+    seq_len: Annotated[int, Field(ge=1, le=1_000_000)]
+    """Tokens of the one forward pass that is counted. Example: seq_len = 128."""
+
+
+class BudgetTable(BaseModel):
+    """``budget``: limits by component, and of what the parameters take and do."""
+
+    model_config = ConfigDict(extra="allow", strict=True, defer_build=True)
+
+    __pydantic_extra__: dict[str, Annotated[LimitTable, BeforeValidator(limit_from_shorthand)]]
+
+    bytes: Annotated[BytesTable, BeforeValidator(limit_from_shorthand)] | None = None
+    """What the parameters may take in a file or in memory: a size such as "440MB" or "420MiB", a limit by
+    name such as "github-file", or a table. Example: budget.bytes = { max = "220MB", dtype = "float16" }."""
+    flops: Annotated[FlopsTable, BeforeValidator(limit_from_shorthand)] | None = None
+    """What one forward pass may cost, 2 for a multiply-add, by torch's own counter.
+    Example: budget.flops = { max = "22.4G", seq_len = 128 }."""
+
+    @property
+    def counts(self) -> dict[str, LimitTable]:
+        """The limits of parameter counts, by component."""
+        return self.__pydantic_extra__
+
+    @model_validator(mode="after")
+    def _can_be_kept(self) -> Self:
+        """Refuse a part that has to be larger than a whole may be."""
+        bounds = {component: low_and_high(limit) for component, limit in self.counts.items()}
+        for part, (least, _) in bounds.items():
+            for whole in (*levels(part), TOTAL):
+                _, most = bounds.get(whole, (None, None))
+                if whole != part and least is not None and most is not None and least > most:
+                    at_most = f"{shown(whole)}, which contains it, at most {most:,}"
+                    raise ValueError(f"{shown(part)} is to be at least {least:,}, and {at_most}: no model can pass")
+        return self
+
+
+class ModelTable(_Strict):
+    """A model, by the name that is its test id: letters, digits and . _ - + @, at most 100 of them. With {stem} or
+    {folder} in it, a model for each file that config means: [tool.bertsize.models."bert-{stem}"] with
+    config = "configs/*.json".
+    """
+
+    factory: Annotated[Text, AfterValidator(function_name)] | None = None
+    """A function of the project that returns the model, importable from the project's root. It is called with the
+    config as a dict, or with nothing where there is no config.
+    Example: factory = "classifier:build"."""
+    config: Annotated[str | dict[str, Any] | None, PlainValidator(config_or_none), Field(validate_default=True)] = None
+    """The model's config, relative to pyproject.toml and inside the project: a config.json, Google's bert_config.json,
+    a YAML file, or a folder that holds exactly one config.json or bert_config.json; "train.yaml#model" for an object in
+    a file, "configs/*.json" for a model of each file, "acme.sizes:small" for a function, a table for the config itself.
+    Example: config = "models/encoder/config.json"."""
+    keys: dict[str, ClassName] = {}
+    """The config's own names, each with the one that the family has.
+    Example: keys = { num_blks = "num_hidden_layers" }."""
+    family: ClassName | None = None
+    """The family, only where the config has no model_type. Example: family = "bert"."""
+    architecture: ClassName | None = None
+    """The class that is built, or whose closed form is that of the backbone. Default: the one entry of the config's
+    "architectures".
+    Example: architecture = "BertForMaskedLM"."""
+    overrides: dict[str, Any] = {}
+    """Keys that win over those of the config. Example: overrides = { vocab_size = 21128 }."""
+    options: dict[str, bool] = {}
+    """Arguments of the class's constructor, true or false. Example: options = { add_pooling_layer = false }."""
+    backbone: Annotated[str, AfterValidator(module_path)] = ""
+    """The attribute of what the factory returns that holds the library's own class. Example: backbone = "bert"."""
+    extra: list[ExtraTable] = []
+    """What the factory's class has beside the backbone, each by one of linear, embedding, layer_norm, parameter, conv1d
+    and lstm.
+    Example: extra = [{ name = "classifier", linear = ["hidden_size", 2] }]."""
+    frozen: list[Text] = []
+    """Modules that the factory's class does not train.
+    Example: frozen = ["bert.embeddings", "bert.encoder.layer[:6]"]."""
+    adapter: Annotated[str | dict[str, Any] | None, PlainValidator(text_or_table)] = None
+    """LoRA: the adapter_config.json that PEFT saves, or what it says as a table.
+    Example: adapter = { r = 8, target_modules = ["query", "value"], task_type = "SEQ_CLS" }."""
+    checkpoint: Text | None = None
+    """The weights that belong to the config, of which names and shapes are read: a .safetensors or .bin file, its
+    index, or a folder with one of them.
+    Example: checkpoint = "released/model.safetensors"."""
+    tokenizer: Text | None = None
+    """The tokenizer that belongs to the config. Default: tokenizer.json, vocab.txt or vocab.json beside config or
+    checkpoint.
+    Example: tokenizer = "released/tokenizer.json"."""
+    closed_form: bool = True
+    """false holds the model to its budget alone, because there is no closed form for its class; every
+    report says so. Example: closed_form = false."""
+    reason: Text = ""
+    """Why the budget is what it is; one that changes with the budget explains why it was loosened.
+    Example: reason = "ADR-12: Chinese vocabulary"."""
+    budget: Annotated[BudgetTable | None, BeforeValidator(budget_or_report_only)]
+    """What the model may cost: limits by component, or "report-only" for a model that is counted, compared with its
+    closed form and held to no limit.
+    Example: budget.total = "110M"."""
+
+    @model_validator(mode="after")
+    def _go_together(self) -> Self:
+        for key in OF_A_FACTORY:
+            if self.factory is None and getattr(self, key):
+                raise MistakeAt(key, 'this is about a class of the project\'s own: write factory = "module:function"')
+        for key in OF_A_CLOSED_FORM:
+            if not self.closed_form and getattr(self, key):
+                raise MistakeAt(key, "closed_form = false compares nothing with it: remove it, or closed_form")
+        if not self.closed_form and self.factory is not None and self.options:
+            raise MistakeAt(
+                "options", "a factory is not given them, and closed_form = false compares nothing with them"
+            )
+        for key in OF_A_CONFIG:
+            if self.config is None and getattr(self, key):
+                raise MistakeAt(key, "this says something of a config, and there is none: write config, or remove it")
+        return self
+
+
+class BertsizeTable(_Strict):
+    """Budgets that pytest-bertsize holds BERT-family models to, component by component."""
+
+    models: Annotated[dict[Name, ModelTable], Field(min_length=1)]
+    """The models that are checked, one table each. Example: [tool.bertsize.models.encoder]."""
+
+
+def low_and_high(limit: _Bounds) -> tuple[int | None, int | None]:
+    """The least and the most that a limit lets pass."""
+    return (limit.min, limit.max) if limit.exact is None else (limit.exact, limit.exact)

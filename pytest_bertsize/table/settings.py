@@ -1,0 +1,266 @@
+"""``[tool.bertsize]`` in pyproject.toml → :class:`Settings`; every error names key, file and line."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from codecs import BOM_UTF8
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import tomli
+from pydantic import ValidationError
+
+from pytest_bertsize.findings import did_you_mean, printable, reason
+from pytest_bertsize.table.globs import BadGlob, Expanded, expanded, matching
+from pytest_bertsize.table.mistakes import all_mistakes, dotted, sentence
+from pytest_bertsize.table.model import BYTES, FLOPS, AsBytes, Extra, Flops, Limit, Model
+from pytest_bertsize.table.schema import (
+    EXAMPLE,
+    TABLE,
+    BertsizeTable,
+    BudgetTable,
+    BytesTable,
+    FlopsTable,
+    LimitTable,
+    ModelTable,
+    limit_from_shorthand,
+    low_and_high,
+)
+from pytest_bertsize.table.toml import line_in_toml
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from pytest_bertsize.table.extra import ExtraTable
+
+LARGEST = 1024 * 1024
+"""Bytes of a pyproject.toml; those of large projects have a tenth."""
+MOST_PARTS = 100
+"""Of one dotted key; the time that a parser takes for it grows with their square."""
+_LONG_KEY = re.compile(rf"(?<![\w\"'-])(?:[\w\"'-]++[ \t]*+\.[ \t]*+){{{MOST_PARTS}}}")
+
+
+class SettingsError(Exception):
+    """The project's table, an option or a marker cannot be used: a mistake to correct, not a model that is too big."""
+
+
+class NothingDeclared(SettingsError):
+    """There is no table of ours, or it declares no model."""
+
+    def __init__(self, message: str, *, misspelt: bool = False) -> None:
+        super().__init__(message)
+        self.misspelt = misspelt
+        """Whether there is a table that was probably meant to be ours."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The project's table, valid throughout."""
+
+    path: Path
+    """The pyproject.toml that was read."""
+    text: str
+    models: Mapping[str, Model]
+    table: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    """As it was parsed."""
+
+    @property
+    def root(self) -> Path:
+        return self.path.parent
+
+    @property
+    def file(self) -> str:
+        return self.path.name
+
+    def line(self, key: Sequence[str]) -> int | None:
+        """The line of a key such as ``("tool", "bertsize", "models", "encoder")``."""
+        return line_in_toml(self.text, key)
+
+    @cached_property
+    def limits(self) -> Mapping[tuple[str, ...], Limit]:
+        """Every limit by its key in the table; one that several models have is the same for all of them."""
+        return {limit.table_key: limit for model in self.models.values() for limit in model.limits if limit.table_key}
+
+    def declared_by(self, table_key: tuple[str, ...]) -> list[str]:
+        """The models of one table: several, where its config is a pattern."""
+        return [name for name, model in self.models.items() if model.table_key == table_key]
+
+    @cached_property
+    def table_sha256(self) -> str:
+        """Of what the table says, however it is laid out."""
+        return hashlib.sha256(json.dumps(self.table, sort_keys=True, default=str).encode()).hexdigest()
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.models)
+
+
+def load(path: Path) -> Settings:
+    """Read and check the table of a pyproject.toml.
+
+    :raises SettingsError: with a line for every mistake.
+    """
+    return parse(_read(path), path)
+
+
+def parse(text: str, path: Path, matches: Callable[[str], list[str]] | None = None) -> Settings:
+    """Check the table that the text of a pyproject.toml has.
+
+    :param matches: the files of the project that a pattern means; ``None`` to look at those on disk.
+    :raises SettingsError: with a line for every mistake.
+    """
+    table = _find_table(_parse(text, path), path)
+    try:
+        checked = BertsizeTable.model_validate(table)
+        found = expanded(table["models"], matches or partial(matching, path.parent))
+    except ValidationError as error:
+        raise SettingsError(all_mistakes(error, table, text, path)) from None
+    except BadGlob as error:
+        key = (*TABLE, "models", error.declared, *([error.key] if error.key else []))
+        line = line_in_toml(text, key) or 1
+        raise SettingsError(f"{path.name}:{line}: {dotted(key)}: {error}") from None
+    models = {each.name: _declared(each, _checked(each, checked), path) for each in found}
+    return Settings(path, text, models, table)
+
+
+def _checked(each: Expanded, checked: BertsizeTable) -> ModelTable:
+    """The table of one model: that of its own, or one like it for a file of the pattern."""
+    return checked.models[each.name] if each.name == each.declared else ModelTable.model_validate(each.table)
+
+
+def declares_models(path: Path) -> bool:
+    """Whether a pyproject.toml has a table of ours, right or wrong."""
+    try:
+        tools = _parse(_read(path), path).get("tool")
+    except SettingsError:
+        return False
+    return isinstance(tools, dict) and "bertsize" in tools
+
+
+def limits_from(written: Mapping[str, object], *, file: str, line: int | None = None) -> tuple[Limit, ...]:
+    """Limits of a marker's keywords.
+
+    :raises SettingsError: naming the component whose limit is no limit.
+    """
+    limits = []
+    for component, value in written.items():
+        place = f"{file}:{line}: {printable(component)}"
+        if component == FLOPS:
+            raise SettingsError(f"{place}: a marker cannot limit FLOPs: write budget.flops in the table")
+        table = BytesTable if component == BYTES else LimitTable
+        try:
+            checked = table.model_validate(limit_from_shorthand(value))
+        except ValidationError as error:
+            found = error.errors()[0]
+            location = ("models", "", "budget", component, *map(str, found["loc"]))
+            raise SettingsError(f"{place}: {sentence(found, {}, location)}") from None
+        except ValueError as error:
+            raise SettingsError(f"{place}: {error}") from None
+        limits.append(Limit(component, *low_and_high(checked), value, file, line, measure=_measure(checked)))
+    return tuple(limits)
+
+
+def _declared(each: Expanded, model: ModelTable, path: Path) -> Model:
+    key = (*TABLE, "models", each.declared)
+    inline = model.config if isinstance(model.config, dict) else None
+    place = f"{path.name}#{'.'.join((*key, 'config'))}"
+    return Model(
+        name=each.name,
+        config=model.config if isinstance(model.config, str) else place if inline is not None else "",
+        family=model.family,
+        architecture=model.architecture,
+        overrides=model.overrides,
+        options=model.options,
+        limits=tuple(_limits(model.budget, each.table["budget"], path.name, key)) if model.budget else (),
+        table_key=key,
+        closed_form=model.closed_form,
+        reason=model.reason,
+        inline=inline,
+        keys=model.keys,
+        factory=model.factory,
+        backbone=model.backbone,
+        extra=tuple(_extra(each) for each in model.extra),
+        frozen=tuple(model.frozen),
+        adapter=model.adapter,
+        checkpoint=model.checkpoint,
+        tokenizer=model.tokenizer,
+    )
+
+
+def _limits(budget: BudgetTable, written: Mapping[str, Any], file: str, key: tuple[str, ...]) -> Iterator[Limit]:
+    tables = {**budget.counts, BYTES: budget.bytes, FLOPS: budget.flops}
+    for component in written:
+        if table := tables[component]:
+            place = (*key, "budget", component)
+            bounds = low_and_high(table)
+            yield Limit(component, *bounds, written[component], file, table_key=place, measure=_measure(table))
+
+
+def _measure(table: LimitTable | BytesTable | FlopsTable) -> AsBytes | Flops | None:
+    if isinstance(table, BytesTable):
+        return AsBytes(table.dtype, table.count)
+    return Flops(table.seq_len) if isinstance(table, FlopsTable) else None
+
+
+def _extra(table: ExtraTable) -> Extra:
+    component = table.component or f"head.{table.name.partition('.')[0]}"
+    return Extra(table.name, table.block, tuple(table.sizes), component, table.arguments, table.tied)
+
+
+def _read(path: Path) -> str:
+    try:
+        if path.exists() and not path.is_file():
+            raise SettingsError(f"{path}: this is not a regular file")
+        with path.open("rb") as stream:
+            content = stream.read(LARGEST + 1)
+        if len(content) > LARGEST:
+            raise SettingsError(f"{path}: the file is larger than {LARGEST:,} bytes")
+        if content.startswith(BOM_UTF8):
+            raise SettingsError(f"{path}: it begins with a byte order mark, which no TOML has; save it without one")
+        return content.decode("utf-8")
+    except FileNotFoundError:
+        if path.is_symlink():
+            raise SettingsError(f"{path}: it is a symlink that leads nowhere") from None
+        raise SettingsError(f"{path}: there is no such file, so no model is declared; {EXAMPLE}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path}: cannot be read: {printable(str(error))}") from None
+
+
+def _parse(text: str, path: Path) -> dict[str, Any]:
+    if long := _LONG_KEY.search(text):
+        line = text.count("\n", 0, long.start()) + 1
+        raise SettingsError(f"{path.name}:{line}: a key of more than {MOST_PARTS} parts")
+    try:
+        return tomli.loads(text)
+    except tomli.TOMLDecodeError as error:
+        raise SettingsError(
+            f"{path.name}:{error.lineno}: not TOML: {printable(error.msg)} at column {error.colno}"
+        ) from None
+    except (RecursionError, ValueError) as error:
+        raise SettingsError(f"{path.name}: not TOML: {reason(error)}") from None
+
+
+def _meant_for(document: dict[str, Any]) -> str:
+    """A table that was probably meant to be ours: ``tool.bert-size``, ``tools.bertsize`` or ``bertsize``."""
+    for name, inner in document.items():
+        if isinstance(inner, dict) and did_you_mean("tool", [name]) and (nearest := did_you_mean("bertsize", inner)):
+            return f"{name}.{nearest}"
+    return did_you_mean("bertsize", document)
+
+
+def _find_table(document: dict[str, Any], path: Path) -> dict[str, Any]:
+    tools = document.get("tool")
+    table = tools.get("bertsize") if isinstance(tools, dict) else None
+    if table is None:
+        meant = _meant_for(document)
+        hint = f"did you mean [tool.bertsize] where it says [{printable(meant)}]?" if meant else EXAMPLE
+        raise NothingDeclared(
+            f"{path}: no model is declared, so nothing would be checked; {hint}", misspelt=bool(meant)
+        )
+    if not isinstance(table, dict) or not table or table.get("models") == {}:
+        raise NothingDeclared(f"{path}: [tool.bertsize] declares no model, so nothing would be checked; {EXAMPLE}")
+    return table

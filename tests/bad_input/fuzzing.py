@@ -1,0 +1,402 @@
+"""What is fuzzed with, and the long run: a coverage-guided one, of the same properties as ``test_fuzzing.py``.
+
+    python -m tests.bad_input.fuzzing TARGET [libFuzzer options]
+
+Needs atheris, which is installed for this run alone. Ends at the first input that a property does not hold for, and
+keeps it where Hypothesis keeps its examples, so that the tests replay and shrink it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import dataclass, field
+from importlib import import_module
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from hypothesis import strategies as st
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+Path = tuple[str, ...]
+
+TARGETS = {
+    "reader": "a config file is read as json reads it, or refused in a line",
+    "references": "whatever the table names is read from inside the project, or refused in a line",
+    "examine": "a config of any values gives a closed form of whole numbers, or findings",
+    "counts": "a count is what it says, or refused in a line",
+    "styles": "a budget in the style of any other lets its count pass",
+    "rounding": "what a table shows of a count never flatters it",
+    "text": "any text of a table is understood or refused in lines",
+    "table": "a table of any values declares whole limits, or is refused in lines",
+    "limits": "keywords of any values are whole limits, or refused",
+    "json_text": "any text has its JSON keys on lines of its own",
+    "json_lines": "every key of a JSON text is found on its line",
+    "toml_text": "any text has its TOML keys on lines of its own",
+    "toml_lines": "every key of a TOML text is found on its line",
+}
+"""Each is a property of ``test_fuzzing.py``, whose name is this sentence."""
+
+LONGEST_INPUT = 2_048
+DEFAULTS = ("-timeout=20", "-len_control=0", "-rss_limit_mb=2048", f"-max_len={LONGEST_INPUT}")
+"""What libFuzzer is told where nobody says otherwise: seconds for an input, memory, bytes of an input."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Fuzz one target until it fails, or for as long as libFuzzer's options say."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.bad_input.fuzzing", description="The long run of one property."
+    )
+    parser.add_argument("target", metavar="TARGET", choices=TARGETS, help=", ".join(TARGETS))
+    chosen, options = parser.parse_known_args(arguments)
+    try:
+        atheris: Any = import_module("atheris")
+    except ImportError:
+        sys.stderr.write("ERROR: the long run needs atheris (pip install atheris), which is not installed\n")
+        return 2
+    with atheris.instrument_imports(include=["pytest_bertsize"]):
+        import_module("tests.conftest")  # for the profile
+        properties = import_module("tests.bad_input.test_fuzzing")
+    fuzz = getattr(properties, property_name(chosen.target)).hypothesis.fuzz_one_input
+    atheris.Setup([sys.argv[0], *DEFAULTS, *options], lambda content: fuzz(lengthened(content)))
+    atheris.Fuzz()
+    return 0
+
+
+def lengthened(content: bytes) -> bytes:
+    """An input with enough behind it for any example to be drawn to its end, the same each time."""
+    return content + Random(content).randbytes(LONGEST_INPUT)  # noqa: S311
+
+
+def property_name(target: str) -> str:
+    """The test that a target is."""
+    return "test_" + TARGETS[target].replace(",", "").replace(" ", "_").lower()
+
+
+# values
+
+CHARACTERS = st.characters()
+"""Lone surrogates among them, which an escape of JSON can write."""
+ODD_TEXTS = st.sampled_from(
+    [
+        *("", "\0", "\n", "\r", "\x1b[2J", "\x7f", "\u0085", "\u2028", "\u202e", "\ufeff", "\ud800"),
+        *('"', "\\", "{", "}:", "[]", "#", "'", ".", "..", "/", "\n::error::no", "##[error]no", "%s{0}"),
+        *("x" * 250, "1" * 5_000, "\U000e0001" * 250, "__class__", "auto_map", "num_labels", "id2label", "hiden_size"),
+    ]
+)
+TEXTS = st.text(CHARACTERS, max_size=8) | ODD_TEXTS
+HUGE = st.sampled_from([10**9 + 1, 2**63, 10**30, 10**300, 10**4_299])
+"""The last has as many digits as Python reads."""
+NUMBERS = st.integers(-3, 300) | st.integers() | HUGE | HUGE.map(int.__neg__) | st.floats(allow_nan=False)
+SCALARS = st.none() | st.booleans() | NUMBERS | TEXTS
+VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4))
+
+
+class Represented:
+    """An object of a test that shows itself as it likes."""
+
+    def __init__(self, shown: str) -> None:
+        self.shown = shown
+
+    def __repr__(self) -> str:
+        return self.shown
+
+
+PYTHON_SCALARS = st.floats() | st.decimals() | st.fractions() | st.binary(max_size=8) | st.complex_numbers()
+ODD_VALUES = st.sampled_from([16**4_000, -(16**4_000), Represented("a\nb\x1b[2J"), int, ...])
+ODD_KEYS = st.none() | st.integers() | st.tuples(TEXTS) | TEXTS
+PYTHON_VALUES = VALUES | PYTHON_SCALARS | ODD_VALUES | st.dictionaries(ODD_KEYS, VALUES | PYTHON_SCALARS, max_size=3)
+"""What a marker's keywords may hold."""
+
+
+# texts
+
+
+@st.composite
+def edited(draw: st.DrawFn, texts: st.SearchStrategy[Any], pieces: st.SearchStrategy[Any]) -> Any:
+    """A text (or bytes) of which a few places are overwritten, cut out or repeated."""
+    text = draw(texts)
+    for _ in range(draw(st.integers(0, 4))):
+        start = draw(st.integers(0, len(text)))
+        end = min(len(text), start + draw(st.integers(0, 12)))
+        put = draw(pieces | st.just(text[start:end] * 2))
+        text = text[:start] + put + text[end:]
+    return text
+
+
+JSON_PIECES = st.sampled_from(
+    [
+        *('"hidden_size": 1,', '"hidden_size"', "{", "}", "[" * 70, "]" * 70, ",", ":", '"', "\\", "\n", "// no\n"),
+        *("NaN", "-Infinity", "1e999", "1e-999", "0x10", "01", "1" * 5_000, "-0", "0.1e5", "True", "None", "'"),
+        *('"\\ud800"', '"\\u0000"', '"\\/"', '"\\x41"', '"\\u00', '\\"' * 50, '"\t"', " " * 500, "[]," * 500, "\ufeff"),
+    ]
+)
+CONFIGS = st.fixed_dictionaries(
+    {"model_type": st.just("bert"), "architectures": st.just(["BertModel"])},
+    optional={key: NUMBERS | VALUES for key in ("vocab_size", "hidden_size", "is_decoder", "id2label")},  # noqa: C420
+)
+JSON_TEXTS = st.builds(
+    lambda value, ascii_only, indent: json.dumps(value, ensure_ascii=ascii_only, indent=indent),
+    CONFIGS | st.dictionaries(TEXTS, VALUES, max_size=4),
+    st.booleans(),
+    st.none() | st.integers(0, 2),
+)
+FILES = st.binary(max_size=60) | edited(
+    JSON_TEXTS.map(lambda text: text.encode("utf-8", "surrogatepass")),
+    JSON_PIECES.map(str.encode) | st.binary(max_size=4),
+)
+"""What may stand in a config file."""
+
+PATHS = st.sampled_from(["config.json", "folder", "loop", "pipe", "..", "/", ".", "//", "\0", "~", "a/" * 3_000])
+INNER = st.sampled_from(["a", "b", "c"]) | TEXTS
+REFERENCES = st.builds(
+    lambda parts, keys, mark: "".join(parts) + mark + ".".join(keys),
+    st.lists(PATHS | TEXTS, max_size=4),
+    st.lists(INNER, max_size=4),
+    st.sampled_from("##/"),
+)
+
+COUNT_TEXTS = st.one_of(
+    edited(
+        st.from_regex(r"\A[0-9]{1,9}(_[0-9]{1,6}){0,3}(\.[0-9]{1,20})?[KMBT]?\Z"),
+        st.sampled_from("0159_.KMBTkm ,-+e\n٣²"),
+    ),
+    st.from_regex(r"\A0{0,30}[0-9]{1,20}(\.[0-9]{1,9}0{0,9})?[KMBT]\Z"),
+    st.integers(1, 300).map(lambda times: "1" + "_1" * times + " M"),
+    TEXTS,
+)
+
+
+# TOML
+
+
+def as_toml(value: Any) -> str:
+    """A value as TOML writes it on one line; text that TOML does not have is left as it is."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(key)} = {as_toml(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(as_toml(each) for each in value) + "]"
+    if isinstance(value, Raw):
+        return value
+    return "nan" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+class Raw(str):
+    """A value that stands in TOML as it is."""
+
+    __slots__ = ()
+
+
+RAW = st.sampled_from(["nan", "-inf", "0x" + "f" * 5_000, "1979-05-27", "07:32:00", "'''\n'''", "0b1", "1e6"]).map(Raw)
+TOML_VALUES = RAW | VALUES
+COUNTS = st.integers(0, 10**9) | st.sampled_from(["110M", "1.2B", "1_000K", "0.5K", "86_000_000"])
+LIMITS = COUNTS | st.dictionaries(st.sampled_from(["min", "max", "exact"]), COUNTS, max_size=2)
+BUDGETS = st.just("report-only") | st.dictionaries(
+    st.sampled_from(["total", "trainable", "pooler", "encoder.attention"]), LIMITS | TOML_VALUES, max_size=3
+)
+MODELS = st.fixed_dictionaries(
+    {"config": st.just("config.json") | TEXTS, "budget": BUDGETS},
+    optional={
+        "family": st.just("bert"),
+        "architecture": st.just("BertModel") | TEXTS,
+        "overrides": st.dictionaries(TEXTS, TOML_VALUES, max_size=2),
+        "options": st.dictionaries(TEXTS, st.booleans(), max_size=2),
+        "closed_form": st.booleans(),
+    },
+)
+MODEL_KEYS = st.sampled_from(["config", "family", "overrides", "options", "closed_form", "budget", "confg"]) | TEXTS
+ODD_MODELS = st.builds(
+    lambda model, gone, more: {key: value for key, value in {**model, **more}.items() if key not in gone},
+    MODELS,
+    st.sets(st.sampled_from(["config", "budget"])),
+    st.dictionaries(MODEL_KEYS, TOML_VALUES, max_size=2),
+)
+
+
+def table_text(models: Mapping[str, Any], beside: Mapping[str, Any]) -> str:
+    """A pyproject.toml that declares the models, and what else stands in the table."""
+    tables = {f"[tool.bertsize.models.{json.dumps(name, ensure_ascii=False)}]": model for name, model in models.items()}
+    lines = []
+    for header, entries in {"[tool.bertsize]": beside, **tables}.items():
+        lines += [
+            header,
+            *(f"{json.dumps(key, ensure_ascii=False)} = {as_toml(each)}" for key, each in entries.items()),
+        ]
+    return "\n".join(lines)
+
+
+NAMES = st.sampled_from(["encoder", "v1.5", "b"]) | TEXTS
+TABLES = st.builds(
+    table_text,
+    st.dictionaries(NAMES, MODELS | ODD_MODELS, max_size=3),
+    st.just({}) | st.dictionaries(TEXTS | st.just("model"), TOML_VALUES, max_size=2),
+)
+TOML_PIECES = st.sampled_from(
+    [
+        *"[]=.,{}#\"'\\\n\r\t\0a1\ufeff\u202e",
+        *("[[", "\r\n", "\\ud800", '"' * 3, "'" * 3, "0x", "1979-99-99", "nan", "1" * 5_000, "a." * 200, "[" * 200),
+        *(
+            "[tool.bertsize]\n",
+            "[tool.bertsize.models.b]\n",
+            "\nbudget.total = 1\n",
+            "{b = " * 150,
+            f"[{'a' * 3_000}]\n",
+        ),
+    ]
+)
+TOML_TEXTS = edited(TABLES, TOML_PIECES) | st.text(max_size=40)
+
+
+# texts of which every line is known
+
+
+@dataclass
+class Text:
+    """A text that is being written, and where its keys come to stand."""
+
+    draw: st.DrawFn
+    parts: list[str] = field(default_factory=list)
+    line: int = 1
+    lines: dict[Path, int] = field(default_factory=dict)
+
+    def put(self, text: str) -> None:
+        self.parts.append(text)
+        self.line += text.count("\n")
+
+    def one_of(self, *texts: str) -> None:
+        self.put(self.draw(st.sampled_from(texts)))
+
+    def __str__(self) -> str:
+        return "".join(self.parts)
+
+
+KEYS = st.sampled_from(["a", "b", "c d", "e.f", "[]", "", ":", "}", '"', "\\", "é", "\n", "#", "'", "[a]", "a = 1"])
+
+
+@st.composite
+def json_with_lines(draw: st.DrawFn) -> tuple[str, dict[Path, int]]:
+    """A JSON object in any layout, keys repeated now and then, and the line of every key (of the last, if repeated)."""
+    text = Text(draw)
+    _json_gap(text)
+    _json_items(text, "{}", lambda: _json_entry(text, (), 3))
+    _json_gap(text)
+    return str(text), text.lines
+
+
+def _json_gap(text: Text) -> None:
+    text.one_of("", "", " ", "\n", "\r\n", "\n\t\n")
+
+
+def _json_string(text: Text, value: str) -> None:
+    written = json.dumps(value, ensure_ascii=text.draw(st.booleans()))
+    text.put(written.replace("a", r"\u0061") if text.draw(st.booleans()) else written)
+
+
+def _json_items(text: Text, brackets: str, item: Callable[[], None]) -> None:
+    text.put(brackets[0])
+    _json_gap(text)
+    for index in range(text.draw(st.integers(0, 3))):
+        text.put("," if index else "")
+        _json_gap(text)
+        item()
+        _json_gap(text)
+    text.put(brackets[1])
+
+
+def _json_entry(text: Text, path: Path, depth: int) -> None:
+    key = text.draw(KEYS)
+    text.lines[*path, key] = text.line
+    _json_string(text, key)
+    _json_gap(text)
+    text.put(":")
+    _json_gap(text)
+    _json_value(text, (*path, key), depth)
+
+
+def _json_value(text: Text, path: Path, depth: int) -> None:
+    kind = text.draw(st.sampled_from(["text", "other", *(["object", "list"] if depth else [])]))
+    if kind == "object":
+        _json_items(text, "{}", lambda: _json_entry(text, path, depth - 1))
+    elif kind == "list":
+        _json_items(text, "[]", lambda: _json_value(text, (*path, "[]"), depth - 1))
+    elif kind == "text":
+        _json_string(text, text.draw(KEYS | st.sampled_from(['{"a":', '"b": 1', "],"])))
+    else:
+        text.one_of("1", "-0.5e3", "true", "null")
+
+
+@st.composite
+def toml_with_lines(draw: st.DrawFn) -> tuple[str, dict[Path, int]]:
+    """A TOML text in any layout, and the line of every key: a table's is its header, else the first that makes it."""
+    text = Text(draw)
+    _toml_entries(text, ())
+    for _ in range(draw(st.integers(0, 4))):
+        path = tuple(draw(st.lists(KEYS, min_size=1, max_size=3)))
+        # a path into an array of tables means its first one, so that there is but one
+        array = draw(st.integers(0, 2)) == 0 and not any(found[: len(path)] == path for found in text.lines)
+        _remember(text, path, header=not array)
+        text.one_of("", "", " ", "\t")
+        text.put(("[[{}]]" if array else "[{}]").format(_toml_path(text, path)))
+        text.one_of("\n", "\n", "  # [a]\n", "\n\n")
+        _toml_entries(text, path)
+    written = str(text).removesuffix(draw(st.sampled_from(["", "\n"])))
+    return written.replace("\n", draw(st.sampled_from(["\n", "\n", "\r\n"]))), text.lines
+
+
+def _remember(text: Text, path: Path, *, header: bool = False) -> None:
+    """Note the line of a key, and of the tables that it makes."""
+    for depth in range(1, len(path)):
+        text.lines.setdefault(path[:depth], text.line)
+    if header:
+        text.lines[path] = text.line
+    else:
+        text.lines.setdefault(path, text.line)
+
+
+def _toml_path(text: Text, path: Path) -> str:
+    bare = [key in {"a", "b"} and text.draw(st.booleans()) for key in path]
+    dot = text.draw(st.sampled_from([".", ".", " . "]))
+    return dot.join(key if plain else json.dumps(key) for key, plain in zip(path, bare, strict=True))
+
+
+def _toml_entries(text: Text, table: Path) -> None:
+    for _ in range(text.draw(st.integers(0, 3))):
+        text.one_of("", "", "# a = 1\n", "\n", "  \n\n")
+        text.one_of("", "", "  ", "\t")
+        _toml_entry(text, table, 2, parts=2)
+        text.one_of("\n", "\n", "  # b = 1\n")
+
+
+def _toml_entry(text: Text, table: Path, depth: int, parts: int) -> None:
+    path = tuple(text.draw(st.lists(KEYS, min_size=1, max_size=parts)))
+    _remember(text, (*table, *path))
+    text.put(_toml_path(text, path))
+    text.one_of(" = ", "=", "\t=  ")
+    _toml_value(text, (*table, *path), depth)
+
+
+def _toml_value(text: Text, path: Path, depth: int) -> None:
+    kind = text.draw(st.sampled_from(["scalar", "scalar", "text", *(["table", "list"] if depth else [])]))
+    if kind == "table":
+        text.one_of("{", "{ ")
+        for index in range(text.draw(st.integers(0, 2))):
+            text.put(", " if index else "")
+            _toml_entry(text, path, depth - 1, parts=1)  # dotted keys in an inline table are told by the table's line
+        text.one_of("}", " }")
+    elif kind == "list":
+        text.one_of("[", "[\n", "[ # a\n  ")
+        for index in range(text.draw(st.integers(0, 2))):
+            text.one_of(*([", ", ",\n", ", # c\n"] if index else [""]))
+            text.put(as_toml(text.draw(st.integers(0, 9) | KEYS)))
+        text.one_of("]", "\n]", " ]")
+    elif kind == "text":
+        text.one_of('"""\na = 1\n[b]\n"""', "'''\n\n'''", '"""a \\\n  b"""', "'# no'", '"[a]\\n"', '""', '"\\u00e9"')
+    else:
+        text.one_of("1", "true", "-0.5e3", "0x1F", "nan", "1979-05-27", "1979-05-27 07:32:00", "86_000_000")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

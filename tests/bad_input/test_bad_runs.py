@@ -1,0 +1,247 @@
+"""Bad tables, markers, options and surroundings, each run through pytest as a user runs it.
+
+The cases are data: ``bad_input/tables*.toml``, ``markers*.toml``, ``options*.toml``, ``surroundings*.toml``. What stands
+in a file's ``[default]`` holds for each of its cases that does not say otherwise. A good ``config.json`` (the tiny model of
+``conftest.py``) always lies beside the ``pyproject.toml``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import warnings
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import pytest
+import tomli
+import tomlkit
+
+from pytest_bertsize.builder.helper import Helper
+from pytest_bertsize.closed_forms.families import bert
+from pytest_bertsize.plugin import contributions
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pytest_bertsize.builder.messages import Built, NotBuilt, Request
+
+assert all((bert, contributions, tomlkit))  # imported here once, and not again by each run inside this process
+
+DATA = Path(__file__).parent
+TOPICS = ("tables", "markers", "options", "surroundings")
+SECONDS = 120
+"""After which a run in a process of its own hangs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    name: str
+    why: str
+    """What a lax gate does with it."""
+    table: str = ""
+    """What stands in pyproject.toml behind ``[tool.pytest]``."""
+    above: str = ""
+    """What stands between the two."""
+    pyproject: str | None = None
+    """The whole file, instead."""
+    pyproject_hex: str | None = None
+    without_pyproject: bool = False
+    folders: list[str] = field(default_factory=list)
+    files: dict[str, str] = field(default_factory=dict)
+    symlinks: dict[str, str] = field(default_factory=dict)
+    args: list[str] = field(default_factory=lambda: ["--bert-budget"])
+    """Of pytest; of ``python -I -m pytest_bertsize`` where the first is ``check`` or ``check-report``."""
+    env: dict[str, str] = field(default_factory=dict)
+    unset: list[str] = field(default_factory=list)
+    python: list[str] = field(default_factory=list)
+    """Options of the interpreter, for a run in a process of its own."""
+    subprocess: bool = False
+    exit: int
+    says: list[str]
+    """Lines of the output, in this order; ``*`` stands for anything."""
+    not_said: list[str] = field(default_factory=list)
+    said_by: Literal["gate", "pytest", "argparse"] = "gate"
+    """Whose the message is: pytest's and argparse's take more than a line."""
+    wrote: dict[str, list[str]] = field(default_factory=dict)
+    """Files that are there afterwards, and lines of each."""
+
+    @property
+    def is_outer_check(self) -> bool:
+        return self.args[:1] in (["check"], ["check-report"])
+
+    @property
+    def is_mistake(self) -> bool:
+        return self.exit == (2 if self.is_outer_check else pytest.ExitCode.USAGE_ERROR)
+
+    @property
+    def pyproject_bytes(self) -> bytes:
+        if self.pyproject_hex is not None:
+            return bytes.fromhex(self.pyproject_hex)
+        text = f"[tool.pytest]\n{self.above}{self.table}\n" if self.pyproject is None else self.pyproject
+        return text.encode("utf-8")
+
+
+def _cases(topic: str) -> list[Case]:
+    found = []
+    for path in sorted(DATA.glob(f"{topic}*.toml")):
+        document = tomli.loads(path.read_text("utf-8"))
+        found += [Case(**{**document.get("default", {}), **case}) for case in document["case"]]
+    return found
+
+
+CASES = {topic: _cases(topic) for topic in TOPICS}
+
+
+def _parametrized(topic: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("case", CASES[topic], ids=[case.name for case in CASES[topic]])
+
+
+BUILT: dict[str, Built | NotBuilt] = {}
+"""What helper processes have built for any run inside this process, by what was asked of them."""
+
+
+@pytest.fixture(autouse=True)
+def build_no_model_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each model is built by a helper process, once for all runs inside this process, whatever the case calls it."""
+    asked: dict[str, tuple[str, Request]] = {}
+    ask, result = Helper.ask, Helper.result
+
+    def note(helper: Helper, requests: Sequence[Request]) -> None:
+        helper.versions.update(torch="2", transformers="5")
+        for request in requests:
+            asked[request.name] = json.dumps({**asdict(request), "name": "", "root": ""}), request
+
+    def remember(_: Helper, name: str) -> Built | NotBuilt:
+        key, request = asked[name]
+        if key not in BUILT:
+            helper = Helper()
+            ask(helper, [request])
+            BUILT[key] = result(helper, name)
+            helper.stop()
+        return BUILT[key]
+
+    monkeypatch.setattr(Helper, "ask", note)
+    monkeypatch.setattr(Helper, "result", remember)
+
+
+@pytest.fixture(autouse=True)
+def folder(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The project's folder stands inside another one, so that what is written beside it is seen as well."""
+    monkeypatch.chdir(pytester.mkdir("project"))
+    monkeypatch.setenv("COLUMNS", "400")
+    monkeypatch.delenv("CI", raising=False)
+
+
+@_parametrized("tables")
+def test_bad_tables(case: Case, pytester: pytest.Pytester, tiny: dict[str, Any]) -> None:
+    assert exit_status(case, pytester, tiny) == case.exit
+
+
+@_parametrized("markers")
+def test_bad_markers(case: Case, pytester: pytest.Pytester, tiny: dict[str, Any]) -> None:
+    assert exit_status(case, pytester, tiny) == case.exit
+
+
+@_parametrized("options")
+def test_bad_options(case: Case, pytester: pytest.Pytester, tiny: dict[str, Any]) -> None:
+    assert exit_status(case, pytester, tiny) == case.exit
+
+
+@_parametrized("surroundings")
+def test_bad_surroundings(case: Case, pytester: pytest.Pytester, tiny: dict[str, Any]) -> None:
+    assert exit_status(case, pytester, tiny) == case.exit
+
+
+def test_no_two_cases_have_one_name() -> None:
+    names = [case.name for cases in CASES.values() for case in cases]
+    assert sorted(set(names)) == sorted(names)
+    assert [name for name in names if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name)] == []
+
+
+# a run
+
+
+def exit_status(case: Case, pytester: pytest.Pytester, tiny: dict[str, Any]) -> int:
+    """Of the case's run, which has said what it is to say and written what it is to write, and nothing else."""
+    lay_out(case, tiny)
+    before = _contents(pytester.path)
+    code, out, err = run(case, pytester)
+    lines = [*out, *err]
+    _matcher(lines).fnmatch_lines([_literal(line) for line in case.says])
+    for line in ["*Traceback*", "*INTERNALERROR*", *case.not_said]:
+        _matcher(lines).no_fnmatch_line(_literal(line))
+    if case.is_mistake:
+        assert _contents(pytester.path) == before
+        if case.said_by == "gate":
+            _hold_message([line for line in err if line])
+    for name, written in case.wrote.items():
+        _matcher(Path(name).read_text("utf-8").splitlines()).fnmatch_lines([_literal(line) for line in written])
+    return code
+
+
+def lay_out(case: Case, tiny: dict[str, Any]) -> None:
+    for each in case.folders:
+        Path(each).mkdir(parents=True)
+    Path("config.json").write_text(json.dumps(tiny, indent=2), encoding="utf-8")
+    if not case.without_pyproject:
+        Path("pyproject.toml").write_bytes(case.pyproject_bytes)
+    for name, text in case.files.items():
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text(text, encoding="utf-8")
+    for name, target in case.symlinks.items():
+        Path(name).symlink_to(target)
+
+
+def run(case: Case, pytester: pytest.Pytester) -> tuple[int, list[str], list[str]]:
+    """Exit status, standard output and standard error."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in case.env.items():
+            patch.setenv(name, value)
+        for name in case.unset:
+            patch.delenv(name, raising=False)
+        if not (case.subprocess or case.is_outer_check):
+            with warnings.catch_warnings():
+                warnings.resetwarnings()  # those of the tests' own run are stricter than a user's
+                result = pytester.runpytest_inprocess(*case.args)
+            return int(result.ret), result.outlines, result.errlines
+        flags, module = (["-I"], "pytest_bertsize") if case.is_outer_check else (["-P", *case.python], "pytest")
+        done = subprocess.run(
+            [sys.executable, *flags, "-m", module, *case.args],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=SECONDS,
+            check=False,
+        )
+    out, err = (stream.decode("utf-8", "replace").splitlines() for stream in (done.stdout, done.stderr))
+    return done.returncode, out, err
+
+
+def _hold_message(lines: list[str]) -> None:
+    """One line for each mistake; several have a line above them that says how many they are."""
+    first, *rest = lines
+    assert first.startswith("ERROR: ")
+    several = re.match(r"ERROR: (\d+) mistakes in ", first)
+    assert len(rest) == (int(several[1]) if several else 0), lines
+
+
+def _contents(folder: Path) -> dict[str, bytes | str | None]:
+    """Every path below a folder, but caches."""
+    found: dict[str, bytes | str | None] = {}
+    for path in sorted(folder.rglob("*")):
+        if not {"__pycache__", ".pytest_cache"} & set(path.parts):
+            content = str(path.readlink()) if path.is_symlink() else path.read_bytes() if path.is_file() else None
+            found[str(path.relative_to(folder))] = content
+    return found
+
+
+def _matcher(lines: Sequence[str]) -> pytest.LineMatcher:
+    return pytest.LineMatcher(list(lines))
+
+
+def _literal(pattern: str) -> str:
+    """As it stands, but for ``*``."""
+    return re.sub(r"[\[?]", r"[\g<0>]", pattern)

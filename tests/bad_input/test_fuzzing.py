@@ -1,0 +1,390 @@
+"""What must hold whatever stands in a config, a table or a marker: only our own errors, in a line that can be printed.
+
+``python -m tests.bad_input.fuzzing`` runs the same properties for as long as one likes, guided by coverage.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import tempfile
+from dataclasses import asdict, replace
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import tomli
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+
+from pytest_bertsize.closed_forms.registry import Registry
+from pytest_bertsize.config.model_config import ModelConfig, read
+from pytest_bertsize.findings import LONGEST, Finding, Unusable
+from pytest_bertsize.quantity import LARGEST, compact_left, parse_count, percent_used, rounded_up
+from pytest_bertsize.review.check import examine
+from pytest_bertsize.table.settings import Settings, SettingsError, limits_from, load
+from pytest_bertsize.table.toml import line_in_toml, line_of_number, lines_in_json, repeated_in_json
+from tests.bad_input import fuzzing
+from tests.support.family_configs import PAIRS, drawn
+from tests.test_quantity import as_number
+
+if TYPE_CHECKING:
+    from pytest_bertsize.table.model import Limit
+
+LONGEST_MESSAGE = 3_000
+"""Characters of one line: twelve keys of a file and a sentence around them."""
+REGISTRY = Registry()
+
+
+@cache
+def project() -> Path:
+    """A folder for all examples: a fixture cannot be had in the long run."""
+    folder = tempfile.TemporaryDirectory(prefix="bertsize-")
+    atexit.register(folder.cleanup)
+    root = Path(folder.name).resolve()
+    (root / "folder").mkdir()
+    (root / "folder" / "config.json").write_text('{"a": {"b": {"c": 1}, "": {}}, "b": [{}]}', encoding="utf-8")
+    (root / "loop").symlink_to("loop")
+    os.mkfifo(root / "pipe")
+    return root
+
+
+def written(content: bytes, name: str) -> Path:
+    path = project() / name
+    path.write_bytes(content)
+    return path
+
+
+def assert_in_a_line(text: str, longest: int = LONGEST_MESSAGE) -> None:
+    assert text.isprintable(), f"not printable: {text!r}"
+    assert len(text) <= longest, f"{len(text):,} characters: {text[:200]!r}"
+
+
+def assert_well_said(finding: Finding) -> None:
+    assert finding.message
+    for text, longest in ((finding.message, LONGEST_MESSAGE), (finding.fix, LONGEST_MESSAGE), (finding.file, LONGEST)):
+        assert_in_a_line(text or "", longest)
+
+
+def config_or_finding(reference: str) -> ModelConfig | Finding:
+    """What is read, or the one thing that is wrong with it."""
+    try:
+        return read(project(), reference)
+    except Unusable as unusable:
+        (finding,) = unusable.findings
+        assert_well_said(finding)
+        assert_in_a_line(str(unusable))
+        return finding
+
+
+def assert_the_same(data: object, expected: object) -> None:
+    """The same JSON, in which ``1``, ``1.0`` and ``true`` are three values."""
+    assert json.dumps(data) == json.dumps(expected)
+
+
+# the reader
+
+
+@given(fuzzing.FILES)
+@example(b'{"a": "\\ud800"}')
+@example(b'{"' + b"\\udb40\\udc01" * 150 + b'": 1, "' + b"\\udb40\\udc01" * 150 + b'": 2}')
+def test_a_config_file_is_read_as_json_reads_it_or_refused_in_a_line(content: bytes) -> None:
+    written(content, "config.json")
+    found = config_or_finding("config.json")
+    if isinstance(found, Finding):
+        assert found.line is None or 1 <= found.line <= content.count(b"\n") + 1
+    else:
+        assert_the_same(found.data, json.loads(content))
+        assert all(found.line(key) for key in found.data)
+
+
+@given(fuzzing.REFERENCES)
+@example("\U000e0001" * 100)
+@example("folder#" + "\U000e0001" * 100)
+def test_whatever_the_table_names_is_read_from_inside_the_project_or_refused_in_a_line(reference: str) -> None:
+    written(b'{"a": {"b": {"c": 1}, "": {}}, "c": 2}', "config.json")
+    found = config_or_finding(reference)
+    if isinstance(found, ModelConfig):
+        assert_in_a_line(found.reference, 2 * LONGEST + 1)
+        location, _, inner = reference.partition("#")
+        path = project() / location
+        value = json.loads((path / "config.json" if path.is_dir() else path).read_bytes())
+        for key in inner.split(".") if inner else ():
+            value = value[key]
+        assert_the_same(found.data, value)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param('"' + '\\"' * 500_000, id="a string that is never closed"),
+        pytest.param('{"' + '\\"' * 500_000, id="a key that is never closed"),
+        pytest.param('{"a": ' + '"a' * 500_000, id="quotes"),
+        pytest.param("\\" * 1_000_000, id="backslashes"),
+        pytest.param('{"a": [' + "[]," * 300_000, id="lists"),
+        pytest.param("{" + ", ".join(f'"key_{index}": 0' for index in range(50_000)) + "}", id="keys"),
+        pytest.param('{"a": ' + "1" * 1_000_000 + "}", id="digits"),
+        pytest.param(" " * 1_000_000, id="spaces"),
+        pytest.param("a" * 1_000_000, id="a word"),
+        pytest.param("[" * 1_000_000, id="brackets"),
+        pytest.param("a: " * 300_000, id="colons"),
+        pytest.param("# a\n;\n" * 150_000, id="comments"),
+    ],
+)
+def test_a_megabyte_of_one_thing_is_refused(content: str) -> None:
+    """Where the time for it grew with the square of its length, this test would not end today."""
+    written(content.encode(), "config.json")
+    assert isinstance(config_or_finding("config.json"), Finding)
+
+
+# the whole path of a model
+
+
+@st.composite
+def models(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A config of a random family, of which values are replaced, left out and added; and overrides."""
+    family, architecture = draw(st.sampled_from(PAIRS))
+    config = drawn(family, architecture, Random(draw(st.integers(0, 2**32 - 1)))).config  # noqa: S311
+    data = {"model_type": family, "architectures": [architecture], **config}
+    known = REGISTRY.find(family, architecture)
+    assert known is not None
+    keys = known[0].keys
+    meaningful = st.sampled_from(sorted({*data, *keys.meaningful, *keys.all_ignored, "pad_token_id"}))
+    for key in draw(st.sets(meaningful, max_size=2)):
+        data.pop(key, None)
+    data |= draw(st.dictionaries(meaningful | fuzzing.TEXTS, fuzzing.NUMBERS | fuzzing.VALUES, max_size=3))
+    return data, draw(st.just({}) | st.dictionaries(meaningful, fuzzing.VALUES | st.just(16**4_000), max_size=2))
+
+
+@given(models())
+@example(({"model_type": "bert", "architectures": ["BertModel"], "embedding_size": 10**4_299}, {}))
+@example(({"model_type": "bert", "architectures": ["BertModel"]}, {"hidden_act": 16**4_000}))
+@example(({"model_type": "bert", "architectures": ["BertModel"]}, {"pad_token_id": 16**4_000}))
+def test_a_config_of_any_values_gives_a_closed_form_of_whole_numbers_or_findings(
+    model: tuple[dict[str, Any], dict[str, Any]],
+) -> None:
+    data, overrides = model
+    written(json.dumps(data).encode(), "model.json")
+    settings = load(written(b'[tool.bertsize.models.m]\nconfig = "model.json"\nbudget = "report-only"', "one.toml"))
+    subject = examine(replace(settings.models["m"], overrides=overrides), settings, REGISTRY)
+    review = subject.review
+    for finding in review.findings:
+        assert_well_said(finding)
+    if review.expected is None:
+        assert subject.request is None
+        assert review.errors
+        return
+    assert subject.request is not None
+    assert json.loads(json.dumps(asdict(subject.request)))["architecture"] == review.architecture
+    sizes = [size for tensor in review.expected.tensors for size in tensor.shape]
+    counts = [review.expected.unique, review.expected.stored, review.unrolled, *review.symbols.values()]
+    assert {type(number) for number in (*sizes, *counts)} == {int}
+    assert min(sizes) >= 0
+    assert sum(review.expected.own.values()) == review.expected.unique > 0
+
+
+# counts
+
+
+def count_meant(text: str) -> int | None:
+    """What a text says if it is a count, worked out apart from the module under test."""
+    unit = text[-1:] if text[-1:] in {"K", "M", "B", "T"} else ""
+    whole, point, decimals = text.removesuffix(unit).partition(".")
+    runs = [*whole.split("_"), *([decimals] if point else [])]
+    if not all(run and set(run) <= set("0123456789") for run in runs):
+        return None
+    scale = {"": 1, "K": 1_000, "M": 1_000_000, "B": 1_000_000_000, "T": 1_000_000_000_000}[unit]
+    meant = (int(whole.replace("_", "")) + Fraction(int(decimals or "0"), 10 ** len(decimals))) * scale
+    return int(meant) if meant.denominator == 1 and meant <= LARGEST else None
+
+
+@given(fuzzing.COUNT_TEXTS | fuzzing.PYTHON_VALUES)
+@example("1" + "_1" * 300 + " M")
+@example(fuzzing.Represented("a\nb"))
+def test_a_count_is_what_it_says_or_refused_in_a_line(value: object) -> None:
+    try:
+        count = parse_count(value)
+    except ValueError as refused:
+        assert_in_a_line(str(refused), 400)
+        assert type(value) is not int or not 0 <= value <= LARGEST
+        assert not isinstance(value, str) or len(value) > 18 or count_meant(value) is None
+    else:
+        assert type(count) is int
+        assert count == (count_meant(value) if isinstance(value, str) else value)
+
+
+@pytest.mark.parametrize("runs", [16_000, 40_001], ids=["four hundred thousand", "a million"])
+def test_a_count_of_very_many_digits_is_refused(runs: int) -> None:
+    with pytest.raises(ValueError, match="is not a count of parameters"):
+        parse_count("_".join(["1" * 25] * runs))
+
+
+class Unshown:
+    """What a test may hand to its marker by mistake."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError("half built")
+
+
+def nested(levels: int) -> list[Any]:
+    value: list[Any] = []
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    "value", [pytest.param(Unshown(), id="without a representation"), pytest.param(nested(100_000), id="nested")]
+)
+def test_what_cannot_be_shown_is_refused_all_the_same(value: object) -> None:
+    for limit in (value, {"min": value}):
+        with pytest.raises(SettingsError, match="is not a count of parameters"):
+            limits_from({"total": limit}, file="test_a.py", line=3)
+
+
+@given(st.integers(0, LARGEST), fuzzing.COUNT_TEXTS)
+@example(0, "0.0000000B")
+def test_a_budget_in_the_style_of_any_other_lets_its_count_pass(count: int, like: str) -> None:
+    proposed = rounded_up(count, like)
+    assert parse_count(proposed.strip('"') if proposed.startswith('"') else int(proposed)) >= count
+
+
+@given(st.integers(-(10**24), 10**24), st.integers(0, 10**24))
+def test_what_a_table_shows_of_a_count_never_flatters_it(left: int, limit: int) -> None:
+    assert as_number(compact_left(left)) <= left
+    actual = max(0, limit - left)
+    used = percent_used(actual, limit)
+    if used == ">9x":
+        assert actual > 9 * limit
+    elif actual > limit:
+        assert Fraction(int(used.removesuffix("%")), 100) >= Fraction(actual, limit)
+    else:
+        assert (used == "100%") == (actual == limit > 0)
+
+
+# the project's table
+
+
+def settings_or_none(text: bytes) -> Settings | None:
+    """What a table declares; ``None`` where it is refused, in lines that can be printed."""
+    path = written(text, "pyproject.toml")
+    try:
+        settings = load(path)
+    except SettingsError as error:
+        for line in str(error).split("\n"):
+            assert_in_a_line(line)
+        return None
+    for name, model in settings.models.items():
+        assert_in_a_line(name, 100)
+        assert_whole(model.limits)
+        assert settings.line(model.table_key) in {None, *range(1, text.count(b"\n") + 2)}
+    assert settings.models
+    return settings
+
+
+def assert_whole(limits: tuple[Limit, ...]) -> None:
+    for limit in limits:
+        bounds = [bound for bound in (limit.minimum, limit.maximum) if bound is not None]
+        assert {type(bound) for bound in bounds} == {int}
+        assert 0 <= bounds[0] <= bounds[-1] <= LARGEST
+        assert str(limit)
+
+
+@given(st.binary(max_size=40) | fuzzing.TOML_TEXTS.map(lambda text: text.encode("utf-8", "surrogatepass")))
+@example(f"[{'a' * 3_000}]\n[{'a' * 3_000}]\n".encode())
+@example(b'[tool.bertsize.models.a]\nconfig = "c"\nbudget.total = "1' + b"_1" * 3_000 + b' M"')
+@example(b'[tool.bertsize.models.a]\nconfig = "c"\nbudget.total = { "a\\nb" = 1 }')
+@example(f"[tool.bertsize.models.{'a' * 5_000}]".encode())
+def test_any_text_of_a_table_is_understood_or_refused_in_lines(text: bytes) -> None:
+    settings = settings_or_none(text)
+    assert settings is None or settings.names
+
+
+@given(fuzzing.TABLES)
+def test_a_table_of_any_values_declares_whole_limits_or_is_refused_in_lines(text: str) -> None:
+    settings = settings_or_none(text.encode("utf-8", "surrogatepass"))
+    if settings is not None:
+        assert list(settings.models) == list(tomli.loads(text)["tool"]["bertsize"]["models"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("".join(f"[tool.bertsize.models.m{index}]\n" for index in range(100)), id="models without a key"),
+        pytest.param("[tool.bertsize]\nmodels = [" + "[]," * 1_000 + "]", id="lists"),
+        pytest.param("[tool.bertsize]\n" + "".join(f"key_{index} = 0\n" for index in range(400)), id="unknown keys"),
+        pytest.param(f"[{'a.' * 2_000}a]\n[tool.bertsize]\nx = 1", id="a key of many dots"),
+        pytest.param('[tool.bertsize]\nx = "' + '\\"' * 5_000 + '"', id="a long text"),
+    ],
+)
+def test_a_table_of_mistakes_is_refused(text: str) -> None:
+    assert settings_or_none(text.encode()) is None
+
+
+@given(
+    st.dictionaries(st.sampled_from(["total", "encoder.attention"]) | fuzzing.TEXTS, fuzzing.PYTHON_VALUES, max_size=3)
+)
+@example({"total": {"min": fuzzing.Represented("a\nb")}})
+@example({"to\ntal": 0.5})
+@example({"total": {"a\nb": 1}})
+@example({"total": {"a" * 5_000: 1}})
+def test_keywords_of_any_values_are_whole_limits_or_refused(keywords: dict[str, object]) -> None:
+    try:
+        limits = limits_from(keywords, file="test_a.py", line=3)
+    except SettingsError as error:
+        assert_in_a_line(str(error))
+    else:
+        assert [limit.component for limit in limits] == list(keywords)
+        assert_whole(limits)
+
+
+# lines
+
+
+@given(fuzzing.JSON_TEXTS | st.text(fuzzing.CHARACTERS), fuzzing.JSON_PIECES)
+def test_any_text_has_its_json_keys_on_lines_of_its_own(text: str, digits: str) -> None:
+    last = text.count("\n") + 1
+    assert all(1 <= line <= last for line in lines_in_json(text).values())
+    repeated, number = repeated_in_json(text), line_of_number(text, digits)
+    assert repeated is None or 1 <= repeated[1] <= last
+    assert number is None or 1 <= number <= last
+
+
+@given(fuzzing.json_with_lines())
+def test_every_key_of_a_json_text_is_found_on_its_line(known: tuple[str, dict[tuple[str, ...], int]]) -> None:
+    text, lines = known
+    assert json.loads(text) is not None
+    assert lines_in_json(text) == lines
+
+
+@given(
+    fuzzing.TOML_TEXTS | st.text(fuzzing.CHARACTERS), st.lists(fuzzing.TEXTS | st.sampled_from(["tool", "bertsize"]))
+)
+def test_any_text_has_its_toml_keys_on_lines_of_its_own(text: str, path: list[str]) -> None:
+    line = line_in_toml(text, path)
+    assert line is None or 1 <= line <= text.count("\n") + 1
+
+
+@given(fuzzing.toml_with_lines())
+@example(("[[a]]\n[b]\nc = 1\n[a.d]", {("a",): 1, ("b",): 2, ("b", "c"): 3, ("a", "d"): 4}))
+@example(('a = {b.c = """\n\n"""}', {("a",): 1, ("a", "b"): 1, ("a", "b", "c"): 1}))
+@example(("[a]\nb = 1\n[c]\n[a.d]", {("a",): 1, ("a", "b"): 2, ("c",): 3, ("a", "d"): 4}))
+@example(("[[a.b.c]]\n[a]\nb.d = 1", {("a",): 2, ("a", "b"): 1, ("a", "b", "d"): 3}))
+def test_every_key_of_a_toml_text_is_found_on_its_line(known: tuple[str, dict[tuple[str, ...], int]]) -> None:
+    text, lines = known
+    try:
+        tomli.loads(text)
+    except tomli.TOMLDecodeError:
+        assume(False)  # noqa: FBT003  (a table that stands there already, for example)
+    assert {path: line_in_toml(text, path) for path in lines} == lines
+    tables = {path[:-1] for path in lines if path[:-1]}
+    assert {path: line_in_toml(text, (*path, "not there")) for path in tables} == {path: lines[path] for path in tables}
+
+
+def test_every_property_is_a_target_of_the_long_run() -> None:
+    properties = {name for name, value in globals().items() if hasattr(value, "hypothesis")}
+    assert {fuzzing.property_name(target) for target in fuzzing.TARGETS} == properties

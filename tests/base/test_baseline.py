@@ -1,0 +1,396 @@
+"""A run against a base: what every component and every key moved, and what is said where nothing can be counted."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_bertsize.commands.check import FOUND, GOOD, Order, check
+from tests.support.git_projects import FITS, LAYER, GitProject, committed, repository
+
+if TYPE_CHECKING:
+    from pytest_bertsize.base.comparison import Comparison
+    from tests.conftest import Project
+
+TOTAL = 59_549
+ENCODER = 3 * LAYER
+
+
+@pytest.fixture
+def base(tmp_path: Path, tiny: dict[str, Any]) -> GitProject:
+    return committed(tmp_path / "project", tiny)
+
+
+def compared(project: GitProject, name: str = "fits") -> Comparison:
+    found = project.review(name).comparison
+    assert found is not None
+    return found
+
+
+# what a reader sees
+
+
+def test_a_layer_more_is_attributed_in_every_report(project: Project, tiny: dict[str, Any]) -> None:
+    pytester = project("")
+    found = committed(pytester.path, tiny)
+    found.write("config.json", {**tiny, "num_hidden_layers": 4})
+    main = found.git("rev-parse", "main")
+    result = pytester.runpytest("--bert-budget", "--bert-budget-base=main", "--bert-budget-report=report.json")
+    assert result.ret == pytest.ExitCode.OK
+    result.stdout.fnmatch_lines(
+        [
+            f"*fits against main ({main[:10]}): 59,549 → 76,181 (+16,632)",
+            "*num_hidden_layers 3 → 4: +16,632 (encoder.attention +9,408,*",
+        ]
+    )
+    report = json.loads(Path("report.json").read_text("utf-8"))
+    assert report["base"] == {"revision": "main", "commit": main, "problem": "", "removed": []}
+    (model,) = report["models"]
+    (change,) = model["base"]["changes"]
+    assert (change["key"], change["before"], change["after"], change["total"]) == ("num_hidden_layers", "3", "4", LAYER)
+    assert change["components"]["encoder"] == LAYER
+    assert {name: model["base"][name] for name in ("revision", "commit", "config", "total", "grown", "shrunk")} == {
+        "revision": "main",
+        "commit": main,
+        "config": "config.json",
+        "total": TOTAL,
+        "grown": LAYER,
+        "shrunk": 0,
+    }
+    rows = {row["name"]: (row["base"], row["actual"]) for row in model["components"]}
+    assert rows["embeddings"] == (7_104, 7_104)
+    assert rows["encoder"] == (ENCODER, ENCODER + LAYER)
+    assert rows["total"] == (TOTAL, TOTAL + LAYER)
+
+
+def test_workers_compare_as_one_process_does(project: Project, tiny: dict[str, Any]) -> None:
+    pytester = project("")
+    found = committed(pytester.path, tiny)
+    found.write("config.json", {**tiny, "num_hidden_layers": 4})
+    reports = []
+    for arguments in (["-n0"], ["-n2"]):
+        pytester.runpytest("--bert-budget", "--bert-budget-base=main", "--bert-budget-report=r.json", *arguments)
+        reports.append(json.loads(Path("r.json").read_text("utf-8")))
+    alone, distributed = reports
+    assert alone == distributed
+    assert alone["models"][0]["base"]["total"] == TOTAL
+
+
+def outer(project: GitProject, **options: Any) -> tuple[int, str]:
+    out = io.StringIO()
+    return check(Order(project.folder, base="main", **options), out), out.getvalue()
+
+
+def test_a_run_in_which_nothing_changed_says_so(base: GitProject) -> None:
+    status, text = outer(base)
+    assert status == GOOD
+    assert f"against main ({base.git('rev-parse', 'main')[:10]}): no count changed" in text
+
+
+def test_a_model_that_was_removed_is_told_with_its_size_and_limit(base: GitProject, tiny: dict[str, Any]) -> None:
+    base.write("other.json", tiny)
+    base.declare(FITS.replace("fits", "other").replace("config.json", "other.json"))
+    status, text = outer(base)
+    assert status == GOOD
+    assert "removed: main declares fits (config.json, 59,549 parameters under a limit of 90K)" in " ".join(text.split())
+    assert "new: main declares no such model" in text
+
+
+def test_a_table_that_was_broken_is_said_and_is_no_mistake(base: GitProject) -> None:
+    base.git("switch", "--quiet", "main")
+    base.declare(FITS.replace("budget.total", "budjet.total"))
+    base.commit()
+    base.git("switch", "--quiet", "change")
+    status, text = outer(base)
+    assert status == GOOD
+    (line,) = [line for line in text.splitlines() if line.startswith("! not compared with main: ")]
+    assert "the table at main cannot be read: " in line
+    assert "pyproject.toml:5: " in text
+
+
+def test_a_model_over_its_budget_still_fails(base: GitProject, tiny: dict[str, Any]) -> None:
+    base.write("config.json", {**tiny, "num_hidden_layers": 6})
+    status, text = outer(base)
+    assert status == FOUND
+    assert "fits: total 109,445, limit 90,000 (+19,445)" in text
+    assert "num_hidden_layers 3 → 6: +49,896" in text
+
+
+# what is compared
+
+
+def test_nothing_changed_moves_nothing(base: GitProject) -> None:
+    found = compared(base)
+    assert (found.said, found.moved, found.grown, found.shrunk) == ((), (), 0, 0)
+    assert found.inventory is not None
+    assert found.inventory.unique == TOTAL
+
+
+def test_a_change_that_is_not_committed_is_compared(base: GitProject, tiny: dict[str, Any]) -> None:
+    base.write("config.json", {**tiny, "vocab_size": 111})
+    (row,) = compared(base).moved
+    assert (row.key, row.before, row.after) == ("vocab_size", "101", "111")
+    assert row.components == {
+        "embeddings": 480,
+        "embeddings.word": 480,
+        "head": 10,
+        "head.decoder": 10,
+    }
+
+
+def test_what_came_and_what_went_are_both_counted(base: GitProject, tiny: dict[str, Any]) -> None:
+    base.write("config.json", {**tiny, "num_hidden_layers": 2, "max_position_embeddings": 50})
+    found = compared(base)
+    assert (found.grown, found.shrunk) == (480, LAYER)
+    assert {row.key: row.total for row in found.moved} == {"num_hidden_layers": -LAYER, "max_position_embeddings": 480}
+
+
+def test_another_class_is_a_key_like_others(base: GitProject, tiny: dict[str, Any]) -> None:
+    base.write("config.json", {**tiny, "architectures": ["BertModel"]})
+    rows = {row.key: row.total for row in compared(base).moved}
+    assert rows == {"architecture": 48 * 48 + 48 - 2_549}  # a pooler for the head
+
+
+def test_an_override_of_the_table_is_a_key_like_others(base: GitProject) -> None:
+    base.declare(FITS + "overrides = { num_hidden_layers = 4 }\n")
+    assert {row.key: row.total for row in compared(base).moved} == {"num_hidden_layers": LAYER}
+
+
+def test_keys_without_effect_are_named(base: GitProject, tiny: dict[str, Any]) -> None:
+    base.write("config.json", {**tiny, "layer_norm_eps": 0.1, "hidden_dropout_prob": 0.2, "num_hidden_layers": 4})
+    found = compared(base)
+    assert found.said == ("also changed, and moved nothing: hidden_dropout_prob, layer_norm_eps",)
+    assert [row.key for row in found.moved] == ["num_hidden_layers"]
+
+
+def test_a_size_that_moves_nothing_here_is_a_row_of_nothing(base: GitProject, tiny: dict[str, Any]) -> None:
+    base.write("config.json", {**tiny, "num_attention_heads": 6})
+    (row,) = compared(base).moved
+    assert (row.key, row.before, row.after, row.total) == ("num_attention_heads", "4", "6", 0)
+
+
+def test_many_keys_without_effect_are_counted(base: GitProject, tiny: dict[str, Any]) -> None:
+    base.write("config.json", {**tiny, **{f"key_{index}": index for index in range(9)}})
+    assert compared(base).said == (
+        "also changed, and moved nothing: key_0, key_1, key_2, key_3, key_4, key_5 and 3 more",
+    )
+
+
+# another name, another place
+
+
+def test_a_new_model_is_told(base: GitProject, tiny: dict[str, Any]) -> None:
+    base.write("other.json", tiny)
+    base.declare(FITS + FITS.replace("fits", "other").replace("config.json", "other.json"))
+    found = compared(base, "other")
+    assert (found.config, found.inventory, found.said) == (None, None, ("new: main declares no such model",))
+    assert compared(base).said == ()
+
+
+def test_a_renamed_model_is_known_by_its_config(base: GitProject, tiny: dict[str, Any]) -> None:
+    base.declare(FITS.replace("fits", "encoder"))
+    base.write("config.json", {**tiny, "num_hidden_layers": 4})
+    found = compared(base, "encoder")
+    assert found.said == ("renamed: the table at main calls it fits",)
+    assert found.grown == LAYER
+    baseline = base.baseline()
+    assert baseline is not None
+    assert baseline.removed == []
+
+
+def test_a_second_model_of_the_same_config_is_new(base: GitProject) -> None:
+    base.declare(FITS + FITS.replace("fits", "second"))
+    assert compared(base, "second").said == ("new: main declares no such model",)
+
+
+def test_a_config_file_that_was_renamed_is_told(base: GitProject, tiny: dict[str, Any]) -> None:
+    base.write("models/encoder.json", {**tiny, "num_hidden_layers": 4})
+    (base.folder / "config.json").unlink()
+    base.declare(FITS.replace("config.json", "models/encoder.json"))
+    found = compared(base)
+    assert found.said == ("its config was config.json at main, and is models/encoder.json now",)
+    assert found.grown == LAYER
+
+
+def test_a_config_that_moved_into_a_nested_object_is_told(base: GitProject, tiny: dict[str, Any]) -> None:
+    base.write("train.json", {"model": {"bert": {**tiny, "num_hidden_layers": 4}}})
+    base.declare(FITS.replace("config.json", "train.json#model.bert"))
+    found = compared(base)
+    assert found.said == ("its config was config.json at main, and is the object model.bert of train.json now",)
+    assert {row.key: row.total for row in found.moved} == {"num_hidden_layers": LAYER}
+
+
+def test_a_nested_object_is_read_at_the_base(tmp_path: Path, tiny: dict[str, Any]) -> None:
+    found = repository(tmp_path)
+    found.write("train.json", {"model": {"bert": tiny}})
+    found.declare(FITS.replace("config.json", "train.json#model.bert"))
+    found.commit()
+    found.write("train.json", {"model": {"bert": {**tiny, "num_hidden_layers": 4}}})
+    assert compared(found).grown == LAYER
+
+
+@pytest.mark.parametrize("name", ["config.json", "bert_config.json"])
+@pytest.mark.parametrize("reference", ["models/fits", "models/fits/", "./models/fits"])
+def test_a_config_may_be_a_folder(tmp_path: Path, tiny: dict[str, Any], name: str, reference: str) -> None:
+    found = repository(tmp_path)
+    found.write(f"models/fits/{name}", tiny)
+    found.declare(FITS.replace("config.json", reference))
+    found.commit()
+    found.write(f"models/fits/{name}", {**tiny, "num_hidden_layers": 4})
+    assert compared(found).grown == LAYER
+
+
+@pytest.mark.parametrize(("link", "target"), [("config.json", "models/a.json"), ("linked", "models")])
+def test_a_symlink_inside_the_repository_is_followed(
+    tmp_path: Path, tiny: dict[str, Any], link: str, target: str
+) -> None:
+    found = repository(tmp_path)
+    found.write("models/a.json", tiny)
+    (tmp_path / link).symlink_to(target)
+    found.declare(FITS.replace("config.json", link if link == "config.json" else "linked/a.json"))
+    found.commit()
+    found.write("models/a.json", {**tiny, "num_hidden_layers": 4})
+    assert compared(found).grown == LAYER
+
+
+@pytest.mark.parametrize("name", ["my config.json", "größe.json", "-x.json", "a:b.json", "HEAD", 'a"b.json', "1 2"])
+def test_a_config_of_any_name_is_read(tmp_path: Path, tiny: dict[str, Any], name: str) -> None:
+    found = repository(tmp_path)
+    found.write(name, tiny)
+    found.declare(FITS.replace('"config.json"', f"'{name}'"))
+    found.commit()
+    assert compared(found).said == ()
+
+
+def test_a_project_in_a_folder_of_the_repository_is_compared(tmp_path: Path, tiny: dict[str, Any]) -> None:
+    whole = repository(tmp_path)
+    whole.write("config.json", {**tiny, "num_hidden_layers": 1})
+    found = GitProject(tmp_path / "packages" / "nlp")
+    found.write("config.json", tiny)
+    found.declare(FITS)
+    whole.commit()
+    found.write("config.json", {**tiny, "num_hidden_layers": 4})
+    assert compared(found).grown == LAYER
+
+
+# what cannot be counted at the base is said
+
+
+@pytest.mark.parametrize("text", [None, "", "[tool.pytest]\n", "[tool.bertsize]\n"], ids=repr)
+def test_a_base_that_declares_no_model_makes_all_new(tmp_path: Path, tiny: dict[str, Any], text: str | None) -> None:
+    found = repository(tmp_path)
+    found.write("config.json", tiny)
+    if text is not None:
+        found.write("pyproject.toml", text)
+    found.commit()
+    found.declare(FITS)
+    assert found.said() == ("new: main declares no such model",)
+    baseline = found.baseline()
+    assert baseline is not None
+    assert baseline.problem == ""
+
+
+@pytest.mark.parametrize("text", ["[tool.bertsize", "[tool.bertsize]\nmodel = 1\n", "a = 1\na = 2\n"], ids=repr)
+def test_a_base_with_a_broken_table_is_no_error(base: GitProject, text: str) -> None:
+    base.git("switch", "--quiet", "main")
+    base.write("pyproject.toml", text)
+    base.commit()
+    base.declare(FITS)
+    (said,) = base.said()
+    assert said.startswith("the table at main cannot be read: ")
+    assert "pyproject.toml:" in said
+
+
+def test_a_base_whose_table_is_not_utf_8_is_no_error(base: GitProject) -> None:
+    (base.folder / "pyproject.toml").write_bytes(b"\xff\xfe")
+    base.commit()
+    base.git("branch", "--force", "main")
+    base.declare(FITS)
+    assert base.said() == ("pyproject.toml at main is not UTF-8",)
+
+
+BAD_CONFIGS = {
+    "not JSON": ("{", "at main it cannot be counted: "),
+    "a list": ("[]", "at main it cannot be counted: "),
+    "an unknown class": ('{"architectures": ["Nobody"], "model_type": "bert"}', "at main it cannot be counted: "),
+    "a size that is none": ('{"architectures": ["BertModel"], "model_type": "bert", "hidden_size": -1}', "hidden_size"),
+}
+
+
+@pytest.mark.parametrize(("text", "said"), BAD_CONFIGS.values(), ids=BAD_CONFIGS)
+def test_a_config_that_was_refused_is_said(tmp_path: Path, tiny: dict[str, Any], text: str, said: str) -> None:
+    found = repository(tmp_path)
+    found.write("config.json", text)
+    found.declare(FITS)
+    found.commit()
+    found.write("config.json", tiny)
+    comparison = compared(found)
+    assert said in comparison.said[0]
+    assert comparison.said[0].startswith("at main it cannot be counted: ")
+    assert (comparison.inventory, comparison.moved) == (None, ())
+    assert [finding for finding in found.review().findings if finding.severity == "error"] == []
+
+
+def test_a_config_that_was_missing_is_said(base: GitProject, tiny: dict[str, Any]) -> None:
+    (base.folder / "config.json").unlink()
+    base.commit()
+    base.git("branch", "--force", "main")
+    base.write("config.json", tiny)
+    assert base.said() == ("config.json is no file at main",)
+
+
+def test_a_folder_that_held_two_configs_is_said(tmp_path: Path, tiny: dict[str, Any]) -> None:
+    found = repository(tmp_path)
+    found.write("m/config.json", tiny)
+    found.write("m/bert_config.json", tiny)
+    found.declare(FITS.replace("config.json", "m"))
+    found.commit()
+    (tmp_path / "m" / "bert_config.json").unlink()
+    (said,) = found.said()
+    assert "both config.json and bert_config.json" in said
+
+
+@pytest.mark.parametrize("target", ["/etc/hostname", "../outside.json", "nowhere.json", "config.json"])
+def test_a_symlink_that_led_to_no_file_of_the_repository_is_said(
+    tmp_path: Path, tiny: dict[str, Any], target: str
+) -> None:
+    found = repository(tmp_path / "project")
+    (tmp_path / "outside.json").write_text(json.dumps(tiny))
+    (found.folder / "config.json").symlink_to(target)
+    found.declare(FITS)
+    found.commit()
+    (found.folder / "config.json").unlink()
+    found.write("config.json", tiny)
+    assert found.said() == ("config.json is no file at main",)
+
+
+@pytest.mark.parametrize("outside", ["../../outside.json", "/outside.json", "a/../../../outside.json"])
+def test_a_config_outside_the_repository_takes_no_other_model_with_it(
+    tmp_path: Path, tiny: dict[str, Any], outside: str
+) -> None:
+    found = repository(tmp_path)
+    found.write("config.json", tiny)
+    found.declare(FITS.replace("fits", "astray").replace("config.json", outside) + FITS)
+    found.commit()
+    assert found.said() == ()
+
+
+def test_a_base_without_a_closed_form_is_said(base: GitProject) -> None:
+    base.declare(FITS + "closed_form = false\n")
+    base.commit()
+    base.git("branch", "--force", "main")
+    base.declare(FITS)
+    assert base.said() == ("at main it has closed_form = false, and is not counted",)
+
+
+def test_a_model_that_gave_its_closed_form_up_keeps_the_count_of_its_base(base: GitProject) -> None:
+    base.declare(FITS + 'closed_form = false\nreason = "a class of our own"\n')
+    found = compared(base)
+    assert found.inventory is not None
+    assert found.inventory.unique == TOTAL
+    assert [said for said in found.said if "cannot be told" in said] == []
+    assert [said for said in found.said if "closed_form = false" in said] != []

@@ -1,0 +1,357 @@
+"""Which revision a run is compared with, and what is said of one that git does not have."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_bertsize.__main__ import parser
+from pytest_bertsize.base.git import Files, NoRevision, commit, resolve
+from pytest_bertsize.base.revision import BaseRevision, base_revision
+from pytest_bertsize.commands.check import MISTAKEN, Order, check
+from tests.support.git_projects import FITS, GitProject, committed, git, repository
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tests.conftest import Project
+
+
+@pytest.fixture
+def origin(tmp_path: Path, tiny: dict[str, Any]) -> GitProject:
+    """``main`` has gone on since ``change`` left it; ``refs/pull/1/merge`` is the merge of the two."""
+    found = committed(tmp_path / "origin", tiny)
+    found.write("of_the_change", "1")
+    found.commit()
+    found.git("switch", "--quiet", "main")
+    found.write("of_main", "1")
+    found.commit()
+    found.git("switch", "--quiet", "--detach", "main")
+    found.git("merge", "--quiet", "--no-ff", "--message", "merge", "change")
+    found.git("update-ref", "refs/pull/1/merge", "HEAD")
+    found.git("switch", "--quiet", "change")
+    return found
+
+
+def clone(origin: GitProject, folder: Path, *options: str) -> GitProject:
+    git(origin.folder, "clone", "--quiet", *options, f"file://{origin.folder}", str(folder))
+    return GitProject(folder)
+
+
+def pull_request(origin: GitProject, folder: Path, depth: int) -> GitProject:
+    """As actions/checkout leaves it: the merge commit alone, without any branch of origin's."""
+    found = repository(folder)
+    found.git("fetch", "--quiet", "--depth", str(depth), f"file://{origin.folder}", "refs/pull/1/merge")
+    found.git("switch", "--quiet", "--detach", "FETCH_HEAD")
+    return found
+
+
+def why_not(folder: Path, revision: str) -> str:
+    with pytest.raises(NoRevision) as caught:
+        resolve(folder, revision)
+    return str(caught.value)
+
+
+# what was asked for
+
+
+def test_a_branch_means_its_tip(origin: GitProject) -> None:
+    assert base_revision(origin.folder, "main", {}) == BaseRevision("main", origin.git("rev-parse", "main"))
+
+
+@pytest.mark.parametrize("revision", ["HEAD", "change~0", "@", "refs/heads/change", "v1", "v2"])
+def test_any_name_of_a_commit_will_do(origin: GitProject, revision: str) -> None:
+    origin.git("tag", "v1")
+    origin.git("tag", "--annotate", "--message", "two", "v2")
+    head = origin.git("rev-parse", "HEAD")
+    assert resolve(origin.folder, revision) == resolve(origin.folder, head) == resolve(origin.folder, head[:12]) == head
+
+
+def test_none_compares_with_nothing_not_even_in_a_request(origin: GitProject) -> None:
+    assert base_revision(origin.folder, "none", {"GITHUB_BASE_REF": "main"}) is None
+
+
+def test_without_a_request_nothing_is_compared(origin: GitProject) -> None:
+    assert base_revision(origin.folder, None, {}) is None
+
+
+def test_what_is_asked_for_precedes_the_request(origin: GitProject) -> None:
+    environment = {"CI_MERGE_REQUEST_DIFF_BASE_SHA": origin.git("rev-parse", "main")}
+    found = base_revision(origin.folder, "change", environment)
+    assert found == BaseRevision("change", origin.git("rev-parse", "change"))
+
+
+# the request that CI runs for
+
+
+def test_gitlab_names_the_merge_base_itself(origin: GitProject) -> None:
+    base = origin.git("rev-parse", "change~1")
+    assert base_revision(origin.folder, None, {"CI_MERGE_REQUEST_DIFF_BASE_SHA": base}) == BaseRevision(base, base)
+
+
+def test_github_is_compared_where_the_change_left_its_base(origin: GitProject, tmp_path: Path) -> None:
+    found = clone(origin, tmp_path / "clone")
+    base = base_revision(found.folder, None, {"GITHUB_BASE_REF": "main"})
+    assert base == BaseRevision("origin/main", origin.git("rev-parse", "change~1"))
+    assert found.git("rev-parse", "origin/main") != base.commit
+
+
+def test_a_base_without_a_common_ancestor_is_compared_as_it_is(origin: GitProject, tmp_path: Path) -> None:
+    origin.git("switch", "--quiet", "--orphan", "alone")
+    alone = origin.commit()
+    origin.git("switch", "--quiet", "change")
+    found = clone(origin, tmp_path / "clone")
+    assert base_revision(found.folder, None, {"GITHUB_BASE_REF": "alone"}) == BaseRevision("origin/alone", alone)
+
+
+def test_a_merge_commit_of_depth_two_is_compared_with_its_first_parent(origin: GitProject, tmp_path: Path) -> None:
+    found = pull_request(origin, tmp_path / "clone", 2)
+    environment = merge_of(found)
+    assert base_revision(found.folder, None, environment) == BaseRevision("HEAD^1", origin.git("rev-parse", "main"))
+
+
+def merge_of(found: GitProject) -> dict[str, str]:
+    """What GitHub sets in a run for a pull request."""
+    return {
+        "GITHUB_BASE_REF": "main",
+        "GITHUB_REF": "refs/pull/1/merge",
+        "GITHUB_SHA": found.git("rev-parse", "HEAD"),
+    }
+
+
+def test_the_parent_of_a_request_s_own_head_is_no_base(origin: GitProject, tmp_path: Path) -> None:
+    found = pull_request(origin, tmp_path / "clone", 2)
+    environment = merge_of(found)
+    found.git("switch", "--quiet", "--detach", "HEAD^2")  # ref: ${{ github.event.pull_request.head.sha }}
+    base = base_revision(found.folder, None, environment)
+    assert base is not None
+    assert (base.name, base.commit) == ("origin/main", None)
+
+
+@pytest.mark.parametrize("reference", ["refs/heads/change", "refs/pull/1/head", ""])
+def test_the_parent_of_another_commit_is_no_base(origin: GitProject, tmp_path: Path, reference: str) -> None:
+    found = pull_request(origin, tmp_path / "clone", 2)
+    base = base_revision(found.folder, None, {**merge_of(found), "GITHUB_REF": reference})
+    assert base is not None
+    assert (base.name, base.commit) == ("origin/main", None)
+
+
+def test_a_merge_commit_of_depth_one_says_why_it_is_not_compared(origin: GitProject, tmp_path: Path) -> None:
+    found = pull_request(origin, tmp_path / "clone", 1)
+    base = base_revision(found.folder, None, merge_of(found))
+    assert base is not None
+    assert (base.name, base.commit) == ("origin/main", None)
+    assert "fetch-depth: 0" in base.problem
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [{"CI_MERGE_REQUEST_DIFF_BASE_SHA": "0" * 40}, {"GITHUB_BASE_REF": "gone"}, {"GITHUB_BASE_REF": "--help"}],
+    ids=lambda environment: next(iter(environment.values())),
+)
+def test_a_default_that_git_does_not_have_is_no_mistake(origin: GitProject, environment: Mapping[str, str]) -> None:
+    base = base_revision(origin.folder, None, environment)
+    assert base is not None
+    assert base.commit is None
+    assert base.problem.startswith("git knows no revision")
+
+
+@pytest.mark.parametrize("name", ["CI_MERGE_REQUEST_DIFF_BASE_SHA", "GITHUB_BASE_REF"])
+def test_a_variable_that_is_empty_is_not_set(origin: GitProject, name: str) -> None:
+    assert base_revision(origin.folder, None, {name: ""}) is None
+
+
+def test_a_run_says_that_it_was_not_compared_and_keeps_its_verdict(
+    project: Project, tiny: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytester = project("")
+    committed(pytester.path, tiny)
+    monkeypatch.setenv("GITHUB_BASE_REF", "main")
+    result = pytester.runpytest("--bert-budget", "--bert-budget-report=report.json")
+    assert result.ret == pytest.ExitCode.OK
+    result.stdout.fnmatch_lines(
+        ["! not compared with origin/main: git knows no revision*", "1 configured, 1 checked, 0 failed*"]
+    )
+
+
+# what cannot be compared with: one line, and 4 from pytest, 2 from the command line
+
+
+def refusal(pytester: pytest.Pytester, revision: str) -> str:
+    """What both entries say, less the name of the option."""
+    result = pytester.runpytest("--bert-budget", f"--bert-budget-base={revision}")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    inside = [line for line in result.stderr.lines if line]
+    given = parser().parse_args(["check", f"--base={revision}"])
+    out, err = io.StringIO(), io.StringIO()
+    assert check(Order(given.project, base=given.base), out, err) == MISTAKEN
+    assert out.getvalue() == ""
+    assert inside == [err.getvalue().rstrip().replace("--base", "--bert-budget-base")]
+    return inside[0].removeprefix("ERROR: --bert-budget-base=")
+
+
+@pytest.mark.parametrize(
+    ("revision", "said"),
+    [
+        ("mian", "mian: git knows no revision \"mian\"; did you mean 'main'?"),
+        ("release", 'release: git knows no revision "release"; run git fetch origin *release*'),
+        ("--output=x", '--output=x: git knows no revision "--output=x"; *git branch*'),
+        ("-h", '-h: git knows no revision "-h"; *git branch*'),
+        ("", ': git knows no revision ""; *git branch*'),
+        ("main\0", r"main\x00: git knows no revision *; did you mean 'main'?"),
+        ("main\nmain", r"main\nmain: git knows no revision *; *"),
+        ("main:config.json", "main:config.json: git knows no revision *; *"),
+        ("main..change", "main..change: git knows no revision *; *"),
+        ("\x1b[31m", r"\x1b[[]31m: git knows no revision *; *"),
+        ("x" * 10_000, "xxx*…: git knows no revision *; *"),
+    ],
+    ids=[
+        "near miss",
+        "unknown",
+        "option",
+        "short option",
+        "empty",
+        "NUL",
+        "newline",
+        "file",
+        "range",
+        "escape",
+        "long",
+    ],
+)
+def test_a_revision_that_is_none_is_refused(project: Project, tiny: dict[str, Any], revision: str, said: str) -> None:
+    pytester = project("")
+    committed(pytester.path, tiny)
+    pytest.LineMatcher([refusal(pytester, revision)]).fnmatch_lines([said])
+    assert not Path("x").exists()
+
+
+def test_an_empty_variable_in_the_option_disarms_nothing(project: Project) -> None:
+    pytester = project(FITS)
+    for given, said in (
+        ("--bert-budget", "--bert-budget-base=: *"),
+        ("-q", "--bert-budget-base needs --bert-budget: *"),
+    ):
+        result = pytester.runpytest(given, "--bert-budget-base=")
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        result.stderr.fnmatch_lines([f"ERROR: {said}"])
+
+
+def test_outside_of_a_repository_it_says_where_it_is(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytester = project(FITS)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(pytester.path.parent))
+    said = refusal(pytester, "main")
+    assert said == f"main: {pytester.path} is in no git repository; run it in a clone of the project"
+
+
+def test_without_git_it_says_so(project: Project, tiny: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    pytester = project("")
+    committed(pytester.path, tiny)
+    monkeypatch.setenv("PATH", str(pytester.path))
+    assert refusal(pytester, "main") == "main: git is not installed; install it"
+
+
+def test_in_a_repository_without_a_commit_nothing_is_found(tmp_path: Path) -> None:
+    folder = repository(tmp_path).folder
+    assert why_not(folder, "main").startswith('git knows no revision "main"')
+    assert commit(folder) is None
+
+
+def test_a_shallow_clone_says_how_it_becomes_whole(project: Project, origin: GitProject) -> None:
+    pytester = project("")
+    clone(origin, pytester.path / "clone", "--depth", "1")
+    os.chdir("clone")
+    said = refusal(pytester, "HEAD~1")
+    assert said.startswith("HEAD~1: this clone is shallow and does not reach")
+    assert "git fetch --unshallow" in said
+    assert "fetch-depth: 0" in said
+    assert "GIT_DEPTH: 0" in said
+
+
+def do_as_told(folder: Path, message: str) -> None:
+    """Run the one command that a message names."""
+    told = re.search(r"run (git fetch[^(;]*)", message)
+    assert told, message
+    git(folder, *shlex.split(told[1])[1:])
+
+
+@pytest.mark.parametrize("options", [["--single-branch"], ["--depth", "1"], ["--depth", "1", "--no-single-branch"]])
+@pytest.mark.parametrize("revision", ["origin/main", "change~1"])
+def test_what_the_message_says_mends_it(origin: GitProject, tmp_path: Path, options: list[str], revision: str) -> None:
+    found = clone(origin, tmp_path / "clone", *options)
+    for _ in range(2):  # a shallow clone of one branch lacks two things
+        try:
+            resolve(found.folder, revision)
+        except NoRevision as error:
+            do_as_told(found.folder, str(error))
+    assert resolve(found.folder, revision) == origin.git("rev-parse", revision.removeprefix("origin/"))
+
+
+# no other repository, and no program of this one
+
+
+@pytest.mark.parametrize(
+    ("name", "inner"),
+    [
+        ("GIT_DIR", ".git"),
+        ("GIT_WORK_TREE", ""),
+        ("GIT_COMMON_DIR", ".git"),
+        ("GIT_INDEX_FILE", ".git/index"),
+        ("GIT_OBJECT_DIRECTORY", ".git/objects"),
+        ("GIT_NAMESPACE", "elsewhere"),
+    ],
+)
+def test_what_a_hook_sets_leads_to_no_other_repository(
+    tmp_path: Path, tiny: dict[str, Any], monkeypatch: pytest.MonkeyPatch, name: str, inner: str
+) -> None:
+    own = committed(tmp_path / "own", tiny)
+    other = committed(tmp_path / "other", {**tiny, "num_hidden_layers": 2})
+    expected = own.git("rev-parse", "main")
+    monkeypatch.setenv(name, str(other.folder / inner))
+    assert resolve(own.folder, "main") == expected != other.git("rev-parse", "main")
+    with Files(own.folder, expected) as files:
+        assert files.read("config.json") == (own.folder / "config.json").read_bytes()
+
+
+def trap(project: GitProject) -> Path:
+    """Everything by which a repository makes git run a program, each of which would leave a file."""
+    caught = project.folder.parent / "caught"
+    script = project.folder.parent / "trap"
+    script.write_text(f"#!/bin/sh\ntouch {shlex.quote(str(caught))}\n")
+    script.chmod(0o755)
+    hooks = project.folder.parent / "hooks"
+    hooks.mkdir()
+    for name in ("post-checkout", "post-index-change", "reference-transaction", "pre-auto-gc"):
+        (hooks / name).symlink_to(script)
+    project.write("conftest.py", f"from pathlib import Path\nPath({str(caught)!r}).touch()\n")
+    project.write(".gitattributes", "* filter=trap diff=trap merge=trap\n")
+    project.commit()
+    settings = ("filter.trap.clean", "filter.trap.smudge", "filter.trap.process", "diff.trap.textconv", "core.pager")
+    for name in (*settings, "diff.trap.command", "diff.external", "core.fsmonitor", "core.sshCommand", "core.editor"):
+        project.git("config", name, str(script))
+    project.git("config", "core.hooksPath", str(hooks))
+    return caught
+
+
+def test_nothing_of_the_repository_is_run(tmp_path: Path, tiny: dict[str, Any]) -> None:
+    project = committed(tmp_path / "project", tiny)
+    caught = trap(project)
+    with contextlib.suppress(subprocess.CalledProcessError):  # the trap is no filter
+        project.git("status")
+    assert caught.exists()
+    caught.unlink()
+    project.write("config.json", {**tiny, "num_hidden_layers": 4})
+    review = project.review(asked="HEAD")
+    assert review.comparison is not None
+    assert review.comparison.commit == commit(project.folder)
+    assert why_not(project.folder, "mian")
+    assert base_revision(project.folder, None, {"GITHUB_BASE_REF": "main"}) is not None
+    assert not caught.exists()

@@ -1,0 +1,172 @@
+"""What a model may cost, whatever its config says: memory, output, and nothing at all where it is refused."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import torch
+
+from pytest_bertsize.closed_forms.derive import BYTES_OF_A_LABEL, BYTES_OF_A_TENSOR, MOST_MEMORY
+
+if TYPE_CHECKING:
+    from tests.conftest import Project
+
+TABLE = """
+[tool.bertsize.models.encoder]
+config = "config.json"
+budget = "report-only"
+"""
+MEGABYTE = 1024 * 1024
+
+
+# memory
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not say how much memory is used")
+def test_a_thousand_layers_take_what_the_closed_form_foresees_and_less_than_64_megabytes() -> None:
+    """BERT with 1,000 layers has 16,007 tensors; a process of its own tells what building and listing them took."""
+    code = """
+        import json, re, sys
+        from pathlib import Path
+        from dataclasses import asdict
+        from pytest_bertsize.build.messages import Request
+        from pytest_bertsize.build.listing import take_inventory
+        from pytest_bertsize.build.making import instantiate
+        def most(): return int(re.search(r"VmHWM:\\s*(\\d+)", Path("/proc/self/status").read_text())[1]) * 1024
+        def request(layers):
+            return asdict(Request("", "bert", "BertModel", {"num_hidden_layers": layers}, {}))
+        take_inventory(instantiate(request(1)))
+        before = most()
+        found = json.dumps(take_inventory(instantiate(request(1000))))
+        print(len(json.loads(found)["tensors"]), most() - before)
+    """
+    run = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True)
+    tensors, taken = map(int, run.stdout.split())
+    assert tensors == 5 + 16 * 1_000 + 2
+    assert taken < MOST_MEMORY
+    assert tensors * BYTES_OF_A_TENSOR < MOST_MEMORY
+    assert tensors * BYTES_OF_A_TENSOR > 0.8 * taken
+
+
+def test_what_would_take_more_is_not_built(
+    project: Project, tiny: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    sizes = {"num_hidden_layers": 1_000, "num_labels": 100_000, "architectures": ["BertForSequenceClassification"]}
+    takes = (16_009 * BYTES_OF_A_TENSOR + 100_000 * BYTES_OF_A_LABEL) // MEGABYTE
+    result = project(TABLE, {**tiny, **sizes}).runpytest("--bert-budget")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(
+        [f"*16,009 tensors and 100,000 labels, which would take {takes} MB to build, more than 64*"]
+    )
+
+
+# a refusal
+
+
+REFUSED = {
+    "a table": (TABLE.replace("report-only", "110 MB"), {}),
+    "a config": (TABLE, {"num_hidden_layers": 0}),
+    "a model": (TABLE, {"num_hidden_layers": 1_000, "num_labels": 100_000}),
+}
+
+
+@pytest.mark.parametrize(("table", "change"), REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize("command", [["-m", "pytest", "--bert-budget"], ["-m", "pytest_bertsize", "check"]], ids=str)
+def test_what_is_refused_imports_no_torch_and_leaves_no_process(
+    project: Project, tiny: dict[str, Any], table: str, change: dict[str, Any], command: list[str]
+) -> None:
+    """A sitecustomize writes down which processes end by themselves, and whether they have imported torch."""
+    change = {"architectures": ["BertForSequenceClassification"], **change}
+    watch = """
+        import atexit, os, sys
+        def left(*_):
+            heavy = sorted({"torch", "transformers"} & sys.modules.keys())
+            open(os.environ["LOG"], "a").write(f"{sys.orig_argv[1:]} {heavy}\\n")
+        atexit.register(left)
+        leave = os._exit
+        os._exit = lambda status: (left(), leave(status))
+    """
+    pytester = project(table, {**tiny, **change}, sitecustomize=watch)
+    log = pytester.path / "log"
+    environment = {"PYTHONPATH": str(pytester.path), "LOG": str(log), "PATH": ""}
+    done = subprocess.run([sys.executable, *command], env=environment, capture_output=True, check=False)
+    assert done.returncode != 0
+    assert log.read_text() == f"{command} []\n"
+
+
+# the terminal
+
+
+@pytest.mark.parametrize("verbosity", ["-q", "-vv"])
+def test_one_failing_model_prints_less_than_64_kilobytes(
+    project: Project, tiny: dict[str, Any], verbosity: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
+    noise = {f"__{'ö' * 50}{index}": "é" * 20 for index in range(1_900)}
+    result = project(TABLE, {**tiny, **noise}).runpytest("--bert-budget", verbosity)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert len(result.stdout.str().encode()) < 64 * 1024
+    result.stdout.fnmatch_lines(["1,860 more findings are not shown: the JSON report has them"])
+
+
+def test_layers_that_all_differ_do_not_fill_the_log(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """XMOD has a bottleneck for each language: nothing of them folds."""
+    monkeypatch.setenv("COLUMNS", "300")
+    config = {
+        "model_type": "xmod",
+        "architectures": ["XmodModel"],
+        "vocab_size": 11,
+        "hidden_size": 4,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 4,
+        "languages": [f"{'l' * 90}_{index}" for index in range(500)],
+    }
+    result = project(TABLE.replace('budget = "report-only"', "budget.total = 1"), config).runpytest(
+        "--bert-budget", "-vv"
+    )
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert len(result.stdout.str().encode()) < 64 * 1024
+    result.stdout.fnmatch_lines(["*lines above the total are not shown: the JSON report has them)", "*total is *"])
+
+
+# the process that asks
+
+
+def test_the_module_is_built_without_a_trace_in_the_process(project: Project) -> None:
+    """``.model`` is the only thing that builds in pytest's own process."""
+    test = """
+        import os, random, signal
+        import pytest, torch
+
+        def state():
+            return (
+                torch.get_default_dtype(), torch.get_default_device(), torch.random.get_rng_state().tolist(),
+                random.getstate(), os.getcwd(), signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGALRM),
+            )
+
+        @pytest.mark.bert_budget("encoder")
+        def test_model(bert_budget):
+            before = state()
+            assert sum(parameter.numel() for parameter in bert_budget.model.parameters()) == 59_549
+            assert state() == before
+    """
+    result = project(TABLE, test_a=test).runpytest()
+    result.assert_outcomes(passed=1)
+
+
+def test_the_gate_leaves_the_process_as_it_was(project: Project) -> None:
+    """Default type, generator and working folder of torch and Python, before and after a run in this process."""
+    pytester = project(TABLE)
+    before = (torch.get_default_dtype(), torch.get_default_device(), torch.random.get_rng_state().tolist(), Path.cwd())
+    assert pytester.runpytest("--bert-budget", "--bert-budget-report=size.json").ret == pytest.ExitCode.OK
+    after = (torch.get_default_dtype(), torch.get_default_device(), torch.random.get_rng_state().tolist(), Path.cwd())
+    assert after == before
+    assert json.loads(Path("size.json").read_text("utf-8"))["complete"] is True

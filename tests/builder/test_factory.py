@@ -1,0 +1,648 @@
+"""A function of the project that builds its model: what it may do, and in which sentence it fails its model alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from dataclasses import asdict
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_bertsize.builder.child.making import instantiate
+from pytest_bertsize.builder.helper import Helper
+from pytest_bertsize.builder.limits import Limits
+from pytest_bertsize.builder.messages import Built, NotBuilt, Request
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Project = Callable[..., pytest.Pytester]
+
+LIBRARY = '''
+"""Factories, each by its name; line() is what most of them would build."""
+import asyncio, json, os, signal, subprocess, sys, threading, time
+from collections import deque
+from functools import partial
+import torch
+from torch import nn
+from transformers import BertConfig, BertModel
+
+def line(): return nn.Linear(3, 2)
+
+class Holds(nn.Module):
+    def __init__(self, held=None):
+        super().__init__()
+        self.line = line()
+        self.held = held
+
+class Subclass(nn.Parameter): pass
+
+class Packed:
+    """An object of the project's own."""
+    def __init__(self, inner): self.inner = inner
+'''
+
+SEEN = "that torch does not see; use torch.nn.Parameter, ModuleList, *"
+
+FAILS: dict[str, tuple[str, str]] = {
+    # what has no count
+    "lazy": (
+        "return nn.LazyLinear(3)",
+        "weight is of a lazy module, which has no shape before its first forward pass*",
+    ),
+    "subclass": (
+        "made = line(); made.weight = Subclass(torch.empty(2, 3)); return made",
+        "weight is a Subclass, whose shape is no count; build the model before it is quantised",
+    ),
+    "bytes": (
+        "made = line(); made.weight = nn.Parameter(torch.empty(2, 3, dtype=torch.uint8), requires_grad=False); return made",
+        "weight is of uint8, perhaps several numbers in one; build the model before it is quantised",
+    ),
+    "halves_of_bytes": (
+        "made = line(); made.weight = nn.Parameter(torch.empty(2, 3, dtype=torch.float4_e2m1fn_x2), requires_grad=False); return made",
+        "weight is of float4_e2m1fn_x2, perhaps several numbers in one; build the model before it is quantised",
+    ),
+    "zero3": (
+        "made = line(); made.weight.ds_id = 1; return made",
+        "weight is partitioned by DeepSpeed: its shape is no count; build it without ZeRO-3",
+    ),
+    "packed": ("made = Holds(); made._packed_params = 1; return made", "the model is quantised: *"),
+    "identity": ("return nn.Identity()", "it has no parameters"),
+    "empty_parameter": (
+        "made = nn.Module(); made.a = nn.Parameter(torch.empty(0, 3)); return made",
+        "it has no parameters",
+    ),
+    "in_itself": ("made = Holds(); made.again = made; return made", "again is a module that it is in itself"),
+    "odd_name": (
+        "made = Holds(); made.register_parameter('a\\nb', nn.Parameter(torch.empty(2))); return made",
+        'it has a parameter named "a\\nb"',
+    ),
+    # what torch does not see
+    "parameters_in_a_list": ("return Holds([nn.Parameter(torch.empty(5))])", f"held, a list, has 5 parameters {SEEN}"),
+    "modules_in_a_list": ("return Holds([line(), line()])", f"held, a list, has 16 parameters {SEEN}"),
+    "modules_in_a_tuple": ("return Holds((line(),))", f"held, a tuple, has 8 parameters {SEEN}"),
+    "modules_in_a_dict": ("return Holds({'a': [line()]})", f"held, a dict, has 8 parameters {SEEN}"),
+    "modules_in_a_deque": ("return Holds(deque([line()]))", f"held, a deque, has 8 parameters {SEEN}"),
+    "modules_deep_inside": ("return Holds([[[[[line()]]]]])", f"held, a list, has 8 parameters {SEEN}"),
+    "modules_in_an_object": ("return Holds(Packed(line()))", f"held, a Packed, has 8 parameters {SEEN}"),
+    "modules_in_a_partial": ("return Holds(partial(line().forward))", f"held, a partial, has 8 parameters {SEEN}"),
+    "a_module_behind_torchs_back": (
+        "made = Holds(); object.__setattr__(made, 'hidden', line()); return made",
+        f"hidden, a Linear, has 8 parameters {SEEN}",
+    ),
+    "a_tensor_that_is_trained": (
+        "return Holds(torch.empty(4, 4, requires_grad=True))",
+        f"held, a Tensor, has 16 parameters {SEEN}",
+    ),
+    "in_a_module_of_a_module": (
+        "made = nn.Sequential(Holds([line()])); return made",
+        f"0.held, a list, has 8 parameters {SEEN}",
+    ),
+    # what is no module
+    "nothing": ("return None", "own:nothing returned nothing; it has to return a torch.nn.Module"),
+    "a_dict": ("return {'a': line()}", "own:a_dict returned a dict; it has to return a torch.nn.Module"),
+    "a_string": ("return 'model'", "own:a_string returned a str; it has to return a torch.nn.Module"),
+    "a_class": ("return BertModel", "own:a_class returned the class BertModel, not a module of it; *"),
+    "a_pair": ("return line(), None", "own:a_pair returned a tuple; *"),
+    "a_generator": ("yield line()", "own:a_generator returned a generator; *"),
+    # what ends early
+    "raises": ("raise KeyError('hidden_size')", "KeyError: 'hidden_size' (own.py:*)"),
+    "raises_nothing_more": ("raise ValueError", "ValueError (own.py:*)"),
+    "raises_what_cannot_be_said": (
+        "raise type('Bad', (Exception,), {'__str__': lambda self: 1 / 0})",
+        "Bad (own.py:*)",
+    ),
+    "recurses": ("return recurses()", "RecursionError: maximum recursion depth exceeded* (own.py:*)"),
+    "exits": ("sys.exit(0)", "SystemExit: 0 (own.py:*)"),
+    "exits_at_once": ("os._exit(0)", "*the project's code*with status 0"),
+    "aborts": ("os.abort()", "*the project's code*was killed by SIGABRT"),
+    "is_killed": ("os.kill(os.getpid(), signal.SIGKILL)", "*the project's code*was killed by SIGKILL"),
+    "skips": ("import pytest; pytest.skip('not today')", "Skipped: not today (own.py:*)"),
+    "fails_as_expected": ("import pytest; pytest.xfail('known')", "XFailed: known (own.py:*)"),
+    "is_interrupted": ("raise KeyboardInterrupt", "KeyboardInterrupt (own.py:*)"),
+    "reads": ("input(); return line()", "EOFError: EOF when reading a line (own.py:*)"),
+    "closes_every_descriptor": ("os.closerange(3, 256); return line()", "*the project's code*"),
+    # the network
+    "connects": ("import socket; socket.create_connection(('127.0.0.1', 9))", "it reached for the network (socket.*)*"),
+    "downloads": ("return BertModel.from_pretrained('bert-base-uncased')", "RuntimeError: *`from_pretrained`*"),
+    "connects_and_goes_on": (
+        "import socket\n    try: socket.create_connection(('127.0.0.1', 9))\n    except Exception: pass\n    return line()",
+        "it reached for the network (socket.*)*",
+    ),
+}
+
+PASSES = {
+    "line": "return nn.Linear(3, 2)",
+    "prints_a_lot": "[print('x' * 10**6) or sys.stderr.write('y' * 10**6) for _ in range(20)]; return line()",
+    "starts_a_thread": "threading.Thread(target=time.sleep, args=(60,)).start(); return line()",
+    "starts_a_process": "subprocess.Popen(['sleep', '60']); return line()",
+    "forks": "os.fork(); return line()",
+    "forks_and_leaves_it_running": "os.fork() or (time.sleep(60), os._exit(0)); return line()",
+    "closes_its_output": "os.close(1); os.close(2); return line()",
+    "trains_nothing": "return line().requires_grad_(False)",
+    "keeps_a_view_of_its_own_weight": "made = line(); made.first = made.weight[:1]; return made",
+    "keeps_its_own_parts_in_a_list": "made = line(); made.parts = [made, made.weight, [made.bias]]; return made",
+    "keeps_an_object_that_has_it": "made = line(); made.trainer = Packed(made); return made",
+    "keeps_a_list_in_itself": "made = line(); made.held = []; made.held.append(made.held); return made",
+    "hands_its_optimiser_less": (
+        "made = type('Own', (nn.Linear,), {'parameters': lambda self, recurse=True: iter([self.bias])})(3, 2); return made"
+    ),
+    "lists_less": (
+        "made = type('Own', (nn.Linear,), {'named_parameters': lambda self: iter([('bias', self.bias)]),"
+        " 'named_modules': lambda self, *a, **k: iter([]), 'modules': lambda self: iter([])})(3, 2); return made"
+    ),
+    "builds_on_the_cpu": "return nn.Linear(3, 2, device='cpu')",
+    "builds_in_half": "return nn.Linear(3, 2, dtype=torch.bfloat16)",
+}
+"""Each of them a linear layer of 3 × 2."""
+
+LINE = [("weight", (2, 3)), ("bias", (2,))]
+
+
+def library(*bodies: dict[str, str]) -> str:
+    functions = (f"def {name}():\n    {body}\n" for each in bodies for name, body in each.items())
+    return LIBRARY + "\n".join(functions)
+
+
+def asked(root: Path, factory: str, name: str = "", config: Any = None) -> Request:
+    given = {} if config is None else config
+    return Request(name or factory, "", "", given, {}, root=str(root), factory=factory, config_given=config is not None)
+
+
+def answers(requests: Sequence[Request], **limits: Any) -> dict[str, Built | NotBuilt]:
+    helper = Helper(Limits(**limits))
+    try:
+        helper.ask(requests)
+        return {each.name: helper.result(each.name) for each in requests}
+    finally:
+        helper.stop()
+
+
+def said(answer: NotBuilt) -> str:
+    """What is wrong, and what to do about it where the helper process knows."""
+    return f"{answer.reason}; {answer.fix}" if answer.fix else answer.reason
+
+
+def found(answer: Built | NotBuilt) -> str | list[tuple[str, tuple[int, ...]]]:
+    return [(each.name, each.shape) for each in answer.tensors] if isinstance(answer, Built) else said(answer)
+
+
+PLACES = {
+    "top:build": "top.py",
+    "package:build": "package/__init__.py",
+    "package.inner.models:build": "package/inner/models.py",
+    "folder.top:build": "folder/top.py",
+}
+BUILD = "from torch import nn\ndef build(): return nn.Linear(3, 2)\n"
+TAKEN = ("statistics", "json")
+"""Names of modules of Python's own."""
+CLASS = """
+class Own(nn.Linear):
+    def __init__(self, config): super().__init__(config["in"], config["out"])
+    @classmethod
+    def small(cls, config): return cls({"in": 3, "out": 2})
+def beside(): return nn.Linear(*json.load(open("sizes.json")))
+"""
+CALLED: dict[str, tuple[str, str]] = {
+    "called:missing": ("", "the module called has no missing; correct the name"),
+    "called:line.missing": ("", "the module called has no line.missing; correct the name"),
+    "nowhere:build": ("", "ModuleNotFoundError: No module named 'nowhere'"),
+    "called.inner:build": ("", "ModuleNotFoundError: No module named 'called.inner'; 'called' is not a package"),
+    "called:three": ("three = 3", "called:three is of type int, which cannot be called; name a function"),
+    "called:two": (
+        "def two(a, b): pass",
+        "called:two(a, b) is called with one argument, the config as a dict: missing*'b'",
+    ),
+    "called:named": (
+        "def named(*, config): pass",
+        "called:named(*, config) is called with one argument, the config as a dict: *",
+    ),
+    "called:spread": (
+        "def spread(**config): pass",
+        "called:spread(**config) is called with one argument, the config as a dict: *",
+    ),
+}
+
+
+IMPORTS = {
+    "raise RuntimeError('no GPU')": "RuntimeError: no GPU (own.py:1)",
+    "import not_there": "ModuleNotFoundError: No module named 'not_there' (own.py:1)",
+    "import pytest; pytest.skip('later', allow_module_level=True)": "Skipped: later (own.py:1)",
+    "import unittest; raise unittest.SkipTest('later')": "SkipTest: later (own.py:1)",
+    "import sys; sys.exit(0)": "SystemExit: 0 (own.py:1)",
+    "import os; os._exit(0)": "*the project's code*with status 0",
+    "def build(:": "SyntaxError: *",
+}
+
+
+@pytest.fixture(scope="module")
+def of_all(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What one helper says to all of them, by their names."""
+    root, taken = tmp_path_factory.mktemp("project"), tmp_path_factory.mktemp("taken")
+    written = {name: body for name, (body, _) in FAILS.items()} | PASSES
+    del written["line"]  # of the library
+    files = {
+        "own.py": library(written),
+        "called.py": "\n".join([LIBRARY, CLASS, *(source for source, _ in CALLED.values())]),
+        "sizes.json": "[3, 2]",
+        **dict.fromkeys(PLACES.values(), BUILD),
+        **{f"bad{number}.py": source for number, source in enumerate(IMPORTS)},
+    }
+    for file, source in files.items():
+        (root / file).parent.mkdir(parents=True, exist_ok=True)
+        (root / file).write_text(source)
+    for name in TAKEN:
+        (taken / f"{name}.py").write_text(BUILD)
+    sizes = {"in": 3, "out": 2}
+    requests = [
+        *(asked(root, f"own:{name}", name) for name in ("line", *written)),
+        *(asked(root, factory, config={}) for factory in CALLED),
+        *(asked(root, factory, config=sizes) for factory in ("called:Own", "called:Own.small")),
+        *(asked(root, factory) for factory in (*PLACES, "called:beside")),
+        *(asked(root, f"bad{number}:build", source) for number, source in enumerate(IMPORTS)),
+        *(asked(taken, f"{name}:build") for name in TAKEN),
+    ]
+    return {name: found(answer) for name, answer in answers(requests, building=10).items()}
+
+
+@pytest.mark.parametrize("name", FAILS)
+def test_a_factory_without_a_model_fails_in_one_sentence(of_all: dict[str, Any], name: str) -> None:
+    said = of_all[name]
+    assert isinstance(said, str), said
+    assert fnmatchcase(said, FAILS[name][1].replace("[", "[[]")), said
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_what_else_a_factory_does_is_nobodys_business(of_all: dict[str, Any], name: str) -> None:
+    assert of_all[name] == LINE
+
+
+def test_a_change_within_the_same_second_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python takes bytecode for that of a file with the same second and length."""
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+    for rows in (2, 3):
+        (tmp_path / "changes.py").write_text(f"from torch import nn\ndef build(): return nn.Linear(5, {rows})")
+        os.utime(tmp_path / "changes.py", (0, 0))
+        (answer,) = answers([asked(tmp_path, "changes:build")]).values()
+        assert found(answer) == [("weight", (rows, 5)), ("bias", (rows,))]
+    assert not (tmp_path / "__pycache__").exists()
+
+
+def test_a_coroutine_is_no_module(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text("async def build(): pass")
+    told = answers([asked(tmp_path, "own:build")])
+    assert found(told["own:build"]) == "own:build returned a coroutine; it has to return a torch.nn.Module"
+
+
+def test_a_factory_that_never_returns_is_killed_and_the_next_model_is_built(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(library({"never": "while True: pass"}))
+    told = answers([asked(tmp_path, "own:never"), asked(tmp_path, "own:line")], building=3)
+    assert [found(each) for each in told.values()] == ["it was not built within 3 s", LINE]
+
+
+def test_a_factory_that_kills_the_helper_fails_alone(tmp_path: Path) -> None:
+    kill = {"kills": "os.kill(os.getppid(), signal.SIGKILL); time.sleep(5)"}
+    (tmp_path / "own.py").write_text(library(kill))
+    told = answers([asked(tmp_path, "own:kills"), asked(tmp_path, "own:line")], building=20)
+    assert [found(each) for each in told.values()] == ["the helper process was killed by SIGKILL", LINE]
+
+
+def test_real_memory_is_watched(tmp_path: Path) -> None:
+    take = {"takes": "held = [os.urandom(2**20) for _ in range(3000)]; time.sleep(30); return line()"}
+    (tmp_path / "own.py").write_text(library(take))
+    told = answers([asked(tmp_path, "own:takes")], own_memory=200 * 2**20)
+    assert found(told["own:takes"]) == "it took more than 200 MB of memory"
+
+
+# one model, and the next
+
+
+DISTURBS = """
+torch.set_default_dtype(torch.float64); torch.set_default_device("cpu"); torch.set_grad_enabled(False)
+os.chdir("/"); os.environ.clear(); sys.path.clear(); torch.manual_seed(0)
+nn.Linear.__init__ = nn.Module.__init__
+BertModel.__init__ = lambda self, *arguments, **named: nn.Module.__init__(self)
+nn.Module.named_parameters = lambda self, *arguments, **named: iter([])
+torch.Tensor.numel = lambda self: 0
+made = nn.Module(); made.only = nn.Parameter(torch.empty(1)); return made
+"""
+BERT = {"vocab_size": 11, "hidden_size": 4, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 3}
+
+
+@pytest.mark.parametrize("disturbed_first", [True, False])
+def test_no_model_moves_another(tmp_path: Path, disturbed_first: bool) -> None:  # noqa: FBT001
+    own = {
+        "disturbs": "\n    ".join(DISTURBS.strip().splitlines()),
+        "own_bert": f"return BertModel(BertConfig(**{BERT!r}))",
+    }
+    (tmp_path / "own.py").write_text(library(own))
+    others = [asked(tmp_path, "own:own_bert", "own"), Request("bert", "bert", "BertModel", BERT, {})]
+    disturbing = [asked(tmp_path, "own:disturbs", "disturbs")]
+    told = answers(
+        [*disturbing, *others, *[asked(tmp_path, "own:own_bert", "again")]]
+        if disturbed_first
+        else [*others, *disturbing]
+    )
+    bert = found(told["bert"])
+    assert len(bert) == 23
+    assert bert == found(told["own"]) == found(told.get("again", told["own"]))
+
+
+def test_what_it_does_to_its_config_stays_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spoils = """
+        def build(config):
+            assert config == {"sizes": {"a": 3}, "b": [2]}, config
+            config["sizes"]["a"] = config["b"][0] = 99
+            return nn.Linear(3, 2)
+    """
+    (tmp_path / "own_that_spoils.py").write_text(LIBRARY + textwrap.dedent(spoils))
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    request = asdict(asked(tmp_path, "own_that_spoils:build", config={"sizes": {"a": 3}, "b": [2]}))
+    for _ in range(2):
+        assert [tuple(each.shape) for each in instantiate(request).parameters()] == [(2, 3), (2,)]
+
+
+@pytest.mark.parametrize("factory", CALLED)
+def test_a_function_that_cannot_be_called_is_said_in_one_sentence(of_all: dict[str, Any], factory: str) -> None:
+    said = of_all[factory]
+    assert isinstance(said, str), said
+    assert fnmatchcase(said, CALLED[factory][1]), said
+
+
+@pytest.mark.parametrize("source", IMPORTS)
+def test_a_module_that_cannot_be_imported_is_said_in_one_sentence(of_all: dict[str, Any], source: str) -> None:
+    said = of_all[source]
+    assert isinstance(said, str), said
+    assert fnmatchcase(said, IMPORTS[source].replace("own.py", "bad*.py")), said
+
+
+@pytest.mark.parametrize("factory", PLACES)
+def test_a_function_may_be_in_a_package(of_all: dict[str, Any], factory: str) -> None:
+    assert of_all[factory] == LINE
+
+
+@pytest.mark.parametrize("factory", ["called:Own", "called:Own.small"])
+def test_a_class_and_a_method_of_it_are_functions_too(of_all: dict[str, Any], factory: str) -> None:
+    assert of_all[factory] == LINE
+
+
+def test_it_runs_in_the_projects_folder(of_all: dict[str, Any]) -> None:
+    assert of_all["called:beside"] == LINE
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_a_module_by_a_name_of_pythons_own_is_not_what_is_built(of_all: dict[str, Any], name: str) -> None:
+    said = of_all[f"{name}:build"]
+    assert isinstance(said, str), said
+    assert fnmatchcase(said, f"{name} is *, and not the project's {name}.py: rename the project's")
+
+
+def test_the_projects_module_comes_before_an_installed_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root, elsewhere = tmp_path / "project", tmp_path / "installed"
+    for folder, width in ((root, 3), (elsewhere, 5)):
+        folder.mkdir()
+        (folder / "own.py").write_text(BUILD.replace("3", str(width)))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(map(str, (elsewhere, root))))
+    assert found(answers([asked(root, "own:build")])["own:build"]) == LINE
+
+
+# the whole gate
+
+
+OWN = """
+    import json
+    from torch import nn
+    from transformers import BertConfig, BertModel
+    class Own(nn.Module):
+        def __init__(self, config):
+            super().__init__()
+            self.bert = BertModel(BertConfig(**config), add_pooling_layer=False)
+            self.out = nn.Linear(config["hidden_size"], 2)
+    def build(config): return Own(config)
+    def with_pooler(config):
+        made = Own(config)
+        made.bert = BertModel(BertConfig(**config))
+        made.pooler = nn.Linear(config["hidden_size"], config["hidden_size"])
+        return made
+    def aliased(config):
+        assert set(config) >= {"width", "layers"} and "hidden_size" not in config, sorted(config)
+        assert config["layers"] == 1, "the table overrides it"
+        config["hidden_size"], config["num_hidden_layers"] = config.pop("width"), config.pop("layers")
+        return Own(config)
+    def without(): return nn.Linear(3, 2)
+    def opens():
+        with open("sizes.json") as file: return nn.Linear(*json.load(file))
+    def broken(config): raise KeyError("lstm_hidden")
+"""
+DESCRIBED = """
+    config = "config.json"
+    architecture = "BertModel"
+    backbone = "bert"
+    options = { add_pooling_layer = false }
+    extra = [{ name = "out", linear = ["hidden_size", 2] }]
+"""
+
+
+def models(**tables: str) -> str:
+    return "\n".join(f"[tool.bertsize.models.{name}]\n{textwrap.dedent(text)}" for name, text in tables.items())
+
+
+def report() -> dict[str, Any]:
+    return {each["name"]: each for each in json.loads(Path("size.json").read_text("utf-8"))["models"]}
+
+
+def test_a_class_of_the_projects_own_passes_and_is_counted(project: Project) -> None:
+    table = models(own=f'{DESCRIBED}\n    factory = "own:build"\n    budget.total = "60K"\n    budget."head.out" = 98')
+    result = project(table, own=OWN).runpytest("--bert-budget", "--bert-budget-report=size.json")
+    assert result.ret == pytest.ExitCode.OK
+    (own,) = report().values()
+    assert own["totals"]["actual"] == own["totals"]["expected"] == 59_549 - 2_549 + 98
+    assert own["closed_form"] is True
+
+
+def test_a_broken_factory_fails_its_own_model_with_its_line(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
+    table = models(
+        broken=f'{DESCRIBED}\n    factory = "own:broken"\n    budget.total = "60K"',
+        good=f'{DESCRIBED}\n    factory = "own:build"\n    budget.total = "60K"',
+        library='config = "config.json"\nbudget.total = "60K"',
+    )
+    result = project(table, own=OWN).runpytest("--bert-budget")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.assert_outcomes(passed=2, failed=1)
+    line = OWN.splitlines().index('    def broken(config): raise KeyError("lstm_hidden")') + 1
+    result.stdout.fnmatch_lines([f"broken: own:broken could not be built: KeyError: 'lstm_hidden' (own.py:{line})*"])
+    assert "correct the value that the class refuses" not in result.stdout.str()
+
+
+@pytest.mark.parametrize("module", ["nowhere.at", "acme.model"])
+def test_a_module_that_is_not_there_names_what_to_correct(
+    project: Project, module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A package in src/ is found where it is installed, and nowhere else."""
+    monkeypatch.setenv("COLUMNS", "400")
+    Path("src/acme").mkdir(parents=True)
+    Path("src/acme/model.py").write_text(BUILD)
+    table = models(own=f'factory = "{module}:build"\nclosed_form = false\nbudget.total = "60K"')
+    result = project(table).runpytest("--bert-budget")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines([f"own: {module}:build could not be built: ModuleNotFoundError: No module named *"])
+    said = result.stdout.str()
+    assert "defined_in" not in said
+    assert "factory" in said
+
+
+def test_without_a_config_it_is_called_with_nothing(project: Project) -> None:
+    Path("sizes.json").write_text("[3, 2]")
+    table = models(
+        own='factory = "own:without"\nextra = [{ name = "", linear = [3, 2] }]'.replace('""', '"x"')
+        + "\nbudget.total = 8",
+        alone='factory = "own:opens"\nclosed_form = false\nbudget.total = { exact = 8 }',
+    )
+    result = project(table, own=OWN).runpytest("--bert-budget", "--bert-budget-report=size.json")
+    verdicts = {name: each["verdict"] for name, each in report().items()}
+    assert verdicts == {"own": "failed", "alone": "passed"}  # the first has weight, where its table says x.weight
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+
+
+def test_it_is_given_the_files_own_names_with_what_the_table_overrides(project: Project, tiny: dict[str, Any]) -> None:
+    names = {"hidden_size": "width", "num_hidden_layers": "layers"}
+    config = {names.get(key, key): value for key, value in tiny.items()}
+    told = 'overrides = { num_hidden_layers = 1 }\n    keys = { width = "hidden_size", layers = "num_hidden_layers" }'
+    table = models(own=f'{DESCRIBED}\n    factory = "own:aliased"\n    {told}\n    budget = "report-only"')
+    result = project(table, config, own=OWN).runpytest("--bert-budget", "--bert-budget-report=size.json")
+    assert report()["own"]["headline"] == "own: 23,834 parameters"
+    assert result.ret == pytest.ExitCode.OK
+
+
+def test_a_pooler_beside_one_that_was_rebuilt_is_pointed_out(project: Project) -> None:
+    extra = '{ name = "pooler", linear = ["hidden_size", "hidden_size"] }'
+    told = DESCRIBED.replace("options = { add_pooling_layer = false }", "").replace("[{", f"[{extra}, {{")
+    table = models(own=f'{told}\n    factory = "own:with_pooler"\n    budget = "report-only"')
+    result = project(table, own=OWN).runpytest("--bert-budget", "--bert-budget-report=size.json")
+    assert result.ret == pytest.ExitCode.OK
+    assert [finding["kind"] for finding in report()["own"]["findings"]] == ["dead-weight"]
+
+
+@pytest.mark.parametrize("arguments", [["-n", "2"], ["-n", "2", "--dist", "loadfile"]])
+def test_it_is_built_on_a_worker_as_well(project: Project, arguments: list[str]) -> None:
+    table = models(
+        own=f'{DESCRIBED}\n    factory = "own:build"\n    budget.total = "60K"',
+        broken=f'{DESCRIBED}\n    factory = "own:broken"\n    budget.total = "60K"',
+    )
+    result = project(table, own=OWN).runpytest_subprocess("--bert-budget", *arguments)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*2 configured, 2 checked, 1 failed*"])
+
+
+def test_the_outer_check_builds_it_too(project: Project) -> None:
+    table = models(
+        own=f'{DESCRIBED}\n    factory = "own:build"\n    budget.total = "60K"',
+        broken=f'{DESCRIBED}\n    factory = "own:broken"\n    budget.total = "60K"',
+    )
+    project(table, own=OWN)
+    command = [sys.executable, "-I", "-m", "pytest_bertsize", "check"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert result.returncode == 1
+    assert "2 configured, 2 checked, 1 failed" in result.stdout
+    assert "KeyError: 'lstm_hidden' (own.py:" in result.stdout
+
+
+def test_the_module_itself_is_there_for_a_test_and_the_folder_is_the_same_afterwards(project: Project) -> None:
+    test = """
+        from pathlib import Path
+        def test_it(bert_budget):
+            before = Path.cwd()
+            assert type(bert_budget.model).__name__ == "Own"
+            assert Path.cwd() == before
+    """
+    table = models(own=f'{DESCRIBED}\n    factory = "own:build"\n    budget.total = "60K"')
+    here = project(table, own=OWN, test_own=test)
+    (here.path / "elsewhere").mkdir()
+    code = "import os, sys, pytest; os.chdir('elsewhere'); sys.exit(pytest.main(['..', '--rootdir=..']))"
+    result = here.run(sys.executable, "-c", code)
+    result.assert_outcomes(passed=1)
+
+
+# Keras
+
+
+KERAS: dict[str, tuple[str, Any]] = {
+    "functional": (
+        "i = keras.Input((4,)); return keras.Model(i, keras.layers.Dense(3)(i))",
+        [("dense.kernel", (4, 3)), ("dense.bias", (3,))],
+    ),
+    "in_a_module_of_torch": (
+        "made = torch.nn.Module(); made.inner = functional(); made.head = torch.nn.Linear(3, 2); return made",
+        "inner is a layer of Keras in a module of torch, which does not list all of its weights",
+    ),
+    "half_built": (
+        "made = Own(); made.a.build((None, 4)); made.built = True; return made",
+        "* has no weights before it is built: call it once, on shapes",
+    ),
+    "never_built": ("return Own()", "* has no weights before it is built: call it once, on shapes"),
+    "built_by_a_call": (
+        "made = Own(); made(keras.KerasTensor((None, 4))); return made",
+        [
+            ("own.dense.kernel", (4, 3)),
+            ("own.dense.bias", (3,)),
+            ("own.dense_1.kernel", (3, 2)),
+            ("own.dense_1.bias", (2,)),
+        ],
+    ),
+}
+KERAS_LIBRARY = """
+import keras, torch
+class Own(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = keras.layers.Dense(3), keras.layers.Dense(2)
+    def call(self, x): return self.b(self.a(x))
+"""
+
+
+@pytest.fixture(scope="module")
+def of_keras(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    root = tmp_path_factory.mktemp("keras")
+    functions = (f"def {name}():\n    {body}\n" for name, (body, _) in KERAS.items())
+    (root / "own.py").write_text(KERAS_LIBRARY + "\n".join(functions))
+    told = answers([asked(root, f"own:{name}", name) for name in KERAS], building=60)
+    return {name: found(answer) for name, answer in told.items()}
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="keras-hub cannot be installed there yet")
+@pytest.mark.parametrize("name", KERAS)
+def test_a_model_of_keras_is_listed_whole_or_refused(of_keras: dict[str, Any], name: str) -> None:
+    said, expected = of_keras[name], KERAS[name][1]
+    if isinstance(expected, str):
+        assert isinstance(said, str), said
+        assert fnmatchcase(said, expected), said
+    else:
+        assert said == expected
+
+
+def test_the_example_in_keras_counts_what_bert4keras_counts(tmp_path: Path) -> None:
+    shutil.copytree(Path(__file__).parents[2] / "examples" / "keras-backbone", tmp_path, dirs_exist_ok=True)
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--bert-budget",
+        "--bert-budget-report=size.json",
+    ]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=180, check=False)
+    assert result.returncode == 0, result.stdout
+    (model,) = json.loads((tmp_path / "size.json").read_text("utf-8"))["models"]
+    assert model["totals"]["actual"] == 101_678_594

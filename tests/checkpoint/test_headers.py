@@ -1,0 +1,553 @@
+from __future__ import annotations
+
+import json
+import os
+import struct
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from transformers import BertConfig, BertForMaskedLM
+
+from pytest_bertsize.builder.child.pickled import NotACheckpoint, stored_rows
+from pytest_bertsize.checkpoint import headers
+from pytest_bertsize.findings import Unusable
+
+F32 = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 437951328\n"
+
+
+def tiny_bert() -> BertForMaskedLM:
+    return BertForMaskedLM(
+        BertConfig(
+            vocab_size=30,
+            hidden_size=8,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            intermediate_size=12,
+            max_position_embeddings=10,
+        )
+    )
+
+
+def file_of(header: object, data: int = 0, length: int | None = None) -> bytes:
+    """A safetensors file with a header of one's own."""
+    written = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return struct.pack("<Q", len(written) if length is None else length) + written + bytes(data)
+
+
+def refused(root: Path, reference: str = "model.safetensors", read: Callable[..., Any] = headers.read) -> str:
+    """The finding that a checkpoint is refused with: place, sentence, fix."""
+    with pytest.raises(Unusable) as refusal:
+        read(root, reference)
+    (finding,) = refusal.value.findings
+    assert (finding.kind, finding.severity) == ("checkpoint-differs", "error")
+    assert f"{finding.message}{finding.fix}".isprintable()
+    return f"{finding.place}: {finding.message} → {finding.fix}"
+
+
+def shapes(stored: headers.Stored) -> dict[str, tuple[int, ...]]:
+    return {tensor.name: tensor.shape for tensor in stored.inventory.tensors}
+
+
+# what is read
+
+
+def test_one_file_gives_names_shapes_dtypes_and_bytes(tmp_path: Path) -> None:
+    tensors = {
+        "a.weight": torch.zeros(3, 2),
+        "b": torch.zeros(4, dtype=torch.bfloat16),
+        "scalar": torch.tensor(1.0),
+        "none": torch.zeros(0, 7),
+        "position_ids": torch.zeros(1, 5, dtype=torch.int64),
+    }
+    save_file(tensors, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    stored = headers.read(tmp_path, "model.safetensors")
+    assert stored.file == "model.safetensors"
+    assert shapes(stored) == {"a.weight": (3, 2), "b": (4,), "scalar": (), "none": (0, 7), "position_ids": (1, 5)}
+    assert stored.dtypes == {"a.weight": "F32", "b": "BF16", "scalar": "F32", "none": "F32", "position_ids": "I64"}
+    assert stored.bytes == 3 * 2 * 4 + 4 * 2 + 4 + 0 + 5 * 8
+
+
+def test_a_folder_stands_for_the_one_file_that_it_holds(tmp_path: Path) -> None:
+    model = tiny_bert()
+    model.save_pretrained(tmp_path / "bert")
+    stored = headers.read(tmp_path, "bert")
+    assert stored.file == "bert/model.safetensors"
+    assert stored.inventory.unique == sum(parameter.numel() for parameter in model.parameters())
+
+
+def test_a_sharded_checkpoint_is_the_sum_of_its_shards(tmp_path: Path) -> None:
+    model = tiny_bert()
+    model.save_pretrained(tmp_path, max_shard_size="2KB")
+    assert len(list(tmp_path.glob("model-*.safetensors"))) > 2
+    stored = headers.read(tmp_path, "model.safetensors.index.json")
+    assert stored == headers.read(tmp_path, ".")
+    assert shapes(stored) == {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
+    assert stored.bytes == 4 * sum(parameter.numel() for parameter in model.parameters())
+
+
+def test_nothing_of_the_weights_is_read_and_neither_torch_nor_numpy_is_imported(tmp_path: Path) -> None:
+    with open(tmp_path / "model.safetensors", "wb") as stream:  # noqa: PTH123
+        stream.write(file_of({"a": {"dtype": "F32", "shape": [2**38], "data_offsets": [0, 2**40]}}))
+        stream.truncate(stream.tell() + 2**40)  # a terabyte of nothing
+    code = (
+        "import sys, pathlib; from pytest_bertsize.checkpoint import headers; "
+        "print(headers.read(pathlib.Path(sys.argv[1]), 'model.safetensors').bytes, "
+        "[name for name in ('torch', 'numpy', 'safetensors', 'huggingface_hub') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{2**40} []\n"
+
+
+@pytest.mark.parametrize("dtype", [name for name in headers.BITS if not name.startswith(("F4", "F6", "F8"))])
+def test_every_dtype_has_the_bytes_that_safetensors_gives_it(tmp_path: Path, dtype: str) -> None:
+    names = {"BOOL": "bool", "BF16": "bfloat16", "C64": "complex64"}
+    kinds = {"U": "uint", "I": "int", "F": "float"}
+    torch_dtype = getattr(torch, names.get(dtype) or f"{kinds[dtype[0]]}{dtype[1:]}")
+    save_file({"a": torch.zeros(3, dtype=torch_dtype)}, tmp_path / "model.safetensors")
+    stored = headers.read(tmp_path, "model.safetensors")
+    assert stored.dtypes == {"a": dtype}
+    assert stored.bytes == 3 * torch.zeros(1, dtype=torch_dtype).element_size()
+
+
+def test_four_bits_are_half_a_byte(tmp_path: Path) -> None:
+    (tmp_path / "model.safetensors").write_bytes(
+        file_of({"a": {"dtype": "F4", "shape": [6], "data_offsets": [0, 3]}}, 3)
+    )
+    assert headers.read(tmp_path, "model.safetensors").bytes == 3
+
+
+# what is refused
+
+
+HOSTILE: dict[str, tuple[bytes, str]] = {
+    "empty": (b"", "model.safetensors: the file is empty → write the checkpoint again"),
+    "short": (
+        b"abc",
+        "model.safetensors: the file has 3 bytes and is too short for a header: it is no safetensors file, or it is cut off → copy or download it again",
+    ),
+    "length of 2**63": (
+        struct.pack("<Q", 2**63) + b"{}",
+        "model.safetensors: the file has 10 bytes and says that its header has 9,223,372,036,854,775,808 bytes: it is no safetensors file, or it is cut off → copy or download it again",
+    ),
+    "header cut off": (
+        file_of(b"{}", length=3),
+        "model.safetensors: the file has 10 bytes and says that its header has 3 bytes: it is no safetensors file, or it is cut off → copy or download it again",
+    ),
+    "no header": (file_of(b""), "model.safetensors: not JSON: Expecting value at character 0 → correct the file"),
+    "list": (file_of(b"[]"), "model.safetensors: its header is no JSON object → write it again with safetensors"),
+    "pointer": (
+        LFS.encode(),
+        "model.safetensors: this is a git-LFS pointer, not the checkpoint → run git lfs pull; in CI, give actions/checkout lfs: true",
+    ),
+    "cut off": (
+        file_of({"a": F32}, 4),
+        "model.safetensors: its header describes 8 bytes of tensors, and 4 follow it: the file is cut off → copy or download it again",
+    ),
+    "bytes of nobody": (
+        file_of({"a": F32}, 12),
+        "model.safetensors: its header describes 8 bytes of tensors, and 12 follow it → copy or download it again",
+    ),
+    "overlap": (
+        file_of({"a": F32, "b": F32}, 8),
+        'model.safetensors: the tensor "b" begins at byte 0, and those before it end at 8 → write it again with safetensors',
+    ),
+    "hole": (
+        file_of({"a": {**F32, "data_offsets": [4, 12]}}, 12),
+        'model.safetensors: the tensor "a" begins at byte 4, and those before it end at 0 → write it again with safetensors',
+    ),
+    "twice": (
+        file_of(
+            b'{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"\\u0061":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}',
+            8,
+        ),
+        'model.safetensors: the key "a" stands there twice in one object → keep one of them',
+    ),
+    "negative": (
+        file_of({"a": {**F32, "shape": [-2]}}, 8),
+        'model.safetensors: the tensor "a" has the shape [-2] → write it again with safetensors',
+    ),
+    "true": (
+        file_of({"a": {**F32, "shape": [True, 2]}}, 8),
+        'model.safetensors: the tensor "a" has the shape [true, 2] → write it again with safetensors',
+    ),
+    "float": (
+        file_of({"a": {**F32, "shape": [2.0]}}, 8),
+        'model.safetensors: the tensor "a" has the shape [2.0] → write it again with safetensors',
+    ),
+    "huge": (
+        file_of({"a": {**F32, "shape": [2**32, 2**32, 2**32]}}, 8),
+        'model.safetensors: the tensor "a" of F32 [4294967296, 4294967296, 4294967296] takes 8 bytes, not 316,912,650,057,057,350,374,175,801,344 → write it again with safetensors',
+    ),
+    "more bytes than elements": (
+        file_of({"a": {**F32, "shape": [1]}}, 8),
+        'model.safetensors: the tensor "a" of F32 [1] takes 8 bytes, not 4 → write it again with safetensors',
+    ),
+    "many dimensions": (
+        file_of({"a": {**F32, "shape": [1] * 65}}, 8),
+        f'model.safetensors: the tensor "a" has the shape [{"1, " * 64}1] → write it again with safetensors',
+    ),
+    "backwards": (
+        file_of({"a": {**F32, "data_offsets": [8, 0]}}, 8),
+        'model.safetensors: the tensor "a" has the data_offsets [8, 0] → write it again with safetensors',
+    ),
+    "three offsets": (
+        file_of({"a": {**F32, "data_offsets": [0, 8, 8]}}, 8),
+        'model.safetensors: the tensor "a" has the data_offsets [0, 8, 8] → write it again with safetensors',
+    ),
+    "dtype": (
+        file_of({"a": {**F32, "dtype": "Q9"}}, 8),
+        'model.safetensors: the tensor "a" has the dtype "Q9", which safetensors does not know → write it again with safetensors',
+    ),
+    "no dtype": (
+        file_of({"a": {"shape": [2], "data_offsets": [0, 8]}}, 8),
+        'model.safetensors: the tensor "a" has the dtype null, which safetensors does not know → write it again with safetensors',
+    ),
+    "NaN": (file_of(b'{"a":NaN}'), "model.safetensors: not JSON: NaN is not a number → correct the file"),
+    "a number of 5,000 digits": (
+        file_of(b'{"a":' + b"9" * 5000 + b"}"),
+        "model.safetensors: not JSON: a number of thousands of digits → correct the file",
+    ),
+    "not UTF-8": (file_of(b'{"\xff": 1}'), "model.safetensors: byte 2 is not UTF-8 → save the file as UTF-8"),
+    "nested": (file_of(b"[" * 100_000), "model.safetensors: not JSON: nested too deep → correct the file"),
+    "control characters": (
+        file_of({"a\n\x1b[31m::error::": {**F32, "shape": [5]}}, 8),
+        r'model.safetensors: the tensor "a\n\u001b[31m:\x3aerror:\x3a" of F32 [5] takes 8 bytes, not 20 → write it again with safetensors',
+    ),
+    "metadata": (
+        file_of({"__metadata__": {"format": 1}, "a": F32}, 8),
+        'model.safetensors: its __metadata__ is {"format": 1}, not strings by name → write it again with safetensors',
+    ),
+    "zip": (
+        b"PK\x03\x04" + bytes(20),
+        "model.safetensors: this is a zip archive, as torch.save writes it, not safetensors → name a safetensors file, or one that ends in .bin, .pt or .pth if torch.save wrote it",
+    ),
+    "keras": (
+        b"\x89HDF\r\n\x1a\n" + bytes(20),
+        "model.safetensors: this is HDF5, as Keras writes it, not safetensors → name a safetensors file, or one that ends in .bin, .pt or .pth if torch.save wrote it",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_a_file_that_is_no_checkpoint_is_refused_in_one_sentence(tmp_path: Path, case: str) -> None:
+    content, expected = HOSTILE[case]
+    (tmp_path / "model.safetensors").write_bytes(content)
+    assert refused(tmp_path) == expected
+
+
+def test_a_million_tensors_are_refused_before_they_take_memory(tmp_path: Path) -> None:
+    entry = b'{"dtype":"F32","shape":[],"data_offsets":[0,0]}'
+    header = b"{" + b",".join(b'"%d":%s' % (number, entry) for number in range(300_000)) + b"}"
+    (tmp_path / "model.safetensors").write_bytes(file_of(header))
+    assert refused(tmp_path) == (
+        "model.safetensors: more than 1,600,000 commas and brackets → name the checkpoint of one model"
+    )
+    entry = b'{"dtype":"F32","shape":[0],"data_offsets":[0,0]}'
+    header = b"{" + b",".join(b'"%d":%s' % (number, entry) for number in range(100_001)) + b"}"
+    (tmp_path / "model.safetensors").write_bytes(file_of(header))
+    assert refused(tmp_path) == (
+        "model.safetensors: it has 100,001 tensors, more than 100,000 → name the checkpoint of one model"
+    )
+
+
+def test_a_header_larger_than_any_model_s_is_refused_unread(tmp_path: Path) -> None:
+    with open(tmp_path / "model.safetensors", "wb") as stream:  # noqa: PTH123
+        stream.write(struct.pack("<Q", 2**40))
+        stream.truncate(8 + 2**40)
+    assert refused(tmp_path) == (
+        "model.safetensors: its header has 1,099,511,627,776 bytes, more than 25,000,000 → name the checkpoint of one model"
+    )
+
+
+sizes = st.lists(st.integers(-1, 3), max_size=2)
+offsets = st.lists(st.integers(0, 24), min_size=2, max_size=2)
+entries = st.fixed_dictionaries(
+    {"dtype": st.sampled_from(["F32", "F16", "Q9"]), "shape": sizes, "data_offsets": offsets}
+)
+
+
+@given(st.dictionaries(st.sampled_from(["a", "b", "c"]), entries, max_size=3), st.integers(0, 24))
+def test_what_safetensors_opens_is_read_and_what_it_refuses_is_refused(
+    tmp_path_factory: pytest.TempPathFactory, header: dict[str, Any], data: int
+) -> None:
+    root = tmp_path_factory.getbasetemp()
+    (root / "model.safetensors").write_bytes(file_of(header, data))
+    opened: dict[str, tuple[int, ...]] | None = None
+    try:
+        with safe_open(root / "model.safetensors", framework="np") as file:
+            opened = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+    except SafetensorError:
+        refused(root)
+    else:
+        assert shapes(headers.read(root, "model.safetensors")) == opened
+
+
+# where it may be
+
+
+def test_a_missing_file_says_what_to_write(tmp_path: Path) -> None:
+    assert refused(tmp_path, "models/model.safetensors") == (
+        "models/model.safetensors: there is no such file → write the path of the checkpoint, relative to pyproject.toml"
+    )
+
+
+def test_a_folder_with_two_checkpoints_or_none_says_what_to_name(tmp_path: Path) -> None:
+    assert refused(tmp_path, ".") == (
+        ".: the folder holds neither model.safetensors nor model.safetensors.index.json → name the file itself"
+    )
+    (tmp_path / "pytorch_model.bin").touch()
+    assert refused(tmp_path, ".").endswith('→ write checkpoint = "pytorch_model.bin"')
+    (tmp_path / "model.safetensors").touch()
+    (tmp_path / "model.safetensors.index.json").touch()
+    assert refused(tmp_path, ".") == (
+        '.: the folder holds both model.safetensors and model.safetensors.index.json → name one: checkpoint = "model.safetensors"'
+    )
+
+
+@pytest.mark.parametrize("read", [headers.read, headers.pickled_path])
+@pytest.mark.parametrize("way", ["file link", "folder link", "dots", "absolute"])
+def test_nothing_outside_the_project_is_opened(tmp_path: Path, way: str, read: Callable[..., Any]) -> None:
+    root, outside = tmp_path / "project", tmp_path / "outside"
+    root.mkdir()
+    outside.mkdir()
+    save_file({"a": torch.zeros(1)}, outside / "model.safetensors")
+    (root / "linked.safetensors").symlink_to(outside / "model.safetensors")
+    (root / "linked").symlink_to(outside)
+    references = {
+        "file link": "linked.safetensors",
+        "folder link": "linked/model.safetensors",
+        "dots": "../outside/model.safetensors",
+        "absolute": str(outside / "model.safetensors"),
+    }
+    assert refused(root, references[way], read) == (
+        f"{references[way]}: the checkpoint lies outside the project → copy it into the project"
+    )
+
+
+@pytest.mark.parametrize("read", [headers.read, headers.pickled_path])
+def test_a_named_pipe_does_not_hold_the_run_up(tmp_path: Path, read: Callable[..., Any]) -> None:
+    os.mkfifo(tmp_path / "model.safetensors")
+    assert refused(tmp_path, read=read) == "model.safetensors: this is not a regular file → name a file"
+
+
+def test_a_shard_that_is_a_folder_is_named(tmp_path: Path) -> None:
+    sharded(tmp_path, {"a": "a.safetensors"})
+    (tmp_path / "a.safetensors").mkdir()
+    assert refused(tmp_path, ".") == "a.safetensors: this is a folder → name a file"
+
+
+@pytest.mark.parametrize("reference", ["a\0b", "a" * 5000, "loop"])
+def test_a_path_that_cannot_be_followed_is_said_in_a_sentence(tmp_path: Path, reference: str) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    assert "cannot be" in refused(tmp_path, reference)
+
+
+# shards
+
+
+def sharded(root: Path, weight_map: object, **shards: list[str]) -> None:
+    for shard, names in shards.items():
+        save_file({name: torch.zeros(2) for name in names}, root / f"{shard}.safetensors")
+    (root / "model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": weight_map}))
+
+
+AGAIN = "save the model again with save_pretrained, which writes the index"
+
+
+@pytest.mark.parametrize("outside", ["../x.safetensors", "/etc/passwd", "..", "", "a/b", "a\\b", "a\0b", 5, None])
+def test_an_index_may_name_files_of_its_own_folder_alone(tmp_path: Path, outside: object) -> None:
+    root = tmp_path / "project"
+    root.mkdir()
+    save_file({"a": torch.zeros(2)}, tmp_path / "x.safetensors")
+    sharded(root, {"a": outside})
+    assert refused(root, "model.safetensors.index.json").startswith(
+        "model.safetensors.index.json: its weight_map names "
+    )
+
+
+def test_a_shard_that_is_a_link_out_of_the_project_is_refused(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    root.mkdir()
+    save_file({"a": torch.zeros(2)}, tmp_path / "x.safetensors")
+    (root / "x.safetensors").symlink_to(tmp_path / "x.safetensors")
+    sharded(root, {"a": "x.safetensors"})
+    assert refused(root, ".") == "x.safetensors: the checkpoint lies outside the project → copy it into the project"
+
+
+def test_shards_that_are_missing_are_counted_and_the_first_are_named(tmp_path: Path) -> None:
+    sharded(tmp_path, {name: f"{name}.safetensors" for name in "abcdef"}, a=["a"])
+    assert refused(tmp_path, ".") == (
+        "model.safetensors.index.json: 5 of the 6 files that it names are missing: "
+        '"b.safetensors", "c.safetensors", "d.safetensors", "e.safetensors" and 1 more '
+        "→ copy all of its files; run git lfs pull if they are kept there"
+    )
+
+
+def test_a_shard_that_is_a_pointer_is_named(tmp_path: Path) -> None:
+    sharded(tmp_path, {"a": "a.safetensors"})
+    (tmp_path / "a.safetensors").write_text(LFS)
+    assert refused(tmp_path, ".").startswith("a.safetensors: this is a git-LFS pointer")
+
+
+def test_a_tensor_in_two_shards_is_refused(tmp_path: Path) -> None:
+    sharded(tmp_path, {"a": "x.safetensors", "b": "y.safetensors"}, x=["a"], y=["a", "b"])
+    assert refused(tmp_path, ".") == (
+        'model.safetensors.index.json: "a" stands in two shards, "x.safetensors" and "y.safetensors" '
+        "→ save the model again with save_pretrained"
+    )
+
+
+def test_an_index_that_disagrees_with_its_shards_is_refused(tmp_path: Path) -> None:
+    sharded(tmp_path, {"a": "x.safetensors", "c": "x.safetensors"}, x=["a"])
+    assert refused(tmp_path, ".") == f'model.safetensors.index.json: "c" stands in the index and in no shard → {AGAIN}'
+    sharded(tmp_path, {"a": "x.safetensors"}, x=["a", "b", "c"])
+    assert refused(tmp_path, ".") == (
+        f'model.safetensors.index.json: "b", "c" stand in "x.safetensors" and not in the index → {AGAIN}'
+    )
+    sharded(tmp_path, {"a": "y.safetensors", "b": "x.safetensors"}, x=["a"], y=["b"])
+    assert refused(tmp_path, ".") == (
+        'model.safetensors.index.json: "a", "b" stand in another shard than the index says: '
+        f'the first is by the index in "y.safetensors", in truth in "x.safetensors" → {AGAIN}'
+    )
+
+
+def test_headers_of_all_shards_share_one_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sharded(tmp_path, {"a": "a.safetensors", "b": "b.safetensors"}, a=["a"], b=["b"])
+    one = int.from_bytes((tmp_path / "a.safetensors").read_bytes()[:8], "little")
+    monkeypatch.setattr(headers, "LARGEST_HEADER", 2 * one)
+    assert len(headers.read(tmp_path, ".").dtypes) == 2
+    monkeypatch.setattr(headers, "LARGEST_HEADER", 2 * one - 1)
+    assert refused(tmp_path, ".") == (
+        f"b.safetensors: its header has {one} bytes, more than {one - 1} → name the checkpoint of one model"
+    )
+
+
+@pytest.mark.parametrize("index", ["[]", "{}", '{"weight_map": []}', '{"weight_map": {}}'])
+def test_an_index_without_a_map_is_refused(tmp_path: Path, index: str) -> None:
+    (tmp_path / "model.safetensors.index.json").write_text(index)
+    assert "it has no weight_map" in refused(tmp_path, ".")
+
+
+# pickles, which only the helper process reads
+
+
+def pickled(root: Path, reference: str = "pytorch_model.bin") -> headers.Stored:
+    return headers.from_rows(reference, json.loads(json.dumps(stored_rows(str(headers.pickled_path(root, reference))))))
+
+
+def test_what_torch_saves_is_told_by_its_name() -> None:
+    for reference in ("pytorch_model.bin", "a/model.pt", "last.pth", "pytorch_model.bin.index.json"):
+        assert headers.is_pickled(reference)
+    for reference in ("model.safetensors", "model.safetensors.index.json", "bin", "folder/"):
+        assert not headers.is_pickled(reference)
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+@pytest.mark.parametrize("wrapper", ["", "state_dict", "model"])
+def test_a_bin_names_tied_tensors_once_each_and_says_that_they_share(
+    tmp_path: Path, wrapper: str, *, zipped: bool
+) -> None:
+    model = tiny_bert()
+    state: dict[str, Any] = dict(model.state_dict())
+    saved = {wrapper: state, "epoch": 3} if wrapper else state
+    torch.save(saved, tmp_path / "pytorch_model.bin", _use_new_zipfile_serialization=zipped)
+    stored = pickled(tmp_path)
+    assert {tensor.name: tensor.tied_to for tensor in stored.inventory.tensors if tensor.tied_to} == {
+        "cls.predictions.decoder.weight": "bert.embeddings.word_embeddings.weight",
+        "cls.predictions.decoder.bias": "cls.predictions.bias",
+    }
+    assert stored.inventory.unique == sum(parameter.numel() for parameter in model.parameters())
+    assert stored.bytes == 4 * stored.inventory.unique
+    assert set(stored.dtypes.values()) == {"F32"}
+
+
+def test_views_of_one_storage_that_are_not_the_same_tensor_share_nothing(tmp_path: Path) -> None:
+    whole = torch.zeros(4, 4)
+    torch.save(
+        {"whole": whole, "half": whole[:2], "turned": whole.T, "none": whole[:0], "nil": whole[:0]}, tmp_path / "a.pt"
+    )
+    assert [row[3] for row in stored_rows(str(tmp_path / "a.pt"))] == [None] * 5
+
+
+def test_shards_of_a_pickled_checkpoint_are_read_together(tmp_path: Path) -> None:
+    torch.save({"a": torch.zeros(2)}, tmp_path / "1.bin")
+    torch.save({"b": torch.zeros(3, dtype=torch.float16)}, tmp_path / "2.bin")
+    index = tmp_path / "pytorch_model.bin.index.json"
+    index.write_text(json.dumps({"weight_map": {"a": "1.bin", "b": "2.bin"}}))
+    assert shapes(pickled(tmp_path, index.name)) == {"a": (2,), "b": (3,)}
+    index.write_text(json.dumps({"weight_map": {"a": "2.bin", "b": "1.bin"}}))
+    with pytest.raises(NotACheckpoint, match="2 tensors do not stand where the index says; the first is 'a'"):
+        pickled(tmp_path, index.name)
+    torch.save({"a": torch.zeros(2)}, tmp_path / "2.bin")
+    with pytest.raises(NotACheckpoint, match=r"the tensor 'a' stands in two shards, '2\.bin' and '1\.bin'"):
+        pickled(tmp_path, index.name)
+    (tmp_path / "2.bin").write_text(LFS)
+    assert refused(tmp_path, index.name, headers.pickled_path).startswith("2.bin: this is a git-LFS pointer")
+
+
+class Malicious:
+    """A pickle that creates a file where it is loaded without protection."""
+
+    def __init__(self, target: Path) -> None:
+        self.target = target
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.system, (f"touch '{self.target}'",)
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_a_pickle_that_would_run_code_is_refused_and_runs_nothing(tmp_path: Path, *, zipped: bool) -> None:
+    target = tmp_path / "it ran"
+    torch.save({"a": Malicious(target)}, tmp_path / "a.bin", _use_new_zipfile_serialization=zipped)
+    with pytest.raises(NotACheckpoint) as refusal:
+        stored_rows(str(tmp_path / "a.bin"))
+    assert str(refusal.value) == (
+        "it holds more than tensors: torch.load(…, weights_only=True) refuses it, and nothing else is tried"
+    )
+    assert not target.exists()
+    torch.load(tmp_path / "a.bin", weights_only=False)  # the file does what the test says it does
+    assert target.exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (torch.zeros(2), "it holds a Tensor, not tensors by name"),
+        ([torch.zeros(2)], "it holds a list, not tensors by name"),
+        ({"a": torch.zeros(2), "epoch": 3}, "'epoch' is a int, not a tensor with a name"),
+        ({5: torch.zeros(2)}, "'5' is a Tensor, not a tensor with a name"),
+    ],
+)
+def test_a_pickle_of_anything_but_tensors_by_name_is_refused(tmp_path: Path, content: object, expected: str) -> None:
+    torch.save(content, tmp_path / "a.bin")
+    with pytest.raises(NotACheckpoint) as refusal:
+        stored_rows(str(tmp_path / "a.bin"))
+    assert str(refusal.value) == expected
+
+
+def test_a_pickle_that_is_cut_off_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    torch.save({"a": torch.zeros(2)}, tmp_path / "a.bin")
+    (tmp_path / "a.bin").write_bytes((tmp_path / "a.bin").read_bytes()[:200])
+    with pytest.raises(NotACheckpoint, match=r"torch\.load cannot read it: "):
+        stored_rows(str(tmp_path / "a.bin"))
+
+
+def test_what_the_helper_process_says_becomes_a_finding() -> None:
+    (finding,) = headers.refusal("a.bin", "NotACheckpoint: it holds a list, not tensors by name").findings
+    assert (finding.kind, finding.severity, finding.file) == ("checkpoint-differs", "error", "a.bin")
+    assert finding.message == "it holds a list, not tensors by name"
+    assert finding.fix == "save the weights alone: save_pretrained writes model.safetensors"
+    (finding,) = headers.refusal("a.bin", "MemoryError: \x1b[31m::error::").findings
+    assert finding.message == r"MemoryError: \x1b[31m:\x3aerror:\x3a"

@@ -1,0 +1,252 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from transformers.models.bert.tokenization_bert import load_vocab
+
+from pytest_bertsize.checkpoint import tokenizer
+from pytest_bertsize.checkpoint.tokenizer import Vocabulary
+from pytest_bertsize.findings import Unusable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 437951328\n"
+
+
+def size(root: Path, name: str, content: object) -> int:
+    """The ids of a file with this content."""
+    path = root / name
+    path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
+    found = tokenizer.vocabulary(root, name)
+    assert found.file == name
+    return found.size
+
+
+def refused(root: Path, name: str, content: object) -> str:
+    with pytest.raises(Unusable) as refusal:
+        size(root, name, content)
+    (finding,) = refusal.value.findings
+    assert (finding.kind, finding.severity, finding.file) == ("config-invalid", "error", name)
+    return f"{finding.message} → {finding.fix}"
+
+
+# tokenizer.json
+
+
+def test_a_wordpiece_or_bpe_vocabulary_counts_to_its_highest_id(tmp_path: Path) -> None:
+    assert (
+        size(tmp_path, "tokenizer.json", {"model": {"type": "WordPiece", "vocab": {"[PAD]": 0, "a": 7, "b": 3}}}) == 8
+    )
+
+
+def test_a_unigram_vocabulary_counts_its_entries(tmp_path: Path) -> None:
+    assert size(tmp_path, "tokenizer.json", {"model": {"type": "Unigram", "vocab": [["<s>", 0.0], ["a", -1.5]]}}) == 2
+
+
+def test_added_tokens_count_where_their_ids_are_higher(tmp_path: Path) -> None:
+    model = {"vocab": {"a": 0, "b": 1}}
+    inside = [{"id": 1, "content": "b", "special": True}]
+    assert size(tmp_path, "tokenizer.json", {"model": model, "added_tokens": inside}) == 2
+    assert (
+        size(tmp_path, "tokenizer.json", {"model": model, "added_tokens": [*inside, {"id": 9, "content": "c"}]}) == 10
+    )
+    assert size(tmp_path, "tokenizer.json", {"model": model, "added_tokens": []}) == 2
+
+
+def test_a_tokenizer_that_the_tokenizers_library_saves_is_read(tmp_path: Path) -> None:
+    from tokenizers import Tokenizer, models
+
+    saved: Any = Tokenizer(models.WordPiece({"[UNK]": 0, "a": 1, "b": 2}, unk_token="[UNK]"))  # noqa: S106
+    saved.add_tokens(["c", "d"])
+    saved.save(str(tmp_path / "tokenizer.json"))
+    assert tokenizer.vocabulary(tmp_path, "tokenizer.json").size == saved.get_vocab_size() == 5
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"", "the file is empty → write the tokenizer again"),
+        (b"[]", "the file holds no JSON object → name a tokenizer.json, a vocab.txt or a vocab.json"),
+        (b"{", "not JSON: Expecting property name enclosed in double quotes at character 1 → correct the file"),
+        (b"[" * 100_000, "not JSON: nested too deep → correct the file"),
+        (b'{"a": "\xff"}', "byte 7 is not UTF-8 → save the file as UTF-8"),
+        (b'{"a": 0, "a": 1}', 'the key "a" stands there twice in one object → keep one of them'),
+        (b'{"a": NaN}', "not JSON: NaN is not a number → correct the file"),
+        (
+            LFS.encode(),
+            "this is a git-LFS pointer, not the tokenizer → run git lfs pull; in CI, give actions/checkout lfs: true",
+        ),
+        (
+            {"model": {}},
+            "its model.vocab is null, neither an object nor a list → write the tokenizer again, with save_pretrained",
+        ),
+        ({"model": {"vocab": {}}}, "it has no token → write the tokenizer again, with save_pretrained"),
+        ({"model": {"vocab": []}}, "it has no token → write the tokenizer again, with save_pretrained"),
+        ({"model": {"vocab": {"a": -1}}}, 'the token "a" has the id -1 → write a whole number from 0'),
+        ({"model": {"vocab": {"a": True}}}, 'the token "a" has the id true → write a whole number from 0'),
+        ({"model": {"vocab": {"a": 1.5}}}, 'the token "a" has the id 1.5 → write a whole number from 0'),
+        ({"model": {"vocab": {"a": 2**40}}}, 'the token "a" has the id 1099511627776 → write a whole number from 0'),
+        (
+            {"model": {"vocab": {"a": 0}}, "added_tokens": {}},
+            "its added_tokens is {}, not a list → write the tokenizer again, with save_pretrained",
+        ),
+        (
+            {"model": {"vocab": {"a": 0}}, "added_tokens": [{"content": "b"}]},
+            'entry 1 of added_tokens is {"content": "b"}, without an id → write the tokenizer again, with save_pretrained',
+        ),
+        (
+            {"model": {"vocab": {"a": 0}}, "added_tokens": ["b"]},
+            'entry 1 of added_tokens is "b", without an id → write the tokenizer again, with save_pretrained',
+        ),
+    ],
+)
+def test_a_tokenizer_json_that_says_no_ids_is_refused_in_one_sentence(
+    tmp_path: Path, content: object, expected: str
+) -> None:
+    assert refused(tmp_path, "tokenizer.json", content) == expected
+
+
+def test_a_file_larger_than_any_vocabulary_is_refused(tmp_path: Path) -> None:
+    with open(tmp_path / "vocab.txt", "wb") as stream:  # noqa: PTH123
+        stream.truncate(64 * 1024 * 1024 + 1)
+    with pytest.raises(Unusable) as refusal:
+        tokenizer.vocabulary(tmp_path, "vocab.txt")
+    assert refusal.value.findings[0].message == "the file is larger than 67,108,864 bytes"
+
+
+# vocab.txt and vocab.json
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "[PAD]\na\nb\n",
+        "[PAD]\na\nb",
+        "[PAD]\r\na\r\nb\r\n",
+        "[PAD]\ra\rb",
+        "[PAD]\na\u2028b\nc\x85d\ne\x0bf\x1cg\n",
+        "\ufeff[PAD]\na\n",
+        "a\n \nb\n",
+        "中\n国\n",
+    ],
+)
+def test_a_vocab_txt_has_the_lines_that_transformers_counts(tmp_path: Path, content: str) -> None:
+    found = size(tmp_path, "vocab.txt", content.encode())
+    assert found == 1 + max(load_vocab(tmp_path / "vocab.txt").values())
+
+
+def test_an_empty_last_line_is_no_token_of_a_vocab_txt(tmp_path: Path) -> None:
+    assert size(tmp_path, "vocab.txt", b"a\nb\n") == 2
+
+
+def test_a_vocab_txt_with_counts_has_fairseq_s_special_tokens_as_well(tmp_path: Path) -> None:
+    from transformers import BertweetTokenizer
+
+    (tmp_path / "bpe.codes").write_text("a b 1\n")
+    found = size(tmp_path, "vocab.txt", b"a 93\nb 5\nc@@ 1\n")
+    made: Any = BertweetTokenizer(str(tmp_path / "vocab.txt"), str(tmp_path / "bpe.codes"))
+    assert found == 1 + max(made.get_vocab().values()) == 8
+
+
+def test_a_vocab_json_counts_to_its_highest_id(tmp_path: Path) -> None:
+    assert size(tmp_path, "vocab.json", {"<s>": 0, "a": 4, "model": 2}) == 5
+
+
+@pytest.mark.parametrize("name", ["vocab.txt", "vocab.json"])
+def test_an_older_tokenizer_is_extended_by_the_file_beside_it(tmp_path: Path, name: str) -> None:
+    content = b"a\nb\n" if name == "vocab.txt" else {"a": 0, "b": 1}
+    (tmp_path / "added_tokens.json").write_text('{"c": 2, "d": 3}')
+    assert size(tmp_path, name, content) == 4
+    (tmp_path / "added_tokens.json").write_text("{}")
+    assert size(tmp_path, name, content) == 2
+
+
+# which file
+
+
+def test_the_tokenizer_beside_a_config_or_in_a_folder_is_found(tmp_path: Path) -> None:
+    folder = tmp_path / "models" / "bert"
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text("{}")
+    assert tokenizer.beside(tmp_path, "models/bert/config.json") is None
+    for name in ("vocab.json", "vocab.txt", "tokenizer.json"):
+        (folder / name).write_text("{}")
+        assert tokenizer.beside(tmp_path, "models/bert/config.json") == f"models/bert/{name}"
+        assert tokenizer.beside(tmp_path, "models/bert") == f"models/bert/{name}"
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "vocab.txt").write_text("a")
+    assert tokenizer.beside(tmp_path, "config.json") == "vocab.txt"
+
+
+def test_a_broken_link_is_found_so_that_it_is_said(tmp_path: Path) -> None:
+    (tmp_path / "vocab.txt").symlink_to("gone")
+    assert tokenizer.beside(tmp_path, "config.json") == "vocab.txt"
+    with pytest.raises(Unusable, match="there is no such file"):
+        tokenizer.vocabulary(tmp_path, "vocab.txt")
+
+
+def test_a_tokenizer_outside_the_project_is_refused(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    root.mkdir()
+    (tmp_path / "vocab.txt").write_text("a")
+    with pytest.raises(Unusable, match="the tokenizer lies outside the project"):
+        tokenizer.vocabulary(root, "../vocab.txt")
+
+
+# rows
+
+
+def test_a_row_for_each_id_is_no_finding() -> None:
+    assert tokenizer.rows(Vocabulary("vocab.txt", 30522), 30522, 768) == []
+
+
+def test_rows_that_no_id_reaches_are_dead_weight_with_their_cost() -> None:
+    (finding,) = tokenizer.rows(Vocabulary("bert/vocab.txt", 21128), 30522, 768)
+    assert (finding.kind, finding.severity, finding.component) == ("dead-weight", "warning", "embeddings.word")
+    assert finding.message == (
+        "embeddings.word has 30,522 rows, and bert/vocab.txt 21,128 ids: "
+        "9,394 rows of 768 = 7,214,592 parameters that no token reaches"
+    )
+    assert finding.fix == "write vocab_size = 21128 in the config, or name the tokenizer of this model"
+    assert (finding.expected, finding.actual, finding.file) == (21128, 30522, "bert/vocab.txt")
+
+
+@pytest.mark.parametrize(
+    ("ids", "has", "multiple"),
+    [(30522, 30592, 128), (30522, 30528, 64), (50265, 50272, 32), (101, 112, 16), (97, 104, 8)],
+)
+def test_a_vocabulary_rounded_up_is_padding_on_purpose(ids: int, has: int, multiple: int) -> None:
+    (finding,) = tokenizer.rows(Vocabulary("tokenizer.json", ids), has, 8)
+    assert (finding.kind, finding.severity) == ("dead-weight", "note")
+    assert finding.message == (
+        f"embeddings.word has {has:,} rows, and tokenizer.json {ids:,} ids: {has - ids} rows of 8 = {8 * (has - ids)} "
+        f"parameters that no token reaches; the vocabulary rounded up to a multiple of {multiple}"
+    )
+    assert finding.fix == f"nothing has to be done: it is padding, as it seems; without it write vocab_size = {ids}"
+
+
+def test_a_multiple_that_is_not_the_next_one_is_no_padding() -> None:
+    (finding,) = tokenizer.rows(Vocabulary("tokenizer.json", 30522), 30720, 8)
+    assert finding.severity == "warning"
+
+
+def test_an_id_without_a_row_is_an_error() -> None:
+    (finding,) = tokenizer.rows(Vocabulary("tokenizer.json", 30524), 30522, 768, "embeddings.word")
+    assert (finding.kind, finding.severity) == ("config-invalid", "error")
+    assert finding.message == (
+        "embeddings.word has 30,522 rows, and tokenizer.json 30,524 ids: the highest, 30,523, has no row"
+    )
+    assert finding.fix == (
+        "write vocab_size = 30524 in the config, 1,536 parameters more, or name the tokenizer of this model"
+    )
+
+
+def test_without_a_width_the_cost_is_left_out() -> None:
+    (spare,) = tokenizer.rows(Vocabulary("vocab.txt", 10), 11, None)
+    assert spare.message == "embeddings.word has 11 rows, and vocab.txt 10 ids: 1 row that no token reaches"
+    (short,) = tokenizer.rows(Vocabulary("vocab.txt", 2), 1, None)
+    assert short.message == "embeddings.word has 1 row, and vocab.txt 2 ids: the highest, 1, has no row"
+    assert short.fix == "write vocab_size = 2 in the config, or name the tokenizer of this model"

@@ -1,0 +1,353 @@
+"""What each changed key moved, against sums by hand, all orders one by one, and the closed form's own difference."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import permutations
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_bertsize.closed_forms import FAMILIES, Architecture, ClosedForm
+from pytest_bertsize.closed_forms.attribution import (
+    IN_ORDER,
+    ROUNDED,
+    SHAPLEY,
+    TOGETHER,
+    Attribution,
+    Moved,
+    Side,
+    attribute,
+)
+from pytest_bertsize.closed_forms.blocks import Block, linear
+from pytest_bertsize.config.dims import Dims
+from pytest_bertsize.inventory import is_within
+from tests.support.bert_reviews import BERT, SIZES, SWITCHES
+from tests.support.family_configs import PAIRS, Case, case, drawn
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ATTENTION, NORM, FEED_FORWARD = "encoder.attention", "encoder.norm", "encoder.feed_forward"
+SYMBOLS = {"V": "vocab_size", "D": "hidden_size", "L": "num_hidden_layers", "I": "intermediate_size"}
+
+
+def side(architecture: Any = "BertForMaskedLM", *, options: Any = None, **changes: Any) -> Side:
+    """bert-base-chinese with some sizes (by symbol) and switches (by key) changed."""
+    found = BERT.architecture(architecture)
+    assert found
+    sizes = {**SIZES, **{key: value for key, value in changes.items() if key.isupper()}}
+    switches = {**SWITCHES, **{key: value for key, value in changes.items() if not key.isupper()}}
+    return Side(BERT, found, Dims(sizes, {**switches, **(options or {})}))
+
+
+def side_of(drawn_case: Case) -> Side:
+    form = drawn_case.closed_form()
+    return Side(drawn_case.family, form.architecture, form.dims)
+
+
+def components(each: Side) -> dict[str, int]:
+    return ClosedForm(each.architecture, each.dims).components
+
+
+def total(each: Side) -> int:
+    return ClosedForm(each.architecture, each.dims).total
+
+
+def is_counted(each: Side) -> bool:
+    """What is drawn at random may be no model of its family."""
+    try:
+        return total(each) >= 0
+    except Exception:  # noqa: BLE001  (whatever its blocks raise)
+        return False
+
+
+def by_key(found: Attribution) -> dict[str, Moved]:
+    keys = [row.key for row in found.moved]
+    assert len(keys) == len(set(keys)), keys
+    return {row.key: row for row in found.moved}
+
+
+def assert_adds_up(before: Side, after: Side, found: Attribution) -> None:
+    """In all, for every component at every level, and from each row's parts to its whole."""
+    assert sum(row.total for row in found.moved) == total(after) - total(before)
+    old, new = components(before), components(after)
+    names = {*old, *new, *(name for row in found.moved for name in row.components)}
+    for name in names:
+        moved = sum(row.components.get(name, 0) for row in found.moved)
+        assert moved == new.get(name, 0) - old.get(name, 0), name
+    for row in found.moved:
+        assert 0 not in row.own.values()
+        for name, count in row.components.items():
+            assert count == sum(own for inner, own in row.own.items() if is_within(inner, name)), name
+        tops = [count for name, count in row.components.items() if "." not in name]
+        assert sum(tops) == row.total
+
+
+# one key
+
+
+def test_one_more_layer_is_its_attention_its_norms_and_its_feed_forward_network() -> None:
+    found = attribute(side(), side(L=13))
+    (row,) = found.moved
+    assert (row.key, row.before, row.after, row.total) == ("num_hidden_layers", "12", "13", 7_087_872)
+    assert row.components == {
+        "encoder": 7_087_872,
+        ATTENTION: 4 * 768 * 768 + 4 * 768,
+        FEED_FORWARD: 4_722_432,
+        NORM: 3_072,
+    }
+    assert row.own == {ATTENTION: 2_362_368, FEED_FORWARD: 4_722_432, NORM: 3_072}
+    assert found.method == ""
+
+
+def test_one_layer_less_is_negative() -> None:
+    (row,) = attribute(side(), side(L=11)).moved
+    assert (row.total, row.components[ATTENTION]) == (-7_087_872, -2_362_368)
+
+
+def test_nothing_changed_is_no_row() -> None:
+    assert attribute(side(), side()) == Attribution((), "")
+
+
+def test_a_key_that_no_count_depends_on_has_a_row_and_moves_nothing() -> None:
+    found = by_key(attribute(side(), side(A=16, L=13)))
+    assert (found["num_attention_heads"].total, found["num_attention_heads"].components) == (0, {})
+    assert found["num_hidden_layers"].total == 7_087_872
+
+
+def test_a_switch_is_told_as_json_writes_it() -> None:
+    (row,) = attribute(side(), side(tie_word_embeddings=False)).moved
+    assert (row.key, row.before, row.after) == ("tie_word_embeddings", "true", "false")
+    assert row.components == {"head": 21128 * 768 + 21128, "head.decoder": 21128 * 768 + 21128}
+
+
+def test_a_word_is_told_as_json_writes_it() -> None:
+    (row,) = attribute(side(), side(hidden_act="prelu")).moved
+    assert (row.key, row.before, row.after) == ("hidden_act", '"gelu"', '"prelu"')
+    assert row.components[FEED_FORWARD] == 12
+
+
+# several keys
+
+
+def test_two_keys_share_what_they_move_together_by_the_average_of_both_orders() -> None:
+    def attention(layers: int, width: int) -> int:
+        return layers * (4 * width * width + 4 * width)
+
+    found = attribute(side(), side(L=14, D=832))
+    layers_first = attention(14, 768) - attention(12, 768)
+    layers_last = attention(14, 832) - attention(12, 832)
+    width_first = attention(12, 832) - attention(12, 768)
+    width_last = attention(14, 832) - attention(14, 768)
+    assert (layers_first + layers_last) % 2 == 0 == (width_first + width_last) % 2
+    rows = by_key(found)
+    assert rows["num_hidden_layers"].components[ATTENTION] == (layers_first + layers_last) // 2
+    assert rows["hidden_size"].components[ATTENTION] == (width_first + width_last) // 2
+    assert rows["hidden_size"].components["embeddings.word"] == 21128 * 64
+    assert "embeddings.word" not in rows["num_hidden_layers"].components
+    assert found.method == SHAPLEY
+
+
+def averages(start: Mapping[str, int], end: Mapping[str, int]) -> dict[str, dict[str, Fraction]]:
+    """By symbol and component, over all orders: written without any formula of Shapley's."""
+    changed = [symbol for symbol in end if start[symbol] != end[symbol]]
+    orders = list(permutations(changed))
+    sums: dict[str, dict[str, Fraction]] = {symbol: {} for symbol in changed}
+    for order in orders:
+        sizes = dict(start)
+        for symbol in order:
+            old = components(side(**sizes))
+            sizes[symbol] = end[symbol]
+            for name, count in components(side(**sizes)).items():
+                sums[symbol][name] = sums[symbol].get(name, Fraction()) + Fraction(count - old[name], len(orders))
+    return sums
+
+
+@given(st.lists(st.integers(1, 9), min_size=6, max_size=6))
+@settings(max_examples=30)
+def test_three_keys_get_their_average_over_all_orders(drawn_sizes: list[int]) -> None:
+    symbols = ("D", "L", "I")
+    start = {**SIZES, **dict(zip(symbols, drawn_sizes[:3], strict=True))}
+    end = {**SIZES, **dict(zip(symbols, drawn_sizes[3:], strict=True))}
+    found = by_key(attribute(side(**start), side(**end)))
+    expected = averages(start, end)
+    assert found.keys() == {SYMBOLS[symbol] for symbol in expected}
+    for symbol, shares in expected.items():
+        for name, share in shares.items():
+            below = sum(other.startswith(f"{name}.") for other in shares)
+            assert abs(found[SYMBOLS[symbol]].components.get(name, 0) - share) < max(below, 1), (symbol, name)
+
+
+def test_parts_of_a_parameter_are_rounded_and_the_method_says_so() -> None:
+    start, end = {**SIZES, "D": 1, "L": 1, "I": 1}, {**SIZES, "D": 2, "L": 2, "I": 2}
+    assert any(share.denominator == 3 for each in averages(start, end).values() for share in each.values())
+    found = attribute(side(**start), side(**end))
+    assert found.method == SHAPLEY + ROUNDED
+    assert_adds_up(side(**start), side(**end), found)
+
+
+def test_whole_shares_are_not_said_to_be_rounded() -> None:
+    assert attribute(side(), side(V=21136, P=1024)).method == SHAPLEY
+
+
+def test_the_key_that_moved_most_comes_first_whatever_its_sign() -> None:
+    found = attribute(side(), side(V=21129, P=513, L=11))
+    assert [row.key for row in found.moved] == ["num_hidden_layers", "vocab_size", "max_position_embeddings"]
+
+
+# what else can change
+
+
+def test_labels_that_only_one_of_two_classes_has_are_no_change_of_a_key() -> None:
+    classifier = side("BertForSequenceClassification", C=5)
+    for before, after in ((side(), classifier), (classifier, side())):
+        found = attribute(before, after)
+        assert [row.key for row in found.moved] == ["architecture"]
+        assert_adds_up(before, after, found)
+    (row,) = attribute(side(), classifier).moved
+    assert (row.before, row.after) == ('"BertForMaskedLM"', '"BertForSequenceClassification"')
+    assert row.components["pooler"] == 768 * 768 + 768
+    assert row.components["head.classifier"] == 768 * 5 + 5
+
+
+def test_more_labels_are_num_labels() -> None:
+    head = "BertForSequenceClassification"
+    (row,) = attribute(side(head, C=2), side(head, C=5)).moved
+    assert (row.key, row.total) == ("num_labels", 3 * 769)
+
+
+def test_an_option_is_named_as_the_table_writes_it() -> None:
+    with_pooler, without = (side("BertModel", options={"add_pooling_layer": on}) for on in (True, False))
+    (row,) = attribute(with_pooler, without).moved
+    assert (row.key, row.before, row.after) == ("options.add_pooling_layer", "true", "false")
+    assert row.components == {"pooler": -(768 * 768 + 768)}
+
+
+def test_an_option_that_only_one_of_two_classes_has_is_no_change_of_a_key() -> None:
+    before = side("BertModel", options={"add_pooling_layer": True})
+    assert [row.key for row in attribute(before, side()).moved] == ["architecture"]
+
+
+def test_another_family_is_one_change() -> None:
+    before = side_of(case("bert", "BertModel", {"num_hidden_layers": 3}))
+    after = side_of(case("roberta", "RobertaModel", {"num_hidden_layers": 2, "vocab_size": 100}))
+    found = attribute(before, after)
+    (row,) = found.moved
+    assert (row.key, row.before, row.after, found.method) == ("model_type", '"bert"', '"roberta"', "")
+    assert_adds_up(before, after, found)
+
+
+def test_more_than_ten_keys_are_counted_one_on_top_of_the_other() -> None:
+    before = side(options={"add_pooling_layer": True})
+    sizes = {"V": 11, "D": 12, "L": 2, "A": 2, "I": 7, "P": 5, "T": 3}
+    switches = {"is_decoder": True, "add_cross_attention": True, "tie_word_embeddings": False, "hidden_act": "prelu"}
+    after = side(**{**sizes, **switches}, options={"add_pooling_layer": True})
+    found = attribute(before, after)
+    assert found.method == IN_ORDER
+    assert len(found.moved) == 11
+    rows = by_key(found)
+    assert rows["vocab_size"].total == (11 - 21128) * 769
+    assert rows["hidden_size"].components["embeddings.word"] == 11 * (12 - 768)
+    assert_adds_up(before, after, found)
+
+
+def test_exactly_ten_keys_are_still_averaged() -> None:
+    sizes = {"V": 11, "D": 12, "L": 2, "A": 2, "I": 7, "P": 5, "T": 3}
+    after = side(**sizes, is_decoder=True, tie_word_embeddings=False, hidden_act="prelu")
+    found = attribute(side(), after)
+    assert (len(found.moved), found.method.startswith(SHAPLEY)) == (10, True)
+    assert_adds_up(side(), after, found)
+
+
+# mixtures of two configs that no closed form counts
+
+
+def only_square(dims: Dims) -> Block:
+    if dims.D != dims.I:
+        raise ValueError("the class is square")
+    return linear("square", dims.D, dims.I, component="encoder")
+
+
+def test_keys_that_have_no_count_one_without_the_other_go_together() -> None:
+    square = Architecture("Square", only_square)
+    before, after = (replace(side(D=width, I=width, L=width), architecture=square) for width in (3, 5))
+    found = attribute(before, after)
+    (row,) = found.moved
+    assert found.method == TOGETHER
+    assert row.key == "hidden_size, num_hidden_layers, intermediate_size"
+    assert (row.before, row.after) == ("3, 3, 3", "5, 5, 5")
+    assert row.components == {"encoder": 30 - 12}
+    assert_adds_up(before, after, found)
+
+
+def test_lists_of_another_length_add_up_too() -> None:
+    before = side_of(case("funnel", "FunnelModel", {"block_sizes": [4, 4, 4], "block_repeats": [1, 2, 1]}))
+    after = side_of(case("funnel", "FunnelModel", {"block_sizes": [2, 3], "block_repeats": [2, 2]}))
+    found = attribute(before, after)
+    assert {key for row in found.moved for key in row.key.split(", ")} == {"block_sizes", "block_repeats"}
+    assert_adds_up(before, after, found)
+
+
+# any two
+
+DIMS = st.fixed_dictionaries({symbol: st.integers(1, 50) for symbol in SIZES})
+FLAGS = st.fixed_dictionaries(
+    {
+        "tie_word_embeddings": st.booleans(),
+        "add_cross_attention": st.booleans(),
+        "hidden_act": st.sampled_from(["gelu", "prelu", "xielu"]),
+    }
+)
+
+
+@given(DIMS, DIMS, FLAGS, FLAGS)
+@settings(max_examples=25)
+def test_any_two_berts_add_up_in_both_directions(
+    old: dict[str, int], new: dict[str, int], was: dict[str, Any], now: dict[str, Any]
+) -> None:
+    before, after = side(**old, **was), side(**new, **now)
+    forth, back = attribute(before, after), attribute(after, before)
+    assert_adds_up(before, after, forth)
+    assert_adds_up(after, before, back)
+    there, again = by_key(forth), by_key(back)
+    assert there.keys() == again.keys()
+    for key, row in there.items():
+        for name in {*row.own, *again[key].own}:
+            assert abs(row.own.get(name, 0) + again[key].own.get(name, 0)) <= 1, (key, name)
+
+
+@pytest.mark.parametrize("family", list(FAMILIES))
+def test_any_two_configs_of_a_family_add_up(family: str) -> None:
+    rng = Random(7)  # noqa: S311
+    names = [architecture for name, architecture in PAIRS if name == family]
+    for _ in range(3):
+        before = side_of(drawn(family, rng.choice(names), rng))
+        base = drawn(family, rng.choice(names), rng)
+        after = side_of(base)
+        mixed = replace(before, dims=Dims({**before.dims.sizes, **_some(after.dims.sizes, rng)}, before.dims.switches))
+        for end in (after, mixed):
+            if is_counted(end):
+                assert_adds_up(before, end, attribute(before, end))
+
+
+def _some(sizes: Mapping[str, Any], rng: Random) -> dict[str, Any]:
+    return {symbol: sizes[symbol] for symbol in rng.sample(list(sizes), min(3, len(sizes)))}
+
+
+@pytest.mark.parametrize("family", list(FAMILIES))
+def test_a_closed_form_and_its_inventory_say_the_same_by_any_name(family: str) -> None:
+    rng = Random(11)  # noqa: S311
+    for name in (architecture for of, architecture in PAIRS if of == family):
+        form = drawn(family, name, rng).closed_form()
+        assert sum(form.own.values()) == form.total == form["total"] == form.inventory["total"]
+        assert form.trainable == form["trainable"] == form.inventory["trainable"]
+        assert {part: form[part] for part in form.components} == form.inventory.components
+        assert {part: count for part, count in form.own.items() if count} == {
+            part: count for part, count in form.inventory.own.items() if count
+        }
+        assert form["no.such.component"] == 0

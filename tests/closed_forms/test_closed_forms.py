@@ -1,0 +1,147 @@
+"""What closed forms are made of, and what the field knows about BERT's; ``test_families.py`` holds all against the library."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pytest_bertsize
+from pytest_bertsize.closed_forms import FAMILIES, ClosedForm, families
+from pytest_bertsize.closed_forms.blocks import block, linear, repeat, tensors, tied
+from pytest_bertsize.closed_forms.registry import Registry
+from pytest_bertsize.config.dims import Dims
+from pytest_bertsize.inventory import Tensor
+
+BERT = FAMILIES["bert"]
+ARCHITECTURES = {each.name: each for each in BERT.architectures}
+BASE = {"V": 30522, "D": 768, "L": 12, "A": 12, "I": 3072, "P": 512, "T": 2, "C": 2}
+SWITCHES = {"is_decoder": False, "add_cross_attention": False, "tie_word_embeddings": True, "hidden_act": "gelu"}
+
+
+def closed_form(architecture: str, sizes: dict[str, int], **switches: Any) -> ClosedForm:
+    known = ARCHITECTURES[architecture]
+    return ClosedForm(known, Dims(sizes, {**SWITCHES, **known.options, **switches}))
+
+
+def test_the_field_knows_these_formulas() -> None:
+    assert closed_form("BertForMaskedLM", BASE).formulas() == {
+        "embeddings": "D·P + D·T + D·V + 2·D",
+        "embeddings.word": "D·V",
+        "embeddings.position": "D·P",
+        "embeddings.token_type": "D·T",
+        "embeddings.norm": "2·D",
+        "encoder": "L·(4·D² + 2·D·I + 9·D + I)",
+        "encoder.attention": "L·(4·D² + 4·D)",
+        "encoder.feed_forward": "L·(2·D·I + D + I)",
+        "encoder.norm": "4·D·L",
+        "head": "D² + 3·D + V",
+        "head.decoder": "V",
+        "head.transform": "D² + 3·D",
+        "total": "D² + D·P + D·T + D·V + 5·D + L·(4·D² + 2·D·I + 9·D + I) + V",
+    }
+
+
+def test_the_number_of_heads_changes_no_count() -> None:
+    assert closed_form("BertModel", BASE | {"A": 1}).total == closed_form("BertModel", BASE | {"A": 768}).total
+
+
+def test_the_pooler_is_one_dense_layer() -> None:
+    without = closed_form("BertModel", BASE, add_pooling_layer=False)
+    assert closed_form("BertModel", BASE).total - without.total == 768 * 768 + 768
+
+
+def test_an_untied_decoder_costs_its_matrix_and_a_second_bias() -> None:
+    tied_total = closed_form("BertForMaskedLM", BASE).total
+    assert closed_form("BertForMaskedLM", BASE, tie_word_embeddings=False).total - tied_total == 30522 * 768 + 30522
+
+
+def test_a_tied_decoder_is_stored_twice_and_counted_once() -> None:
+    inventory = closed_form("BertForMaskedLM", BASE | {"V": 21128}).inventory
+    # 118,537,744 is what counters report that write ties out (correctness.md §4)
+    assert (inventory.unique, inventory.stored) == (102_290_312, 118_537_744)
+
+
+def test_a_decoder_with_cross_attention_has_a_second_attention_in_each_layer() -> None:
+    plain = closed_form("BertLMHeadModel", BASE, is_decoder=True)
+    crossed = closed_form("BertLMHeadModel", BASE, is_decoder=True, add_cross_attention=True)
+    assert crossed.components["encoder.cross_attention"] == plain.components["encoder.attention"]
+    assert crossed.total - plain.total == 12 * (4 * (768 * 768 + 768) + 2 * 768)
+
+
+def test_two_models_of_one_total_differ_in_their_components() -> None:
+    thirteen = closed_form("BertModel", BASE | {"L": 13, "V": 30522 - 7_087_872 // 768})
+    twelve = closed_form("BertModel", BASE)
+    assert thirteen.total == twelve.total
+    assert thirteen.components["encoder"] - twelve.components["encoder"] == 7_087_872
+
+
+def test_a_layer_is_not_unrolled_to_be_counted() -> None:
+    assert closed_form("BertModel", BASE | {"L": 10**12}).components["encoder"] == 10**12 * 7_087_872
+
+
+def test_every_component_of_every_class_can_be_named_in_a_budget() -> None:
+    dims = Dims({k: v for k, v in BASE.items() if k != "C"}, SWITCHES)
+    assert set(BERT.component_names(dims)) == {
+        *("embeddings", "embeddings.word", "embeddings.position", "embeddings.token_type", "embeddings.norm"),
+        *("encoder", "encoder.attention", "encoder.cross_attention", "encoder.feed_forward", "encoder.norm", "pooler"),
+        *("head", "head.transform", "head.decoder", "head.seq_relationship", "head.classifier", "head.qa_outputs"),
+    }
+
+
+def test_an_architecture_is_found_in_its_family() -> None:
+    assert Registry().family_of("BertForMaskedLM") is BERT
+    assert Registry().family_of("ReformerForMaskedLM") is None
+
+
+def test_every_file_of_a_family_is_in_the_registry() -> None:
+    files = {path.stem for path in Path(families.__file__).parent.glob("*.py")} - {"__init__"}
+    assert files == {name.replace("-", "_") for name in FAMILIES}
+    assert all(family.name == name for name, family in FAMILIES.items())
+
+
+def test_no_closed_form_imports_the_library() -> None:
+    package = Path(pytest_bertsize.__file__).parent
+    beside = [package / f"{name}.py" for name in ("config_keys", "config_sheet", "config_values", "model_config")]
+    files = [*(package / "closed_forms").rglob("*.py"), *beside]
+    imported = {
+        alias.name.split(".")[0]
+        for file in files
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in ([ast.alias(node.module or "")] if isinstance(node, ast.ImportFrom) else node.names)
+    }
+    assert len(files) > len(FAMILIES)
+    assert imported.isdisjoint({"torch", "transformers"})
+
+
+def test_counting_in_every_family_leaves_the_library_unloaded() -> None:
+    code = """
+import sys
+from pytest_bertsize.closed_forms import FAMILIES
+assert all(family.architectures for family in FAMILIES.values())
+print(sorted({"torch", "transformers", "sympy", "pytest"} & sys.modules.keys()))
+"""
+    assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout == "[]\n"
+
+
+def test_a_repeat_lists_each_of_its_copies() -> None:
+    root = block("", repeat("layer", 2, linear("dense", 3, 5, bias=False)), component="encoder")
+    assert list(tensors(root)) == [
+        Tensor("layer.0.dense.weight", (5, 3), "encoder"),
+        Tensor("layer.1.dense.weight", (5, 3), "encoder"),
+    ]
+
+
+def test_only_a_parameter_that_is_there_can_be_tied() -> None:
+    with pytest.raises(ValueError, match="decoder has no parameter bias to tie"):
+        tied(linear("decoder", 3, 5, bias=False), bias="embeddings.bias")
+
+
+def test_an_unknown_symbol_names_those_there_are() -> None:
+    with pytest.raises(AttributeError, match="no size or switch 'X'; there are V, is_decoder"):
+        _ = Dims({"V": 1}, {"is_decoder": False}).X

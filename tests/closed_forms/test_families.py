@@ -1,0 +1,181 @@
+"""Every closed form against the class that transformers builds: tensor by tensor, over all fields that matter."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import sympy
+import transformers
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_bertsize.closed_forms import FAMILIES, ClosedForm
+from pytest_bertsize.closed_forms.blocks import terms
+from pytest_bertsize.config.dims import Dims
+from pytest_bertsize.config.vocabulary import INERT, PASSED
+from tests.support.family_configs import PAIRS, built_with, cases, config_class, mismatch, sample, typical
+
+if TYPE_CHECKING:
+    from pytest_bertsize.config.keys import Choice, Listing, Size, Switch
+
+EXAMPLES = 12
+"""Configs drawn for each architecture; ``benchmarks/closed_forms.py`` draws a thousand for each family."""
+
+
+@pytest.mark.parametrize(("family", "architecture"), PAIRS)
+@given(data=st.data())
+@settings(max_examples=EXAMPLES)
+def test_every_tensor_is_the_built_models(family: str, architecture: str, data: st.DataObject) -> None:
+    assert mismatch(data.draw(cases(family, architecture))) == ""
+
+
+@pytest.mark.parametrize(("family", "architecture"), PAIRS)
+@given(data=st.data())
+@settings(max_examples=3)
+def test_count_tensors_components_and_formula_tell_one_story(
+    family: str, architecture: str, data: st.DataObject
+) -> None:
+    form = data.draw(cases(family, architecture)).closed_form()
+    assert form.total == form.inventory.unique == form.inventory["total"]
+    assert form.components == form.inventory.components
+    assert form.stored == form.inventory.stored
+    symbolic = form.dims.symbolic()
+    total = sum(term.total for term in terms(form.architecture.blocks(symbolic)))
+    values = {symbol: form.dims.sizes[name] for name, symbol in symbolic.sizes.items() if symbol is not None}
+    assert sympy.sympify(total).subs(values) == form.total
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_class_that_transformers_has_for_a_family_has_a_closed_form(name: str) -> None:
+    module = sys.modules[config_class(name).__module__.replace(".configuration_", ".modeling_")]
+    public = {
+        each
+        for each, found in vars(module).items()
+        if isinstance(found, type)
+        and issubclass(found, transformers.PreTrainedModel)
+        and found.__module__ == module.__name__
+        and hasattr(transformers, each)
+        and not each.endswith("PreTrainedModel")
+    }
+    assert public - LEFT_OUT == {architecture.name for architecture in FAMILIES[name].architectures}
+
+
+LEFT_OUT = {
+    "EsmForProteinFolding",  # a folding trunk on top of ESM, with a config of its own inside
+    "PretrainedBartModel",  # an old name of a class without parameters
+    "BartPretrainedModel",
+}
+
+
+@pytest.mark.parametrize(("family", "architecture"), PAIRS)
+def test_an_architecture_says_whether_labels_count(family: str, architecture: str) -> None:
+    known = FAMILIES[family].architecture(architecture)
+    assert known
+    drawn = [found.closed_form().dims for found in sample(family, architecture)]
+    three, four = (
+        [ClosedForm(known, Dims({**dims.sizes, "C": labels}, dims.switches)).total for dims in drawn]
+        for labels in (3, 4)
+    )
+    assert (three != four) == known.labels
+
+
+@pytest.mark.parametrize(("family", "architecture"), PAIRS)
+def test_depth_costs_nothing_until_tensors_are_listed(family: str, architecture: str) -> None:
+    """As many terms for a thousand layers as for one: counting takes the same time at any depth."""
+    found = typical(family, architecture)[0]
+    keys = found.family.keys
+    layers = [size.key for size in keys.sizes if size.repeats]
+    rest = {
+        key: value for key, value in found.config.items() if key not in keys.aliases or keys.aliases[key] not in layers
+    }
+    shallow, thousand = (
+        replace(found, config={**rest, **dict.fromkeys(layers, depth)}).closed_form() for depth in (1, 1_000)
+    )
+    assert len(list(terms(shallow.root))) == len(list(terms(thousand.root)))
+
+
+@pytest.mark.parametrize("name", [name for name in FAMILIES if name != "encoder-decoder"])
+def test_the_drawn_configs_reach_every_field_in_every_way(name: str) -> None:
+    """Each switch both ways, each choice and list with more than one value, what may be left out there and not there."""
+    family = FAMILIES[name]
+    drawn = [case.values() for each in family.architectures for case in sample(name, each.name)]
+    seen = {key: {values.switches[key] for values in drawn} for key in drawn[0].switches}
+    both = (switch.key for switch in family.keys.switches if (name, switch.key) not in ONE_VALUE)
+    assert all(seen[key] == {True, False} for key in both)
+    assert all(len(seen[choice.key]) > 1 for choice in family.keys.choices if len(choice.words) > 1)
+    assert all(len(seen[listing.key]) > 1 for listing in family.keys.lists)
+    for size in family.keys.sizes:
+        values = {found.sizes[size.symbol] for found in drawn}
+        assert len(values) > 1 or (name, size.key) in ONE_VALUE
+        assert size.default is not None or None in values or (name, size.key) in ONE_VALUE
+
+
+ONE_VALUE = {
+    ("esm", "vocab_size"),  # the class cannot do without it
+    ("xlm", "is_encoder"),  # the class refuses false
+    ("flaubert", "is_encoder"),
+    ("xlnet", "max_position_embeddings"),  # the class refuses any
+}
+
+
+# every field that matters is honoured
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_family_knows_every_field_of_its_config_class_and_its_default(name: str) -> None:
+    keys = FAMILIES[name].keys
+    fields = {field.name: field for field in dataclasses.fields(config_class(name))}
+    assert fields.keys() - keys.meaningful - keys.all_ignored.keys() - keys.inert - INERT - PASSED == set()
+    known: list[Size | Switch | Choice | Listing] = [*keys.sizes, *keys.switches, *keys.choices, *keys.lists]
+    null = {switch.key for switch in keys.switches if switch.null}
+    ours = {each.key: list(each.default) or None if isinstance(each.default, tuple) else each.default for each in known}
+    theirs = {key: _default(field) for key, field in fields.items() if key in ours.keys() - null}
+    assert {key: default for key, default in ours.items() if key in theirs} == theirs
+    assert keys.labels == config_class(name)().num_labels
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_field_that_was_measured_to_change_a_count_has_a_meaning(name: str) -> None:
+    """81,451 builds with one field changed at a time, transformers 5.23: what a family's config class reads, undeclared
+    keys among them."""
+    measured = json.loads((Path(__file__).parents[1] / "data" / "field-effects.json").read_text("utf-8"))
+    assert set(measured.get(name, ())) - FAMILIES[name].keys.meaningful == set()
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_field_that_is_said_to_change_no_count_changes_none(name: str) -> None:
+    """One field at a time, in every class of the family, around a model with all of its parts switched on and off."""
+    keys = FAMILIES[name].keys
+    defaults = vars(config_class(name)())
+    silent = [field for field in defaults if field in keys.all_ignored.keys() | keys.inert]
+    changed = [
+        f"{architecture.name}: {field} = {value!r}"
+        for architecture in FAMILIES[name].architectures
+        for plain in typical(name, architecture.name)
+        for before in [built_with(plain, {})]
+        for field in silent
+        for value in _others(defaults[field])
+        if built_with(plain, {field: value}) not in (before, None)
+    ]
+    assert changed == []
+
+
+def _default(field: dataclasses.Field[Any]) -> object:
+    """What the config class declares as a field's default."""
+    made = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+    return list(made) if isinstance(made, tuple) else made
+
+
+def _others(value: object) -> list[object]:
+    """Other values of a field than its default."""
+    if isinstance(value, bool):
+        return [not value]
+    if isinstance(value, int):
+        return [value + 1, 2 * value + 3]
+    return [3, True] if value is None else []

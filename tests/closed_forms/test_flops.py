@@ -1,0 +1,390 @@
+"""FLOPs: torch's counter on the meta device, module by module, and the closed form, component by component."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import torch
+import transformers
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from pytest_bertsize.builder.child.flops import Uncountable, counted
+from pytest_bertsize.closed_forms import FAMILIES
+from pytest_bertsize.closed_forms.blocks import linear
+from pytest_bertsize.closed_forms.family import Architecture
+from pytest_bertsize.closed_forms.flops import PROVEN, by_component, flops, total
+from pytest_bertsize.config.dims import Dims
+from pytest_bertsize.inventory import Inventory, Tensor
+from tests.support.family_configs import cases
+
+if TYPE_CHECKING:
+    from tests.support.family_configs import Case
+
+BERT_BASE = {"V": 30522, "D": 768, "L": 12, "A": 12, "I": 3072, "P": 512, "T": 2, "C": 2}
+SWITCHES = {
+    "is_decoder": False,
+    "add_cross_attention": False,
+    "tie_word_embeddings": True,
+    "hidden_act": "gelu",
+    "add_pooling_layer": True,
+}
+TINY = {
+    "vocab_size": 11,
+    "hidden_size": 6,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 10,
+    "max_position_embeddings": 16,
+}
+
+BART = {
+    "vocab_size": 11,
+    "d_model": 6,
+    "encoder_layers": 3,
+    "decoder_layers": 1,
+    "encoder_attention_heads": 2,
+    "decoder_attention_heads": 2,
+    "encoder_ffn_dim": 10,
+    "decoder_ffn_dim": 10,
+    "max_position_embeddings": 16,
+}
+
+
+def built(architecture: str, config: dict[str, Any], **options: bool) -> Any:
+    model_class = getattr(transformers, architecture)
+    with torch.device("meta"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model_class(model_class.config_class(**config, attn_implementation="eager"), **options)
+
+
+def bert(architecture: str, seq_len: int, **sizes: int) -> dict[str, int]:
+    found = flops(architecture, Dims({**BERT_BASE, **sizes}, SWITCHES), seq_len=seq_len)
+    assert found is not None
+    return found
+
+
+def inventory(components: dict[str, str]) -> Inventory:
+    """Matrices by name and component."""
+    return Inventory(tuple(Tensor(f"{name}.weight", (2, 2), component) for name, component in components.items()))
+
+
+def said_about(model: nn.Module, seq_len: int = 3) -> str:
+    with pytest.raises(Uncountable) as refused:
+        counted(model, seq_len=seq_len)
+    return str(refused.value)
+
+
+class Doubling(nn.Module):  # type: ignore[misc]
+    """A module of a project's own that calls one layer by way of another."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(5, 4)
+        self.dense = nn.Linear(4, 4)
+        self.inner = nn.Sequential(nn.Linear(4, 8))
+
+    def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
+        hidden = self.dense(self.embed(input_ids))
+        scores = hidden @ hidden.transpose(1, 2)
+        return self.inner[0](scores @ hidden)
+
+
+# the closed form
+
+
+@pytest.mark.parametrize(
+    ("architecture", "seq_len", "expected"),
+    [
+        ("BertModel", 128, 22_348_431_360),
+        ("BertModel", 512, 96_637_943_808),
+        ("BertForMaskedLM", 128, 28_499_116_032),
+        ("BertForMaskedLM", 512, 121_244_221_440),
+    ],
+)
+def test_bert_base_has_the_flops_that_were_measured(architecture: str, seq_len: int, expected: int) -> None:
+    assert total(bert(architecture, seq_len)) == expected
+
+
+def test_the_components_of_bert_base_follow_the_formula_of_the_field() -> None:
+    D, I, L, V, S = 768, 3072, 12, 30522, 128  # noqa: E741  (the field's symbols)
+    assert bert("BertForPreTraining", S) == {
+        "encoder": L * (2 * S * (4 * D * D + 2 * D * I) + 4 * S * S * D),
+        "encoder.attention": L * (8 * S * D * D + 4 * S * S * D),
+        "encoder.feed_forward": L * 4 * S * D * I,
+        "pooler": 2 * D * D,
+        "head": 2 * S * (D * D + D * V) + 4 * D,
+        "head.transform": 2 * S * D * D,
+        "head.decoder": 2 * S * D * V,
+        "head.seq_relationship": 4 * D,
+    }
+
+
+def test_a_batch_costs_its_multiple() -> None:
+    one, three = (
+        flops("BertForSequenceClassification", Dims(BERT_BASE, SWITCHES), seq_len=7, batch=batch) for batch in (1, 3)
+    )
+    assert one
+    assert three == {component: 3 * count for component, count in one.items()}
+
+
+def test_shared_layers_cost_each_pass_and_own_their_parameters_once() -> None:
+    sizes = {**BERT_BASE, "E": 128, "D": 4096, "L": 12, "A": 64, "I": 16384, "G": 1, "N": 1, "V": 30000}
+    found = flops("AlbertModel", Dims(sizes, SWITCHES), seq_len=128)
+    assert found
+    assert total(found) == 621_864_288_256  # albert-xxlarge
+
+
+def test_an_architecture_that_is_not_proven_has_no_closed_form() -> None:
+    assert flops("GPT2Model", Dims(BERT_BASE, SWITCHES), seq_len=8) is None
+    assert flops("NobodyKnowsThisModel", Dims(BERT_BASE, SWITCHES), seq_len=8) is None
+
+
+def test_a_contributed_class_is_not_taken_for_the_one_of_the_same_name() -> None:
+    contributed = Architecture("BertModel", lambda dims: linear("only", dims.D, dims.D))
+    assert flops(contributed, Dims(BERT_BASE, SWITCHES), seq_len=8) is None
+
+
+def runnable(case: Case) -> Case:
+    """The same with what a forward pass asks for: heads that divide the width, two labels to span an answer."""
+    config = dict(case.config)
+    if config.get("hidden_size", 0) % config.get("num_attention_heads", 1):
+        config["num_attention_heads"] = 1
+    if case.architecture.name.endswith("QuestionAnswering"):
+        config["num_labels"] = 2
+    if "summary_proj_to_labels" in config:  # its classifier wants the width and gets the labels
+        config["summary_proj_to_labels"] = False
+    return replace(case, config=config)
+
+
+@pytest.mark.parametrize(
+    ("family", "architecture"), [(name, each.name) for name in PROVEN for each in FAMILIES[name].architectures]
+)
+@given(data=st.data(), seq_len=st.integers(1, 7), batch=st.integers(1, 3))
+@settings(max_examples=3)
+def test_the_closed_form_is_what_torch_counts_component_by_component(
+    family: str, architecture: str, data: st.DataObject, seq_len: int, batch: int
+) -> None:
+    case = runnable(data.draw(cases(family, architecture)))
+    form = case.closed_form()
+    rows = counted(built(architecture, dict(case.config), **case.options), seq_len=seq_len, batch=batch)
+    expected = flops(form.architecture, form.dims, seq_len=seq_len, batch=batch)
+    assert by_component([(path, count) for path, count in rows], form.inventory) == expected
+
+
+# torch's counter
+
+
+def test_each_module_counts_what_it_multiplies_itself() -> None:
+    rows = dict(counted(built("BertModel", {**TINY, "num_hidden_layers": 1}), seq_len=5))
+    layer = "encoder.layer.0"
+    assert rows == {
+        f"{layer}.attention.self.query": 2 * 5 * 36,
+        f"{layer}.attention.self.key": 2 * 5 * 36,
+        f"{layer}.attention.self.value": 2 * 5 * 36,
+        f"{layer}.attention.self": 4 * 25 * 6,
+        f"{layer}.attention.output.dense": 2 * 5 * 36,
+        f"{layer}.intermediate.dense": 2 * 5 * 60,
+        f"{layer}.output.dense": 2 * 5 * 60,
+        "pooler.dense": 2 * 36,
+    }
+
+
+@pytest.mark.parametrize(
+    "architecture", ["BertForMaskedLM", "BartForConditionalGeneration", "T5ForConditionalGeneration"]
+)
+def test_the_rows_sum_to_torchs_own_total(architecture: str) -> None:
+    from torch.utils.flop_counter import FlopCounterMode
+
+    model = built(architecture, BART if architecture.startswith("Bart") else TINY).eval()
+    ids = torch.zeros(2, 4, dtype=torch.int64, device="meta")
+    decoder = {"decoder_input_ids": ids} if model.config.is_encoder_decoder else {}
+    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+        model(input_ids=ids, **decoder)
+    assert sum(count for _, count in counted(model, seq_len=4, batch=2)) == counter.get_total_flops() > 0
+
+
+def test_an_encoder_decoder_reads_as_many_tokens_on_either_side() -> None:
+    sizes = {
+        **TINY,
+        "d_model": 6,
+        "encoder_layers": 1,
+        "decoder_layers": 1,
+        "encoder_ffn_dim": 10,
+        "decoder_ffn_dim": 10,
+    }
+    heads = {"encoder_attention_heads": 2, "decoder_attention_heads": 2}
+    rows = dict(counted(built("BartModel", {**sizes, **heads}), seq_len=5))
+    assert rows["encoder.layers.0.fc1"] == rows["decoder.layers.0.fc1"] == 2 * 5 * 60
+
+
+def test_a_multiple_choice_is_counted_for_one_choice() -> None:
+    choice, classifier = (
+        dict(counted(built(f"BertFor{task}", {**TINY, "num_labels": 1}), seq_len=5))
+        for task in ("MultipleChoice", "SequenceClassification")
+    )
+    assert choice == classifier
+
+
+def test_what_a_module_multiplies_outside_of_its_parts_is_its_own() -> None:
+    with torch.device("meta"):
+        model = Doubling()
+    assert dict(counted(model, seq_len=3)) == {"": 4 * 9 * 4, "dense": 2 * 3 * 16, "inner.0": 2 * 3 * 32}
+
+
+def test_a_layer_under_two_names_counts_under_the_first() -> None:
+    with torch.device("meta"):
+        model = Doubling()
+        model.inner[0] = model.dense
+    assert dict(counted(model, seq_len=3)) == {"": 4 * 9 * 4, "dense": 2 * (2 * 3 * 16)}
+
+
+@pytest.mark.parametrize("implementation", ["eager", "sdpa"])
+def test_fused_attention_costs_as_much_as_eager_attention(implementation: str) -> None:
+    with torch.device("meta"):
+        model = transformers.BertModel(transformers.BertConfig(**TINY, attn_implementation=implementation))
+    assert sum(count for _, count in counted(model, seq_len=5)) == 2 * (2 * 5 * (4 * 36 + 2 * 60) + 4 * 25 * 6) + 72
+
+
+def test_torchs_own_encoder_layer_keeps_its_attention() -> None:
+    class Own(nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.embed = nn.Embedding(5, 6)
+            self.layer = nn.TransformerEncoderLayer(6, 2, 10, batch_first=True)
+
+        def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
+            return self.layer(self.embed(input_ids))
+
+    with torch.device("meta"):
+        model = Own()
+    assert sum(count for _, count in counted(model, seq_len=5)) == 2 * 5 * (4 * 36 + 2 * 60) + 4 * 25 * 6
+
+
+def test_dropout_of_whole_layers_is_off() -> None:
+    model = built("BartModel", {**BART, "encoder_layerdrop": 0.99}).train()
+    assert {f"encoder.layers.{index}.fc1" for index in range(3)} <= dict(counted(model, seq_len=5)).keys()
+
+
+def test_the_model_has_nothing_left_on_it() -> None:
+    model = built("MegatronBertModel", TINY)
+    first = counted(model, seq_len=5)
+    assert counted(model, seq_len=5) == first
+    assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
+    assert not torch.compiler.is_compiling()
+
+
+# what cannot be counted
+
+
+def test_more_tokens_than_positions_are_refused() -> None:
+    assert said_about(built("BertModel", TINY), 17) == "seq_len 17 is more than its max_position_embeddings 16"
+    assert counted(built("BertModel", TINY), seq_len=16)
+
+
+def test_positions_that_a_family_leaves_unused_are_no_room() -> None:
+    roberta = built("RobertaModel", TINY)
+    assert said_about(roberta, 15) == (
+        "seq_len 15 is more than its max_position_embeddings 16, of which the first 2 are never used"
+    )
+    assert counted(roberta, seq_len=14)
+
+
+def test_a_forward_pass_that_looks_at_values_is_refused() -> None:
+    class Looking(nn.Module):  # type: ignore[misc]
+        def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
+            return input_ids[: int(input_ids.max())]
+
+    assert said_about(Looking()) == (
+        "its forward pass looks at values, and on the meta device there are none: "
+        "Tensor.item() cannot be called on meta tensors"
+    )
+
+
+def test_a_forward_pass_with_other_arguments_is_refused() -> None:
+    class Other(nn.Module):  # type: ignore[misc]
+        def forward(self, tokens: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+            return tokens * mask
+
+    assert said_about(Other()) == "its forward takes (tokens, mask), and is given input_ids and nothing else"
+
+
+def test_a_forward_pass_that_fails_is_refused_with_what_it_says() -> None:
+    class Failing(nn.Module):  # type: ignore[misc]
+        def forward(self, input_ids: torch.Tensor) -> torch.Tensor:  # noqa: ARG002
+            raise KeyError("no\nsuch\x1b[31m key")
+
+    assert said_about(Failing()) == r"its forward pass fails: KeyError: 'no\nsuch\x1b[31m key'"
+
+
+def test_a_forward_pass_that_multiplies_nothing_is_refused() -> None:
+    class Embedding(nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.embed = nn.Embedding(5, 6)
+
+        def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
+            return self.embed(input_ids)
+
+    with torch.device("meta"):
+        model = Embedding()
+    assert said_about(model) == "its forward pass multiplies nothing that torch's counter knows"
+
+
+# by component
+
+
+def test_a_module_counts_for_the_component_of_its_matrices() -> None:
+    known = inventory({"layer.0.self.query": "encoder.attention", "layer.0.self.key": "encoder.attention"})
+    assert by_component([("layer.0.self", 8), ("layer.0.self.key", 2)], known) == {
+        "encoder": 10,
+        "encoder.attention": 10,
+    }
+
+
+def test_a_norm_inside_of_it_changes_nothing() -> None:
+    norm = Tensor("attention.norm.weight", (2,), "encoder.norm")
+    known = Inventory((*inventory({"attention.query": "encoder.attention"}).tensors, norm))
+    assert by_component([("attention", 8)], known) == {"encoder": 8, "encoder.attention": 8}
+
+
+def test_a_module_with_matrices_of_several_components_counts_for_what_is_around_them() -> None:
+    known = inventory({"layer.attention": "encoder.attention", "layer.ffn": "encoder.feed_forward", "cls": "head"})
+    assert by_component([("layer", 3)], known) == {"encoder": 3}
+
+
+def test_a_module_without_matrices_counts_where_it_stands() -> None:
+    known = inventory({"layer.attention.query": "encoder.attention", "cls": "head"})
+    assert by_component([("layer.attention.scores.inner", 3)], known) == {"encoder": 3, "encoder.attention": 3}
+
+
+def test_what_no_component_is_around_is_unexpected() -> None:
+    known = inventory({"body": "encoder", "cls": "head"})
+    assert by_component([("crf", 3), ("", 2), ("body", 1)], known) == {"encoder": 1, "unexpected": 5}
+    assert by_component([("crf", 3)], Inventory(())) == {"unexpected": 3}
+
+
+@given(st.lists(st.tuples(st.sampled_from(["", "a", "a.b", "a.b.c", "d", "x.y"]), st.integers(1, 9))))
+def test_no_flop_is_lost(rows: list[tuple[str, int]]) -> None:
+    known = inventory({"a.b": "encoder.attention", "a.c": "encoder.feed_forward", "d": "head.decoder"})
+    assert total(by_component(rows, known)) == sum(count for _, count in rows)
+
+
+def test_a_recurrent_layer_is_refused_because_torchs_counter_misses_part_of_it() -> None:
+    class Tagger(nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.words = nn.Embedding(10, 4)
+            self.lstm = nn.LSTM(4, 4, batch_first=True)
+
+        def forward(self, input_ids: Any) -> Any:
+            return self.lstm(self.words(input_ids))[0]
+
+    with torch.device("meta"):
+        model = Tagger()
+    with pytest.raises(Uncountable, match=r"^lstm is an LSTM, of which torch's counter does not count every product$"):
+        counted(model, seq_len=8)

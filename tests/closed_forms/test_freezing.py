@@ -1,0 +1,207 @@
+"""What a model does not train: as its author writes it, and as a report says it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import transformers
+
+from pytest_bertsize.closed_forms.blocks import block, each, linear, repeat, tensors, terms
+from pytest_bertsize.closed_forms.freezing import freeze, frozen_parts
+from pytest_bertsize.inventory import Inventory
+from tests.support.family_configs import Case, case, typical
+
+SMALL = {"vocab_size": 30, "hidden_size": 4, "num_hidden_layers": 4, "num_attention_heads": 2, "intermediate_size": 6}
+SMALL |= {"max_position_embeddings": 8, "type_vocab_size": 2}
+BASE = {"vocab_size": 30522, "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12}
+BASE |= {"intermediate_size": 3072, "max_position_embeddings": 512, "type_vocab_size": 2}
+
+
+def bert(architecture: str = "BertForSequenceClassification", sizes: dict[str, Any] | None = None) -> Case:
+    return case("bert", architecture, sizes or SMALL)
+
+
+def inventory(drawn: Case, *modules: str) -> Inventory:
+    return Inventory(tuple(tensors(freeze(drawn.closed_form().root, modules))))
+
+
+def layers(drawn: Case, *modules: str) -> list[int]:
+    """The layers of which nothing trains."""
+    of_layers = [t for t in inventory(drawn, *modules).tensors if ".layer." in t.name]
+    indices = sorted({int(t.name.split(".layer.")[1].split(".")[0]) for t in of_layers})
+    return [i for i in indices if not any(t.trainable for t in of_layers if f".layer.{i}." in t.name)]
+
+
+def built_inventory(drawn: Case, *prefixes: str) -> dict[str, bool]:
+    """What trains where a model is frozen by hand, as a project would do it."""
+    import torch
+
+    model_class = getattr(transformers, drawn.architecture.name)
+    with torch.device("meta"):
+        model = model_class(model_class.config_class(**drawn.config), **drawn.options)
+    for name, parameter in model.named_parameters(remove_duplicate=False):
+        if name.startswith(prefixes):
+            parameter.requires_grad_(requires_grad=False)
+    return {name: p.requires_grad for name, p in model.named_parameters(remove_duplicate=False)}
+
+
+@pytest.mark.parametrize(
+    ("written", "frozen"),
+    [
+        ("[:2]", [0, 1]),
+        ("[2:]", [2, 3]),
+        ("[1:3]", [1, 2]),
+        ("[-2:]", [2, 3]),
+        ("[:-3]", [0]),
+        ("[0]", [0]),
+        ("[-1]", [3]),
+        ("[:]", [0, 1, 2, 3]),
+        (".2", [2]),
+        ("", [0, 1, 2, 3]),
+    ],
+)
+def test_a_slice_is_python_s(written: str, frozen: list[int]) -> None:
+    assert layers(bert(), f"bert.encoder.layer{written}") == frozen
+
+
+def test_a_frozen_model_is_the_one_that_is_frozen_by_hand() -> None:
+    said = inventory(bert(), "bert.embeddings", "bert.encoder.layer[:2]", "bert.encoder.layer[3].attention.self")
+    assert {t.name: t.trainable for t in said.tensors} == built_inventory(
+        bert(),
+        "bert.embeddings.",
+        "bert.encoder.layer.0.",
+        "bert.encoder.layer.1.",
+        "bert.encoder.layer.3.attention.self.",
+    )
+
+
+@pytest.mark.parametrize("path", ["bert.embeddings.word_embeddings", "cls.predictions.decoder.weight"])
+def test_tied_tensors_stand_still_together(path: str) -> None:
+    drawn = bert("BertForMaskedLM")
+    assert {t.name for t in inventory(drawn, path).tensors if not t.trainable} == {
+        "bert.embeddings.word_embeddings.weight",
+        "cls.predictions.decoder.weight",
+    }
+    said = {t.name: t.trainable for t in inventory(drawn, path).tensors}
+    assert said == built_inventory(drawn, path)
+
+
+def test_what_is_frozen_changes_no_count() -> None:
+    plain, frozen = inventory(bert()), inventory(bert(), "bert.encoder.layer[:3]", "bert.embeddings")
+    assert frozen.components == plain.components
+    assert {t.name: t.shape for t in frozen.tensors} == {t.name: t.shape for t in plain.tensors}
+
+
+def test_bert_base_without_embeddings_and_half_of_its_layers() -> None:
+    plain = inventory(bert(sizes=BASE))
+    frozen = inventory(bert(sizes=BASE), "bert.embeddings", "bert.encoder.layer[:6]")
+    assert plain.trainable - frozen.trainable == 23_837_184 + 6 * 7_087_872
+
+
+def test_paths_may_overlap() -> None:
+    once = inventory(bert(), "bert.encoder.layer[:3]")
+    assert inventory(bert(), "bert.encoder.layer[:2]", "bert.encoder.layer.0", "bert.encoder.layer[1:3]") == once
+
+
+def test_nothing_frozen_is_the_same_tree() -> None:
+    root = bert().closed_form().root
+    assert freeze(root, []) is root
+
+
+def test_a_layer_with_more_than_the_others_is_counted_among_them() -> None:
+    root = block("", repeat("layers", 3, linear("dense", 2, 2)), repeat("layers", 2, linear("more", 2, 2), start=1))
+    still = [t.name for t in tensors(freeze(root, ["layers[-1]"])) if not t.trainable]
+    assert still == [f"layers.2.{name}.{part}" for name in ("dense", "more") for part in ("weight", "bias")]
+
+
+def test_copies_that_have_names_are_frozen_by_name() -> None:
+    root = block("", each("adapters", ("de", "en", "hi"), linear("dense", 2, 2, bias=False)))
+    frozen = freeze(root, ["adapters.en"])
+    assert [(t.name, t.trainable) for t in tensors(frozen)] == [
+        ("adapters.de.dense.weight", True),
+        ("adapters.en.dense.weight", False),
+        ("adapters.hi.dense.weight", True),
+    ]
+
+
+def test_shared_layers_are_passed_as_often_as_before() -> None:
+    root = block("", repeat("groups", 3, linear("dense", 2, 2), passes=10))
+    before = sum(term.passes * term.size for term in terms(root))
+    assert sum(term.passes * term.size for term in terms(freeze(root, ["groups[:1]"]))) == before
+
+
+def test_t5_s_first_layer_includes_what_only_it_has() -> None:
+    drawn = typical("t5", "T5Model")[1]
+    still = {t.name for t in inventory(drawn, "encoder.block[0]").tensors if not t.trainable}
+    assert "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight" in still
+    assert all(name.startswith("encoder.block.0.") for name in still)
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        (
+            "bert.embedings",
+            'frozen: the model has no bert.embedings; did you mean "bert.embeddings"?',
+        ),
+        (
+            "bert.encoder.layers[:2]",
+            'frozen: the model has no bert.encoder.layers; did you mean "bert.encoder.layer[:2]"?',
+        ),
+        ("encoder.layer[:2]", 'frozen: the model has no encoder; did you mean "bert.encoder.layer[:2]"?'),
+        ("bert.encoder.layer[4:]", 'frozen: "bert.encoder.layer[4:]" names no layer: bert.encoder.layer has 0 to 3'),
+        ("bert.encoder.layer[7]", 'frozen: "bert.encoder.layer[7]" names no layer: bert.encoder.layer has 0 to 3'),
+        (
+            "bert.encoder.layer[0:4:2]",
+            'frozen: "[0:4:2]" in "bert.encoder.layer[0:4:2]" is no slice; write [:6], [6:], [2:4], [0] or [-2:]',
+        ),
+        (
+            "bert.embeddings[:1]",
+            'frozen: bert.embeddings in "bert.embeddings[:1]" is no list of layers; leave [:1] out',
+        ),
+        (
+            "bert.encoder.layer[:2",
+            'frozen: "bert.encoder.layer[:2" is no path; write one, as in "bert.encoder.layer[:6]"',
+        ),
+        ("", 'frozen: "" is no path; write one, as in "bert.encoder.layer[:6]"'),
+        ("qqqq", "frozen: the model has no qqqq; there is bert, classifier"),
+    ],
+)
+def test_a_path_that_leads_nowhere_is_said(written: str, said: str) -> None:
+    with pytest.raises(ValueError, match=r"^frozen: ") as raised:
+        freeze(bert().closed_form().root, [written])
+    assert str(raised.value) == said
+
+
+# in words
+
+
+def test_whole_components_are_named_with_their_counts() -> None:
+    assert frozen_parts(inventory(bert(sizes=BASE), "bert.embeddings", "bert.encoder")) == [
+        "embeddings: 23,837,184",
+        "encoder: 85,054,464",
+    ]
+
+
+def test_layers_are_named_in_runs() -> None:
+    said = frozen_parts(
+        inventory(bert(sizes=BASE), "bert.embeddings", "bert.encoder.layer[:6]", "bert.encoder.layer[8]")
+    )
+    assert said == ["embeddings: 23,837,184", "bert.encoder.layer 0 to 5, 8 of 12: 49,615,104"]
+
+
+def test_a_part_of_a_component_is_named_by_its_tensors() -> None:
+    assert frozen_parts(inventory(bert(sizes=BASE), "bert.pooler.dense.bias", "classifier")) == [
+        "head: 1,538",
+        "pooler in part: 768 (bert.pooler.dense.bias)",
+    ]
+
+
+def test_one_kind_of_tensor_in_each_layer_is_one_line() -> None:
+    said = frozen_parts(inventory(bert(), "bert.encoder.layer[:].output.dense"))
+    assert said == ["encoder.feed_forward in part: 112 (bert.encoder.layer.*.output.dense.weight and 1 more)"]
+
+
+def test_a_model_that_trains_whole_has_nothing_to_say() -> None:
+    assert frozen_parts(inventory(bert())) == []

@@ -1,0 +1,419 @@
+"""LoRA's closed form against what PEFT makes of the model that transformers builds: tensor by tensor."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import time
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import sympy
+import transformers
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_bertsize.builder.child.listing import take_inventory
+from pytest_bertsize.builder.child.lora import adapt
+from pytest_bertsize.builder.messages import Built, understood
+from pytest_bertsize.closed_forms import FAMILIES
+from pytest_bertsize.closed_forms.blocks import tensors, terms
+from pytest_bertsize.closed_forms.formula import Formulas
+from pytest_bertsize.closed_forms.lora import adapted, notes
+from pytest_bertsize.config.adapter import Adapter, parse
+from pytest_bertsize.inventory import Inventory
+from tests.support.family_configs import PAIRS, Case, case, cases, typical
+
+if TYPE_CHECKING:
+    from torch import nn
+
+TARGETS_OF = {
+    "bert": ["query", "value"],
+    "roberta": ["query", "output.dense"],
+    "distilbert": ["q_lin", "lin2"],
+    "albert": ["query", "ffn"],
+    "electra": ["query", "key", "value"],
+    "deberta-v2": ["query_proj", "value_proj"],
+    "modernbert": ["Wqkv", "Wo"],
+    "gpt2": ["c_attn", "mlp.c_proj"],
+    "t5": ["q", "v"],
+}
+
+
+def built_module(drawn: Case) -> nn.Module:
+    """What transformers builds from a drawn config."""
+    import torch
+
+    model_class = getattr(transformers, drawn.architecture.name)
+    config = model_class.config_class(**drawn.config, attn_implementation="eager")
+    with torch.device("meta"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        built: nn.Module = model_class(config, **drawn.options)
+    return built
+
+
+def adapter(**data: Any) -> Adapter:
+    return parse({"r": 3, **data})
+
+
+def expected_of(drawn: Case, given_adapter: Adapter) -> Inventory:
+    return Inventory(tuple(tensors(adapted(drawn.closed_form().root, given_adapter, given_adapter.r))))
+
+
+def built_of(drawn: Case, given_adapter: Adapter) -> Built:
+    listed = take_inventory(adapt(built_module(drawn), given_adapter.for_build))
+    built = understood({"name": "", **listed}, "")
+    assert isinstance(built, Built)
+    return built
+
+
+def mismatch(drawn: Case, given_adapter: Adapter) -> str:
+    """How the model that PEFT makes differs from the closed form, ``""`` where every tensor agrees in everything."""
+    built = built_of(drawn, given_adapter)
+    expected = {t.name: (t.shape, t.tied_to, t.trainable) for t in expected_of(drawn, given_adapter).tensors}
+    actual = {t.name: (t.shape, t.tied_to, t.trainable) for t in built.tensors}
+    wrong = [
+        f"{name}: closed form {expected.get(name)}, built {actual.get(name)}"
+        for name in sorted(expected.keys() | actual.keys())
+        if expected.get(name) != actual.get(name)
+    ]
+    return "\n".join([*wrong, *(f"{name}: not tied as its class declares" for name in built.lost_ties())])
+
+
+OF_THE_FAMILIES = [pair for pair in PAIRS if pair[0] in TARGETS_OF]
+BASE = {"vocab_size": 30522, "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12}
+BASE |= {"intermediate_size": 3072, "max_position_embeddings": 512, "type_vocab_size": 2}
+QUERY_VALUE: dict[str, Any] = {"r": 8, "target_modules": ["query", "value"]}
+
+
+def base(architecture: str) -> Case:
+    return case("bert", architecture, BASE)
+
+
+def counts(drawn: Case, **data: Any) -> tuple[int, int]:
+    inventory = expected_of(drawn, adapter(**data))
+    return inventory.unique, inventory.trainable
+
+
+# against the library
+
+
+@pytest.mark.parametrize(("family", "architecture"), OF_THE_FAMILIES)
+def test_every_tensor_is_peft_s(family: str, architecture: str) -> None:
+    plain, full = typical(family, architecture)
+    assert mismatch(plain, adapter(target_modules=TARGETS_OF[family])) == ""
+    assert mismatch(full, adapter(target_modules=TARGETS_OF[family], bias="all")) == ""
+
+
+@pytest.mark.parametrize(("family", "architecture"), OF_THE_FAMILIES)
+def test_all_linear_is_every_linear_layer_but_the_output_s(family: str, architecture: str) -> None:
+    drawn = typical(family, architecture)[1]
+    assert mismatch(drawn, adapter(target_modules="all-linear")) == ""
+
+
+@pytest.mark.parametrize(("family", "architecture"), [pair for pair in OF_THE_FAMILIES if "Classif" in pair[1]])
+def test_all_linear_for_labels_leaves_the_classifier_out(family: str, architecture: str) -> None:
+    also = ["pre_classifier"]  # of DistilBERT: PEFT saves what ends with "classifier"
+    said = {"target_modules": "All-Linear", "task_type": "SEQ_CLS", "use_dora": True, "exclude_modules": also}
+    assert mismatch(typical(family, architecture)[1], adapter(**said)) == ""
+
+
+@pytest.mark.parametrize("family", sorted(FAMILIES))
+def test_every_family_can_have_one(family: str) -> None:
+    drawn = typical(family, FAMILIES[family].architectures[-1].name)[0]
+    assert mismatch(drawn, adapter(target_modules="all-linear", bias="lora_only")) == ""
+
+
+@pytest.mark.parametrize(
+    ("family", "architecture", "data"),
+    [
+        ("bert", "BertForMaskedLM", {"target_modules": ["word_embeddings", "query"]}),
+        ("bert", "BertForMaskedLM", {"target_modules": ["word_embeddings", "query"], "use_dora": True, "bias": "all"}),
+        ("bert", "BertForMaskedLM", {"target_modules": ["decoder"], "bias": "lora_only"}),
+        ("bert", "BertForMaskedLM", {"target_modules": ["query"], "modules_to_save": ["word_embeddings"]}),
+        ("bert", "BertForMaskedLM", {"target_modules": ["query"], "modules_to_save": ["decoder"], "bias": "all"}),
+        ("bert", "BertForMaskedLM", {"target_modules": ["query"], "modules_to_save": ["cls"], "bias": "all"}),
+        ("bert", "BertForPreTraining", {"target_modules": ["query"], "modules_to_save": ["cls"]}),
+        ("bert", "BertModel", {"target_modules": ["query"], "modules_to_save": ["LayerNorm"]}),
+        ("bert", "BertModel", {"target_modules": ["dense"], "modules_to_save": ["intermediate"], "lora_bias": True}),
+        ("bert", "BertModel", {"target_modules": r".*\.attention\.self\.(query|key)"}),
+        ("bert", "BertModel", {"target_modules": ["dense"], "exclude_modules": ["intermediate.dense"]}),
+        ("bert", "BertModel", {"target_modules": ["dense"], "exclude_modules": r".*intermediate\.dense"}),
+        ("bert", "BertModel", {"target_modules": ["dense", "query"], "rank_pattern": {"output.dense": 5, "dense": 2}}),
+        ("bert", "BertForSequenceClassification", {"target_modules": ["query"], "modules_to_save": ["classifier"]}),
+        ("bert", "BertForTokenClassification", {"target_modules": ["query"], "task_type": "TOKEN_CLS", "bias": "all"}),
+        ("bert", "BertForQuestionAnswering", {"target_modules": ["query"], "task_type": "QUESTION_ANS"}),
+        ("bert", "BertForQuestionAnswering", {"target_modules": ["query"], "task_type": "TOKEN_CLS"}),
+        ("roberta", "RobertaForSequenceClassification", {"target_modules": ["dense"], "task_type": "SEQ_CLS"}),
+        ("roberta", "RobertaForMaskedLM", {"target_modules": ["query"], "modules_to_save": ["lm_head"], "bias": "all"}),
+        ("distilbert", "DistilBertForSequenceClassification", {"target_modules": ["q_lin"], "task_type": "SEQ_CLS"}),
+        ("distilbert", "DistilBertForSequenceClassification", {"target_modules": ["classifier"]}),  # no pre_classifier
+        ("electra", "ElectraForSequenceClassification", {"target_modules": "all-linear", "task_type": "SEQ_CLS"}),
+        ("t5", "T5ForConditionalGeneration", {"target_modules": ["q"], "modules_to_save": ["shared"]}),
+        ("t5", "T5ForConditionalGeneration", {"target_modules": ["shared"], "task_type": "SEQ_2_SEQ_LM"}),
+        ("t5", "T5ForConditionalGeneration", {"target_modules": ["wo"], "modules_to_save": ["decoder"]}),
+        ("gpt2", "GPT2LMHeadModel", {"target_modules": ["c_attn"], "use_dora": True, "task_type": "CAUSAL_LM"}),
+        ("gpt2", "GPT2LMHeadModel", {"target_modules": ["c_attn"], "lora_bias": True, "modules_to_save": ["wte"]}),
+    ],
+)
+def test_every_setting_is_peft_s(family: str, architecture: str, data: dict[str, Any]) -> None:
+    for drawn in typical(family, architecture):
+        assert mismatch(drawn, adapter(**data)) == ""
+
+
+@settings(max_examples=40)
+@given(data=st.data())
+def test_any_adapter_is_peft_s(data: st.DataObject) -> None:
+    family = data.draw(st.sampled_from(sorted(TARGETS_OF)))
+    drawn = data.draw(cases(*data.draw(st.sampled_from([pair for pair in PAIRS if pair[0] == family]))))
+    use_dora = data.draw(st.booleans())
+    said = {
+        "r": data.draw(st.integers(1, 40)),
+        "target_modules": data.draw(st.lists(st.sampled_from(TARGETS_OF[family]), min_size=1, unique=True)),
+        "bias": data.draw(st.sampled_from(["none", "all", "lora_only"])),
+        "use_dora": use_dora,
+        "lora_bias": not use_dora and data.draw(st.booleans()),
+        "rank_pattern": data.draw(st.dictionaries(st.sampled_from(TARGETS_OF[family]), st.integers(1, 9))),
+        "task_type": data.draw(st.sampled_from([None, "SEQ_CLS", "TOKEN_CLS", "QUESTION_ANS", "FEATURE_EXTRACTION"])),
+    }
+    if drawn.architecture.name == "AlbertForPreTraining" and said["task_type"] in ("SEQ_CLS", "TOKEN_CLS"):
+        said["task_type"] = None
+    assert mismatch(drawn, adapter(**said)) == ""
+
+
+# known numbers (correctness.md, section 9)
+
+
+def test_r_8_on_query_and_value_of_bert_base_trains_294_912() -> None:
+    assert counts(base("BertForSequenceClassification"), **QUERY_VALUE) == (109_778_690, 294_912)
+
+
+def test_a_task_type_adds_a_second_classifier() -> None:
+    assert counts(base("BertForSequenceClassification"), **QUERY_VALUE, task_type="SEQ_CLS") == (109_780_228, 296_450)
+
+
+def test_saved_word_embeddings_share_no_longer() -> None:
+    total, trainable = counts(base("BertForMaskedLM"), **QUERY_VALUE, modules_to_save=["word_embeddings"])
+    assert (total, trainable) == (133_250_106, 294_912 + 30522 * 768)
+
+
+@pytest.mark.parametrize(("bias", "trainable"), [("all", 397_826), ("lora_only", 313_344)])
+def test_biases_that_train_beside_it(bias: str, trainable: int) -> None:
+    assert counts(base("BertForSequenceClassification"), **QUERY_VALUE, bias=bias) == (109_778_690, trainable)
+
+
+def test_its_components_are_apart_from_the_model_s() -> None:
+    drawn = base("BertForSequenceClassification")
+    components = expected_of(drawn, adapter(**QUERY_VALUE, task_type="SEQ_CLS")).components
+    own = drawn.closed_form().components
+    assert {name: components[name] for name in own} == own
+    assert {name: count for name, count in components.items() if name not in own} == {
+        "adapters": 296_450,
+        "adapters.lora": 294_912,
+        "adapters.modules_to_save": 1_538,
+    }
+
+
+def test_a_formula_for_any_rank() -> None:
+    form = base("BertModel").closed_form()
+    dims = form.dims.symbolic()
+    root = adapted(
+        form.architecture.blocks(dims), adapter(**QUERY_VALUE), sympy.Symbol("r", positive=True, integer=True)
+    )
+    numbers = {symbol: form.dims.sizes[name] for name, symbol in dims.sizes.items()}
+    formulas = Formulas(terms(root), numbers).by_component()
+    assert formulas["adapters.lora"] == "4·D·L·r"
+    assert formulas["encoder.attention"] == "L·(4·D² + 4·D)"
+
+
+def test_a_thousand_layers_are_adapted_in_no_time() -> None:
+    drawn = case("bert", "BertModel", {**BASE, "num_hidden_layers": 1_000})
+    started = time.monotonic()
+    assert sum(term.total for term in terms(adapted(drawn.closed_form().root, adapter(**QUERY_VALUE), 8))) > 0
+    assert time.monotonic() - started < 2
+
+
+# what does not fit
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (
+            {"target_modules": ["qurey", "vlaue"]},
+            'target_modules = ["qurey", "vlaue"] matches no module that may have an adapter; there is query, value',
+        ),
+        (
+            {"target_modules": "query"},
+            (
+                'target_modules = "query" matches no module that may have an adapter; a string is a regular expression over '
+                'a module\'s whole name, so write ["query"]'
+            ),
+        ),
+        (
+            {"target_modules": ["attention"]},
+            (
+                'target_modules = ["attention"] matches bert.encoder.layer.0.attention, which is no linear layer and no '
+                "embedding"
+            ),
+        ),
+        (
+            {"target_modules": ["LayerNorm"]},
+            'target_modules = ["LayerNorm"] matches bert.embeddings.LayerNorm, which is no linear layer and no embedding',
+        ),
+        (
+            {"target_modules": ["layer.0.attention.self.query"]},
+            (
+                'target_modules = ["layer.0.attention.self.query"] matches bert.encoder.layer.0.attention.self.query, one of '
+                "1 among 12 copies: there is a closed form only where layers are alike"
+            ),
+        ),
+        (
+            {"target_modules": ["query"], "rank_pattern": {r"layer\.[0-5]\..*query": 4}},
+            (
+                'rank_pattern "layer\\\\.[0-5]\\\\..*query" matches bert.encoder.layer.0.attention.self.query, one of 6 '
+                "among 12 copies: there is a closed form only where layers are alike"
+            ),
+        ),
+        (
+            {"target_modules": ["query"], "modules_to_save": ["clasifier"]},
+            'modules_to_save has "clasifier", which is no module with parameters; did you mean "classifier"?',
+        ),
+        (
+            {"target_modules": ["word_embeddings"], "modules_to_save": ["layer"]},
+            'modules_to_save = ["layer"] has bert.encoder.layer, a list of modules, which PEFT cannot save as one',
+        ),
+        (
+            {"target_modules": ["query"], "modules_to_save": ["pooler", "dense"]},
+            (
+                'modules_to_save = ["pooler", "dense"] matches bert.pooler.dense, and bert.pooler that it is in: PEFT '
+                "compares the ends of names, and would save it twice; leave one of them out"
+            ),
+        ),
+        (
+            {"target_modules": ["query"], "modules_to_save": ["embeddings"]},
+            (
+                'modules_to_save = ["embeddings"] matches bert.embeddings.word_embeddings, and bert.embeddings that it is '
+                'in: PEFT compares the ends of names, and would save it twice; write "bert.embeddings"'
+            ),
+        ),
+        (
+            {"target_modules": ["query"], "modules_to_save": ["encoder"]},
+            (
+                'target_modules = ["query"] matches no module that may have an adapter; exclude_modules, modules_to_save or '
+                "the task_type leave out bert.encoder.layer.0.attention.self.query"
+            ),
+        ),
+        (
+            {"target_modules": "all-linear", "task_type": "TOKEN_CLS"},
+            (
+                "classifier gets an adapter and is one of the modules to save, which task_type TOKEN_CLS adds to them: PEFT "
+                'refuses both; write exclude_modules = ["classifier"]'
+            ),
+        ),
+        (
+            {"target_modules": ["word_embeddings"], "lora_bias": True},
+            "lora_bias is true and bert.embeddings.word_embeddings an embedding: PEFT has no bias there",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_said(data: dict[str, Any], said: str) -> None:
+    drawn = base("BertForSequenceClassification")
+    with pytest.raises(ValueError, match=re.escape(said)):
+        adapted(drawn.closed_form().root, adapter(**data), 8)
+
+
+def test_the_advice_on_a_classifier_that_is_both_is_good() -> None:
+    drawn = typical("bert", "BertForTokenClassification")[0]
+    said = {"target_modules": "all-linear", "task_type": "TOKEN_CLS", "exclude_modules": ["classifier"]}
+    assert mismatch(drawn, adapter(**said)) == ""
+
+
+# what there is to say
+
+
+def findings(architecture: str, **data: Any) -> list[tuple[str, str, str, int | None]]:
+    root = base(architecture).closed_form().root
+    return [(each.severity, each.message, each.fix, each.actual) for each in notes(adapter(**data), root)]
+
+
+def test_a_copy_is_pointed_out_with_its_size() -> None:
+    assert findings("BertForSequenceClassification", **QUERY_VALUE, task_type="SEQ_CLS") == [
+        (
+            "note",
+            "modules_to_save trains a copy of classifier beside the frozen original: 1,538 parameters more",
+            "",
+            1_538,
+        )
+    ]
+
+
+def test_a_copy_that_no_longer_shares_is_a_warning_with_its_cost() -> None:
+    assert findings("BertForMaskedLM", **QUERY_VALUE, modules_to_save=["word_embeddings"]) == [
+        (
+            "warning",
+            (
+                "modules_to_save trains a copy of bert.embeddings.word_embeddings beside the frozen original: 23,440,896 "
+                "parameters more, and the copy no longer shares what the original shares with cls.predictions.decoder.weight"
+            ),
+            'put "word_embeddings" in target_modules instead',
+            23_440_896,
+        )
+    ]
+
+
+def test_a_classifier_that_stays_random_is_a_warning() -> None:
+    assert findings("BertForSequenceClassification", **QUERY_VALUE) == [
+        (
+            "warning",
+            "classifier does not train: its 1,538 parameters stay what they are initialised with",
+            'write modules_to_save = ["classifier"], or the task_type that it is for',
+            1_538,
+        )
+    ]
+
+
+def test_a_name_that_is_passed_over_is_a_warning() -> None:
+    assert findings("BertModel", r=8, target_modules=["query", "vlaue"]) == [
+        (
+            "warning",
+            'target_modules has "vlaue", which no module\'s name ends with: PEFT passes it over',
+            'did you mean "value"?',
+            None,
+        )
+    ]
+
+
+def test_a_trained_body_has_nothing_to_say() -> None:
+    assert findings("BertModel", **QUERY_VALUE) == []
+
+
+# the helper's side
+
+
+def test_peft_builds_on_meta_and_keeps_ties() -> None:
+    trained = adapt(built_module(base("BertForMaskedLM")), adapter(**QUERY_VALUE).for_build)
+    assert {parameter.device.type for parameter in trained.parameters()} == {"meta"}
+    assert built_of(base("BertForMaskedLM"), adapter(**QUERY_VALUE)).lost_ties() == []
+
+
+def test_without_peft_the_extra_is_named() -> None:
+    code = """
+import sys
+sys.modules["peft"] = None
+import pytest_bertsize.builder.child.lora
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert done.stderr.rstrip().endswith("pip install 'pytest-bertsize[peft]'")
+
+
+def test_the_closed_form_loads_neither_peft_nor_torch() -> None:
+    code = """
+import sys
+import pytest_bertsize.closed_forms.lora
+import pytest_bertsize.closed_forms.freezing
+print(sorted({"torch", "transformers", "peft", "sympy"} & sys.modules.keys()))
+"""
+    assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout == "[]\n"

@@ -1,0 +1,57 @@
+"""Published models at full size, and published config files as they are: by the closed form and by the built class."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sympy
+
+from tests.support.family_configs import case, mismatch
+
+FOLDER = Path(__file__).parents[1] / "data"
+PUBLISHED = [json.loads(line) for line in (FOLDER / "published-counts.jsonl").read_text("utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("model", PUBLISHED, ids=[f"{each['model']}-{each['architecture']}" for each in PUBLISHED])
+def test_a_published_model_has_its_published_size(model: dict[str, Any]) -> None:
+    found = case(model["family"], model["architecture"], model["config"])
+    assert found.closed_form().total == model["count"]
+    assert mismatch(found) == ""
+
+
+def test_there_are_many_from_many_families_each_with_a_source() -> None:
+    assert len({model["model"] for model in PUBLISHED}) >= 50
+    assert len({model["family"] for model in PUBLISHED}) >= 15
+    assert all(model["source"] for model in PUBLISHED)
+
+
+@pytest.mark.parametrize(
+    "model", [each for each in PUBLISHED if "published" in each], ids=lambda each: str(each["model"])
+)
+def test_where_a_publisher_counts_something_else_it_is_said_what_to_the_parameter(model: dict[str, Any]) -> None:
+    assert model["note"]
+    assert model["published"] - model["count"] == sympy.sympify(model["difference"])
+
+
+CONFIGS = [json.loads(line) for line in (FOLDER / "published-configs.jsonl").read_text("utf-8").splitlines()]
+"""Whole config files as they lie in public repositories, saved by transformers 2 to 5."""
+
+SAID = ("tie_word_embeddings", "tie_encoder_decoder", "max_position_embeddings", "return_scores")
+"""Keys of these files that change nothing although a reader would think so: T5's ties, CANINE's positions, …"""
+
+
+@pytest.mark.parametrize("found", CONFIGS, ids=[each["source"] for each in CONFIGS])
+def test_a_published_config_is_read_without_a_needless_word_and_gives_what_is_built(found: dict[str, Any]) -> None:
+    config = {key: value for key, value in found["config"].items() if key != "model_type"}
+    model = case(found["config"]["model_type"], config["architectures"][0], config)
+    said = [finding.message for finding in model.values().findings if finding.kind == "ignored-key"]
+    assert [message for message in said if not any(key in message.partition(" is ignored")[0] for key in SAID)] == []
+    assert mismatch(model) == ""
+
+
+def test_the_published_configs_are_of_many_families() -> None:
+    assert len(CONFIGS) >= 80
+    assert len({each["config"]["model_type"] for each in CONFIGS}) >= 30

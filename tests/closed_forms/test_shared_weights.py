@@ -1,0 +1,176 @@
+"""Weights that a model has once and uses more than once: unique, stored and unrolled totals, and how they are shown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.family_configs import case
+
+if TYPE_CHECKING:
+    from pytest_bertsize.closed_forms import ClosedForm
+    from tests.conftest import Project
+
+PUBLISHED = [
+    json.loads(line)
+    for line in (Path(__file__).parents[1] / "data" / "published-counts.jsonl").read_text("utf-8").splitlines()
+]
+LAYER = 7_087_872
+"""Of BERT-base and of ALBERT-base alike: 4·768² + 2·768·3072 + 9·768 + 3072."""
+
+
+def published(model: str, architecture: str, **changes: Any) -> ClosedForm:
+    """The closed form of a published model, which ``test_published_models.py`` holds against the library."""
+    found = next(each for each in PUBLISHED if (each["model"], each["architecture"]) == (model, architecture))
+    return case(found["family"], architecture, {**found["config"], **changes}).closed_form()
+
+
+# layers that share
+
+
+def test_albert_has_one_layer_and_goes_through_it_twelve_times() -> None:
+    albert = published("albert-base-v2", "AlbertModel")
+    assert (albert.total, albert.stored) == (11_683_584, 11_683_584)
+    assert albert.unrolled == 11_683_584 + 11 * LAYER
+
+
+def test_more_layers_cost_albert_nothing_until_they_are_unrolled() -> None:
+    deeper = published("albert-base-v2", "AlbertModel", num_hidden_layers=24)
+    assert deeper.total == 11_683_584
+    assert deeper.unrolled == 11_683_584 + 23 * LAYER
+
+
+def test_each_of_alberts_groups_has_a_layer_and_together_they_are_gone_through_as_often() -> None:
+    groups = published("albert-base-v2", "AlbertModel", num_hidden_groups=4)
+    assert groups.total == 11_683_584 + 3 * LAYER
+    assert groups.unrolled == published("albert-base-v2", "AlbertModel").unrolled
+
+
+def test_each_pass_goes_through_all_inner_layers_of_a_group() -> None:
+    inner = published("albert-base-v2", "AlbertModel", inner_group_num=2)
+    assert inner.total == 11_683_584 + LAYER
+    assert inner.unrolled == 11_683_584 + 23 * LAYER
+
+
+def test_funnels_repeats_are_passes_through_layers_that_are_there_once() -> None:
+    sizes = {"d_model": 768, "n_head": 12, "d_head": 64, "d_inner": 3072, "num_decoder_layers": 2}
+    plain, again = (
+        case("funnel", "FunnelBaseModel", {**sizes, "block_sizes": [6, 3, 3], "block_repeats": repeats}).closed_form()
+        for repeats in ([1, 1, 1], [1, 2, 2])
+    )
+    assert plain.total == again.total == plain.unrolled
+    assert again.unrolled == plain.total + 6 * plain.components["encoder"] // 12
+
+
+# ties
+
+
+def test_t5_writes_one_matrix_four_times() -> None:
+    t5 = published("t5-small", "T5ForConditionalGeneration")
+    assert (t5.total, t5.stored) == (60_506_624, 60_506_624 + 3 * 32128 * 512)
+
+
+def test_t5_has_its_relative_positions_in_the_first_block_of_each_stack_only() -> None:
+    one, six = (published("t5-small", "T5ForConditionalGeneration", num_layers=layers) for layers in (1, 6))
+    assert one.components["encoder.relative_position"] == six.components["encoder.relative_position"] == 32 * 8
+    names = [tensor.name for tensor in six.inventory.tensors if "relative_attention_bias" in tensor.name]
+    assert names == [
+        f"{stack}.block.0.layer.0.SelfAttention.relative_attention_bias.weight" for stack in ("encoder", "decoder")
+    ]
+
+
+def test_bart_ties_three_ways_and_a_head_makes_it_four() -> None:
+    words = 50265 * 768
+    bart = published("facebook/bart-base", "BartModel")
+    assert (bart.total, bart.stored) == (139_420_416, 139_420_416 + 2 * words)
+    assert published("facebook/bart-base", "BartModel", tie_word_embeddings=False).total == bart.stored
+
+
+@pytest.mark.parametrize(
+    ("family", "architecture", "bias"),
+    [
+        ("bert", "BertForMaskedLM", 50),  # its bias is tied as well: untied, the decoder brings a second one
+        ("roberta", "RobertaForMaskedLM", 50),
+        ("distilbert", "DistilBertForMaskedLM", 0),  # its bias has one name only
+        ("gpt2", "GPT2LMHeadModel", 0),  # it has none
+        ("modernbert", "ModernBertForMaskedLM", 0),
+    ],
+)
+def test_an_untied_decoder_costs_its_matrix_and_the_bias_that_was_tied(
+    family: str, architecture: str, bias: int
+) -> None:
+    sizes = {"vocab_size": 50, "pad_token_id": 0}
+    tied, untied = (
+        case(family, architecture, {**sizes, "tie_word_embeddings": tie}).closed_form() for tie in (True, False)
+    )
+    assert untied.total == tied.stored
+    assert untied.total - tied.total == 50 * 768 + bias
+
+
+def test_nothing_is_tied_in_rembert_whatever_its_config_says() -> None:
+    tied, untied = (
+        case("rembert", "RemBertForMaskedLM", {"tie_word_embeddings": tie}).closed_form() for tie in (True, False)
+    )
+    assert tied.total == tied.stored == untied.total
+
+
+# what is frozen
+
+
+@pytest.mark.parametrize(
+    ("family", "architecture", "tables"),
+    [("marian", "MarianModel", 2), ("pegasus", "PegasusModel", 2), ("roformer", "RoFormerModel", 1)],
+)
+def test_sinusoidal_positions_are_stored_and_not_trained(family: str, architecture: str, tables: int) -> None:
+    form = case(family, architecture, {"max_position_embeddings": 30}).closed_form()
+    width = form.dims.D // form.dims.A if family == "roformer" else form.dims.D
+    assert form.inventory.unique - form.inventory.trainable == tables * 30 * width
+
+
+# how they are shown
+
+TABLE = """
+    [tool.bertsize.models.encoder]
+    config = "config.json"
+    budget = "report-only"
+    """
+
+
+def test_the_table_says_what_a_counter_would_that_writes_shared_weights_out(project: Project) -> None:
+    sizes = {
+        "vocab_size": 101,
+        "embedding_size": 6,
+        "hidden_size": 48,
+        "num_attention_heads": 4,
+        "num_hidden_layers": 3,
+    }
+    config = {"model_type": "albert", "architectures": ["AlbertForMaskedLM"], **sizes, "intermediate_size": 72}
+    result = project(TABLE, config).runpytest("--bert-budget", "--bert-budget-report=size.json", "-v")
+    form = case("albert", "AlbertForMaskedLM", config).closed_form()
+    layer = 4 * 48 * 48 + 2 * 48 * 72 + 9 * 48 + 72
+    assert (form.stored - form.total, form.unrolled - form.stored) == (101 * 6 + 101, 2 * layer)
+    result.stdout.fnmatch_lines(
+        [f"  (with ties written out {form.stored:,}; with shared layers unrolled {form.unrolled:,})"]
+    )
+    totals = json.loads(Path("size.json").read_text("utf-8"))["models"][0]["totals"]
+    assert totals == {
+        **dict.fromkeys(("expected", "actual", "trainable"), form.total),
+        "stored": form.stored,
+        "unrolled": form.unrolled,
+    }
+
+
+def test_it_says_nothing_where_nothing_is_shared(project: Project, tiny: dict[str, Any]) -> None:
+    result = project(TABLE, {**tiny, "architectures": ["BertModel"]}).runpytest("--bert-budget", "-v")
+    assert result.ret == pytest.ExitCode.OK
+    assert "written out" not in result.stdout.str()
+
+
+def test_a_frozen_tensor_is_marked(project: Project) -> None:
+    config = {"model_type": "pegasus", "architectures": ["PegasusModel"], "d_model": 16, "vocab_size": 30}
+    config |= {"encoder_layers": 1, "decoder_layers": 1, "max_position_embeddings": 20}
+    result = project(TABLE, config).runpytest("--bert-budget", "-vv")
+    result.stdout.fnmatch_lines(["*embed_positions.weight (20, 16) frozen *320 *"])

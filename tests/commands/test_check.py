@@ -1,0 +1,156 @@
+"""``python -m pytest_bertsize check``: the same gate, where no code of the project has a say."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_bertsize.commands.check import FOUND, GOOD, MISTAKEN, Order, check
+from tests.support.tables import FITS, TABLE
+
+if TYPE_CHECKING:
+    from tests.conftest import Project
+
+
+def run(*arguments: str, isolated: bool = True) -> subprocess.CompletedProcess[str]:
+    """As CI runs it: a fresh interpreter in the project's folder."""
+    flags = ["-I"] if isolated else []
+    return subprocess.run(
+        [sys.executable, *flags, "-m", "pytest_bertsize", "check", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_models_within_their_budget_are_good(project: Project) -> None:
+    project(FITS)
+    done = run()
+    assert (done.returncode, done.stderr) == (GOOD, "")
+    assert "✓  fits   BertForMaskedLM      59,549     60K  +451" in done.stdout
+    assert done.stdout.endswith("1 configured, 1 checked, 0 failed\n")
+
+
+def test_a_finding_is_printed_as_pytest_prints_it(project: Project) -> None:
+    pytester = project(TABLE)
+    out = io.StringIO()
+    assert check(Order(Path()), out) == FOUND
+    inside = pytester.runpytest("--bert-budget").stdout.str()
+    text = out.getvalue()
+    assert "bursts: head 2,549, limit 2,548 (+1)" in text
+    assert text.partition("\n\n   model")[0] in inside
+    assert text.splitlines()[-1] == "2 configured, 2 checked, 1 failed"
+
+
+def test_its_report_is_the_one_that_pytest_writes(project: Project) -> None:
+    pytester = project(TABLE)
+    assert run("--report", "outer.json").returncode == FOUND
+    pytester.runpytest("--bert-budget", "--bert-budget-report=inner.json")
+    outer, inner = (json.loads(Path(f"{name}.json").read_text("utf-8")) for name in ("outer", "inner"))
+    assert outer == inner
+    assert outer["complete"] is True
+
+
+def test_more_is_unfolded_where_it_is_asked_for(project: Project) -> None:
+    project(FITS)
+    assert "word_embeddings.weight (101, 48)" in run("-vv").stdout
+
+
+def test_a_project_elsewhere_is_named(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = project(FITS).path
+    monkeypatch.chdir(tmp_path)
+    assert check(Order(root), io.StringIO()) == GOOD
+
+
+# nobody else's code
+
+
+def test_no_conftest_and_no_module_of_the_project_is_run(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    burglar = "from pathlib import Path\nPath(__file__).with_suffix('.was_here').touch()\n"
+    names = ("conftest", "sitecustomize", "torch", "transformers", "pytest_bertsize", "json")
+    project(TABLE, None, **dict.fromkeys(names, burglar))
+    monkeypatch.setenv("PYTHONPATH", str(Path.cwd()))
+    done = run()
+    assert done.returncode == FOUND
+    assert "2 configured, 2 checked, 1 failed" in done.stdout
+    assert list(Path.cwd().glob("*.was_here")) == []
+
+
+def test_pytest_is_not_even_imported(project: Project) -> None:
+    project(FITS)
+    code = """
+import sys
+from pytest_bertsize.__main__ import main
+assert main(["check"]) == 0
+print(sorted({"pytest", "pluggy", "torch", "transformers", "sympy"} & sys.modules.keys()))
+"""
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.endswith(
+        "[]\n"
+    )
+
+
+# mistakes
+
+
+@pytest.mark.parametrize(
+    ("table", "arguments", "said"),
+    [
+        ("", [], "no model is declared, so nothing would be checked"),
+        (FITS.replace('"60K"', '"60 K"'), [], "pyproject.toml:5: tool.bertsize.models.fits.budget.total: "),
+        (
+            FITS,
+            ["--report", "size.txt"],
+            "--report=size.txt: the file must end in .json, .md or .html; write --report=bertsize.json",
+        ),
+        (FITS, ["--report", ""], "--report=: the file must end in .json, .md or .html"),
+        (FITS, ["--report", "config.json"], "--report=config.json: that belongs to a model"),
+        (FITS, ["--report", "nowhere/size.json"], "--report=nowhere/size.json: not a file in an existing folder"),
+    ],
+)
+def test_a_mistake_is_one_line_and_writes_nothing(
+    project: Project, table: str, arguments: list[str], said: str
+) -> None:
+    project(table)
+    before = sorted(Path().iterdir())
+    done = run(*arguments)
+    assert (done.returncode, done.stdout) == (MISTAKEN, "")
+    assert said in done.stderr
+    assert done.stderr.startswith("ERROR: ")
+    assert done.stderr.count("\n") == 1
+    assert sorted(Path().iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--repport", "x.json"], ["--rep", "x.json"], ["extra"], ["--project", "nowhere"]]
+)
+def test_a_mistaken_command_says_how_it_is_called(project: Project, arguments: list[str]) -> None:
+    project(FITS)
+    done = run(*arguments)
+    assert done.returncode == MISTAKEN
+    assert "usage: python -m pytest_bertsize" in done.stderr
+
+
+def test_a_report_that_cannot_be_written_is_no_success(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    project(FITS)
+
+    def no_room(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pytest_bertsize.replaced_file.replace", no_room)
+    err = io.StringIO()
+    assert check(Order(Path(), ["size.json"]), io.StringIO(), err) == MISTAKEN
+    assert "size.json could not be written: No space left on device" in err.getvalue()
+
+
+def test_a_model_that_cannot_be_read_fails_and_the_others_are_checked(project: Project) -> None:
+    project(TABLE + '\n    [tool.bertsize.models.lost]\n    config = "lost.json"\n    budget = "report-only"\n')
+    out = io.StringIO()
+    assert check(Order(Path()), out) == FOUND
+    assert "lost: lost.json: there is no such file" in out.getvalue()
+    assert out.getvalue().endswith("3 configured, 3 checked, 2 failed\n")

@@ -1,0 +1,110 @@
+"""``python -m pytest_bertsize diff``: two configs, component by component and key by key."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+
+from pytest_bertsize.__main__ import main
+
+CHINESE = Path(__file__).parents[2] / "examples" / "d-bert-base-chinese" / "config.json"
+"""SOURCES D: 102,290,312 in all, 7,087,872 a layer."""
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    return tmp_path / "config.json"
+
+
+def changed(path: Path, **keys: Any) -> str:
+    path.write_text(json.dumps({**json.loads(CHINESE.read_text("utf-8")), **keys}, indent=1), encoding="utf-8")
+    return str(path)
+
+
+def compared(
+    first: str, second: str, *arguments: str, capsys: pytest.CaptureFixture[str]
+) -> tuple[list[list[str]], list[str]]:
+    """The table's cells, and the sentences below it."""
+    assert main(["diff", first, second, *arguments]) == 0
+    out = capsys.readouterr().out.splitlines()
+    start = next(number for number, line in enumerate(out) if line.startswith("component"))
+    sentences = next(number for number, line in enumerate(out) if line.startswith("- "))
+    return [line.split() for line in out[start:sentences] if line.strip()], out[sentences:]
+
+
+def test_a_thirteenth_layer_is_named_with_what_it_costs(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table, said = compared(str(CHINESE), changed(config, num_hidden_layers=13), capsys=capsys)
+    # SOURCES D
+    assert ["embeddings", "16,622,592", "16,622,592", "="] in table
+    assert ["encoder", "85,054,464", f"{85_054_464 + 7_087_872:,}", "+7,087,872"] in table
+    assert table[-1] == ["total", "102,290,312", f"{102_290_312 + 7_087_872:,}", "+7,087,872"]
+    assert said[0].startswith("- num_hidden_layers 12 → 13: +7,087,872 (encoder.feed_forward +4,722,432")
+    assert said[-1] == "- net +7,087,872"
+
+
+def test_a_total_that_hardly_moves_hides_nothing(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    second = changed(config, num_hidden_layers=13, vocab_size=21_128 - 9_229)
+    _, said = compared(str(CHINESE), second, "--architecture", "BertModel", capsys=capsys)
+    # a layer of 7,087,872 (SOURCES D) against 9,229 words of 768
+    assert said[-1] == "- net +0: 7,087,872 came, 7,087,872 went".replace("+0", "0")
+
+
+def test_a_component_that_only_one_has_is_none_in_the_other(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    second = changed(config, architectures=["BertModel"])
+    table, said = compared(str(CHINESE), second, capsys=capsys)
+    # SOURCES C and D: the pooler is 590,592, the head 613,256
+    assert ["pooler", "0", "590,592", "+590,592"] in table
+    assert ["head", "613,256", "0", "-613,256"] in table
+    assert said[0].startswith("- architecture BertForMaskedLM → BertModel: -22,664 ")
+    assert said[-1] == "- net -22,664: 590,592 came, 613,256 went"
+
+
+def test_several_keys_share_what_they_moved_together(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, said = compared(str(CHINESE), changed(config, num_hidden_layers=6, hidden_size=1_536), capsys=capsys)
+    sums = [int(re.findall(r": ([+-][\d,]+)", line)[0].replace(",", "")) for line in said[:4] if " → " in line]
+    net = re.findall(r"net ([+-][\d,]+)", said[-1])[0]
+    assert len(sums) == 2
+    assert sum(sums) == int(net.replace(",", ""))
+    assert any("Shapley" in line for line in said)
+
+
+def test_the_same_config_twice_changes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    table, said = compared(str(CHINESE), str(CHINESE), capsys=capsys)
+    assert {row[-1] for row in table if row[0] != "component" and len(row) > 1} == {"="}
+    assert said == ["- no count changed"]
+
+
+def test_the_warnings_of_both_are_said_once(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    second = changed(config, pruned_heads={"0": [1]})
+    _, said = compared(second, second, capsys=capsys)
+    assert [line for line in said if line.startswith("! ")] == [line for line in said if "pruned_heads" in line][:1]
+
+
+def test_the_mistakes_of_both_are_said(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diff", "nosuch.json", changed(config, hidden_sise=3)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    first, second = err.splitlines()
+    assert first.startswith("ERROR: nosuch.json: there is no such file; ")
+    assert re.fullmatch(rf"ERROR: {re.escape(str(config))}:\d+: .*hidden_sise.*; write \"hidden_size\"", second)
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_every_width_shows_every_count_whole(
+    width: int, config: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    main(["diff", str(CHINESE), changed(config, num_hidden_layers=13)])
+    out = capsys.readouterr().out
+    assert {"102,290,312", "109,378,184", "+7,087,872"} <= set(out.split())
+    assert max(map(cell_len, out.splitlines())) < width

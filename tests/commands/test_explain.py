@@ -1,0 +1,373 @@
+"""``python -m pytest_bertsize explain``: what a count is made of. Figures are those of the source documents (SOURCES)."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+
+from pytest_bertsize.__main__ import main
+from pytest_bertsize.closed_forms import FAMILIES
+from pytest_bertsize.commands.explain.command import GOOD, MISTAKEN, Order, explain
+from pytest_bertsize.commands.explain.drawing import table
+from pytest_bertsize.commands.explain.formula_text import Writer
+from pytest_bertsize.commands.explain.leaves import leaves
+from pytest_bertsize.commands.explain.tree import Line, tree
+from pytest_bertsize.commands.named_model import Named
+from pytest_bertsize.inventory import TOTAL
+from pytest_bertsize.reports.terminal.drawing import Style, draw
+from tests.support.bert_reviews import BERT, chinese
+from tests.support.family_configs import PAIRS, sample
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+CHINESE = str(EXAMPLES / "d-bert-base-chinese" / "config.json")
+"""SOURCES D: BertForMaskedLM, V 21128, D 768, L 12, I 3072, P 512, T 2."""
+GOOGLE = str(EXAMPLES / "b-bert-large-chinese")
+"""SOURCES B: a folder with a bert_config.json, which says neither model_type nor architectures."""
+
+
+def explained(*arguments: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    status = main(["explain", *arguments])
+    return status, *capsys.readouterr()
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def cells(text: str) -> list[list[str]]:
+    """The lines of the table as their cells; a gap is two spaces or more."""
+    return [re.split(r"\s{2,}", line.strip()) for line in text.splitlines() if line.strip()]
+
+
+def found(name: str, lines: list[Line], depth: int | None = None) -> Line:
+    (line,) = [line for line in lines if line.name == name and depth in {None, line.depth}]
+    return line
+
+
+LINES = tree(chinese(), BERT)
+
+
+def test_name_formula_numbers_and_count_stand_in_a_row(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = explained(CHINESE, capsys=capsys)
+    assert (status, err) == (GOOD, "")
+    rows = cells(out)
+    # SOURCES D, and A's column "is"
+    assert ["embeddings", "V·D + P·D + T·D + 2·D", "16,622,592"] in rows
+    assert ["word", "V·D", "21128·768", "16,226,304"] in rows
+    assert ["position", "P·D", "512·768", "393,216"] in rows
+    assert ["encoder", "L·(4·D² + 2·I·D + 9·D + I)", "12·7,087,872", "85,054,464"] in rows
+    assert ["attention", "4·D² + 4·D", "2,362,368", "28,348,416"] in rows
+    assert ["head", "D² + V + 3·D", "613,256"] in rows
+    assert ["total", "102,290,312"] in rows
+    assert out.startswith("BertForMaskedLM  ")
+    assert "V=21128 D=768 L=12 A=12 I=3072 P=512 T=2" in out
+
+
+def test_one_layer_is_told_from_all_of_them() -> None:
+    # SOURCES D: 12·(12·D² + 13·D); A: its author forgot the × 12
+    layer = found("one layer of 12", LINES)
+    assert (layer.count, layer.in_all) == (7_087_872, 85_054_464)
+    attention = found("attention", LINES)
+    assert (attention.depth, attention.count, attention.in_all) == (2, 2_362_368, 28_348_416)
+
+
+def test_biases_have_lines_of_their_own() -> None:
+    # SOURCES A: the biases that its author forgot are 36,864 and 46,080
+    attention, feed_forward = (line.in_all for line in LINES if line.name == "biases" and line.in_all)
+    assert (attention, feed_forward) == (36_864, 46_080)
+
+
+def test_a_component_that_the_class_does_not_have_is_there_with_nothing() -> None:
+    pooler = found("pooler", LINES)
+    assert (pooler.formula, pooler.count) == ("none in BertForMaskedLM", 0)
+
+
+def test_a_tied_decoder_owns_nothing_and_says_whose_it_is() -> None:
+    (tied,) = [line for line in LINES if line.formula.startswith("tied")]
+    assert (tied.formula, tied.numbers, tied.count) == ("tied to embeddings.word", "16,226,304 shared", 0)
+
+
+def test_an_untied_decoder_is_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path / "config.json", {**read(CHINESE), "tie_word_embeddings": False})
+    _, out, _ = explained(str(tmp_path), capsys=capsys)
+    # 102,290,312 (SOURCES D), V·D more and a second bias of V
+    assert ["total", f"{102_290_312 + 21_128 * 768 + 21_128:,}"] in cells(out)
+    assert "tied to" not in out
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        "- total = V·D + P·D + T·D + 2·D + L·(4·D² + 2·I·D + 9·D + I) + D² + V + 3·D",
+        "- A = 12 (num_attention_heads) is in no formula: heads divide D, they do not multiply it",
+        "- what is tied is counted once; written out again it would be 118,537,744",  # DESIGN: a counter that loses the tie
+        "- a count is not a size in bytes: as float32 it takes 409,161,248 of them, 390.2 MiB",  # 4 · 102,290,312
+    ],
+)
+def test_what_is_usually_got_wrong_is_said(note: str, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = explained(CHINESE, capsys=capsys)
+    assert note in out.splitlines()
+
+
+def test_shared_layers_are_one_layer_that_is_used_many_times(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # albert-base-v2 as published; 11,683,584 and 89,650,176 are the README's
+    sizes = {"vocab_size": 30000, "embedding_size": 128, "hidden_size": 768, "num_hidden_layers": 12}
+    more = {"num_attention_heads": 12, "intermediate_size": 3072, "max_position_embeddings": 512, "type_vocab_size": 2}
+    groups = {"num_hidden_groups": 1, "inner_group_num": 1, "hidden_act": "gelu_new"}
+    config = {"model_type": "albert", "architectures": ["AlbertModel"], **sizes, **more, **groups}
+    write(tmp_path / "config.json", config)
+    _, out, _ = explained(str(tmp_path), capsys=capsys)
+    assert ["total", "11,683,584"] in cells(out)
+    assert "one layer of 1, used 12 times" in out
+    assert "- L = 12 (num_hidden_layers) is in no formula: layers share their weights" in out
+    assert "with a copy for each pass it would be 89,650,176" in out
+
+
+def test_tensors_have_shape_and_formula_and_identical_layers_are_folded(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = explained(CHINESE, "--tensors", capsys=capsys)
+    rows = cells(out)
+    # SOURCES D lists the names and shapes
+    assert ["attention.self.query.weight", "D²", "(768, 768)", "589,824", "7,077,888"] in rows
+    assert ["intermediate.dense.weight", "I·D", "(3072, 768)", "2,359,296", "28,311,552"] in rows
+    assert ["cls.predictions.decoder.weight", "tied to embeddings.word", "(21128, 768)", "0"] in rows
+    assert not [row for row in rows if row[0] in {"weights", "biases"}]
+
+
+def test_a_class_without_its_pooler_by_a_constructor_argument(capsys: pytest.CaptureFixture[str]) -> None:
+    option = ("--architecture", "BertModel", "--option", "add_pooling_layer=false")
+    status, out, _ = explained(CHINESE, *option, capsys=capsys)
+    assert status == GOOD
+    # SOURCES E: 101,678,594 with the project's own Dense of 768 × 2 + 2 = 1,538, without it 101,677,056
+    assert ["total", f"{101_678_594 - 1_538:,}"] in cells(out)
+    assert "add_pooling_layer=false" in out.splitlines()[0]
+
+
+def test_warnings_are_notes_with_their_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = tmp_path / "config.json"
+    write(config, {**read(CHINESE), "pruned_heads": {"0": [1]}})
+    status, out, err = explained(str(config), capsys=capsys)
+    assert (status, err) == (GOOD, "")
+    line = next(number for number, text in enumerate(config.read_text("utf-8").splitlines(), 1) if "pruned" in text)
+    assert re.search(rf"! pruned_heads .* is ignored.*config\.json:{line}\)", out.replace("\n ", ""), re.DOTALL)
+
+
+# every family
+
+
+@pytest.mark.parametrize(("family", "architecture"), PAIRS)
+def test_components_sum_to_the_total_and_no_number_is_cut_at_80_columns(family: str, architecture: str) -> None:
+    for case in sample(family, architecture)[:2]:
+        form = case.closed_form()
+        for tensors in (False, True):
+            lines = tree(form, FAMILIES[family], tensors=tensors)
+            assert sum(line.count for line in lines[:-1] if line.depth == 0) == form.total
+            assert lines[-1] == Line(0, TOTAL, count=form.total)
+            text = draw(table(lines, Style(80)), Style(80))
+            assert max(map(cell_len, text.splitlines())) < 80
+            rows = [line for line in text.splitlines() if re.search(r"\d$", line)]
+            assert [row.split()[-1] for row in rows][-1] == f"{form.total:,}"
+            numbers = [f"{line.count:,}" for line in lines]
+            assert all(number in text.split() for number in numbers)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_written_formula_gives_its_number(family: str) -> None:
+    for case in sample(family, FAMILIES[family].architectures[0].name)[:2]:
+        form = case.closed_form()
+        writer, names = Writer(form.dims), {key: value for key, value in form.dims.sizes.items() if value}
+        for leaf in leaves(form):
+            assert value_of(writer.one([leaf]), names) == leaf.owned, leaf
+        assert value_of(writer.all(leaves(form)), names) == form.total
+
+
+def value_of(formula: str, sizes: dict[str, int]) -> int:
+    """What a reader with a calculator gets."""
+    superscripts = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
+    powers = re.sub("[⁰¹²³⁴⁵⁶⁷⁸⁹]+", lambda exponent: f"**{exponent[0].translate(superscripts)}", formula)
+    python = powers.replace("·", "*").replace("/", "//")
+    return int(eval(python, {"__builtins__": {}, "floor": int, "Max": max, "Min": min, "ceiling": int, **sizes}))  # noqa: S307
+
+
+# width, colour, encoding
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
+@pytest.mark.parametrize("arguments", [(), ("--tensors",), ("--names", "bert4keras"), ("--names", "tensorflow")])
+def test_every_width_shows_every_count_whole(
+    width: int, arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    _, out, _ = explained(CHINESE, *arguments, capsys=capsys)
+    # SOURCES D
+    assert {"16,622,592", "85,054,464", "613,256", "102,290,312"} <= set(out.split())
+    assert max(map(cell_len, out.splitlines())) < width
+
+
+def test_formulas_and_numbers_both_fit_into_80_columns(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    _, out, _ = explained(CHINESE, capsys=capsys)
+    assert ["encoder", "L·(4·D² + 2·I·D + 9·D + I)", "12·7,087,872", "85,054,464"] in cells(out)
+
+
+def test_colour_only_where_it_is_asked_for(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "\x1b" not in explained(CHINESE, capsys=capsys)[1]
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "\x1b" in explained(CHINESE, capsys=capsys)[1]
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in explained(CHINESE, capsys=capsys)[1]
+
+
+def test_ascii_where_that_is_all_there_is(tmp_path: Path) -> None:
+    config = tmp_path / "模型.json"
+    write(config, read(CHINESE))
+    out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    assert explain(Order(Named(str(config))), out, sys.stderr) == GOOD
+    out.seek(0)
+    text = out.read()
+    assert "L*(4*D^2 + 2*I*D + 9*D + I)" in text
+    assert r"\u6a21\u578b.json" in text
+
+
+# which config
+
+
+def test_a_symlink_is_followed_because_downloaded_models_are_symlinks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    blob = tmp_path / "blobs" / "3ed34255"
+    link = tmp_path / "snapshots" / "config.json"
+    for each in (blob, link):
+        each.parent.mkdir()
+    write(blob, read(CHINESE))
+    link.symlink_to(blob)
+    for given in (link, link.parent):
+        status, out, err = explained(str(given), capsys=capsys)
+        assert (status, err) == (GOOD, "")
+        assert "3ed34255" not in out
+
+
+def test_a_nested_object_by_its_key_path(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "train.json", {"model": {"bert_config": read(CHINESE)}})
+    monkeypatch.chdir(tmp_path)
+    status, out, _ = explained("train.json#model.bert_config", capsys=capsys)
+    assert status == GOOD
+    assert out.startswith("BertForMaskedLM  train.json#model.bert_config  V=21128")
+
+
+ARCHITECTURES = ", ".join(each.name for each in BERT.architectures)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nosuch.json"], "nosuch.json: there is no such file; write the path of the model's config.json"),
+        ([GOOGLE], "has no model_type, as is usual for Google's bert_config.json; write --family bert"),
+        (
+            [GOOGLE, "--family", "bert"],
+            f"names no architecture, and neither does the command line; write --architecture with one of {ARCHITECTURES}",
+        ),
+        (
+            [GOOGLE, "--family", "bertt", "--architecture", "BertModel"],
+            "there is no closed form for the family \"bertt\"; the nearest is 'bert'; correct the name",
+        ),
+        (
+            [CHINESE, "--architecture", "BertForMaskedLN"],
+            "\"BertForMaskedLN\" in the family 'bert'; what comes nearest is BertForMaskedLM; correct the name",
+        ),
+        ([CHINESE, "--family", "roberta"], 'says model_type "bert"; remove --family'),
+        (
+            [CHINESE, "--architecture", "BertModel", "--option", "pool=true"],
+            "--option pool: BertModel has no such constructor argument; it takes add_pooling_layer",
+        ),
+        (
+            [CHINESE, "--option", "add_pooling_layer=0"],
+            '--option "add_pooling_layer=0" is not NAME=true or NAME=false; write --option add_pooling_layer=false',
+        ),
+        ([CHINESE, "--names", "keras"], '--names "keras": there are transformers, bert4keras, tensorflow'),
+        ([str(EXAMPLES)], "the folder holds neither config.json nor bert_config.json; name the file itself"),
+        (["a\0b"], "ERROR: a\\x00b: "),
+        (["x" * 5000], "ERROR: xxx"),
+    ],
+)
+def test_a_mistake_is_one_line_that_says_what_to_write(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, out, err = explained(*arguments, capsys=capsys)
+    assert (status, out) == (MISTAKEN, "")
+    assert err.startswith("ERROR: ")
+    assert message in err
+    assert err.count("\n") == 1
+    assert "table" not in err
+    assert "pyproject" not in err
+
+
+def test_what_has_no_closed_form_is_told_with_the_families_that_have_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path / "config.json", {"model_type": "whisper", "architectures": ["Whisper"], "hidden_size": 768})
+    assert explained(str(tmp_path), capsys=capsys) == (
+        MISTAKEN,
+        "",
+        (
+            f'ERROR: {tmp_path / "config.json"}:2: there is no closed form for the family "whisper"; explain shows a model '
+            f"of one of pytest-bertsize's own families, which are {', '.join(FAMILIES)}\n"
+        ),
+    )
+
+
+def test_every_mistake_of_a_config_has_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = tmp_path / "config.json"
+    config.write_text(
+        '{"model_type": "bert",\n"architectures": ["BertModel"],\n"hidden_sise": 3,\n"vocab_size": 1.5}', "utf-8"
+    )
+    status, _, err = explained(str(config), capsys=capsys)
+    assert status == MISTAKEN
+    assert f"ERROR: {config}:3: " in err
+    assert 'write "hidden_size"' in err
+    assert f"ERROR: {config}:4: vocab_size is 1.5, which is not a whole number; write one, as in 30522" in err
+
+
+@pytest.mark.parametrize("command", [["explain", CHINESE], ["diff", CHINESE, CHINESE]])
+def test_neither_torch_nor_transformers_is_imported(command: list[str]) -> None:
+    code = (
+        "import sys; from pytest_bertsize.__main__ import main; status = main(sys.argv[1:]); "
+        "heavy = {'torch', 'transformers', 'numpy'} & set(sys.modules); sys.exit(f'{status} {heavy}')"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *command], capture_output=True, text=True, check=False)
+    assert done.stderr == "0 set()\n"
+
+
+def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+    command = [sys.executable, "-m", "pytest_bertsize", "explain", CHINESE]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        assert running.stdout
+        assert running.stderr
+        running.stdout.close()
+        assert running.stderr.read() == b""
+    assert running.returncode == GOOD
+
+
+def read(path: str) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(Path(path).read_text("utf-8"))
+    return data
+
+
+def write(path: Path, config: dict[str, Any]) -> None:
+    path.write_text(json.dumps(config, indent=1), encoding="utf-8")

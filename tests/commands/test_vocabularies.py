@@ -1,0 +1,204 @@
+"""BERT's tensors by the names of bert4keras and of Google's checkpoints. Figures are SOURCES B and E."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from pytest_bertsize.__main__ import main
+from pytest_bertsize.closed_forms import ClosedForm
+from pytest_bertsize.commands.explain.in_vocabulary import named
+from pytest_bertsize.commands.explain.vocabularies import (
+    BERT4KERAS,
+    TENSORFLOW,
+    TENSORFLOW_OF_CLASS,
+    VOCABULARIES,
+    in_bert4keras,
+    in_tensorflow,
+    in_transformers,
+    transposed,
+)
+from pytest_bertsize.config.dims import Dims
+from pytest_bertsize.inventory import TOTAL, pattern
+from tests.support.bert_reviews import BERT, SIZES, SWITCHES
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+NO_POOLER = ("--family", "bert", "--architecture", "BertModel", "--option", "add_pooling_layer=false")
+
+CLASSES = [each.name for each in BERT.architectures]
+DECODING = {**SWITCHES, "is_decoder": True, "add_cross_attention": True}
+UNTIED = {**SWITCHES, "tie_word_embeddings": False}
+SWITCHED = {"as published": SWITCHES, "untied": UNTIED, "decoding": DECODING}
+
+
+def form(name: str, switches: dict[str, object] | None = None) -> ClosedForm:
+    architecture = BERT.architecture(name)
+    assert architecture
+    return ClosedForm(architecture, Dims({**SIZES, "C": 2}, {**(switches or SWITCHES), **architecture.options}))
+
+
+def column(text: str, last: str) -> list[tuple[str, str]]:
+    """Name and parameters of every line of the table, down to ``last``."""
+    rows = [re.split(r"\s{2,}", line.strip()) for line in text.splitlines()[3:] if line.strip()]
+    found = []
+    for row in rows:
+        numbers = [cell for cell in row if re.fullmatch(r"[\d,]+", cell)]
+        found += [(row[0], numbers[0])] if numbers else []
+        if row[0] == last:
+            break
+    return found
+
+
+@pytest.fixture(autouse=True)
+def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+def test_bert_large_chinese_is_the_summary_of_bert4keras_line_for_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", str(EXAMPLES / "b-bert-large-chinese"), *NO_POOLER, "--names", "bert4keras"]) == 0
+    # SOURCES B
+    assert column(capsys.readouterr().out, TOTAL) == [
+        ("Embedding-Token", "21,635,072"),
+        ("Embedding-Segment", "2,048"),
+        ("Embedding-Position", "524,288"),
+        ("Embedding-Norm", "2,048"),
+        ("embeddings", "22,163,456"),
+        ("Transformer-k-MultiHeadSelfAttention", "4,198,400"),
+        ("Transformer-k-MultiHeadSelfAttention-Norm", "2,048"),
+        ("Transformer-k-FeedForward", "8,393,728"),
+        ("Transformer-k-FeedForward-Norm", "2,048"),
+        ("one Transformer of 24", "12,596,224"),
+        ("encoder", f"{24 * 12_596_224:,}"),
+        ("dropout and add layers", "0"),
+        ("total", "324,472,832"),
+    ]
+
+
+def test_a_feed_forward_is_shown_as_its_two_dense_layers(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    main(["explain", str(EXAMPLES / "b-bert-large-chinese"), *NO_POOLER, "--names", "bert4keras"])
+    # SOURCES B
+    assert "  4,198,400 + 4,195,328  " in capsys.readouterr().out
+
+
+def test_the_body_of_a_bert4keras_classifier_line_for_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    # SOURCES E: V 21128, D 768, L 12, Google-style; the CLS token and the Dense of 1,538 are the project's own
+    config = tmp_path / "bert_config.json"
+    sizes = '"vocab_size": 21128, "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12'
+    more = '"intermediate_size": 3072, "max_position_embeddings": 512, "type_vocab_size": 2'
+    config.write_text(f"{{{sizes}, {more}}}", "utf-8")
+    assert main(["explain", str(config), *NO_POOLER, "--names", "bert4keras"]) == 0
+    lines = column(capsys.readouterr().out, TOTAL)
+    assert lines == [
+        ("Embedding-Token", "16,226,304"),
+        ("Embedding-Segment", "1,536"),
+        ("Embedding-Position", "393,216"),
+        ("Embedding-Norm", "1,536"),
+        ("embeddings", "16,622,592"),
+        ("Transformer-k-MultiHeadSelfAttention", "2,362,368"),
+        ("Transformer-k-MultiHeadSelfAttention-Norm", "1,536"),
+        ("Transformer-k-FeedForward", "4,722,432"),
+        ("Transformer-k-FeedForward-Norm", "1,536"),
+        ("one Transformer of 12", "7,087,872"),
+        ("encoder", f"{12 * 7_087_872:,}"),
+        ("dropout and add layers", "0"),
+        ("total", "101,677,056"),
+    ]
+    assert int(lines[-1][1].replace(",", "")) + 1_538 == 101_678_594
+
+
+def test_the_heads_of_bert4keras_have_their_names() -> None:
+    lines = {line.name: line for line in named(form("BertForPreTraining"), "bert4keras")}
+    # SOURCES D: 592,128 of transform and V of bias; C: 590,592 of pooler; NSP is 768 × 2 + 2
+    heads = {name: lines[name].count for name in ("Pooler-Dense", "NSP-Proba", "MLM-Dense", "MLM-Norm", "MLM-Bias")}
+    assert heads == {
+        "Pooler-Dense": 590_592,
+        "NSP-Proba": 1_538,
+        "MLM-Dense": 592_128 - 1_536,
+        "MLM-Norm": 1_536,
+        "MLM-Bias": 21_128,
+    }
+    assert lines["cls.predictions.decoder.weight"].formula == "tied to Embedding-Token"
+
+
+def test_the_variables_of_googles_checkpoint_have_its_shapes() -> None:
+    lines = {line.name: line for line in named(form("BertForMaskedLM"), "tensorflow")}
+    # google-research/bert: a kernel has its inputs in rows, word embeddings their words
+    assert lines["bert/embeddings/word_embeddings"].numbers == "(21128, 768)"
+    assert lines["bert/encoder/layer_k/intermediate/dense/kernel"].numbers == "(768, 3072)"
+    assert lines["bert/encoder/layer_k/attention/self/query/bias"].count == 768
+    assert lines["cls/predictions/transform/dense/kernel"].count == 768 * 768
+    assert lines["cls/predictions/output_bias"].count == 21_128
+
+
+@pytest.mark.parametrize(
+    ("architecture", "names"),
+    [
+        ("BertForPreTraining", {"cls/seq_relationship/output_weights", "cls/seq_relationship/output_bias"}),
+        ("BertForSequenceClassification", {"output_weights", "output_bias"}),
+        ("BertForQuestionAnswering", {"cls/squad/output_weights", "cls/squad/output_bias"}),
+        ("BertForTokenClassification", {"classifier.weight", "classifier.bias"}),
+        ("BertForMultipleChoice", {"classifier.weight", "classifier.bias"}),
+    ],
+)
+def test_a_head_has_googles_name_where_google_has_the_class(architecture: str, names: set[str]) -> None:
+    assert names <= {line.name for line in named(form(architecture), "tensorflow")}
+
+
+@pytest.mark.parametrize("vocabulary", VOCABULARIES)
+@pytest.mark.parametrize("switched", SWITCHED)
+@pytest.mark.parametrize("architecture", CLASSES)
+def test_the_lines_of_every_class_sum_to_its_total(architecture: str, switched: str, vocabulary: str) -> None:
+    known = form(architecture, SWITCHED[switched])
+    lines = named(known, vocabulary)
+    assert sum(line.in_all or line.count for line in lines if line.depth == 1) == known.total
+    assert lines[-1].count == known.total
+
+
+@pytest.mark.parametrize("switched", SWITCHED)
+@pytest.mark.parametrize("architecture", CLASSES)
+def test_every_tensor_has_a_line_under_some_name(architecture: str, switched: str) -> None:
+    known = form(architecture, SWITCHED[switched])
+    for vocabulary, find in (("bert4keras", in_bert4keras), ("tensorflow", in_tensorflow)):
+        listed = {line.name for line in named(known, vocabulary)}
+        for tensor in known.inventory.tensors:
+            name = pattern(tensor.name)
+            assert (find(name, architecture) or in_transformers(name)) in listed
+
+
+def test_every_name_in_the_tables_is_one_that_some_class_has() -> None:
+    tensors = {
+        pattern(tensor.name).removeprefix("bert.") for each in CLASSES for tensor in form(each).inventory.tensors
+    }
+    assert TENSORFLOW.keys() | TENSORFLOW_OF_CLASS["BertForSequenceClassification"].keys() <= tensors
+    assert BERT4KERAS.keys() <= {tensor.rpartition(".")[0] for tensor in tensors}
+
+
+def test_every_variable_is_one_tensor() -> None:
+    assert len(set(TENSORFLOW.values())) == len(TENSORFLOW)
+    # SOURCES, "Names side by side": a norm of torch has weight and bias, of TensorFlow gamma and beta
+    assert TENSORFLOW["embeddings.LayerNorm.weight"] == "bert/embeddings/LayerNorm/gamma"
+    assert TENSORFLOW["embeddings.LayerNorm.bias"] == "bert/embeddings/LayerNorm/beta"
+
+
+def test_only_kernels_are_transposed() -> None:
+    assert transposed("bert/pooler/dense/kernel")
+    assert not transposed("cls/seq_relationship/output_weights")
+
+
+def test_names_that_only_bert_has_are_refused_for_another_family(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "config.json"
+    config.write_text('{"model_type": "roberta", "architectures": ["RobertaModel"]}', "utf-8")
+    assert main(["explain", str(config), "--names", "bert4keras"]) == 2
+    assert capsys.readouterr().err == (
+        "ERROR: --names bert4keras knows the family 'bert', and this is 'roberta'; "
+        "write --names transformers, which knows every family\n"
+    )
+    assert main(["explain", str(config), "--names", "transformers"]) == 0
+    assert "encoder.layer.k.attention.self.query.weight"[-20:] in capsys.readouterr().out

@@ -1,0 +1,354 @@
+"""PEFT's ``adapter_config.json`` and the table that says the same: what counts, what does not, what is a mistake."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import time
+from typing import TYPE_CHECKING, Any
+
+import peft
+import pytest
+from peft.utils.constants import TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING
+
+from pytest_bertsize.builder.child.lora import adapt
+from pytest_bertsize.closed_forms import FAMILIES
+from pytest_bertsize.config.adapter import (
+    COUNTED,
+    INERT,
+    KNOWN,
+    REFUSED,
+    TARGETS,
+    WITHOUT_CLOSED_FORM,
+    Adapter,
+    in_file,
+    parse,
+)
+from pytest_bertsize.config.model_config import read
+from pytest_bertsize.findings import Finding, Unusable
+from tests.closed_forms.test_lora import built_module
+from tests.support.family_configs import typical
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PLAIN: dict[str, Any] = {"r": 8, "target_modules": ["query", "value"]}
+
+
+def findings(closed_form: bool = True, family: str = "", **data: Any) -> tuple[Finding, ...]:  # noqa: FBT001, FBT002
+    with pytest.raises(Unusable) as raised:
+        parse({**PLAIN, **data}, family=family, closed_form=closed_form)
+    return raised.value.findings
+
+
+def mistake(**data: Any) -> tuple[str, str, str]:
+    (finding,) = findings(**data)
+    return finding.kind, finding.message, finding.fix
+
+
+# what it says
+
+
+def test_a_table_needs_no_more_than_its_targets() -> None:
+    assert parse({"target_modules": ["query"]}) == Adapter(8, ("query",))
+
+
+def test_everything_that_counts_is_read() -> None:
+    assert parse(
+        {
+            "r": 4,
+            "target_modules": r".*\.(query|value)",
+            "exclude_modules": ["crossattention"],
+            "modules_to_save": ["classifier"],
+            "bias": "lora_only",
+            "use_dora": True,
+            "rank_pattern": {"query": 16},
+            "task_type": "SEQ_CLS",
+        }
+    ) == Adapter(
+        4,
+        r".*\.(query|value)",
+        ("crossattention",),
+        ("classifier",),
+        "lora_only",
+        use_dora=True,
+        rank_pattern={"query": 16},
+        task_type="SEQ_CLS",
+    )
+
+
+def test_all_linear_is_read_in_any_case() -> None:
+    assert parse({"target_modules": "All-Linear"}).target_modules == "all-linear"
+
+
+def test_the_file_that_peft_saves_is_read_as_it_stands(tmp_path: Path) -> None:
+    said = {"r": 4, "target_modules": ["query"], "task_type": "SEQ_CLS", "rank_pattern": {"query": 3}, "lora_alpha": 99}
+    trained: Any = adapt(built_module(typical("bert", "BertModel")[0]), said)
+    trained.peft_config["default"].inference_mode = True
+    trained.peft_config["default"].save_pretrained(str(tmp_path))
+    config = read(tmp_path, "adapter_config.json")
+    assert set(config.data) >= {"auto_mapping", "peft_version", "inference_mode", "lora_alpha", "megatron_core"}
+    assert parse(config.data, place=in_file(config)) == Adapter(
+        4, ("query",), modules_to_save=("classifier", "score"), rank_pattern={"query": 3}, task_type="SEQ_CLS"
+    )
+
+
+def test_every_field_of_peft_s_is_known() -> None:
+    fields = {each.name for each in dataclasses.fields(peft.LoraConfig)}
+    assert fields == KNOWN
+    assert len(KNOWN) == len([*COUNTED, *INERT, *WITHOUT_CLOSED_FORM, *REFUSED])
+
+
+@pytest.mark.parametrize(
+    "inert",
+    [
+        {"lora_alpha": 99},
+        {"lora_dropout": 0.5},
+        {"use_rslora": True},
+        {"alpha_pattern": {"query": 3}},
+        {"fan_in_fan_out": True},
+        {"qalora_group_size": 3},
+        {"alora_invocation_tokens": [1]},
+        {"base_model_name_or_path": "x/y"},
+        {"revision": "abc"},
+        {"peft_version": "9"},
+        {"auto_mapping": {"base_model_class": "BertModel"}},
+        {"init_lora_weights": "gaussian"},
+        {"init_lora_weights": "orthogonal"},
+        {"init_lora_weights": "pissa"},
+        {"init_lora_weights": "olora"},
+        {"init_lora_weights": False},
+    ],
+)
+def test_what_changes_nothing_is_silent_and_never_given_to_peft(inert: dict[str, Any]) -> None:
+    assert parse({**PLAIN, **inert}).for_build == parse(PLAIN).for_build
+    assert listed(**inert) == listed()
+
+
+def listed(**data: Any) -> list[tuple[str, tuple[int, ...], bool]]:
+    model = built_module(typical("bert", "BertModel")[0])
+    trained = adapt(model, {"target_modules": ["query"], **data})
+    return [(name, tuple(p.shape), p.requires_grad) for name, p in trained.named_parameters()]
+
+
+def test_what_is_built_is_in_training_whatever_the_file_says() -> None:
+    frozen = listed(inference_mode=True)
+    assert not any(trainable for _, _, trainable in frozen)
+    adapter = parse({**PLAIN, "inference_mode": True})
+    assert any(trainable for _, _, trainable in listed(**adapter.for_build))
+
+
+def test_what_is_built_is_what_json_can_carry() -> None:
+    adapter = parse({**PLAIN, "rank_pattern": {"query": 3}, "modules_to_save": ["classifier"]})
+    assert json.loads(json.dumps(adapter.for_build)) == adapter.for_build
+
+
+def test_peft_s_own_targets_are_known_for_each_family_that_it_has() -> None:
+    theirs = {name: tuple(TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING.get(name, ())) for name in FAMILIES}
+    assert {name: names for name, names in theirs.items() if names} == TARGETS
+
+
+# mistakes
+
+
+@pytest.mark.parametrize(
+    ("data", "kind", "message", "fix"),
+    [
+        (
+            {"lora_dopout": 0.1},
+            "config-invalid",
+            'the key "lora_dopout" is none of LoRA\'s in PEFT',
+            "did you mean lora_dropout?",
+        ),
+        ({"zzz": 1}, "config-invalid", 'the key "zzz" is none of LoRA\'s in PEFT', "remove it"),
+        ({"r": 0}, "config-invalid", "r is 0, which is no rank", "write a whole number from 1 on, as in 8"),
+        ({"r": True}, "config-invalid", "r is true, which is no rank", "write a whole number from 1 on, as in 8"),
+        ({"r": "8"}, "config-invalid", 'r is "8", which is no rank', "write a whole number from 1 on, as in 8"),
+        (
+            {"r": 10**9},
+            "config-refused",
+            "r is 1,000,000,000, more than 1,000,000",
+            "write the rank that the adapter has",
+        ),
+        ({"bias": "lora"}, "config-invalid", 'bias is "lora", which PEFT does not know', "did you mean 'lora_only'?"),
+        (
+            {"bias": True},
+            "config-invalid",
+            "bias is true, which PEFT does not know",
+            "write one of none, all, lora_only",
+        ),
+        (
+            {"task_type": "SEQ_CLASS"},
+            "config-invalid",
+            'task_type is "SEQ_CLASS", which PEFT does not know',
+            "did you mean 'SEQ_CLS'?",
+        ),
+        ({"use_dora": "yes"}, "config-invalid", 'use_dora is "yes", not true or false', "write true or false"),
+        (
+            {"modules_to_save": "classifier"},
+            "config-invalid",
+            'modules_to_save is "classifier", not a list of module names',
+            'write a list, as in ["classifier"]',
+        ),
+        (
+            {"target_modules": ["query", 3]},
+            "config-invalid",
+            "target_modules has 3, which is no module's name",
+            'write a list, as in ["query", "value"]',
+        ),
+        (
+            {"target_modules": 3},
+            "config-invalid",
+            "target_modules is 3, not a list of module names",
+            'write a list, as in ["query", "value"]',
+        ),
+        (
+            {"modules_to_save": ["(a+)+"]},
+            "config-invalid",
+            'modules_to_save has "(a+)+", which is no module\'s name',
+            'write a list, as in ["classifier"]',
+        ),
+        (
+            {"target_modules": "(query"},
+            "config-invalid",
+            'target_modules: the regular expression "(query" is none: missing ), unterminated subpattern at position 0',
+            "write the ends of the names as a list",
+        ),
+        (
+            {"target_modules": "(a+)+b"},
+            "config-refused",
+            'target_modules: the regular expression "(a+)+b" repeats a group, which can take hours to match',
+            "write the ends of the names as a list",
+        ),
+        (
+            {"rank_pattern": {"a?a?a?a?a?": 3}},
+            "config-refused",
+            (
+                'rank_pattern: the regular expression "a?a?a?a?a?" has more than 4 quantifiers or 8 groups, which can '
+                "take hours to match"
+            ),
+            "write the end of a module's name",
+        ),
+        (
+            {"rank_pattern": {"query": 0}},
+            "config-invalid",
+            'the rank of "query" is 0, which is no rank',
+            "write a whole number from 1 on, as in 8",
+        ),
+        (
+            {"rank_pattern": ["query"]},
+            "config-invalid",
+            'rank_pattern is ["query"], not an object of module names and their ranks',
+            'write { "output.dense" = 16 }, for example',
+        ),
+        (
+            {"use_dora": True, "lora_bias": True},
+            "config-invalid",
+            "lora_bias is true beside use_dora: PEFT refuses that",
+            "write false for one of them",
+        ),
+        (
+            {"peft_type": "IA3"},
+            "config-invalid",
+            'peft_type is "IA3": of PEFT\'s adapters only LoRA is known here',
+            'write "LORA", or a factory that applies the adapter itself, with closed_form = false',
+        ),
+        (
+            {"megatron_config": {"a": 1}, "megatron_core": "os"},
+            "config-refused",
+            "megatron_config makes PEFT import the module that megatron_core names",
+            "remove it: it says how to train, not what",
+        ),
+    ],
+)
+def test_a_mistake_is_said_with_what_to_write(data: dict[str, Any], kind: str, message: str, fix: str) -> None:
+    assert mistake(**data) == (kind, message, fix)
+
+
+@pytest.mark.parametrize("nothing", [None, []])
+def test_targets_have_to_be_named(nothing: Any) -> None:
+    (finding,) = findings(target_modules=nothing)
+    assert finding.message == "target_modules names no module"
+    assert finding.fix == "name the modules that get an adapter"
+
+
+def test_targets_that_peft_would_take_silently_are_said() -> None:
+    (finding,) = findings(family="bert", target_modules=None)
+    assert finding.message == 'target_modules names no module, and PEFT silently takes ["query", "value"] for bert'
+    assert finding.fix == 'write target_modules = ["query", "value"]'
+
+
+def test_all_mistakes_are_said_at_once() -> None:
+    assert len(findings(r=0, bias="some", zzz=1)) == 3
+
+
+def test_a_mistake_in_the_table_is_on_its_key() -> None:
+    assert findings(r=0)[0].table_key == ("adapter", "r")
+
+
+def test_a_mistake_in_a_file_is_on_its_line(tmp_path: Path) -> None:
+    (tmp_path / "adapter_config.json").write_text('{\n  "target_modules": ["query"],\n  "r": 0\n}', "utf-8")
+    config = read(tmp_path, "adapter_config.json")
+    with pytest.raises(Unusable) as raised:
+        parse(config.data, place=in_file(config))
+    assert raised.value.findings[0].place == "adapter_config.json:3"
+
+
+# without a closed form
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "because"),
+    [
+        ("layers_to_transform", [0, 1], ""),
+        ("layer_replication", [[0, 1]], ""),
+        ("trainable_token_indices", [3], ""),
+        ("target_parameters", ["query.weight"], ""),
+        ("ensure_weight_tying", True, ""),
+        ("kasa_config", {"beta": 1}, ""),
+        ("init_lora_weights", "mica", ", which freezes lora_B"),
+        ("init_lora_weights", "eva", ", which chooses ranks by the training data"),
+    ],
+)
+def test_what_has_no_closed_form_is_said_or_passed_on(key: str, value: Any, because: str) -> None:
+    (finding,) = findings(**{key: value})
+    assert finding.kind == "unknown-closed-form"
+    assert finding.message == f"there is no closed form for {key} = {json.dumps(value)}{because}"
+    assert finding.fix.startswith("write closed_form = false")
+    assert parse({**PLAIN, key: value}, closed_form=False).for_build[key] == value
+
+
+def test_eva_that_has_chosen_its_ranks_is_counted_by_them() -> None:
+    chosen = parse({**PLAIN, "init_lora_weights": "eva", "rank_pattern": {"query": 3}})
+    assert chosen.rank_pattern == {"query": 3}
+    assert "init_lora_weights" not in chosen.for_build
+
+
+@pytest.mark.parametrize("neutral", [None, False, [], {}])
+def test_a_key_that_says_nothing_is_silent(neutral: Any) -> None:
+    said = dict.fromkeys(WITHOUT_CLOSED_FORM, neutral)
+    assert parse({**PLAIN, **said}) == parse(PLAIN)
+
+
+# untrusted
+
+
+@pytest.mark.parametrize("pattern", ["(a|a)*b", "(.*)*x", "(?:.+)+x", r"(\w+\.)*query", ".*" * 5, "(a|ab)" * 9])
+def test_a_pattern_that_could_take_hours_is_refused_at_once(pattern: str) -> None:
+    started = time.monotonic()
+    assert mistake(target_modules=pattern)[0] == "config-refused"
+    assert time.monotonic() - started < 1
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r".*decoder.*(SelfAttention|EncDecAttention).*(q|v)$",
+        r"bert\.encoder\.layer\.(6|7|8|9|10|11)\.attention\.self\.(query|value)",
+        r".*\.layer\.\d+\.attention\.(self\.(query|key|value)|output\.dense)",
+    ],
+)
+def test_patterns_that_people_write_are_taken(pattern: str) -> None:
+    assert parse({**PLAIN, "target_modules": pattern}).target_modules == pattern
+    assert re.compile(pattern)

@@ -1,0 +1,273 @@
+"""``config = "pkg.cfg:make"``: made by the project's code in a process of its own, or refused in one sentence."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import textwrap
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_bertsize.builder.limits import MEGABYTE
+from pytest_bertsize.builder.own_process import Allowed, Lost, answer_of
+from pytest_bertsize.config.config_by_code import ALLOWED, read
+from pytest_bertsize.findings import Finding, Unusable
+
+if TYPE_CHECKING:
+    from pytest_bertsize.config.model_config import ModelConfig
+
+NOT_MADE = "the config was not made: "
+MEND, CALL = "mend the function", "mend the function, or name a file"
+RETURN = "return a dict of what config.json would say"
+PLAIN = "make it a plain number, string, list or dict"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    (folder / "pkg").mkdir(parents=True)
+    return folder
+
+
+def made(root: Path, body: str, reference: str = "pkg.cfg:make", allowed: Allowed = ALLOWED) -> ModelConfig:
+    (root / "pkg/cfg.py").write_text(textwrap.dedent(body), encoding="utf-8")
+    return read(root, reference, allowed)
+
+
+def refused(root: Path, body: str, reference: str = "pkg.cfg:make", allowed: Allowed = ALLOWED) -> Finding:
+    with pytest.raises(Unusable) as unusable:
+        made(root, body, reference, allowed)
+    (finding,) = unusable.value.findings
+    assert (finding.kind, finding.severity, finding.line) == ("config-invalid", "error", None)
+    assert finding.file == reference.partition("#")[0]
+    return finding
+
+
+def told(root: Path, body: str, reference: str = "pkg.cfg:make") -> tuple[str, str]:
+    finding = refused(root, body, reference)
+    return finding.message, finding.fix
+
+
+# as it is now
+
+
+def test_a_change_within_the_same_second_is_seen(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python takes bytecode for that of a file with the same second and length."""
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+    for layers in (12, 13):
+        (root / "pkg/cfg.py").write_text(f"def make(): return {{'num_hidden_layers': {layers}}}", encoding="utf-8")
+        os.utime(root / "pkg/cfg.py", (0, 0))
+        assert read(root, "pkg.cfg:make").data == {"num_hidden_layers": layers}
+    assert not list(root.rglob("__pycache__"))
+
+
+# what is taken
+
+DICT = "def make(): return {'vocab_size': 30522, 'id2label': {0: 'O'}, 'sizes': (1, 2.5), 'none': None, 'on': True}"
+SAID = {"vocab_size": 30522, "id2label": {"0": "O"}, "sizes": [1, 2.5], "none": None, "on": True}
+TAKEN = {
+    "a dict": (DICT, SAID),
+    "what prints": ("import sys\ndef make(): print('{}'); print('x', file=sys.stderr); return {'a': 1}", {"a": 1}),
+    "a dataclass": (
+        """
+        from dataclasses import dataclass, field
+        @dataclass
+        class Inner:
+            heads: int = 12
+        @dataclass
+        class make:
+            hidden_size: int = 768
+            attention: Inner = field(default_factory=Inner)
+        """,
+        {"hidden_size": 768, "attention": {"heads": 12}},
+    ),
+    "a pydantic model": (
+        """
+        from pydantic import BaseModel
+        class make(BaseModel):
+            hidden_size: int = 768
+        """,
+        {"hidden_size": 768},
+    ),
+    "members of enumerations": (
+        """
+        from enum import Enum, IntEnum
+        class Act(str, Enum):
+            GELU = "gelu"
+        class Size(IntEnum):
+            BASE = 768
+        def make(): return {"hidden_act": Act.GELU, "hidden_size": Size.BASE}
+        """,
+        {"hidden_act": "gelu", "hidden_size": 768},
+    ),
+    "a method": ("class Configs:\n    @staticmethod\n    def make(): return {'a': 1}", {"a": 1}),
+}
+
+
+@pytest.mark.parametrize("what", TAKEN)
+def test_what_the_code_returns_is_the_config(root: Path, what: str) -> None:
+    body, data = TAKEN[what]
+    reference = "pkg.cfg:Configs.make" if what == "a method" else "pkg.cfg:make"
+    config = made(root, body, reference)
+    assert config.data == data
+    assert (config.file, config.reference, config.key_path) == (reference, reference, ())
+    assert config.line("hidden_size") is None
+    assert config.sha256 == hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
+
+
+def test_a_config_of_the_library_is_taken(root: Path) -> None:
+    body = "from transformers import BertConfig\ndef make(): return BertConfig(num_hidden_layers=3, num_labels=3)"
+    config = made(root, body)
+    assert (config.model_type, config.data["num_hidden_layers"]) == ("bert", 3)
+    assert config.data["id2label"] == {"0": "LABEL_0", "1": "LABEL_1", "2": "LABEL_2"}
+
+
+def test_an_object_in_it_is_named_as_in_a_file(root: Path) -> None:
+    config = made(root, "def make(): return {'model': {'bert': {'hidden_size': 4}}}", "pkg.cfg:make#model.bert")
+    assert (config.data, config.reference) == ({"hidden_size": 4}, "pkg.cfg:make#model.bert")
+    finding = refused(root, "def make(): return {'model': 1}", "pkg.cfg:make#bert")
+    assert finding.message == 'there is no bert in the file; at that place there is "model"'
+
+
+def test_the_code_runs_in_the_project_and_without_input(root: Path) -> None:
+    body = "import os, sys\ndef make(): return {'folder': os.getcwd(), 'first': sys.path[0], 'read': sys.stdin.read()}"
+    assert made(root, body).data == {"folder": str(root), "first": str(root), "read": ""}
+
+
+def test_what_it_imports_and_changes_stays_there(root: Path) -> None:
+    body = "import os\ndef make(): os.environ['OF_THE_CHILD'] = '1'; return {'process': os.getpid()}"
+    assert made(root, body).data["process"] != os.getpid()
+    assert "OF_THE_CHILD" not in os.environ
+
+
+# what is refused
+
+CODE = {
+    "raise KeyError('x')": (f"{NOT_MADE}it raised KeyError: 'x' (pkg/cfg.py:3)", MEND),
+    "raise SystemExit(0)": (f"{NOT_MADE}it raised SystemExit: 0 (pkg/cfg.py:3)", MEND),
+    "import pytest; pytest.skip('not here')": (f"{NOT_MADE}it raised Skipped: not here (pkg/cfg.py:3)", MEND),
+    "import unittest; raise unittest.SkipTest": (f"{NOT_MADE}it raised SkipTest (pkg/cfg.py:3)", MEND),
+    "raise KeyboardInterrupt": (f"{NOT_MADE}it raised KeyboardInterrupt (pkg/cfg.py:3)", MEND),
+    "os._exit(0)": (f"{NOT_MADE}its process ended early, with status 0", CALL),
+    "os.kill(os.getpid(), 9)": (f"{NOT_MADE}its process was killed by SIGKILL", CALL),
+    "os.write(3, b'[]\\n')": (f"{NOT_MADE}its process answered nonsense", CALL),
+    "pass": (f"{NOT_MADE}it returned None, not a config", RETURN),
+    "return [1]": (f"{NOT_MADE}it returned a list, not a config", RETURN),
+    "return object()": (f"{NOT_MADE}it returned an object, not a config", RETURN),
+    "import numpy; return {'a': {'b': [1, numpy.int64(3)]}}": (
+        f"{NOT_MADE}a.b[1] is a numpy.int64, which JSON cannot say",
+        PLAIN,
+    ),
+    "return {'a': {1}}": (f"{NOT_MADE}a is a set, which JSON cannot say", PLAIN),
+    "return {'a': float('nan')}": ("a is nan, which is no number", "write a number"),
+    "return {'a': 10**5000}": (f"{NOT_MADE}a is a number of thousands of digits", "return a number"),
+    "return {None: 1}": (f'{NOT_MADE}it has the key "None", which is None', "make it a string"),
+    "return {'a': {1: 1, '1': 2}}": (f'{NOT_MADE}a has the key "1" as a string and as a number', "keep one"),
+    "d = {}; d['d'] = d; return d": (f"{NOT_MADE}it is nested more than 64 deep", RETURN),
+    "return {'a': 'x' * 1100000}": ("the config is larger than 1,048,576 bytes", "return the config of one model"),
+    "return {'a': 'x' * 2200000}": (f"{NOT_MADE}its process answered more than 2,097,152 bytes", CALL),
+    "return {'a': [[[0] * 999] * 999] * 999}": (f"{NOT_MADE}it has more than 1,048,576 values", RETURN),
+    "return {str(i): i for i in range(3000)}": (
+        "an object has 3,000 keys, more than 2,000",
+        "name one model's config",
+    ),
+    "import socket; socket.create_connection(('localhost', 9))": (
+        f"{NOT_MADE}it reached for the network (socket.getaddrinfo) (pkg/cfg.py:3)",
+        "read it from a file of the project",
+    ),
+    "return {'a': input()}": (f"{NOT_MADE}it raised EOFError: EOF when reading a line (pkg/cfg.py:3)", MEND),
+}
+
+
+@pytest.mark.parametrize("line", CODE)
+def test_whatever_the_code_does_there_is_one_sentence(root: Path, line: str) -> None:
+    assert told(root, f"import os\ndef make():\n    {line}") == CODE[line]
+
+
+NAMES = {
+    "pkg.cfg:mak": (f"{NOT_MADE}pkg.cfg has no mak", "did you mean make?"),
+    "pkg.cfg:Model.size": (f"{NOT_MADE}pkg.cfg has no Model", "write MODULE:FUNCTION"),
+    "pkg.cfg:SIZES": (f"{NOT_MADE}SIZES is a dict, which cannot be called", "write a function that returns it"),
+    "pkg.cfg:of": (f"{NOT_MADE}of(name, size=3) is called without arguments", "write a function that needs none"),
+    "pkg.cfh:make": (
+        f"{NOT_MADE}there is no module pkg.cfh, neither in the folder of pyproject.toml nor installed",
+        "write MODULE:FUNCTION",
+    ),
+    "hidden.cfg:make": (
+        f"{NOT_MADE}there is no module hidden, neither in the folder of pyproject.toml nor installed",
+        "install the project: the module is in src",
+    ),
+}
+
+
+@pytest.mark.parametrize("reference", NAMES)
+def test_a_name_that_means_nothing_is_refused(root: Path, reference: str) -> None:
+    (root / "src/hidden").mkdir(parents=True)
+    body = "SIZES = {}\ndef make(): return {}\ndef of(name, size=3): return {}"
+    assert told(root, body, reference) == NAMES[reference]
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("import nothydra", "ModuleNotFoundError: No module named 'nothydra' (pkg/cfg.py:1)"),
+        ("\nraise ImportError('no')", "ImportError: no (pkg/cfg.py:2)"),
+        ("def (", "SyntaxError: invalid syntax (cfg.py, line 1)"),
+    ],
+)
+def test_a_module_that_cannot_be_imported_says_why(root: Path, body: str, why: str) -> None:
+    assert told(root, body) == (f"{NOT_MADE}it raised {why}", MEND)
+
+
+@pytest.mark.parametrize("line", ["while True: pass", "import time; time.sleep(60)", "import os; os.fork() and time.sleep(60)"])  # fmt: skip
+def test_what_does_not_end_is_ended(root: Path, line: str) -> None:
+    started = time.monotonic()
+    body = f"import time\ndef make():\n    {line}\n    time.sleep(60)"
+    message = refused(root, body, allowed=Allowed(1.5, ALLOWED.memory, ALLOWED.answer)).message
+    assert message == f"{NOT_MADE}it was not done within 1.5 s"
+    assert time.monotonic() - started < 20
+
+
+def test_what_takes_too_much_memory_is_ended(root: Path) -> None:
+    body = "import time\ndef make():\n    taken = b'x' * 300 * 1024**2\n    time.sleep(60)"
+    finding = refused(root, body, allowed=Allowed(30.0, 128 * MEGABYTE, ALLOWED.answer))
+    assert finding.message == f"{NOT_MADE}it took more than 128 MB of memory"
+
+
+def test_a_gigabyte_is_never_given(root: Path) -> None:
+    finding = refused(root, "def make():\n    return {'a': 'x' * 4 * 1024**3}")
+    assert finding.message == f"{NOT_MADE}it raised MemoryError (pkg/cfg.py:2)"
+
+
+def test_what_it_started_ends_with_it(root: Path) -> None:
+    body = """
+    import subprocess, sys
+    def make():
+        process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+        return {"process": process.pid}
+    """
+    process = made(root, body).data["process"]
+    deadline = time.monotonic() + 10
+    while _runs(process) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not _runs(process)
+
+
+def _runs(process: object) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text("utf-8").rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_the_default_limits_leave_room_for_the_library() -> None:
+    assert (ALLOWED.seconds, ALLOWED.memory // MEGABYTE) == (30.0, 2048)
+
+
+def test_a_module_that_is_no_process_of_ours_answers_nothing(root: Path) -> None:
+    with pytest.raises(Lost, match="its process ended early, with status 1"):
+        answer_of("pytest_bertsize.build.nothing", {}, root, ALLOWED)

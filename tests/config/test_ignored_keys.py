@@ -1,0 +1,92 @@
+"""Keys that look as if they changed a count and do not: each is reported, with what it would have cost."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_bertsize.closed_forms import FAMILIES
+from pytest_bertsize.closed_forms.registry import Registry
+from pytest_bertsize.review.check import examine
+from pytest_bertsize.table.settings import parse
+from tests.support.family_configs import Case, case, sample
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pytest_bertsize.findings import Finding
+
+IGNORED = [(name, key) for name, family in FAMILIES.items() for key in family.keys.all_ignored]
+
+
+def reported(found: Case, key: str, value: object) -> list[Finding]:
+    """The warnings about one key that is added to a config."""
+    changed = Case(found.family, found.architecture, {**found.config, key: value}, found.options)
+    return [finding for finding in changed.values().findings if finding.message.startswith(f"{key} = ")]
+
+
+@pytest.mark.parametrize(
+    ("family", "architecture", "config", "key", "value", "cost"),
+    [
+        # transformers 4 built flan-t5-base with 247,577,856 (keras-hub's t5_presets.py): V·D more
+        ("t5", "T5ForConditionalGeneration", {"vocab_size": 32128, "d_model": 768}, "tie_word_embeddings", False, "cost 24,674,304"),
+        # and relative positions as a table of 2·512 - 1 distances of 64 in each layer (correctness.md §7)
+        ("roberta", "RobertaModel", {}, "position_embedding_type", "relative_key_query", "cost 785,664"),
+        ("electra", "ElectraModel", {}, "position_embedding_type", "relative_key", "cost 785,664"),
+        # one table for each layer that there is: ALBERT has one
+        ("albert", "AlbertModel", {"hidden_size": 768, "num_attention_heads": 12}, "position_embedding_type", "relative_key", "cost 65,472"),
+        # a head of 64: (3·768 + 3)·64 rows with their biases, 768·64 columns
+        ("camembert", "CamembertModel", {}, "pruned_heads", {"0": [1, 2], "5": [0]}, "saved 590,400"),
+        # a table of 128 and a projection in place of one of 768: 50265·128 + 128·768 + 768 - 50265·768
+        ("roberta", "RobertaModel", {}, "embedding_size", 128, "saved 32,070,528"),
+    ],
+)  # fmt: skip
+def test_the_cost_is_what_older_versions_built(
+    family: str, architecture: str, config: dict[str, Any], key: str, value: object, cost: str
+) -> None:
+    (finding,) = reported(case(family, architecture, config), key, value)
+    assert (finding.kind, finding.severity) == ("ignored-key", "warning")
+    assert finding.message.endswith(f"; it would have {cost} parameters")
+
+
+def test_a_class_without_the_part_has_no_cost_to_tell() -> None:
+    (finding,) = reported(case("t5", "T5Model", {}), "tie_word_embeddings", value=False)
+    assert finding.message.endswith("transformers ≥ 5 always ties the head of this family")
+
+
+@pytest.mark.parametrize(("family", "key"), IGNORED)
+def test_whatever_the_value_it_is_said_to_be_ignored_or_harmless(family: str, key: str) -> None:
+    found = sample(family, FAMILIES[family].architectures[0].name)[0]
+    known = FAMILIES[family].keys.all_ignored[key]
+    for value in (None, True, False, 0, -7, 10**30, 1.5, "", "relative_key", [], [1], {}, {"0": [0, "x"]}, {"0": 1}):
+        said = reported(found, key, value)
+        assert len(said) == (value not in known.harmless)
+        assert all("is ignored: " in finding.message for finding in said)
+
+
+@pytest.mark.parametrize(("family", "key"), IGNORED)
+def test_it_never_reaches_the_build(family: str, key: str) -> None:
+    found = sample(family, FAMILIES[family].architectures[0].name)[0]
+    changed = Case(found.family, found.architecture, {**found.config, key: 3}, found.options)
+    assert changed.values().for_build == found.values().for_build
+
+
+@pytest.mark.parametrize(
+    ("nested", "fix"),
+    [(False, "remove it"), (True, "leave it if your own code reads it, else remove it")],
+    ids=["a config", "a training file"],
+)
+def test_a_key_that_a_training_file_has_for_its_own_code_is_not_advised_to_be_removed(
+    tmp_path: Path,
+    tiny: dict[str, Any],
+    nested: bool,  # noqa: FBT001
+    fix: str,
+) -> None:
+    config = {**tiny, "moe_experts": 4, "_target_": "acme.build"}
+    (tmp_path / "train.json").write_text(json.dumps({"model": config} if nested else config), encoding="utf-8")
+    table = f'[tool.bertsize.models.x]\nconfig = "train.json{"#model" * nested}"\nbudget = "report-only"\n'
+    settings = parse(table, tmp_path / "pyproject.toml")
+    found = examine(settings.models["x"], settings, Registry()).review.findings
+    assert [(finding.kind, finding.fix) for finding in found] == [("ignored-key", fix)]

@@ -1,0 +1,133 @@
+"""``keys = { num_blks = "num_hidden_layers" }``: training files with names of their own."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_bertsize.config.model_config import ModelConfig, parse
+from pytest_bertsize.config.renamed_keys import renamed
+from pytest_bertsize.findings import Unusable
+
+FILE = """{
+  "train": {
+    "num_blks": 12,
+    "dim": 768,
+    "encoder": {
+      "heads": 12,
+      "drop": 0.1
+    },
+    "a.b": 1
+  }
+}
+"""
+
+
+def config(text: str = FILE, inner: str = "train") -> ModelConfig:
+    return parse(text.encode(), "train.json", inner)
+
+
+def refused(keys: dict[str, str], found: ModelConfig | None = None) -> list[tuple[str, str, tuple[str, ...] | None]]:
+    with pytest.raises(Unusable) as unusable:
+        renamed(found or config(), keys)
+    assert {each.kind for each in unusable.value.findings} == {"config-invalid"}
+    return [(each.message, each.fix, each.table_key) for each in unusable.value.findings]
+
+
+def test_a_config_has_its_own_names_and_the_values_of_the_file() -> None:
+    found = renamed(config(), {"num_blks": "num_hidden_layers", "dim": "hidden_size"})
+    rest = {"encoder": {"heads": 12, "drop": 0.1}, "a.b": 1}
+    assert found.data == {"num_hidden_layers": 12, "hidden_size": 768, **rest}
+    assert found.as_written == config().data
+    assert (found.reference, found.sha256) == ("train.json#train", config().sha256)
+
+
+def test_a_renamed_key_stands_where_the_file_has_its_own() -> None:
+    found = renamed(config(), {"num_blks": "num_hidden_layers", "encoder": "inner"})
+    assert found.line("num_hidden_layers") == 3
+    assert found.line("dim") == 4
+    assert found.line("inner", "heads") == 6
+    assert found.line("num_blks") == 3
+    assert found.line("vocab_size") is None
+
+
+def test_a_message_names_the_key_by_both_names() -> None:
+    found = renamed(config(), {"num_blks": "num_hidden_layers"})
+    assert (found.written_as("num_hidden_layers"), found.written_as("dim")) == ("num_blks", "dim")
+    with pytest.raises(Unusable) as unusable:
+        found.refuse("num_hidden_layers", "num_hidden_layers is 12", "write 6")
+    (finding,) = unusable.value.findings
+    assert finding.message == "num_hidden_layers is 12 (in the file, num_hidden_layers is num_blks)"
+    assert finding.place == "train.json:3"
+
+
+def test_dots_lead_into_an_object_of_which_the_rest_stays() -> None:
+    found = renamed(config(), {"encoder.heads": "num_attention_heads"})
+    assert found.data["num_attention_heads"] == 12
+    assert found.data["encoder"] == {"drop": 0.1}
+    assert found.line("num_attention_heads") == 6
+    assert found.written_as("num_attention_heads") == "encoder.heads"
+
+
+def test_an_object_of_which_nothing_is_left_is_gone() -> None:
+    found = renamed(config(), {"encoder.heads": "num_attention_heads", "encoder.drop": "hidden_dropout_prob"})
+    assert "encoder" not in found.data
+
+
+def test_a_key_that_has_a_dot_itself_is_that_key() -> None:
+    assert renamed(config(), {"a.b": "x"}).data["x"] == 1
+
+
+def test_two_keys_can_change_their_names() -> None:
+    found = renamed(config('{"a": 1, "b": 2}', ""), {"a": "b", "b": "a"})
+    assert found.data == {"a": 2, "b": 1}
+
+
+def test_the_config_of_a_side_keeps_its_lines() -> None:
+    found = renamed(config(), {"encoder": "side"})
+    side = found.inner("side", {"heads": 12, "drop": 0.1})
+    assert (side.line("heads"), side.as_written) == (6, {"heads": 12, "drop": 0.1})
+
+
+def test_an_alias_that_the_file_lacks_is_refused() -> None:
+    assert refused({"num_blk": "num_hidden_layers", "encoder.head": "n", "zzz": "z", "dim.x": "y"}) == [
+        ("keys names num_blk, which is not in train.json#train", 'did you mean num_blks = "num_hidden_layers"?', ("keys", "num_blk")),
+        ("keys names encoder.head, which is not in train.json#train", 'did you mean encoder.heads = "n"?', ("keys", "encoder.head")),
+        ("keys names zzz, which is not in train.json#train", "write the name that the file has", ("keys", "zzz")),
+        ("keys names dim.x, which is not in train.json#train", 'did you mean dim = "y"?', ("keys", "dim.x")),
+    ]  # fmt: skip
+
+
+def test_a_file_that_has_both_names_is_refused() -> None:
+    message = "num_blks stands for dim, and train.json#train has both, on line 4"
+    fix = "remove num_blks from keys, or one of them from the file"
+    assert refused({"num_blks": "dim"}) == [(message, fix, ("keys", "num_blks"))]
+
+
+def test_two_names_for_one_key_are_refused() -> None:
+    message = "keys names both num_blks and dim for num_hidden_layers"
+    keys = {"num_blks": "num_hidden_layers", "dim": "num_hidden_layers"}
+    assert refused(keys) == [(message, "keep one of them", ("keys", "dim"))]
+
+
+@pytest.mark.parametrize("keys", [{"encoder": "a", "encoder.heads": "b"}, {"encoder.heads": "b", "encoder": "a"}])
+def test_an_object_and_a_part_of_it_are_refused(keys: dict[str, str]) -> None:
+    message = "keys names both encoder and encoder.heads, which is a part of it"
+    assert refused(keys) == [(message, "keep one of them", ("keys", "encoder.heads"))]
+
+
+NAMES = st.sampled_from("abcdef")
+
+
+@given(st.dictionaries(NAMES, st.integers(), max_size=6), st.dictionaries(NAMES, NAMES, max_size=4))
+def test_renaming_loses_and_invents_no_value(data: dict[str, int], keys: dict[str, str]) -> None:
+    found = config(json.dumps(data), "")
+    try:
+        after = renamed(found, keys)
+    except Unusable:
+        return
+    assert {keys.get(key, key): value for key, value in data.items()} == after.data
+    assert all(after.line(keys.get(key, key)) == found.line(key) for key in data)

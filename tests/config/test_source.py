@@ -1,0 +1,263 @@
+"""The one door to a config: a JSON or YAML file, the table itself, or a function; now, and at another revision."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import textwrap
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomli
+
+from pytest_bertsize.base.git import Files
+from pytest_bertsize.config.model_config import ModelConfig
+from pytest_bertsize.config.source import file_named, identity, is_made_by_code, read, read_at, read_file
+from pytest_bertsize.findings import Finding, Unusable
+from pytest_bertsize.table.model import Model
+from pytest_bertsize.table.settings import Settings
+from tests.support.git_projects import GitProject, repository
+
+PLACE = "pyproject.toml#tool.bertsize.models.m.config"
+TABLE = """\
+[tool.other]
+x = 1
+
+[tool.bertsize.models.m]
+budget = "report-only"
+config = { hidden_size = 384, attention = { heads = 12 } }
+"""
+OWN_TABLE = """\
+[tool.bertsize.models.m]
+budget = "report-only"
+[tool.bertsize.models.m.config]
+hidden_size = 384
+[tool.bertsize.models.m.config.attention]
+heads = 12
+"""
+
+
+def model(config: str, inline: dict[str, Any] | None = None, **keys: str) -> Model:
+    plain = Model("m", config, None, None, {}, {}, (), ("tool", "bertsize", "models", "m"))
+    return replace(plain, inline=inline, keys=keys)
+
+
+def in_table(text: str, folder: Path = Path()) -> tuple[Model, Settings]:
+    config = tomli.loads(text)["tool"]["bertsize"]["models"]["m"]["config"]
+    return model(PLACE, config), Settings(folder / "pyproject.toml", text, {})
+
+
+def of(folder: Path, declared: Model) -> ModelConfig:
+    return read(declared, Settings(folder / "pyproject.toml", "", {}))
+
+
+def refused(declared: Model, settings: Settings) -> Finding:
+    with pytest.raises(Unusable) as unusable:
+        read(declared, settings)
+    (finding,) = unusable.value.findings
+    assert finding.kind == "config-invalid"
+    return finding
+
+
+# files
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("config.json", '{"model": {"hidden_size": 384}}'),
+        ("config.yaml", "model: {hidden_size: 384}"),
+        ("config.yml", "model: {hidden_size: 384}"),
+        ("CONFIG.YAML", "model: {hidden_size: 384}"),
+    ],
+)
+def test_a_file_is_read_as_what_its_name_says(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    for config in (of(tmp_path, model(f"{name}#model")), read_file(tmp_path, f"{name}#model")):
+        assert (config.data, config.reference) == ({"hidden_size": 384}, f"{name}#model")
+        assert (config.line("hidden_size"), config.sha256) == (1, hashlib.sha256(text.encode()).hexdigest())
+
+
+def test_a_folder_stands_for_the_json_file_in_it(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}", encoding="utf-8")
+    (tmp_path / "config.yaml").write_text("a: 1", encoding="utf-8")
+    assert of(tmp_path, model(".")).file == "config.json"
+
+
+@pytest.mark.parametrize("name", ["config.json", "config.yaml"])
+def test_a_file_outside_the_project_is_refused_whatever_its_type(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("{}", encoding="utf-8")
+    (tmp_path / "project").mkdir()
+    with pytest.raises(Unusable, match="the config lies outside the project"):
+        of(tmp_path / "project", model(f"../{name}"))
+
+
+def test_no_config_is_not_the_folder_of_the_project(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}", encoding="utf-8")
+    config = read(model(""), Settings(tmp_path / "pyproject.toml", "", {}))
+    assert (config.file, config.data) == ("pyproject.toml", {})
+
+
+def test_a_file_may_have_names_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "train.yaml").write_text("lr: 1\nnum_blks: 12\n", encoding="utf-8")
+    config = of(tmp_path, model("train.yaml", num_blks="num_hidden_layers"))
+    assert config.data == {"lr": 1, "num_hidden_layers": 12}
+    assert config.line("num_hidden_layers") == 2
+
+
+# the table
+
+
+@pytest.mark.parametrize(("text", "lines"), [(TABLE, (6, 6)), (OWN_TABLE, (4, 6))])
+def test_a_config_in_the_table_has_the_lines_of_the_table(text: str, lines: tuple[int, int]) -> None:
+    config = read(*in_table(text))
+    assert config.data == {"hidden_size": 384, "attention": {"heads": 12}}
+    assert (config.file, config.reference) == ("pyproject.toml", PLACE)
+    assert (config.line("hidden_size"), config.line("attention", "heads")) == lines
+
+
+def test_a_config_in_the_table_is_the_same_however_it_is_laid_out() -> None:
+    turned = TABLE.replace("hidden_size = 384, attention = { heads = 12 }", "attention.heads = 12, hidden_size = 384")
+    assert read(*in_table(TABLE)).sha256 == read(*in_table(OWN_TABLE)).sha256 == read(*in_table(turned)).sha256
+    canonical = json.dumps({"attention": {"heads": 12}, "hidden_size": 384}, sort_keys=True)
+    assert read(*in_table(TABLE)).sha256 == hashlib.sha256(canonical.encode()).hexdigest()
+    assert read(*in_table(TABLE.replace("384", "385"))).sha256 != read(*in_table(TABLE)).sha256
+
+
+def test_a_config_in_the_table_may_be_empty_and_may_have_names_of_its_own() -> None:
+    declared, settings = in_table(TABLE)
+    assert read(replace(declared, inline={}), settings).data == {}
+    found = read(replace(declared, keys={"attention.heads": "num_attention_heads"}), settings)
+    assert found.data == {"hidden_size": 384, "num_attention_heads": 12}
+    assert found.line("num_attention_heads") == 6
+
+
+INLINE = {
+    "2024-01-01": "attention.heads is 2024-01-01, which JSON cannot say",
+    "07:30:00": "attention.heads is 07:30:00, which JSON cannot say",
+    "nan": "attention.heads is nan, which is no number",
+    "[1, -inf]": "attention.heads is -inf, which is no number",
+    "0x" + "f" * 4_000: "attention.heads is a number of thousands of digits",
+    "[" * 63 + "]" * 63: "nested more than 64 deep",
+    "{" + ", ".join(f"k{i} = 1" for i in range(2_001)) + "}": "an object has 2,001 keys, more than 2,000",
+    "{" + "k" * 201 + " = 1}": f'the key "{"k" * 20}" and so on has 201 characters, more than 200',
+    "[" + "[], " * 20_000 + "]": "more than 20,000 objects and lists",
+}
+
+
+@pytest.mark.parametrize("value", INLINE, ids=lambda value: value[:9])
+def test_what_json_cannot_say_is_refused_in_the_table_with_its_line(value: str) -> None:
+    finding = refused(*in_table(OWN_TABLE.replace("heads = 12", f"heads = {value}")))
+    assert (finding.place, finding.message) == ("pyproject.toml:6", INLINE[value])
+
+
+def test_a_value_of_the_table_that_is_refused_later_has_its_line() -> None:
+    with pytest.raises(Unusable) as unusable:
+        read(*in_table(TABLE)).refuse("hidden_size", "it is 384", "write 768")
+    assert unusable.value.findings[0].place == "pyproject.toml:6"
+
+
+# code
+
+
+def test_a_function_is_told_from_a_file() -> None:
+    code = ["pkg.cfg:make", "cfg:make", "pkg.cfg:Configs.make", "pkg.cfg:make#model.bert", "_a.ü:b"]
+    files = [
+        "config.json",
+        "a:b.json",
+        "./cfg:make",
+        "a/b:c",
+        "cfg:",
+        ":make",
+        "cfg:make()",
+        "a-b:c",
+        "",
+        "a b:c",
+        "a:b:c",
+    ]
+    assert [name for name in code if not is_made_by_code(model(name))] == []
+    assert [name for name in files if is_made_by_code(model(name))] == []
+
+
+def test_a_config_in_the_table_is_never_taken_for_code() -> None:
+    assert not is_made_by_code(model("pkg.cfg:make", {"hidden_size": 1}))
+
+
+def test_a_function_makes_the_config(tmp_path: Path) -> None:
+    (tmp_path / "cfg.py").write_text("def make(): return {'num_blks': 12}", encoding="utf-8")
+    config = of(tmp_path, model("cfg:make", num_blks="num_hidden_layers"))
+    assert (config.file, config.data, config.as_written) == ("cfg:make", {"num_hidden_layers": 12}, {"num_blks": 12})
+
+
+# another revision
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> GitProject:
+    found = repository(tmp_path / "project")
+    found.write("config.json", {"hidden_size": 384})
+    found.write("train.yaml", "model:\n  num_blks: 6\n")
+    found.write("cfg.py", "open('ran', 'w')\ndef make(): return {}")
+    found.write("pyproject.toml", textwrap.dedent(TABLE))
+    return found
+
+
+def at(project: GitProject, declared: Model) -> ModelConfig | str:
+    commit = project.commit()
+    with Files(project.folder, commit) as files:
+        return read_at(declared, files, Settings(project.folder / "pyproject.toml", "", {}), "main")
+
+
+def config_at(project: GitProject, declared: Model) -> ModelConfig:
+    found = at(project, declared)
+    assert isinstance(found, ModelConfig)
+    return found
+
+
+def test_files_of_a_revision_are_read_alike(project: GitProject) -> None:
+    assert config_at(project, model("config.json")).data == {"hidden_size": 384}
+    found = config_at(project, model("train.yaml#model", num_blks="num_hidden_layers"))
+    assert (found.data, found.file) == ({"num_hidden_layers": 6}, "train.yaml at main")
+    assert found.line("num_hidden_layers") == 2
+    assert config_at(project, model(".")).file == "config.json at main"
+
+
+def test_a_config_in_the_table_of_a_revision_is_read_without_lines(project: GitProject) -> None:
+    found = config_at(project, model(PLACE, {"hidden_size": 4}))
+    assert (found.data, found.file, found.line("hidden_size")) == ({"hidden_size": 4}, "pyproject.toml at main", None)
+    assert found.sha256 == read(*in_table(TABLE.replace("384, attention = { heads = 12 }", "4"))).sha256
+
+
+def test_code_of_a_revision_is_not_run(project: GitProject) -> None:
+    assert at(project, model("cfg:make")) == "its config is made by code (cfg:make), which is not run"
+    assert not (project.folder / "ran").exists()
+
+
+def test_what_is_no_file_at_a_revision_is_said(project: GitProject) -> None:
+    assert at(project, model("nothing.yaml")) == "nothing.yaml is no file"
+    project.write("both/config.json", {})
+    project.write("both/bert_config.json", {})
+    assert at(project, model("both")) == "both holds both config.json and bert_config.json"
+
+
+def test_names_that_a_revision_has_not_are_refused(project: GitProject) -> None:
+    with pytest.raises(Unusable, match=r"keys names num_blk, which is not in train.yaml at main#model"):
+        at(project, model("train.yaml#model", num_blk="num_hidden_layers"))
+
+
+# what a config is known by
+
+
+def test_a_model_is_known_by_its_config_whatever_it_is_called() -> None:
+    moved = replace(model(PLACE.replace(".m.", ".n."), {"b": 1, "a": 2}), name="n")
+    assert identity(moved) == identity(model(PLACE, {"a": 2, "b": 1}))
+    assert identity(moved) != identity(model(PLACE, {"a": 2, "b": 2}))
+    assert identity(model("config.json")) == "config.json"
+    assert identity(replace(model(""), factory="pkg:build")) == "pkg:build"
+
+
+def test_only_a_file_is_an_input_of_the_run() -> None:
+    assert file_named(model("a/config.json#model")) == "a/config.json"
+    assert [file_named(each) for each in (model("cfg:make"), model(PLACE, {}), model(""))] == ["", "", ""]

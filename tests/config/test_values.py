@@ -1,0 +1,743 @@
+"""What a BERT config says for each key, and what is said about keys that say nothing."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_bertsize.closed_forms import Architecture
+from pytest_bertsize.closed_forms.families.bert import BODY, KEYS
+from pytest_bertsize.config.model_config import ModelConfig
+from pytest_bertsize.config.values import LARGEST_SIZE, MOST_LABELS, MOST_LAYERS, resolve
+from pytest_bertsize.config.vocabulary import ACTIVATIONS, IMPLEMENTATIONS, INERT, PASSED, REFUSED, SYNONYMS
+from pytest_bertsize.findings import Finding, Unusable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pytest_bertsize.config.keys import Values
+
+SILENT = sorted(key for key in INERT - {"model_type"} if not any(part in key for part in (*IMPLEMENTATIONS, "dtype")))
+"""Inert whatever their value is."""
+
+BASE: dict[str, Any] = {
+    "model_type": "bert",
+    "vocab_size": 30522,
+    "hidden_size": 768,
+    "num_hidden_layers": 12,
+    "num_attention_heads": 12,
+    "intermediate_size": 3072,
+    "max_position_embeddings": 512,
+    "type_vocab_size": 2,
+}
+"""bert-base-uncased: SOURCES C and the published config.json."""
+SIZES = {"V": 30522, "D": 768, "L": 12, "A": 12, "I": 3072, "P": 512, "T": 2}
+SYMBOLS = {
+    "vocab_size": "V",
+    "hidden_size": "D",
+    "num_hidden_layers": "L",
+    "num_attention_heads": "A",
+    "intermediate_size": "I",
+    "max_position_embeddings": "P",
+    "type_vocab_size": "T",
+}
+SWITCHES = {"is_decoder": False, "add_cross_attention": False, "tie_word_embeddings": True, "hidden_act": "gelu"}
+NEXT_LINE = 10
+"""Where a key stands that is added to BASE: one line for the brace and one for each of the eight keys above it."""
+PLAIN, LABELLED = (Architecture("BertModel", BODY.alone, labels=labels) for labels in (False, True))
+THREE = {"0": "no", "1": "maybe", "2": "yes"}
+TWO = {"0": "no", "1": "yes"}
+AN_EXAMPLE = 'write {"0": "no", "1": "yes"}'
+
+Told = tuple[str, str, str, str, str]
+"""Severity, kind, place, message, fix."""
+
+
+def config_of(data: Mapping[str, object]) -> ModelConfig:
+    return ModelConfig("config.json", (), dict(data), json.dumps(data, indent=1), sha256="")
+
+
+def read(
+    changes: Mapping[str, object] | None = None,
+    overrides: Mapping[str, object] | None = None,
+    *,
+    without: str = "",
+    labels: bool = False,
+) -> Values:
+    """BASE with changes, without the keys that are named."""
+    data = {key: value for key, value in {**BASE, **(changes or {})}.items() if key not in without.split()}
+    return resolve(KEYS, config_of(data), overrides or {}, LABELLED if labels else PLAIN)
+
+
+def told(*findings: Finding) -> list[Told]:
+    return [
+        (each.severity, each.kind, ".".join(each.table_key or ()) or each.place, each.message, each.fix)
+        for each in findings
+    ]
+
+
+def refused(
+    changes: Mapping[str, object] | None = None,
+    overrides: Mapping[str, object] | None = None,
+    *,
+    without: str = "",
+    labels: bool = False,
+) -> list[Told]:
+    with pytest.raises(Unusable) as unusable:
+        read(changes, overrides, without=without, labels=labels)
+    return told(*unusable.value.findings)
+
+
+def error(message: str, fix: str, place: str = f"config.json:{NEXT_LINE}", kind: str = "config-invalid") -> Told:
+    return ("error", kind, place, message, fix)
+
+
+def ignored(key: str, line: int = NEXT_LINE) -> Told:
+    message = f'the key "{key}" is ignored: it changes no count'
+    return ("warning", "ignored-key", f"config.json:{line}", message, "remove it")
+
+
+def misspelt(key: str, meant: str, line: int = NEXT_LINE) -> Told:
+    return error(f'"{key}" is not a key of this family and would be ignored', f'write "{meant}"', f"config.json:{line}")
+
+
+def defaulted(key: str, default: int) -> Told:
+    message = f"the key {key} is missing: the library uses {default:,}"
+    return ("warning", "defaulted-key", "config.json", message, f'write "{key}": {default}')
+
+
+# a good config
+
+
+def test_a_complete_config_gives_its_sizes_and_switches_without_a_word() -> None:
+    values = read()
+    assert values.sizes == SIZES
+    assert values.switches == SWITCHES
+    assert values.findings == ()
+
+
+def test_only_known_keys_reach_the_build() -> None:
+    values = read({"architectures": ["BertModel"], "layer_norm_eps": 1e-12, "finetuning_task": "ner", "foo": 1})
+    sizes = {key: value for key, value in BASE.items() if key != "model_type"}
+    assert values.for_build == {**sizes, **SWITCHES, "layer_norm_eps": 1e-12}
+
+
+def test_the_number_of_labels_is_built_and_counted_only_where_the_head_has_labels() -> None:
+    with_labels, without_labels = (read({"num_labels": 18}, labels=labels) for labels in (True, False))
+    assert (with_labels.sizes["C"], with_labels.for_build["num_labels"]) == (18, 18)
+    assert "C" not in without_labels.sizes
+    assert "num_labels" not in without_labels.for_build
+
+
+@st.composite
+def bert_configs(draw: st.DrawFn) -> dict[str, Any]:
+    """Any valid config: sizes of any proportion, switches both ways, keys in any order, company that means nothing."""
+    heads = draw(st.integers(1, 1_000))
+    config = dict.fromkeys(SYMBOLS, 0) | {key: draw(st.integers(1, LARGEST_SIZE)) for key in SYMBOLS}
+    config |= {"num_attention_heads": heads, "hidden_size": heads * draw(st.integers(1, 1_000_000))}
+    config["num_hidden_layers"] = draw(st.integers(1, MOST_LAYERS))
+    is_decoder = draw(st.booleans())
+    more = {
+        "model_type": "bert",
+        "num_labels": draw(st.integers(1, MOST_LABELS)),
+        "is_decoder": is_decoder,
+        "add_cross_attention": is_decoder and draw(st.booleans()),
+        "tie_word_embeddings": draw(st.booleans()),
+        "hidden_act": draw(st.sampled_from(sorted(ACTIVATIONS))),
+        **draw(st.dictionaries(st.sampled_from(SILENT), st.none() | st.text(), max_size=3)),
+        **draw(st.dictionaries(st.sampled_from(sorted(PASSED)), st.none() | st.integers(), max_size=3)),
+    }
+    return dict(draw(st.permutations(list({**config, **more}.items()))))
+
+
+@given(bert_configs())
+def test_any_valid_config_gives_back_its_own_sizes_and_switches(config: dict[str, Any]) -> None:
+    values = resolve(KEYS, config_of(config), {}, LABELLED)
+    assert values.sizes == {symbol: config[key] for key, symbol in SYMBOLS.items()} | {"C": config["num_labels"]}
+    assert values.switches == {key: config[key] for key in SWITCHES}
+    assert values.for_build == {
+        key: value for key, value in config.items() if key in {*SYMBOLS, *SWITCHES, "num_labels"} | PASSED
+    }
+    assert values.findings == ()
+
+
+@given(bert_configs(), bert_configs())
+def test_overrides_win_over_the_file(config: dict[str, Any], other: dict[str, Any]) -> None:
+    overrides = {key: value for key, value in other.items() if key in {*SYMBOLS, *SWITCHES, "num_labels"}}
+    expected = resolve(KEYS, config_of(other), {}, LABELLED)
+    found = resolve(KEYS, config_of(config), overrides, LABELLED)
+    assert (found.sizes, found.switches, found.findings) == (expected.sizes, expected.switches, ())
+
+
+@given(bert_configs(), bert_configs())
+def test_overrides_complete_a_file_without_a_single_size(config: dict[str, Any], empty: dict[str, Any]) -> None:
+    overrides = {key: value for key, value in config.items() if key in {*SYMBOLS, *SWITCHES, "num_labels"}}
+    file = {key: value for key, value in empty.items() if key in INERT}
+    values = resolve(KEYS, config_of(file), overrides, LABELLED)
+    assert values.sizes == {symbol: config[key] for key, symbol in SYMBOLS.items()} | {"C": config["num_labels"]}
+    assert values.findings == ()
+
+
+# keys that mean nothing
+
+
+@pytest.mark.parametrize("key", SILENT)
+def test_a_known_inert_key_is_passed_over_in_silence(key: str) -> None:
+    values = read({key: "whatever"})
+    assert (values.sizes, values.findings) == (SIZES, ())
+    assert key not in values.for_build
+
+
+@pytest.mark.parametrize("key", sorted(PASSED))
+def test_a_key_that_only_the_class_cares_for_is_handed_to_it_as_it_stands(key: str) -> None:
+    values = read({key: "whatever"})
+    assert (values.sizes, values.findings) == (SIZES, ())
+    assert values.for_build[key] == "whatever"
+
+
+@pytest.mark.parametrize("key", ["foo", "num_hidden_groups", "relative_attention", ""])
+def test_an_unknown_key_is_ignored_with_a_warning(key: str) -> None:
+    values = read({key: 3})
+    assert values.sizes == SIZES
+    assert told(*values.findings) == [ignored(key)]
+
+
+def test_the_keys_of_googles_chinese_config_are_known() -> None:
+    # SOURCES A: bert-base Chinese, with the keys that its config.json has beside the sizes
+    values = read(
+        {
+            "vocab_size": 21128,
+            "directionality": "bidi",
+            "pooler_fc_size": 768,
+            "pooler_num_attention_heads": 12,
+            "pooler_num_fc_layers": 3,
+            "pooler_size_per_head": 128,
+            "pooler_type": "first_token_transform",
+            "return_dict": False,
+        }
+    )
+    assert values.sizes == SIZES | {"V": 21128}
+    assert values.findings == ()
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("num_hiden_layers", "num_hidden_layers"),
+        ("num_hidden_layer", "num_hidden_layers"),
+        ("hidden_sizes", "hidden_size"),
+        ("vocabsize", "vocab_size"),
+        ("max_position_embedding", "max_position_embeddings"),
+        ("type_vocab_sizes", "type_vocab_size"),
+        ("intermediat_size", "intermediate_size"),
+        ("num_atention_heads", "num_attention_heads"),
+        ("num_label", "num_labels"),
+    ],
+)
+def test_a_misspelt_shape_key_is_an_error_even_beside_the_right_one(key: str, meant: str) -> None:
+    assert refused({key: 48}) == [misspelt(key, meant)]
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("hiddenSize", "hidden_size"),
+        ("HiddenSize", "hidden_size"),
+        ("hidden-size", "hidden_size"),
+        ("HIDDEN_SIZE", "hidden_size"),
+        ("Vocab_Size", "vocab_size"),
+        ("numHiddenLayers", "num_hidden_layers"),
+        ("num-hidden-layers", "num_hidden_layers"),
+        ("maxPositionEmbeddings", "max_position_embeddings"),
+        ("numLabels", "num_labels"),
+    ],
+)
+def test_a_shape_key_in_another_spelling_is_an_error(key: str, meant: str) -> None:
+    assert refused({key: 48}) == [misspelt(key, meant)]
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("tieWordEmbeddings", "tie_word_embeddings"),
+        ("tie_word_embedding", "tie_word_embeddings"),
+        ("addCrossAttention", "add_cross_attention"),
+        ("is-decoder", "is_decoder"),
+    ],
+)
+def test_a_misspelt_switch_is_an_error_because_it_would_change_the_count(key: str, meant: str) -> None:
+    assert refused({key: False}) == [misspelt(key, meant)]
+
+
+OWN = {symbol: key for key, symbol in SYMBOLS.items()} | {"C": "num_labels"}
+ALIAS_PAIRS = [(name, OWN[symbol]) for symbol, names in SYNONYMS.items() for name in names if name != OWN[symbol]]
+
+
+@pytest.mark.parametrize(("alias", "key"), ALIAS_PAIRS, ids=[alias for alias, _ in ALIAS_PAIRS])
+def test_another_librarys_name_is_an_error_where_the_key_itself_is_missing(alias: str, key: str) -> None:
+    found = refused({alias: 4}, without=key, labels=key == "num_labels")
+    default = {**BASE, "num_labels": 2}[key]
+    line = NEXT_LINE - (key in BASE)
+    assert found == [misspelt(alias, key, line), defaulted(key, default)]
+
+
+@pytest.mark.parametrize(("alias", "key"), ALIAS_PAIRS, ids=[alias for alias, _ in ALIAS_PAIRS])
+def test_another_librarys_name_is_ignored_with_a_warning_beside_the_key_itself(alias: str, key: str) -> None:
+    values = read({"num_labels": 2, alias: 4}, labels=True)
+    assert values.sizes == SIZES | {"C": 2}
+    assert told(*values.findings) == [ignored(alias, NEXT_LINE + 1)], key
+
+
+@pytest.mark.parametrize("alias", ["nLayers", "n-layers", "N_LAYERS"])
+def test_another_librarys_name_is_recognised_in_another_spelling(alias: str) -> None:
+    found = refused({alias: 4}, without="num_hidden_layers")
+    assert found == [misspelt(alias, "num_hidden_layers", NEXT_LINE - 1), defaulted("num_hidden_layers", 12)]
+
+
+def test_another_librarys_name_is_ignored_with_a_warning_where_the_table_has_the_key() -> None:
+    values = read({"n_layers": 4}, {"num_hidden_layers": 6}, without="num_hidden_layers")
+    assert values.sizes == SIZES | {"L": 6}
+    assert told(*values.findings) == [ignored("n_layers", NEXT_LINE - 1)]
+
+
+IGNORED = "transformers ≥ 5 builds the same model without it"
+AN_ARGUMENT = "it is an argument of the class, not a key of its config"
+IN_THE_TABLE = "write options = { add_pooling_layer = … } in the table"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "shown", "why", "fix"),
+    [
+        # transformers 4: a table of (2·512 - 1, 64) in each of 12 layers (correctness.md §7)
+        (
+            "position_embedding_type",
+            "relative_key",
+            '"relative_key"',
+            f"{IGNORED}; it would have cost 785,664 parameters",
+            "remove it",
+        ),
+        ("position_embedding_type", "rotary", '"rotary"', IGNORED, "remove it"),
+        # transformers 4: 64 rows of query, key and value with their biases, and 64 columns of the output
+        ("pruned_heads", {"1": [0]}, '{"1": [0]}', f"{IGNORED}; it would have saved 196,800 parameters", "remove it"),
+        ("pruned_heads", {"1": 0}, '{"1": 0}', IGNORED, "remove it"),
+        # a word table of 128 and a projection in place of one of 768: 30522·128 + 128·768 + 768 - 30522·768
+        (
+            "embedding_size",
+            128,
+            "128",
+            "this family has one width throughout; it would have saved 19,435,008 parameters",
+            "remove it",
+        ),
+        ("add_pooling_layer", False, "false", AN_ARGUMENT, IN_THE_TABLE),
+        ("add_pooling_layer", True, "true", AN_ARGUMENT, IN_THE_TABLE),
+    ],
+)
+def test_a_key_that_looks_as_if_it_changed_a_count_is_ignored_with_what_it_would_have_cost(
+    key: str, value: object, shown: str, why: str, fix: str
+) -> None:
+    values = read({key: value})
+    message = f"{key} = {shown} is ignored: {why}"
+    assert told(*values.findings) == [("warning", "ignored-key", f"config.json:{NEXT_LINE}", message, fix)]
+    assert key not in values.for_build
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("position_embedding_type", "absolute"), ("pruned_heads", {}), ("pruned_heads", None)], ids=repr
+)
+def test_its_harmless_value_needs_no_warning(key: str, value: object) -> None:
+    assert read({key: value}).findings == ()
+
+
+# keys that are refused
+
+
+@pytest.mark.parametrize(("key", "reason"), REFUSED.items(), ids=REFUSED)
+@pytest.mark.parametrize("value", [{"AutoModel": "evil.Model"}, None], ids=["set", "null"])
+def test_a_key_that_steers_the_library_itself_is_refused(key: str, reason: str, value: object) -> None:
+    message = f'the key "{key}" is refused: {reason}'
+    assert refused({key: value}) == [error(message, "remove it", kind="config-refused")]
+
+
+def test_the_keys_that_run_code_rename_or_redirect_are_among_them() -> None:
+    assert {"auto_map", "attribute_map", "configuration_files", "trust_remote_code"} <= REFUSED.keys()
+
+
+@pytest.mark.parametrize("key", ["__class__", "__init__", "__"])
+def test_a_dunder_key_is_refused(key: str) -> None:
+    message = f'the key "{key}" is refused: it is a name of Python\'s own'
+    assert refused({key: 1}) == [error(message, "remove it", kind="config-refused")]
+
+
+# keys that are missing
+
+
+@pytest.mark.parametrize("key", SYMBOLS)
+def test_a_missing_size_is_the_librarys_with_a_warning(key: str) -> None:
+    values = read(without=key)
+    assert values.sizes == SIZES
+    assert told(*values.findings) == [defaulted(key, BASE[key])]
+
+
+@pytest.mark.parametrize("key", SYMBOLS)
+def test_a_missing_size_is_an_error_in_a_file_without_model_type(key: str) -> None:
+    assert refused(without=f"{key} model_type") == [
+        error(
+            f"the key {key} is missing, and a file without model_type has to be complete",
+            f'write "{key}": {BASE[key]}, if that is meant',
+            "config.json",
+        )
+    ]
+
+
+def test_a_complete_file_without_model_type_is_good() -> None:
+    values = read(without="model_type")
+    assert (values.sizes, values.findings) == (SIZES, ())
+
+
+def test_a_size_of_the_table_is_not_missing() -> None:
+    values = read(None, {"vocab_size": 21128}, without="vocab_size model_type")
+    assert (values.sizes["V"], values.findings) == (21128, ())
+
+
+# values that are no sizes
+
+
+@pytest.mark.parametrize("key", [*SYMBOLS, "num_labels"])
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [("768", '"768"'), (768.0, "768.0"), (7.5, "7.5"), (True, "true"), (False, "false"), (None, "null"), ([1], "[1]")],
+    ids=repr,
+)
+def test_a_size_of_another_type_is_refused(key: str, value: object, shown: str) -> None:
+    known = {**BASE, "num_labels": 2}
+    line = [*known].index(key) + 2
+    assert refused({"num_labels": 2, key: value}, labels=True) == [
+        error(f"{key} is {shown}, which is not a whole number", f"write one, as in {known[key]}", f"config.json:{line}")
+    ]
+
+
+@pytest.mark.parametrize("value", [-1, 0])
+def test_a_size_below_one_is_refused(value: int) -> None:
+    assert read({"type_vocab_size": 1}).sizes["T"] == 1
+    assert refused({"type_vocab_size": value}) == [
+        error(f"type_vocab_size is {value}: a size is at least 1", "write one, as in 2", "config.json:9")
+    ]
+
+
+def test_a_billion_is_the_largest_size() -> None:
+    for size in (LARGEST_SIZE - 1, LARGEST_SIZE):
+        assert read({"vocab_size": size}).sizes["V"] == size
+    assert refused({"vocab_size": LARGEST_SIZE + 1}) == [
+        error(
+            "vocab_size is 1,000,000,001, more than 1,000,000,000",
+            "write the size that the model has",
+            "config.json:3",
+            "config-refused",
+        )
+    ]
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("exponent", [200, 4_000])  # 16⁴⁰⁰⁰ has 4,817 digits: TOML can say 0x…, Python writes 4,300
+def test_an_enormous_size_is_refused_in_a_short_sentence(exponent: int, sign: int) -> None:
+    ((severity, _, place, message, _),) = refused(None, {"vocab_size": sign * 16**exponent})
+    assert (severity, place) == ("error", "overrides.vocab_size")
+    assert message.startswith("vocab_size is ")
+    assert len(message) < 300
+
+
+def test_everything_that_is_wrong_is_said_at_once() -> None:
+    assert refused({"foo": 1, "num_hiden_layers": 3, "auto_map": {}, "hidden_size": 0, "is_decoder": 1}) == [
+        ignored("foo"),
+        misspelt("num_hiden_layers", "num_hidden_layers", NEXT_LINE + 1),
+        error(
+            'the key "auto_map" is refused: it names code to run in place of the library\'s class',
+            "remove it",
+            f"config.json:{NEXT_LINE + 2}",
+            "config-refused",
+        ),
+        error("hidden_size is 0: a size is at least 1", "write one, as in 768", "config.json:4"),
+        error("is_decoder is 1, not true or false", "write true or false", f"config.json:{NEXT_LINE + 3}"),
+    ]
+
+
+# how sizes and switches go together
+
+
+@pytest.mark.parametrize("hidden_size", [767, 769])
+def test_the_width_has_to_be_a_multiple_of_the_heads(hidden_size: int) -> None:
+    assert read({"hidden_size": 768}).findings == ()
+    assert refused({"hidden_size": hidden_size}) == [
+        error(
+            f"hidden_size {hidden_size} is not a multiple of num_attention_heads 12",
+            "write a multiple of 12",
+            "config.json:4",
+        )
+    ]
+
+
+def test_a_width_that_is_no_size_is_not_said_to_be_no_multiple_either() -> None:
+    found = refused({"hidden_size": "770", "num_attention_heads": 7})
+    assert found == [
+        error('hidden_size is "770", which is not a whole number', "write one, as in 768", "config.json:4")
+    ]
+
+
+@pytest.mark.parametrize("decoder", [{}, {"is_decoder": False}], ids=["missing", "false"])
+def test_cross_attention_needs_a_decoder(decoder: dict[str, bool]) -> None:
+    assert refused({"add_cross_attention": True, **decoder}) == [
+        error("add_cross_attention is true without is_decoder: the class refuses that", 'write "is_decoder": true')
+    ]
+
+
+def test_a_decoder_may_have_cross_attention() -> None:
+    values = read({"is_decoder": True, "add_cross_attention": True})
+    assert values.switches == SWITCHES | {"is_decoder": True, "add_cross_attention": True}
+
+
+@pytest.mark.parametrize("key", ["is_decoder", "add_cross_attention", "tie_word_embeddings"])
+@pytest.mark.parametrize(
+    ("value", "shown"), [(1, "1"), (0, "0"), ("true", '"true"'), (None, "null"), ({}, "{}")], ids=repr
+)
+def test_a_switch_is_true_or_false(key: str, value: object, shown: str) -> None:
+    assert refused({key: value}) == [error(f"{key} is {shown}, not true or false", "write true or false")]
+
+
+@pytest.mark.parametrize("name", sorted(ACTIVATIONS))
+def test_an_activation_that_transformers_knows_is_taken(name: str) -> None:
+    values = read({"hidden_act": name})
+    assert (values.switches["hidden_act"], values.for_build["hidden_act"]) == (name, name)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown", "fix"),
+    [
+        ("gleu", '"gleu"', "did you mean 'gelu'?"),
+        ("rellu", '"rellu"', "did you mean 'relu'?"),
+        ("zzz", '"zzz"', "write 'gelu', for example"),
+        (None, "null", "write 'gelu', for example"),
+        (3, "3", "write 'gelu', for example"),
+    ],
+    ids=repr,
+)
+def test_an_unknown_activation_is_refused(value: object, shown: str, fix: str) -> None:
+    assert refused({"hidden_act": value}) == [error(f"hidden_act is {shown}, which transformers does not know", fix)]
+
+
+# the number of labels
+
+
+@pytest.mark.parametrize(
+    ("file", "table", "labels"),
+    [
+        ({"num_labels": 3}, {}, 3),
+        ({"num_labels": 1}, {}, 1),
+        ({"id2label": THREE}, {}, 3),
+        ({"num_labels": 3, "id2label": THREE}, {}, 3),
+        ({"num_labels": 4, "id2label": None}, {}, 4),
+        ({}, {"num_labels": 5}, 5),
+        ({}, {"id2label": THREE}, 3),
+        ({}, {"num_labels": 3, "id2label": THREE}, 3),
+        ({"num_labels": 7}, {"num_labels": 5}, 5),
+        ({"num_labels": 7}, {"id2label": THREE}, 3),
+        ({"id2label": TWO}, {"num_labels": 5}, 5),
+        ({"id2label": TWO}, {"id2label": THREE}, 3),
+        ({"num_labels": 2, "id2label": TWO}, {"num_labels": 5}, 5),
+        ({"num_labels": 7, "id2label": TWO}, {"id2label": THREE}, 3),
+    ],
+    ids=repr,
+)
+def test_labels_are_counted_or_named_and_an_override_replaces_both(
+    file: dict[str, object], table: dict[str, object], labels: int
+) -> None:
+    values = read(file, table, labels=True)
+    assert (values.sizes["C"], values.for_build["num_labels"], values.findings) == (labels, labels, ())
+    assert "id2label" not in values.for_build
+
+
+@pytest.mark.parametrize("file", [{}, {"id2label": None}], ids=repr)
+def test_without_either_there_are_two_labels_and_a_warning(file: dict[str, object]) -> None:
+    values = read(file, labels=True)
+    assert values.sizes["C"] == 2
+    assert told(*values.findings) == [defaulted("num_labels", 2)]
+
+
+def test_without_either_a_file_without_model_type_is_incomplete() -> None:
+    assert refused(without="model_type", labels=True) == [
+        error(
+            "the key num_labels is missing, and a file without model_type has to be complete",
+            'write "num_labels": 2, if that is meant',
+            "config.json",
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("file", "table", "place"),
+    [
+        ({"num_labels": 2, "id2label": THREE}, {}, f"config.json:{NEXT_LINE}"),
+        ({"num_labels": 3, "id2label": THREE}, {"num_labels": 2, "id2label": THREE}, "overrides.num_labels"),
+    ],
+    ids=["file", "table"],
+)
+def test_a_count_of_labels_that_contradicts_their_names_is_refused(
+    file: dict[str, object], table: dict[str, object], place: str
+) -> None:
+    message = "num_labels is 2 and id2label names 3: transformers 4 builds the one, 5 the other"
+    assert refused(file, table, labels=True) == [error(message, "make them agree", place)]
+
+
+def test_a_count_of_labels_that_is_none_is_not_said_to_contradict_their_names() -> None:
+    assert refused({"num_labels": None, "id2label": THREE}, labels=True) == [
+        error("num_labels is null, which is not a whole number", "write one, as in 2")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({}, "id2label is {}, which names no label"),
+        ([], "id2label is [], which names no label"),
+        (["no", "yes"], 'id2label is ["no", "yes"], which names no label'),
+        (3, "id2label is 3, which names no label"),
+        ("no", 'id2label is "no", which names no label'),
+        ({"no": 0, "yes": 1}, 'id2label has the key "no", which is not an index'),
+        ({"0": "no", "01": "yes"}, 'id2label has the key "01", which is not an index'),
+        ({"-1": "no"}, 'id2label has the key "-1", which is not an index'),
+        ({"0": "no", "1234567890": "yes"}, 'id2label has the key "1234567890", which is not an index'),
+    ],
+    ids=repr,
+)
+def test_names_of_labels_that_are_none_are_refused(value: object, message: str) -> None:
+    assert refused({"id2label": value, "num_labels": 2}, labels=True) == [error(message, AN_EXAMPLE)]
+
+
+def test_a_hundred_thousand_labels_are_the_most() -> None:
+    for count in (MOST_LABELS - 1, MOST_LABELS):
+        assert read({"num_labels": count}, labels=True).sizes["C"] == count
+    assert refused({"num_labels": MOST_LABELS + 1}, labels=True) == [
+        error("num_labels is 100,001, more than 100,000", "write the size that the model has", kind="config-refused")
+    ]
+
+
+def test_a_hundred_thousand_names_are_the_most() -> None:
+    def named(count: int) -> dict[str, object]:
+        return {"id2label": {str(index): "" for index in range(count)}}
+
+    for count in (MOST_LABELS - 1, MOST_LABELS):
+        assert read(None, named(count), labels=True).sizes["C"] == count
+    message = "id2label names 100,001 labels, more than 100,000"
+    too_many = {**named(MOST_LABELS + 1), "num_labels": 2}
+    assert refused(None, too_many, labels=True) == [
+        error(message, "name fewer", "overrides.id2label", "config-refused")
+    ]
+
+
+def test_labels_are_not_looked_at_where_the_head_has_none() -> None:
+    values = read({"num_labels": 2, "id2label": THREE}, labels=False)
+    assert (values.sizes, values.findings) == (SIZES, ())
+
+
+# the table's overrides
+
+
+EVERYTHING = (
+    "it can override add_cross_attention, hidden_act, hidden_size, id2label, intermediate_size, is_decoder, "
+    "max_position_embeddings, num_attention_heads, num_hidden_layers, num_labels, tie_word_embeddings, "
+    "type_vocab_size, vocab_size"
+)
+
+
+@pytest.mark.parametrize(
+    ("key", "fix"),
+    [
+        ("vocab_sizes", "did you mean vocab_size?"),
+        ("num_layers", "did you mean num_hidden_layers?"),
+        ("tie_embeddings", "did you mean tie_word_embeddings?"),
+        ("foo", EVERYTHING),
+        ("model_type", EVERYTHING),
+    ],
+)
+def test_an_override_that_changes_nothing_is_refused(key: str, fix: str) -> None:
+    message = f"overrides.{key} changes nothing in this family"
+    assert refused(None, {key: 1}) == [error(message, fix, f"overrides.{key}")]
+
+
+@pytest.mark.parametrize("key", [*REFUSED, "__class__"])
+def test_an_override_that_steers_the_library_is_refused_by_name(key: str) -> None:
+    because = REFUSED.get(key, "it is a name of Python's own")
+    message = f"overrides.{key} is refused: {because}"
+    assert refused(None, {key: 1}) == [error(message, "remove it", f"overrides.{key}", "config-refused")]
+
+
+@pytest.mark.parametrize(
+    ("value", "what"),
+    [
+        (float("nan"), "nan"),
+        (float("inf"), "inf"),
+        (date(2026, 11, 21), "a date"),
+        (10**40, "a number of more than 30 digits"),
+    ],
+    ids=repr,
+)
+def test_an_override_that_no_config_could_say_is_refused(value: object, what: str) -> None:
+    message = f"overrides.layer_norm_eps is {what}, which no config can say"
+    fix = "write what the config would say"
+    assert refused(None, {"layer_norm_eps": value}) == [error(message, fix, "overrides.layer_norm_eps")]
+
+
+@pytest.mark.parametrize("key", ["dtype", "torch_dtype"])
+@pytest.mark.parametrize("value", [None, "float32", "torch.bfloat16", "auto", {"encoder": "float16", "decoder": None}])
+def test_a_number_format_is_passed_over_in_silence(key: str, value: object) -> None:
+    values = read({key: value})
+    assert (values.sizes, values.findings) == (SIZES, ())
+    assert key not in values.for_build
+
+
+@pytest.mark.parametrize("key", ["dtype", "torch_dtype"])
+@pytest.mark.parametrize("value", ["nn", "_dynamo", "manual_seed", "float33", "", 16, ["float32"], {"encoder": "nn"}])
+def test_what_torch_has_and_is_no_number_format_is_refused(key: str, value: object) -> None:
+    message = f'the key "{key}" is refused: {json.dumps(value)} is no number format of torch'
+    assert refused({key: value}) == [error(message, "remove it", kind="config-refused")]
+
+
+@pytest.mark.parametrize("key", ["attn_implementation", "_attn_implementation_internal", "_experts_implementation"])
+@pytest.mark.parametrize("value", [None, True, "eager", "sdpa", "flash_attention_2", {"text": "sdpa", "vision": None}])
+def test_an_implementation_of_the_library_is_passed_over_in_silence(key: str, value: object) -> None:
+    values = read({key: value})
+    assert (values.sizes, values.findings) == (SIZES, ())
+    assert key not in values.for_build
+
+
+@pytest.mark.parametrize("key", ["attn_implementation", "_attn_implementation_internal", "_experts_implementation"])
+@pytest.mark.parametrize("value", ["org/kernel", "org/kernel@main:attention", "", 1, ["eager"], {"text": "org/kernel"}])
+def test_an_implementation_of_somebody_else_is_refused(key: str, value: object) -> None:
+    found = refused({key: value})
+    assert [finding[1] for finding in found] == ["config-refused"]
+    assert f'the key "{key}" is refused: {json.dumps(value)} is code to fetch' in found[0][3]
+
+
+def test_a_bad_override_is_placed_in_the_table_not_in_the_file() -> None:
+    assert refused(None, {"vocab_size": "x", "hidden_size": 770, "hidden_act": "gleu"}) == [
+        error('vocab_size is "x", which is not a whole number', "write one, as in 30522", "overrides.vocab_size"),
+        error('hidden_act is "gleu", which transformers does not know', "did you mean 'gelu'?", "overrides.hidden_act"),
+        error(
+            "hidden_size 770 is not a multiple of num_attention_heads 12",
+            "write a multiple of 12",
+            "overrides.hidden_size",
+        ),
+    ]
+
+
+def test_an_override_hides_a_mistake_of_the_file() -> None:
+    values = read({"vocab_size": "x", "hidden_act": "gleu"}, {"vocab_size": 7, "hidden_act": "relu"})
+    assert (values.sizes["V"], values.switches["hidden_act"], values.findings) == (7, "relu", ())
+
+
+def test_an_override_that_changes_no_count_reaches_the_build() -> None:
+    assert read({"hidden_dropout_prob": 0.1}, {"hidden_dropout_prob": 0.2}).for_build["hidden_dropout_prob"] == 0.2

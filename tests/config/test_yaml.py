@@ -1,0 +1,251 @@
+"""An untrusted YAML file: read as the training code reads it, or refused in one sentence, whatever it holds."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_bertsize.config.yaml import parse
+from pytest_bertsize.findings import Finding, Unusable
+
+if TYPE_CHECKING:
+    from pytest_bertsize.config.model_config import ModelConfig
+
+ONE = "name one model's config"
+
+
+def read(text: str, inner: str = "") -> ModelConfig:
+    return parse(text.encode(), "train.yaml", inner)
+
+
+def refused(text: str, inner: str = "") -> Finding:
+    with pytest.raises(Unusable) as unusable:
+        read(text, inner)
+    (finding,) = unusable.value.findings
+    assert (finding.severity, finding.file) == ("error", "train.yaml")
+    return finding
+
+
+def told(text: str, inner: str = "") -> tuple[str, str, str]:
+    finding = refused(text, inner)
+    return finding.place, finding.message, finding.fix
+
+
+# what is read
+
+TRAINING = """\
+# a comment
+started: 2024-01-01
+callback: !!python/name:train.stop
+defaults: &defaults
+  hidden_size: 768
+  num_labels: 3
+model:
+  <<: *defaults
+  hidden_size: 384
+  attention:
+    heads: 12
+"""
+
+
+def test_a_file_is_read_as_it_stands() -> None:
+    text = "vocab_size: 30522\nname: é\nnothing:\nuse: [1, 2.5, true]\n"
+    config = read(text)
+    assert config.data == {"vocab_size": 30522, "name": "é", "nothing": None, "use": [1, 2.5, True]}
+    assert (config.file, config.key_path, config.text) == ("train.yaml", (), text)
+    assert config.sha256 == hashlib.sha256(text.encode()).hexdigest()
+
+
+def test_an_object_of_a_training_file_is_read_whatever_else_stands_there() -> None:
+    config = read(TRAINING, "model")
+    assert config.data == {"hidden_size": 384, "num_labels": 3, "attention": {"heads": 12}}
+    assert config.reference == "train.yaml#model"
+
+
+def test_the_lines_are_those_of_the_file() -> None:
+    config = read(TRAINING, "model")
+    assert config.line("hidden_size") == 9
+    assert config.line("attention", "heads") == 11
+    assert config.line("num_labels") == 6, "where the anchor is"
+    assert config.line("vocab_size") is None
+
+
+def test_the_first_of_several_merged_objects_wins() -> None:
+    text = "a: &a {x: 1, y: 1}\nb: &b {x: 2, z: 2}\nmodel: {<<: [*a, *b], z: 3}\n"
+    assert read(text, "model").data == yaml.safe_load(text)["model"] == {"x": 1, "y": 1, "z": 3}
+
+
+def test_numbers_of_labels_are_keys_as_in_json() -> None:
+    assert read("id2label: {0: O, 1: B}").data == {"id2label": {"0": "O", "1": "B"}}
+
+
+SCALARS = [
+    "1e-12",
+    "1.0e-12",
+    "1e3",
+    "no",
+    "on",
+    "010",
+    "0x10",
+    "1_000",
+    "1:30",
+    "~",
+    "null",
+    "'1'",
+    "1.",
+    "+3",
+    "=",
+    "x",
+]
+
+
+@pytest.mark.parametrize("written", SCALARS)
+def test_a_value_is_what_the_training_code_reads(written: str) -> None:
+    text = f"value: {written}"
+    if written == "=":
+        assert told(text) == ("train.yaml:1", "value has the tag !!value, which is not read", "write a plain value")
+    else:
+        found = read(text).data["value"]
+        assert (found, type(found)) == (yaml.safe_load(text)["value"], type(yaml.safe_load(text)["value"]))
+
+
+PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(st.text(max_size=5), PLAIN, max_size=5))
+def test_what_a_config_can_say_comes_back(data: dict[str, object]) -> None:
+    text = yaml.safe_dump(data)
+    assert read(text).data == yaml.safe_load(text)
+
+
+# what is refused
+
+WRONG = {
+    "a:\n\tb: 1": (2, "not YAML: the line is indented by a tab", "indent it by spaces"),
+    "a: 1\n---\nb: 2": (2, "the file holds more than one document", "keep one, without a second ---"),
+    "a: 1\nb: \x00": (2, "not YAML: it has the character U+0000", "remove it"),
+    "b: 1\na: *b": (2, "not YAML: found undefined alias", "correct the file"),
+    "b: 1\na: [1": (3, "not YAML: did not find expected ',' or ']'", "correct the file"),
+    "a: 1\nb: 2\na: 3": (3, 'the key "a" stands there twice in one object', "keep one of them"),
+    "a: {<<: {b: 1}, <<: {b: 2}}": (1, 'the key "<<" stands there twice in one object', "keep one of them"),
+    "a: 1\n<<: 3": (2, "what << merges into the file is no object", "write an alias of one"),
+    "a: 2024-01-01": (1, "a is the date 2024-01-01, which JSON cannot say", 'write "2024-01-01", in quotes'),
+    "a: !!binary aGk=": (1, "a has the tag !!binary, which is not read", "write a plain value"),
+    "a: !!set {b}": (1, "a has the tag !!set, which is not read", "write a plain value"),
+    "a: {b: !!python/name:os.system x}": (
+        1,
+        "a.b has the tag !!python/name:os.system, which is not read",
+        "write a plain value",
+    ),
+    "a: !include b.yaml": (1, "a has the tag !include, which is not read", "write a plain value"),
+    "a: !!int x": (1, 'a is "x", and its tag says a number', "remove the tag"),
+    "a: .nan": (1, "a is nan, which is no number", "write a number"),
+    "a:\n  b: -.inf": (2, "a.b is -inf, which is no number", "write a number"),
+    "a: 1.0e+999": (1, "a is inf, which is no number", "write a number"),
+    "yes: 1": (1, "the key yes is true or false in YAML, not a string", 'write "yes", in quotes'),
+    "a: {1: 2}": (1, "the key 1 is a number in YAML, not a string", 'write "1", in quotes'),
+    "? [a]\n: 2": (1, "a key of the file is an object or a list", "write a string"),
+    "a: " + "9" * 4_301: (1, "a is a number of thousands of digits", "write the number"),
+    "a: 0x" + "f" * 4_000: (1, "a is a number of thousands of digits", "write a number"),
+    "a: 1:" + ":".join(["59"] * 9_000): (1, "a is a number of thousands of digits", "write the number"),
+    f"{'k' * 201}: 1": (1, f'the key "{"k" * 20}" and so on has 201 characters, more than 200', "remove it"),
+}
+
+
+@pytest.mark.parametrize("text", WRONG, ids=lambda text: text[:20])
+def test_what_is_no_config_is_refused_with_its_line(text: str) -> None:
+    line, message, fix = WRONG[text]
+    assert told(text) == (f"train.yaml:{line}", message, fix)
+
+
+NO_OBJECT = {
+    ("", ""): ("the file is empty", "write the model's config"),
+    ("# only this", ""): ("the file is empty", "write the model's config"),
+    ("- 1", ""): ("the file holds a list, not an object", "name a model's config"),
+    ("model: 3", "model"): ("model is a number, not an object", "name a model's config"),
+    ("model: {bert: 3}", "model.bart"): (
+        'there is no model.bart in the file; at that place there is "bert"',
+        "correct what follows the #",
+    ),
+    ("model: 3", "model.bert"): (
+        "there is no model.bert in the file; at that place there is no object",
+        "correct what follows the #",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "inner"), NO_OBJECT)
+def test_what_is_no_object_is_refused(text: str, inner: str) -> None:
+    assert told(text, inner) == ("train.yaml", *NO_OBJECT[text, inner])
+
+
+def test_a_large_file_is_refused_before_it_is_parsed() -> None:
+    assert refused("# " + "x" * 1024**2).message == "the file is larger than 1,048,576 bytes"
+
+
+def test_without_the_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    message = "reading YAML needs PyYAML, which is not installed"
+    assert told("a: 1") == ("train.yaml", message, "run pip install 'pytest-bertsize[yaml]'")
+
+
+# what would take a machine's time, memory or stack
+
+LAUGHS = "a0: &a0 [ha]\n" + "".join(f"a{i}: &a{i} [{','.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 12))
+CHAIN = "a0: &a0 [1]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}]\n" for i in range(1, 9_000)) + "model: {x: *a8999}\n"
+MERGES = "a0: &a0 {k0: 1}\n" + "".join(f"a{i}: &a{i} {{<<: *a{i - 1}, k{i}: 1}}\n" for i in range(1, 9_000))
+WIDE = "x: &x\n" + "".join(f"  k{i}: {i}\n" for i in range(1_900)) + "".join(f"m{i}: {{<<: *x}}\n" for i in range(900))
+HOSTILE = {
+    "an anchor that holds itself": ("a: &a [*a]", "", "a[] holds itself, by an anchor and an alias"),
+    "an anchor that merges itself": ("a: &a {<<: *a}", "", "nested more than 64 deep"),
+    "a billion laughs": (LAUGHS, "", "more than 20,000 objects and lists"),
+    "a long string a thousand times": (
+        f"s: &s {'x' * 500_000}\na: [{'*s,' * 1_000}]",
+        "",
+        "with every alias written out, this is larger than 1,048,576 bytes",
+    ),
+    "a chain of aliases": (CHAIN, "model", "nested more than 64 deep"),
+    "a chain of merges": (MERGES, "a8999", "nested more than 64 deep"),
+    "many merges of many keys": (WIDE, "", "<< merges more than 100,000 keys"),
+    "lists in lists": ("[" * 100_000, "", "nested more than 64 deep"),
+    "lists in lists, by indent": ("- " * 100_000, "", "nested more than 64 deep"),
+    "very many values": (f"a: [{'1,' * 400_000}]", "", "more than 200,000 keys and values"),
+    "very many keys": (f"a: {{{','.join(f'k{i}: {i}' for i in range(3_000))}}}", "", "an object has 3,000 keys, more than 2,000"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_file_is_refused_soon(name: str) -> None:
+    text, inner, message = HOSTILE[name]
+    started = time.process_time()
+    assert refused(text, inner).message == message
+    assert time.process_time() - started < 5
+
+
+@given(st.text(alphabet=st.sampled_from("ab01:-,[]{}&*!|>'\"%@`#?<\t\n .~="), max_size=60))
+def test_whatever_the_text_it_is_a_config_or_one_sentence(text: str) -> None:
+    try:
+        config = read(text)
+    except Unusable as unusable:
+        (finding,) = unusable.findings
+        assert finding.message.isprintable()
+    else:
+        assert config.data == yaml.load(text, Loader=yaml.CSafeLoader)
+
+
+def test_without_the_library_in_c_the_same_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(yaml, "CSafeLoader")
+    assert read(TRAINING, "model").data == {"hidden_size": 384, "num_labels": 3, "attention": {"heads": 12}}
+    assert refused("[" * 100_000).message == "nested more than 64 deep"
+    assert told("a:\n\tb: 1") == ("train.yaml:2", "not YAML: the line is indented by a tab", "indent it by spaces")

@@ -1,0 +1,332 @@
+"""``pytest --bert-budget``: every declared model is a test, however pytest is called."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Project = Callable[..., pytest.Pytester]
+
+FITS = """
+[tool.bertsize.models.fits]
+config = "config.json"
+budget.total = 59_549                            # exactly what the tiny model has
+"""
+BURSTS = """
+[tool.bertsize.models.bursts]
+config = "config.json"
+budget.total = "50K"
+budget.head = 2_548
+"""
+# the tiny BertForMaskedLM of conftest.py: embeddings (101 + 40 + 5)·48 + 2·48 = 7,104, encoder 3·16,632 = 49,896,
+# head 48² + 3·48 + 101 = 2,549, total 59,549
+A_TEST = "def test_nothing_else(): assert True"
+
+
+def outcome(result: pytest.RunResult) -> dict[str, int]:
+    return {name: count for name, count in result.parseoutcomes().items() if name != "deselected"}
+
+
+def test_a_model_on_its_budget_passes(project: Project) -> None:
+    result = project(FITS).runpytest("--bert-budget", "-v")
+    assert result.ret == pytest.ExitCode.OK
+    result.stdout.fnmatch_lines(
+        ["pyproject.toml::fits PASSED*", "*✓*fits*59,549*59,549*0*", "1 configured, 1 checked, 0 failed"]
+    )
+
+
+def test_a_model_one_parameter_over_fails(project: Project) -> None:
+    result = project(FITS.replace("59_549", "59_548")).runpytest("--bert-budget")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["fits: total 59,549, limit 59,548 (+1)", "1 configured, 1 checked, 1 failed"])
+
+
+def test_a_model_one_parameter_under_its_least_fails(project: Project) -> None:
+    result = project(FITS.replace("59_549", "{ min = 59_550 }")).runpytest("--bert-budget")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["fits: total 59,549, limit 59,550 (-1)"])
+
+
+def test_a_frozen_budget_counts_what_trains(project: Project) -> None:
+    result = project(FITS + "budget.trainable = { exact = 59_549 }\n").runpytest("--bert-budget")
+    assert result.ret == pytest.ExitCode.OK
+
+
+def test_without_the_option_nothing_is_collected_and_nothing_said(project: Project) -> None:
+    result = project(BURSTS, test_a=A_TEST).runpytest()
+    assert outcome(result) == {"passed": 1}
+    result.stdout.no_fnmatch_line("*bert*size*models*")
+
+
+@pytest.mark.parametrize("arguments", [[], ["tests"], ["tests/test_a.py"], ["pyproject.toml"], ["."]], ids=str)
+def test_models_are_collected_once_whatever_testpaths_and_arguments_say(project: Project, arguments: list[str]) -> None:
+    pytester = project('testpaths = ["tests"]\n' + FITS)
+    Path("tests").mkdir()
+    Path("tests/test_a.py").write_text(A_TEST)
+    result = pytester.runpytest("--bert-budget", "--collect-only", "-q", *arguments)
+    assert result.stdout.str().count("pyproject.toml::fits") == 1
+
+
+def test_a_node_id_selects_one_model_and_the_other_is_not_checked(project: Project) -> None:
+    result = project(FITS + BURSTS).runpytest("--bert-budget", "pyproject.toml::fits")
+    assert outcome(result) == {"passed": 1}
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["NOT CHECKED: bursts", "2 configured, 1 checked, 0 failed"])
+
+
+def test_deselection_is_never_green(project: Project) -> None:
+    result = project(BURSTS, test_a=A_TEST).runpytest("--bert-budget", "-k", "nothing_else")
+    assert outcome(result) == {"passed": 1}
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["NOT CHECKED: bursts", "1 configured, 0 checked, 0 failed"])
+
+
+@pytest.mark.parametrize(
+    ("mark", "said"), [("skip", "NOT CHECKED: bursts"), ("xfail", "1 configured, 1 checked, 1 failed")]
+)
+def test_a_conftest_that_marks_models_does_not_make_them_green(project: Project, mark: str, said: str) -> None:
+    conftest = f"""
+        import pytest
+        def pytest_collection_modifyitems(items):
+            for item in items:
+                item.add_marker(pytest.mark.{mark})
+    """
+    result = project(BURSTS, conftest=conftest).runpytest("--bert-budget")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines([said])
+
+
+def test_last_failed_runs_the_failed_model_again(project: Project) -> None:
+    pytester = project(FITS + BURSTS)
+    pytester.runpytest("--bert-budget")
+    result = pytester.runpytest("--bert-budget", "--lf")
+    assert outcome(result) == {"failed": 1}
+    result.stdout.fnmatch_lines(["NOT CHECKED: fits"])
+
+
+def test_after_the_first_failure_the_rest_is_not_checked(project: Project) -> None:
+    result = project(BURSTS + FITS).runpytest("--bert-budget", "-x")
+    assert outcome(result) == {"failed": 1}
+    result.stdout.fnmatch_lines(["NOT CHECKED: fits"])
+
+
+def test_collect_only_lists_models_and_checks_none(project: Project) -> None:
+    result = project(BURSTS).runpytest("--bert-budget", "--collect-only")
+    result.stdout.fnmatch_lines(["*<BudgetItem bursts>", "NOT CHECKED: bursts"])
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+
+
+def _comparable(result: pytest.RunResult) -> str:
+    """From the failures on, without times, the rules that are as long as they leave room, and who ran the test."""
+    text = re.sub(r"in \d+\.\d+s( \(\d:\d\d:\d\d\))?|\n\[gw\d\] linux.*", "", result.stdout.str())
+    text = re.sub(r"={3,}", "===", text)
+    return text[text.index("= FAILURES =") :]
+
+
+@pytest.mark.parametrize("verbosity", ["-q", "-v", "-vv"])
+def test_workers_change_neither_output_nor_exit_code(project: Project, verbosity: str) -> None:
+    pytester = project(BURSTS + FITS)
+    alone = pytester.runpytest_subprocess("--bert-budget", "--color=yes", verbosity)
+    spread = pytester.runpytest_subprocess("--bert-budget", "--color=yes", verbosity, "-n2")
+    assert alone.ret == spread.ret == pytest.ExitCode.TESTS_FAILED
+    assert _comparable(alone) == _comparable(spread)
+
+
+def test_neither_workers_nor_hash_seed_nor_locale_change_a_byte_of_the_report(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytester = project(BURSTS + FITS)
+    written = set()
+    for number, (locale, workers) in enumerate([("C", []), ("C.UTF-8", ["-n2"]), ("C.UTF-8", []), ("C", ["-n4"])]):
+        monkeypatch.setenv("PYTHONHASHSEED", str(number))
+        monkeypatch.setenv("LC_ALL", locale)
+        pytester.runpytest_subprocess("--bert-budget", "--bert-budget-report=size.json", *workers)
+        written.add(Path("size.json").read_bytes())
+    assert len(written) == 1
+
+
+def test_a_run_with_workers_has_one_helper(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The helper announces itself through a sitecustomize; workers would each bring their own."""
+    pytester = project(
+        BURSTS + FITS, sitecustomize="import sys; open('log', 'a').write(' '.join(sys.orig_argv) + '\\n')"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(pytester.path))
+    pytester.runpytest_subprocess("--bert-budget", "-n2")
+    assert Path("log").read_text().count("pytest_bertsize.builder.child") == 1
+
+
+def test_on_ci_the_report_is_printed_once(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytester = project(BURSTS)
+    monkeypatch.setenv("CI", "true")
+    text = pytester.runpytest("--bert-budget").stdout.str()
+    assert text.count("vs formula") == 1
+    assert (
+        "FAILED pyproject.toml::bursts - bursts: total 59,549, limit 50,000 (+9,549); 1 more finding\n" in text + "\n"
+    )
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_the_short_summary_cuts_no_number(project: Project, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytester = project(BURSTS)
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.delenv("CI", raising=False)
+    summary = next(line for line in pytester.runpytest("--bert-budget").outlines if line.startswith("FAILED"))
+    whole = "FAILED pyproject.toml::bursts - bursts: total 59,549, limit 50,000 (+9,549); 1 more finding"
+    assert len(summary) <= width
+    assert set(re.findall(r"[\d,]*\d", summary)) <= set(re.findall(r"[\d,]*\d", whole))
+
+
+def test_junit_has_the_line_that_stands_alone_and_the_counts(project: Project) -> None:
+    project(BURSTS).runpytest("--bert-budget", "--junitxml=junit.xml")
+    xml = Path("junit.xml").read_text()
+    assert 'message="bursts: total 59,549, limit 50,000 (+9,549); 1 more finding"' in xml
+    assert '<property name="bertsize.total" value="59549"' in xml
+    assert "\x1b" not in xml
+
+
+def test_an_unbuildable_model_fails_and_the_next_is_checked(project: Project) -> None:
+    table = FITS + FITS.replace("fits", "breaks") + "overrides = { pad_token_id = 5_000 }\n"
+    result = project(table).runpytest("--bert-budget")
+    assert outcome(result) == {"passed": 1, "failed": 1}
+    message = "breaks: BertForMaskedLM could not be built: AssertionError: Padding_idx must be*"
+    result.stdout.fnmatch_lines([message, "2 configured, 2 checked, 1 failed"])
+
+
+def test_report_only_is_said(project: Project) -> None:
+    result = project(FITS.replace("budget.total = 59_549", 'budget = "report-only"')).runpytest("--bert-budget")
+    assert result.ret == pytest.ExitCode.OK
+    result.stdout.fnmatch_lines(["*fits*59,549*report-only*"])
+
+
+def test_warnings_of_a_model_that_passes_are_printed(project: Project, tiny: dict[str, object]) -> None:
+    del tiny["type_vocab_size"]
+    result = project(FITS.replace("59_549", '"60K"'), {**tiny, "favourite_colour": "blue"}).runpytest("--bert-budget")
+    assert result.ret == pytest.ExitCode.OK
+    result.stdout.fnmatch_lines(
+        [
+            '! fits: the key "favourite_colour" is ignored: it changes no count*',
+            "! fits: the key type_vocab_size is missing: the library uses 2 (config.json)",
+        ]
+    )
+
+
+# mistakes in table and options
+
+
+@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["alone", "-n2"])
+def test_nothing_declared_is_a_usage_error(project: Project, workers: list[str]) -> None:
+    result = project("").runpytest_subprocess("--bert-budget", *workers)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: *pyproject.toml: no model is declared, so nothing would be checked; write,*"])
+    assert len([line for line in result.errlines if line]) == 1
+
+
+def test_a_missing_pyproject_is_a_usage_error(pytester: pytest.Pytester) -> None:
+    result = pytester.runpytest("--bert-budget")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: *pyproject.toml: there is no such file, so no model is declared; write,*"])
+
+
+def test_every_mistake_of_a_table_is_one_line(project: Project) -> None:
+    result = project('[tool.bertsize.models.a]\nconfg = "x"\nbudget.total = "110 MB"\n').runpytest("--bert-budget")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(
+        [
+            "ERROR: 3 mistakes in [[]tool.bertsize[]]",
+            '*pyproject.toml:2: tool.bertsize.models.a.config: the model has no config: write config = "path/to/config.json"',
+            "*pyproject.toml:3: tool.bertsize.models.a.confg: unknown key; did you mean 'config'[?]",
+            "*pyproject.toml:4: tool.bertsize.models.a.budget.total*'110 MB' is not a count*did you mean '110M'[?]",
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("--bert-budget-report=", "--bert-budget-report=: the file must end in .json, .md or .html; *"),
+        ("--bert-budget-report=size.txt", "--bert-budget-report=size.txt: the file must end in .json, .md or .html; *"),
+        ("--bert-budget-report=no/size.json", "--bert-budget-report=no/size.json: not a file in an existing folder; *"),
+        ("--bert-budget-report=config.json", "--bert-budget-report=config.json: that belongs to a model, *"),
+        ("--bert-budget-report=folder.json", "--bert-budget-report=folder.json: not a file in an existing folder; *"),
+        ("--bert-budget-report=link.json", "--bert-budget-report=link.json: not a file in an existing folder; *"),
+    ],
+)
+def test_a_report_that_cannot_be_written_is_a_usage_error(project: Project, option: str, message: str) -> None:
+    pytester = project(FITS)
+    Path("folder.json").mkdir()
+    Path("link.json").symlink_to("config.json")
+    before = Path("config.json").read_bytes()
+    result = pytester.runpytest("--bert-budget", option)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: {message}"])
+    assert Path("config.json").read_bytes() == before
+
+
+def test_a_report_without_the_gate_is_a_usage_error(project: Project) -> None:
+    result = project(FITS).runpytest("--bert-budget-report=size.json")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: --bert-budget-report needs --bert-budget: *"])
+
+
+def test_a_report_that_fails_at_the_end_is_not_green(project: Project) -> None:
+    test = "import os, shutil\ndef test_removes(): shutil.rmtree('out')"
+    pytester = project(FITS, test_a=test)
+    Path("out").mkdir()
+    result = pytester.runpytest("--bert-budget", "--bert-budget-report=out/size.json")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stdout.fnmatch_lines(["the report *out/size.json could not be written: No such file or directory"])
+
+
+def test_a_lost_report_is_not_green_whatever_a_conftest_says(project: Project) -> None:
+    conftest = """
+        import shutil
+        import pytest
+        @pytest.hookimpl(wrapper=True)
+        def pytest_sessionfinish(session):
+            shutil.rmtree("out")
+            yield
+            session.exitstatus = 0
+    """
+    pytester = project(FITS, conftest=conftest)
+    Path("out").mkdir()
+    result = pytester.runpytest_subprocess("--bert-budget", "--bert-budget-report=out/size.json")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+
+
+def test_help_and_markers_say_what_there_is(pytester: pytest.Pytester) -> None:
+    pytester.runpytest("--help").stdout.fnmatch_lines(
+        ["size of BERT-family models (pytest-bertsize):", "*--bert-budget *"]
+    )
+    pytester.runpytest("--markers").stdout.fnmatch_lines(["@pytest.mark.bert_budget(model=None, [*][*]limits): *"])
+
+
+def test_an_unused_plugin_loads_nothing(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import sys
+        def test_modules():
+            ours = {name for name in sys.modules if name.startswith("pytest_bertsize")}
+            assert ours == {"pytest_bertsize", "pytest_bertsize.plugin", "pytest_bertsize.plugin.hookspecs"}
+            heavy = {"torch", "transformers", "pydantic", "rich", "sympy", "tomli", "tomlkit", "numpy"}
+            assert not heavy & sys.modules.keys()
+        """
+    )
+    result = pytester.runpytest_subprocess("-p", "no:hypothesispytest", "-p", "no:xdist")
+    assert outcome(result) == {"passed": 1}
+
+
+def test_a_gated_run_imports_torch_in_the_helper_only(project: Project) -> None:
+    pytester = project(
+        FITS,
+        conftest="""
+        import sys
+        def pytest_sessionfinish():
+            print("HEAVY", sorted({"torch", "transformers", "numpy", "sympy"} & sys.modules.keys()))
+        """,
+    )
+    result = pytester.runpytest_subprocess("--bert-budget", "-s")
+    assert result.ret == pytest.ExitCode.OK
+    result.stdout.fnmatch_lines(["*HEAVY []*"])

@@ -1,0 +1,539 @@
+"""``--bert-budget-no-build`` and ``check --no-build``: the closed form and the budget, and no word that more was done."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.git_projects import LAYER, committed
+from tests.support.tables import FITS, TABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tests.conftest import Project
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+OPTIONS = ("--bert-budget", "--bert-budget-no-build")
+SAID = "not compared with a build"
+"""What the line that sums a run up says."""
+
+# the tiny BertForMaskedLM of conftest.py: 59,549 parameters, 2,549 of them in its head; BertModel without its pooler has
+# 57,000, and 2·48·7 + 7 = 679 more are the labels of this one
+OWN = """
+    [tool.bertsize.models.own]
+    factory = "{module}:build"
+    config = "config.json"
+    architecture = "BertModel"
+    backbone = "bert"
+    options = {{ add_pooling_layer = false }}
+    extra = [{{ name = "classifier", linear = ["2*hidden_size", 7] }}]
+    budget.total = {{ exact = 57_679 }}
+    """
+TOO_WIDE = """
+    from torch import nn
+    from transformers import BertConfig, BertModel
+    class Own(nn.Module):
+        def __init__(self, config):
+            super().__init__()
+            self.bert = BertModel(BertConfig(**config), add_pooling_layer=False)
+            self.classifier = nn.Linear(2 * config["hidden_size"], 8)
+    def build(config): return Own(config)
+"""
+WITHOUT_CLOSED_FORM = FITS + "closed_form = false\n"
+
+
+def check(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """``check --no-build``, as CI runs it."""
+    command = [sys.executable, "-I", "-m", "pytest_bertsize", "check", "--no-build", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def in_one_line(text: str) -> str:
+    """What the terminal has wrapped."""
+    return " ".join(text.split())
+
+
+def limited(*lines: str) -> str:
+    return "\n".join(['[tool.bertsize.models.limited]\nconfig = "config.json"', *lines, ""])
+
+
+def report(path: str = "size.json") -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(Path(path).read_text("utf-8"))
+    return found
+
+
+def only_model(path: str = "size.json") -> dict[str, Any]:
+    (found,) = report(path)["models"]
+    assert isinstance(found, dict)
+    return found
+
+
+def without_place(rows: Sequence[dict[str, Any]], *keys: str) -> list[dict[str, Any]]:
+    return [{key: value for key, value in row.items() if key not in keys} for row in rows]
+
+
+# the verdict
+
+
+def test_a_model_on_its_budget_passes_by_its_closed_form(project: Project) -> None:
+    result = project(FITS.replace('"60K"', "59_549")).runpytest(*OPTIONS)
+    assert result.ret == pytest.ExitCode.OK
+    result.stdout.fnmatch_lines(
+        ["✓  fits   BertForMaskedLM      59,549  59,549     0", f"1 configured, 1 checked, 0 failed; {SAID}"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("limit", "headline"),
+    [
+        ("59_548", "fits: total 59,549, limit 59,548 (+1)"),
+        ("{ min = 59_550 }", "fits: total 59,549, limit 59,550 (-1)"),
+        ("{ exact = 59_548 }", "fits: total 59,549, limit 59,548 (+1)"),
+    ],
+)
+def test_a_model_one_parameter_off_its_budget_fails(project: Project, limit: str, headline: str) -> None:
+    result = project(FITS.replace('"60K"', limit)).runpytest(*OPTIONS)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines([headline, f"1 configured, 1 checked, 1 failed; {SAID}"])
+
+
+def test_a_budget_on_what_trains_is_held(project: Project) -> None:
+    result = project(FITS + "budget.trainable = { max = 59_548 }\n").runpytest(*OPTIONS)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["fits: trainable 59,549, limit 59,548 (+1)"])
+
+
+def test_frozen_layers_do_not_train(project: Project) -> None:
+    table = OWN.format(module="own") + 'frozen = ["bert.embeddings"]\nbudget.trainable = { exact = 50_575 }\n'
+    result = project(table).runpytest(*OPTIONS, "--bert-budget-report=size.json")
+    assert result.ret == pytest.ExitCode.OK
+    assert only_model()["totals"]["trainable"] == 57_679 - 7_104
+    assert only_model()["frozen"] == ["embeddings: 7,104"]
+
+
+def test_a_component_that_no_model_has_is_a_mistake(project: Project) -> None:
+    result = project(FITS + "budget.heads = 3_000\n").runpytest(*OPTIONS)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    said = "fits: pyproject.toml:6: the budget names the component \"heads\", which no bert model has; did you mean 'head'?"
+    assert said in in_one_line(result.stdout.str())
+
+
+def test_the_command_gives_the_same_verdict_and_the_same_report(project: Project) -> None:
+    pytester = project(TABLE)
+    done = check("--report", "outer.json")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "bursts: head 2,549, limit 2,548 (+1)\n" in done.stdout
+    assert done.stdout.endswith(f"2 configured, 2 checked, 1 failed; {SAID}; outer.json written\n")
+    assert pytester.runpytest(*OPTIONS, "--bert-budget-report=inner.json").ret == pytest.ExitCode.TESTS_FAILED
+    assert report("outer.json") == report("inner.json")
+
+
+def test_the_command_ends_well_where_all_fit(project: Project) -> None:
+    project(FITS)
+    done = check()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith(f"1 configured, 1 checked, 0 failed; {SAID}\n")
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.iterdir() if path.name != "keras-backbone"))
+def test_an_example_has_the_verdict_and_the_closed_form_that_it_has_with_a_build(
+    pytester: pytest.Pytester, name: str
+) -> None:
+    shutil.copytree(EXAMPLES / name, pytester.path, dirs_exist_ok=True)
+    full = pytester.runpytest("--bert-budget", "--bert-budget-report=full.json")
+    unbuilt = pytester.runpytest(*OPTIONS, "--bert-budget-report=unbuilt.json")
+    assert full.ret == unbuilt.ret
+    with_build, without = report("full.json")["models"], report("unbuilt.json")["models"]
+    assert [model["name"] for model in with_build] == [model["name"] for model in without]
+    for ours, theirs in zip(without, with_build, strict=True):
+        assert ours["verdict"] == theirs["verdict"]
+        assert ours["components"]
+        assert without_place(ours["components"], "actual") == without_place(theirs["components"], "actual")
+        assert {row["actual"] for row in ours["components"]} == {None}
+        same = ("expected", "trainable", "stored", "unrolled")
+        assert [ours["totals"][key] for key in same] == [theirs["totals"][key] for key in same]
+        assert {finding["message"] for finding in theirs["findings"]} <= {
+            finding["message"] for finding in ours["findings"]
+        }
+
+
+# what each output says of it
+
+
+@pytest.mark.parametrize("verbosity", ["-q", "-qq", "-v", "-vv"])
+@pytest.mark.parametrize("table", [FITS, TABLE], ids=["passes", "fails"])
+def test_a_run_says_that_nothing_was_compared_with_a_build(project: Project, table: str, verbosity: str) -> None:
+    result = project(table).runpytest(*OPTIONS, verbosity)
+    result.stdout.fnmatch_lines([f"* configured, * checked, * failed; {SAID}"])
+
+
+@pytest.mark.parametrize("verbosity", ["-v", "-vv"])
+def test_a_table_of_a_model_that_passes_says_whose_counts_these_are(project: Project, verbosity: str) -> None:
+    result = project(FITS).runpytest(*OPTIONS, verbosity)
+    result.stdout.fnmatch_lines(
+        ["  component *closed form *budget *", "  (not built: these are the closed form's counts)"]
+    )
+    result.stdout.no_fnmatch_line("*vs formula*")
+    result.stdout.no_fnmatch_line("*actual*")
+    result.stdout.no_fnmatch_line("*missing*")
+
+
+def test_a_table_of_a_model_that_fails_says_whose_counts_these_are(project: Project) -> None:
+    result = project(TABLE).runpytest(*OPTIONS)
+    result.stdout.fnmatch_lines(
+        [
+            "  component  closed form budget left used",
+            "✗ head             2,549  2,548   -1 101% *",
+            "  (not built: these are the closed form's counts)",
+            "  (9 parts without a limit are not shown: -v shows them)",
+        ]
+    )
+    result.stdout.no_fnmatch_line("*match*closed form*")
+
+
+def test_tensors_are_unfolded_without_a_word_of_a_build(project: Project) -> None:
+    project(FITS)
+    text = check("-vv").stdout
+    assert re.search(r"word_embeddings\.weight \(101, 48\) +4,848\n", text)
+    assert re.search(r"query\.weight \(48, 48\) ×3 +6,912\n", text)
+
+
+def test_the_full_gate_says_nothing_of_it(project: Project) -> None:
+    result = project(TABLE).runpytest("--bert-budget", "-v", "--bert-budget-report=size.json")
+    result.stdout.no_fnmatch_line("*not built*")
+    result.stdout.no_fnmatch_line(f"*{SAID}*")
+    assert report()["mode"] == "full"
+    assert [model["built"] for model in report()["models"]] == [True, True]
+
+
+def test_the_json_report_has_its_mode_and_no_actual_count(project: Project) -> None:
+    project(TABLE).runpytest(*OPTIONS, "--bert-budget-report=size.json")
+    found = report()
+    assert (found["mode"], found["complete"], found["checked"], found["failed"]) == ("no-build", True, 2, 1)
+    assert not {"torch", "transformers"} & found["versions"].keys()
+    for model in found["models"]:
+        assert model["built"] is False
+        assert model["totals"] == {
+            "expected": 59_549,
+            "actual": None,
+            "trainable": 59_549,
+            "stored": 64_498,
+            "unrolled": 64_498,
+        }
+        assert {row["actual"] for kind in ("components", "tensors") for row in model[kind]} == {None}
+        assert model["layers"] == []
+    assert found["models"][0]["headline"] == "fits: 59,549 parameters by the closed form, not built"
+
+
+def test_a_measure_in_the_json_report_is_the_closed_forms_as_a_component_is(project: Project) -> None:
+    table = limited('budget.bytes = { max = "1MB", dtype = "float32" }', 'budget.flops = { max = "1G", seq_len = 8 }')
+    project(table).runpytest(*OPTIONS, "--bert-budget-report=unbuilt.json")
+    project(table).runpytest("--bert-budget", "--bert-budget-report=full.json")
+    ours, theirs = only_model("unbuilt.json")["measures"], only_model("full.json")["measures"]
+    assert [(row["name"], row["expected"], row["actual"]) for row in theirs] == [
+        ("bytes", 4 * 59_549, 4 * 59_549),
+        ("flops", 925_440, 925_440),
+    ]
+    assert [(row["name"], row["expected"], row["actual"]) for row in ours] == [
+        ("bytes", 4 * 59_549, None),
+        ("flops", 925_440, None),
+    ]
+
+
+def test_the_markdown_report_says_it_of_a_model_that_passes(project: Project) -> None:
+    project(FITS).runpytest(*OPTIONS, "--bert-budget-report=size.md")
+    text = Path("size.md").read_text("utf-8")
+    assert f"## ✓ Model size: 1 configured, 1 checked, 0 failed; {SAID}\n" in text
+    assert "**not built: counts are the closed form's**" in text
+    assert "| component | closed form | budget | left |" in text
+    assert "vs formula" not in text
+
+
+def test_the_page_says_it_of_a_model_that_passes(project: Project) -> None:
+    project(FITS).runpytest(*OPTIONS, "--bert-budget-report=size.html")
+    text = Path("size.html").read_text("utf-8")
+    assert "by the closed form, not built" in text
+    assert re.search(r"Formula check</dt>\s*<dd><b>not compared</b> <span>it was not built<", text)
+    assert "Counts are the closed form's: it was not built." in text
+
+
+def test_the_page_of_the_step_says_it(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
+    project(FITS).runpytest(*OPTIONS)
+    assert "**not built: counts are the closed form's**" in Path("summary.md").read_text("utf-8")
+
+
+def test_junit_says_it_of_a_model_that_passes(project: Project) -> None:
+    project(FITS).runpytest(*OPTIONS, "--junitxml=junit.xml")
+    xml = Path("junit.xml").read_text("utf-8")
+    assert '<property name="bertsize.expected" value="59549"' in xml
+    assert "bertsize.total" not in xml
+    assert '<property name="bertsize.mode" value="no-build"' in xml
+
+
+def test_the_code_quality_report_has_the_findings(project: Project) -> None:
+    project(TABLE).runpytest(*OPTIONS, "--bert-budget-report=size.codequality.json")
+    (row,) = json.loads(Path("size.codequality.json").read_text("utf-8"))
+    assert row["check_name"] == "bertsize/over-budget"
+    assert row["description"] == "bursts: head is 2,549, 1 over its limit of 2,548; to accept it, write 2_549"
+
+
+def test_a_report_without_a_build_is_refused_as_a_proof(project: Project) -> None:
+    project(FITS)
+    assert check("--report", "size.json").returncode == 0
+    command = [sys.executable, "-I", "-m", "pytest_bertsize", "check-report", "size.json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert (
+        'REFUSED size.json: its mode is "no-build": nothing was built, and no closed form compared with a build\n'
+        in done.stdout + done.stderr
+    )
+
+
+# what cannot be held without a build
+
+
+def test_a_class_off_its_closed_form_passes_and_the_run_says_what_was_not_looked_at(project: Project) -> None:
+    pytester = project(OWN.format(module="own"), own=TOO_WIDE)
+    assert pytester.runpytest("--bert-budget").ret == pytest.ExitCode.TESTS_FAILED
+    unbuilt = pytester.runpytest(*OPTIONS)
+    assert unbuilt.ret == pytest.ExitCode.OK
+    unbuilt.stdout.fnmatch_lines([f"1 configured, 1 checked, 0 failed; {SAID}"])
+
+
+def test_a_factory_is_not_called_nor_even_imported(project: Project) -> None:
+    burglar = "from pathlib import Path\nPath('was_here').touch()\ndef build(config): pass\n"
+    result = project(OWN.format(module="own"), own=burglar).runpytest(*OPTIONS)
+    assert result.ret == pytest.ExitCode.OK
+    assert not Path("was_here").exists()
+
+
+def test_a_factory_that_does_not_exist_is_held_to_its_closed_form(project: Project) -> None:
+    pytester = project(OWN.format(module="nowhere.at_all"))
+    assert pytester.runpytest(*OPTIONS).ret == pytest.ExitCode.OK
+    pytester = project(OWN.format(module="nowhere.at_all").replace("57_679", "57_678"))
+    result = pytester.runpytest(*OPTIONS)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["own: total 57,679, limit 57,678 (+1)"])
+
+
+def test_a_model_without_a_closed_form_fails_for_there_is_nothing_to_count(project: Project) -> None:
+    result = project(WITHOUT_CLOSED_FORM).runpytest(*OPTIONS)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    text = in_one_line(result.stdout.str())
+    assert (
+        "closed_form = false leaves nothing to hold to the budget where nothing is built; check it with a build" in text
+    )
+    result.stdout.fnmatch_lines(["✗*fits*BertForMaskedLM*not counted*"])
+
+
+def test_what_nothing_was_held_against_is_not_said_to_be_held_to_its_budget(project: Project) -> None:
+    result = project(WITHOUT_CLOSED_FORM).runpytest(*OPTIONS)
+    result.stdout.no_fnmatch_line("*held to the budget alone*")
+    done = check()
+    assert done.returncode == 1
+    assert "held to the budget alone" not in done.stdout
+
+
+def test_an_architecture_without_a_closed_form_fails_as_with_a_build(project: Project, tiny: dict[str, Any]) -> None:
+    result = project(FITS, {**tiny, "architectures": ["BertForNothing"]}).runpytest(*OPTIONS)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["fits: *BertForNothing*"])
+
+
+@pytest.fixture
+def with_checkpoint(project: Project, tiny: dict[str, Any]) -> pytest.Pytester:
+    """A project whose checkpoint is that of another model, with one layer less."""
+    from transformers import BertConfig, BertForMaskedLM
+
+    pytester = project(FITS + 'checkpoint = "model.safetensors"\n')
+    BertForMaskedLM(BertConfig(**{**tiny, "num_hidden_layers": 2})).save_pretrained("saved")
+    shutil.move("saved/model.safetensors", "model.safetensors")
+    return pytester
+
+
+def test_a_checkpoint_is_said_not_to_be_compared(with_checkpoint: pytest.Pytester) -> None:
+    assert with_checkpoint.runpytest("--bert-budget").ret == pytest.ExitCode.TESTS_FAILED
+    result = with_checkpoint.runpytest(*OPTIONS)
+    assert result.ret == pytest.ExitCode.OK
+    said = "its checkpoint model.safetensors is not compared, because nothing is built"
+    assert f"! fits: {said}" in in_one_line(result.stdout.str())
+    assert f"! fits: {said}" in in_one_line(check().stdout)
+
+
+def test_a_checkpoint_that_is_not_there_is_a_mistake_as_with_a_build(project: Project) -> None:
+    pytester = project(FITS + 'checkpoint = "lost.safetensors"\n')
+    for options in (OPTIONS, OPTIONS[:1]):
+        result = pytester.runpytest(*options)
+        assert result.ret == pytest.ExitCode.TESTS_FAILED
+        result.stdout.fnmatch_lines(["fits: lost.safetensors: there is no such file; *"])
+
+
+# bytes and FLOPs
+
+
+def test_a_budget_of_bytes_is_held(project: Project) -> None:
+    result = project(limited('budget.bytes = { max = "238kB", dtype = "float32" }')).runpytest(*OPTIONS)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["limited: bytes 238,196, limit 238,000 (+196)", "✗ bytes *238,196 *238kB *"])
+    result = project(limited('budget.bytes = { max = "239kB", dtype = "float32" }')).runpytest(*OPTIONS)
+    assert result.ret == pytest.ExitCode.OK
+
+
+@pytest.mark.parametrize(
+    ("limit", "status"), [("925_440", pytest.ExitCode.OK), ("925_439", pytest.ExitCode.TESTS_FAILED)]
+)
+def test_a_budget_of_flops_is_held_by_the_closed_form(project: Project, limit: str, status: pytest.ExitCode) -> None:
+    result = project(limited(f"budget.flops = {{ max = {limit}, seq_len = 8 }}")).runpytest(*OPTIONS)
+    assert result.ret == status
+    with_build = project(limited(f"budget.flops = {{ max = {limit}, seq_len = 8 }}")).runpytest("--bert-budget")
+    assert with_build.ret == status
+
+
+def test_flops_without_a_closed_form_of_theirs_are_an_error(project: Project, tiny: dict[str, Any]) -> None:
+    mpnet = {**tiny, "model_type": "mpnet", "architectures": ["MPNetModel"]}
+    del mpnet["type_vocab_size"]
+    table = limited("budget.flops = { max = 900_000_000, seq_len = 8 }")
+    result = project(table, mpnet).runpytest(*OPTIONS)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    text = in_one_line(result.stdout.str())
+    assert "limited: pyproject.toml:4: " in text
+    assert "there is no closed form for its FLOPs, and nothing is built" in text
+
+
+# the base
+
+
+def test_the_base_and_what_moved_since_are_shown_without_torch(pytester: pytest.Pytester, tiny: dict[str, Any]) -> None:
+    repository = committed(pytester.path, tiny, FITS.replace('"60K"', '"90K"'))
+    repository.write("config.json", {**tiny, "num_hidden_layers": 4})
+    done = check("--base", "main", "--report", "size.json")
+    assert (done.returncode, done.stderr) == (0, "")
+    grown = f"59,549 → {59_549 + LAYER:,} (+{LAYER:,})"
+    assert re.search(rf"against main \(\w+\): {re.escape(grown)}\n", done.stdout)
+    assert "num_hidden_layers 3 → 4: +16,632" in done.stdout
+    model = only_model()
+    assert (model["base"]["total"], model["totals"]["expected"]) == (59_549, 76_181)
+    assert [change["total"] for change in model["base"]["changes"]] == [LAYER]
+    inside = pytester.runpytest_subprocess(*OPTIONS, "--bert-budget-base=main", "--bert-budget-report=inner.json")
+    assert inside.ret == pytest.ExitCode.OK
+    assert report("inner.json") == report()
+
+
+def test_the_base_is_told_in_the_words_of_the_full_gate(pytester: pytest.Pytester, tiny: dict[str, Any]) -> None:
+    repository = committed(pytester.path, tiny, FITS.replace('"60K"', '"90K"'))
+    repository.write("config.json", {**tiny, "num_hidden_layers": 4})
+    base = "--bert-budget-base=main"
+    told = [
+        [line for line in pytester.runpytest(*options, base).outlines if "→" in line]
+        for options in (OPTIONS, OPTIONS[:1])
+    ]
+    assert told[0]
+    assert told[0] == told[1]
+
+
+def test_a_budget_that_was_loosened_since_the_base_is_refused(pytester: pytest.Pytester, tiny: dict[str, Any]) -> None:
+    repository = committed(pytester.path, tiny, FITS)
+    repository.declare(FITS.replace('"60K"', '"90K"'))
+    done = check("--base", "main")
+    assert done.returncode == 1
+    assert "the limit of total was 60K at main and is 90K now, 30,000 more" in in_one_line(done.stdout)
+
+
+# workers, markers, fixture
+
+
+@pytest.mark.parametrize("verbosity", ["-q", "-v"])
+def test_workers_change_neither_verdict_nor_report(project: Project, verbosity: str) -> None:
+    pytester = project(TABLE)
+    reports: list[bytes] = []
+    for workers in ([], ["-n2"]):
+        path = f"size{len(reports)}.json"
+        result = pytester.runpytest_subprocess(*OPTIONS, verbosity, f"--bert-budget-report={path}", *workers)
+        assert result.ret == pytest.ExitCode.TESTS_FAILED
+        result.stdout.fnmatch_lines([f"2 configured, 2 checked, 1 failed; {SAID}; {path} written"])
+        reports.append(Path(path).read_bytes())
+    assert reports[0] == reports[1]
+
+
+@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["alone", "-n2"])
+def test_a_marked_test_is_held_to_the_closed_form(project: Project, workers: list[str]) -> None:
+    source = """
+        import pytest
+        @pytest.mark.bert_budget("fits", total=59_549)
+        def test_in(): pass
+        @pytest.mark.bert_budget("fits", total=59_548)
+        def test_over(): pass
+    """
+    result = project(FITS, test_a=source).runpytest_subprocess(*OPTIONS, *workers)
+    result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines(
+        ["fits: total 59,549, limit 59,548 (+1)", "  (not built: these are the closed form's counts)"]
+    )
+
+
+def test_the_fixture_is_an_error_that_says_what_to_do(project: Project) -> None:
+    source = "def test_it(bert_budget): pass"
+    result = project(FITS, test_a=source).runpytest(*OPTIONS)
+    result.assert_outcomes(passed=1, errors=1)
+    result.stdout.fnmatch_lines(["the fixture bert_budget gives what was built: run it without --bert-budget-no-build"])
+    result.stdout.no_fnmatch_line("*Traceback*")
+
+
+# mistakes
+
+
+@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["alone", "-n2"])
+def test_the_option_alone_is_a_mistake(project: Project, workers: list[str]) -> None:
+    result = project(FITS).runpytest_subprocess("--bert-budget-no-build", *workers)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(
+        ["ERROR: --bert-budget-no-build needs --bert-budget: without it no declared model is checked"]
+    )
+
+
+@pytest.mark.parametrize("table", ["", FITS.replace('"60K"', '"60 K"')], ids=["nothing declared", "no number"])
+def test_a_mistake_in_the_table_is_the_same_mistake(project: Project, table: str) -> None:
+    pytester = project(table)
+    with_build, without = pytester.runpytest("--bert-budget"), pytester.runpytest(*OPTIONS)
+    assert with_build.ret == without.ret == pytest.ExitCode.USAGE_ERROR
+    assert without.stderr.lines == with_build.stderr.lines
+    done = check()
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"hidden_size": 49},
+        {"hidden_size": "48"},
+        {"num_hidden_layers": -1},
+        {"auto_map": {"AutoModel": "own.Own"}},
+        {"architectures": []},
+        {"model_type": "nothing"},
+        {"vocab_size": 10**12},
+        {"favourite_colour": "blue"},
+    ],
+    ids=str,
+)
+def test_what_is_said_of_a_config_does_not_depend_on_a_build(
+    project: Project, tiny: dict[str, Any], change: dict[str, Any]
+) -> None:
+    pytester = project(FITS, {**tiny, **change})
+    with_build = pytester.runpytest("--bert-budget", "--bert-budget-report=full.json")
+    without = pytester.runpytest(*OPTIONS, "--bert-budget-report=unbuilt.json")
+    assert without.ret == with_build.ret
+    ours, theirs = only_model("unbuilt.json"), only_model("full.json")
+    assert ours["findings"] == theirs["findings"]
+    assert ours["verdict"] == theirs["verdict"]
+    if ours["verdict"] == "failed":
+        assert ours["headline"] == theirs["headline"]

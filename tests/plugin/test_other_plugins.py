@@ -1,0 +1,370 @@
+"""The gate beside other plugins and without pytest's own: the same verdict, exit status, counts and report as alone."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.runs_beside import (
+    COUNTED,
+    GATE,
+    LAYERS,
+    NO_BUILD,
+    TESTS,
+    Told,
+    alone,
+    inside,
+    is_as_alone,
+    lay,
+    written,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+BOTH = pytest.mark.parametrize("verdict", [*LAYERS])
+
+
+@pytest.fixture(autouse=True)
+def others_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All but pytest-randomly, which tests/conftest.py keeps out of inner runs with the others."""
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:randomly")
+
+
+@pytest.fixture
+def shuffling(monkeypatch: pytest.MonkeyPatch) -> None:
+    """pytest-randomly too."""
+    monkeypatch.delenv("PYTEST_ADDOPTS")
+
+
+@pytest.fixture(scope="module")
+def full(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Told]:
+    """The whole gate, with no other plugin that has a say; run once for each verdict."""
+    found: dict[str, Told] = {}
+
+    def run(verdict: str) -> Told:
+        if verdict not in found:
+            with pytest.MonkeyPatch.context() as patch:
+                patch.chdir(tmp_path_factory.mktemp(verdict))
+                lay(verdict)
+                others = ("html", "randomly", "rerunfailures", "pytest_cov", "xdist", "metadata")
+                found[verdict] = alone(*GATE, *(f"-pno:{name}" for name in others))
+        return found[verdict]
+
+    return run
+
+
+# without parts of pytest, and with its own options
+
+WITHOUT_TERMINAL = ("-p", "no:terminal")
+OPTIONS: Sequence[tuple[str, ...]] = [
+    *(("-p", f"no:{name}") for name in ("xdist", "cacheprovider", "junitxml", "logging", "skipping", "warnings")),
+    *(("-p", f"no:{name}") for name in ("html", "rerunfailures", "pytest_cov", "faulthandler", "stepwise", "reports")),
+    ("--assert=plain",),
+    ("-p", "no:assertion"),
+    ("-p", "no:debugging"),
+    ("--strict-markers",),
+    ("--strict-config",),
+    ("-o", "strict=true"),
+    ("-W", "error"),
+    ("-q",),
+    ("-v",),
+    ("--no-header", "--no-summary"),
+    ("-qq", "--no-summary", "--tb=no"),
+    ("-s",),
+    ("--capture=sys",),
+    ("--tb=no",),
+    ("--tb=native",),
+    ("--color=yes",),
+    ("-rA",),
+    ("--show-capture=no", "--durations=3"),
+    ("--junitxml=junit.xml", "--log-file=log.txt"),
+    ("-p", "no:xdist", "-p", "no:cacheprovider", "-p", "no:logging", "-p", "no:junitxml", "--assert=plain", "--tb=no"),
+]
+
+
+@BOTH
+@pytest.mark.parametrize("options", OPTIONS, ids=" ".join)
+def test_an_option_of_pytest_changes_neither_verdict_nor_report(
+    pytester: pytest.Pytester, options: tuple[str, ...], verdict: str
+) -> None:
+    lay(verdict)
+    plain, told = inside(pytester, *NO_BUILD), inside(pytester, *NO_BUILD, *options)
+    is_as_alone(told, plain, verdict)
+    assert told.counted == plain.counted
+
+
+@pytest.mark.parametrize(
+    ("verdict", "more"),
+    [
+        *((verdict, more) for verdict in LAYERS for more in ([], ["-s"], ["-p", "no:xdist"])),
+        ("fails", ["-n2"]),
+    ],
+)
+def test_without_a_terminal_the_exit_status_and_the_reports_say_it(
+    pytester: pytest.Pytester, more: list[str], verdict: str
+) -> None:
+    lay(verdict)
+    plain, told = inside(pytester, *NO_BUILD), inside(pytester, *NO_BUILD, *WITHOUT_TERMINAL, *more)
+    is_as_alone(told, plain, verdict)
+    assert told.counted == []
+
+
+def test_without_a_terminal_a_model_that_was_not_checked_is_red_and_named_in_the_report(
+    pytester: pytest.Pytester,
+) -> None:
+    lay("passes")
+    told = inside(pytester, *NO_BUILD, *WITHOUT_TERMINAL, "-k", "not plain")
+    assert told.status == pytest.ExitCode.TESTS_FAILED
+    assert json.loads(told.report)["not_checked"] == ["plain"]
+
+
+def test_no_warning_is_ours(pytester: pytest.Pytester, full: Callable[[str], Told]) -> None:
+    verdict = "fails"
+    lay(verdict)
+    line = [sys.executable, "-W", "error:::pytest_bertsize", "-m", "pytest", "-W", "error", *GATE]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    told = Told(done.returncode, written(), done.stdout + done.stderr)
+    is_as_alone(told, full(verdict), verdict)
+    assert told.counted == [COUNTED[verdict]]
+    assert "Warning" not in told.text
+
+
+def test_a_marker_is_known_where_markers_have_to_be(pytester: pytest.Pytester) -> None:
+    """With neither an option nor a table of ours, as in a project that only has the plugin installed."""
+    source = "import pytest\n@pytest.mark.bert_budget\n@pytest.mark.skip\ndef test_it(): pass"
+    Path("test_it.py").write_text(source)
+    assert inside(pytester, "--strict-markers", "--collect-only").status == pytest.ExitCode.OK
+
+
+# pytest-xdist
+
+
+@pytest.mark.parametrize(
+    ("verdict", "distribution"),
+    [("passes", "load"), ("fails", "each")],
+)
+def test_workers_change_nothing(pytester: pytest.Pytester, distribution: str, verdict: str) -> None:
+    lay(verdict)
+    plain = inside(pytester, *NO_BUILD)
+    workers = ("--tx=2*popen", "--dist=each") if distribution == "each" else ("-n2", f"--dist={distribution}")
+    told = inside(pytester, *NO_BUILD, *workers)
+    is_as_alone(told, plain, verdict)
+    assert told.counted == plain.counted
+
+
+# pytest-randomly
+
+
+def order(told: Told) -> list[str]:
+    return re.findall(r"^(\S+::\S+) (?:PASSED|FAILED)", told.text, re.MULTILINE)
+
+
+@BOTH
+def test_any_order_of_the_tests_gives_the_same_verdict(
+    pytester: pytest.Pytester, shuffling: None, verdict: str
+) -> None:
+    lay(verdict)
+    plain = inside(pytester, *NO_BUILD, "-v", "-p", "no:randomly")
+    orders = []
+    for seed in range(1, 7):
+        told = inside(pytester, *NO_BUILD, "-v", f"--randomly-seed={seed}")
+        assert f"--randomly-seed={seed}" in told.text
+        is_as_alone(told, plain, verdict)
+        assert told.counted == plain.counted
+        orders.append(order(told))
+    assert len({tuple(each) for each in orders}) > 1
+    assert {frozenset(each) for each in orders} == {frozenset(order(plain))}
+
+
+def test_any_order_of_the_tests_is_one_that_workers_agree_on(pytester: pytest.Pytester, shuffling: None) -> None:
+    lay("fails")
+    plain = inside(pytester, *NO_BUILD, "-p", "no:randomly")
+    told = inside(pytester, *NO_BUILD, "-n2", "--randomly-seed=3")
+    assert "--randomly-seed=3" in told.text
+    is_as_alone(told, plain, "fails")
+    assert told.counted == plain.counted
+
+
+# pytest-cov
+
+COVERAGE = ("--cov=covered", "--cov-report=json:coverage.json")
+
+
+def covered() -> float:
+    """Per cent, as it was written."""
+    return float(json.loads(Path("coverage.json").read_text())["totals"]["percent_covered"])
+
+
+@pytest.mark.parametrize(("verdict", "workers"), [("passes", []), ("fails", ["-n2"])])
+def test_coverage_is_measured_in_the_same_run(pytester: pytest.Pytester, workers: list[str], verdict: str) -> None:
+    lay(verdict)
+    plain, told = inside(pytester, *NO_BUILD), alone(*NO_BUILD, *COVERAGE, *workers)
+    is_as_alone(told, plain, verdict)
+    assert told.counted == plain.counted
+    assert covered() == 75
+
+
+def test_a_coverage_that_is_reached_turns_no_failed_model_green(
+    pytester: pytest.Pytester, full: Callable[[str], Told]
+) -> None:
+    lay("fails")
+    told = alone(*GATE, *COVERAGE, "--cov-fail-under=75")
+    is_as_alone(told, full("fails"), "fails")
+    assert told.counted == [COUNTED["fails"]]
+    assert "Required test coverage of 75% reached" in told.text
+    assert covered() == 75
+
+
+def test_models_that_pass_turn_no_missed_coverage_green(pytester: pytest.Pytester, full: Callable[[str], Told]) -> None:
+    lay("passes")
+    told = alone(*GATE, *COVERAGE, "--cov-fail-under=76")
+    assert told.status == pytest.ExitCode.TESTS_FAILED
+    assert told.report == full("passes").report
+    assert told.counted == [COUNTED["passes"]]
+    assert "Required test coverage of 76% not reached" in told.text
+    assert told.tests("failed") == 0
+
+
+# pytest-rerunfailures
+
+FLAKY = """
+    import pytest
+    def pytest_collection_modifyitems(items):
+        for item in items:
+            item.add_marker(pytest.mark.flaky(reruns=3))
+"""
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--reruns=2",),
+        ("--reruns=2", "--reruns-delay=0.01", "-v", "-rR"),
+        ("--reruns=2", "--only-rerun=BudgetFailure"),
+        ("--reruns=2", "--rerun-except=BudgetFailure"),
+        ("--reruns=2", "--fail-on-flaky"),
+        ("--reruns=2", *WITHOUT_TERMINAL),
+    ],
+    ids=" ".join,
+)
+def test_a_rerun_never_turns_a_model_green(pytester: pytest.Pytester, options: tuple[str, ...], verdict: str) -> None:
+    lay(verdict)
+    plain, told = inside(pytester, *NO_BUILD), inside(pytester, *NO_BUILD, *options)
+    is_as_alone(told, plain, verdict)
+    if "no:terminal" not in options:
+        assert told.counted == plain.counted
+        assert told.tests("failed") == plain.tests("failed") == {"passes": 0, "fails": 2}[verdict]
+        assert told.tests("rerun") == (4 if verdict == "fails" and "--rerun-except=BudgetFailure" not in options else 0)
+
+
+@pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["alone", "-n2"])
+def test_models_and_tests_that_are_marked_as_flaky_are_counted_once(
+    pytester: pytest.Pytester, workers: tuple[str, ...]
+) -> None:
+    lay("fails", conftest=FLAKY)
+    plain = inside(pytester, *NO_BUILD, "-p", "no:rerunfailures", "-W", "ignore")
+    told = inside(pytester, *NO_BUILD, *workers)
+    is_as_alone(told, plain, "fails")
+    assert told.counted == plain.counted
+    assert (told.tests("failed"), told.tests("rerun")) == (2, 2 * 3)
+
+
+def test_a_marked_test_that_is_flaky_by_its_own_word_stays_red_without_the_option(pytester: pytest.Pytester) -> None:
+    marked = TESTS.replace("    @pytest.mark.bert", "    @pytest.mark.flaky(reruns=3)\n    @pytest.mark.bert", 1)
+    lay("fails", test_it=marked)
+    told = alone("-k", "test_marked")
+    assert told.status == pytest.ExitCode.TESTS_FAILED
+    assert (told.tests("failed"), told.tests("rerun")) == (1, 3)
+    assert "layered: encoder 66,528" in told.text
+
+
+def test_files_that_are_mended_between_two_attempts_are_not_what_was_checked(pytester: pytest.Pytester) -> None:
+    mend = """
+        from pathlib import Path
+        def pytest_runtest_logreport(report):
+            if report.outcome == "rerun":
+                config, table = Path("config.json"), Path("pyproject.toml")
+                config.write_text(config.read_text().replace('layers": 4', 'layers": 3'))
+                table.write_text(table.read_text().replace("49_896", "66_528"))
+                print("MENDED")
+    """
+    lay("fails", conftest=mend)
+    told = inside(pytester, *NO_BUILD, "--reruns=2", "-s")
+    assert "MENDED" in told.text
+    assert told.status == pytest.ExitCode.TESTS_FAILED
+    assert told.models == {"layered": "failed", "plain": "passed"}
+    assert told.counted == [COUNTED["fails"]]
+
+
+def test_an_attempt_that_another_plugin_lets_pass_turns_nothing_green(pytester: pytest.Pytester) -> None:
+    lenient = """
+        import pytest
+        @pytest.hookimpl(wrapper=True, tryfirst=True)
+        def pytest_runtest_call(item):
+            try:
+                return (yield)
+            except Exception:
+                if item.execution_count == 1:
+                    raise
+    """
+    lay("fails", conftest=lenient)
+    told = inside(pytester, *NO_BUILD, "--reruns=2")
+    assert told.tests("failed") == 0
+    assert told.tests("rerun") == 2
+    assert told.status == pytest.ExitCode.TESTS_FAILED
+    assert told.models == {"layered": "failed", "plain": "passed"}
+    assert told.counted == [COUNTED["fails"]]
+
+
+@pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["alone", "-n2"])
+def test_a_rerun_builds_nothing_again(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    factory = """
+        from torch import nn
+        def build():
+            with open("built.log", "a") as log:
+                log.write("x")
+            return nn.Linear(7, 5)
+    """
+    Path("sized.py").write_text(textwrap.dedent(factory))
+    table = '[tool.bertsize.models.sized]\nfactory = "sized:build"\nclosed_form = false\nbudget.total = 39\n'
+    Path("pyproject.toml").write_text(f'[tool.pytest]\nminversion = "9.0"\n{table}')
+    told = alone(*GATE, "--reruns=2", *workers)
+    assert told.status == pytest.ExitCode.TESTS_FAILED
+    assert (told.tests("failed"), told.tests("rerun")) == (1, 2)
+    assert told.counted == [("1", "1", "1")]
+    assert told.models == {"sized": "failed"}
+    assert Path("built.log").read_text() == "x"
+
+
+# all of them at once
+
+
+@BOTH
+def test_the_whole_gate_beside_all_of_them_is_what_it_is_alone(
+    pytester: pytest.Pytester, shuffling: None, full: Callable[[str], Told], verdict: str
+) -> None:
+    lay(verdict)
+    others = [
+        *COVERAGE,
+        "--reruns=2",
+        "--randomly-seed=5",
+        "--html=page.html",
+        "--self-contained-html",
+        "-n2",
+    ]
+    told = alone(*GATE, *others, "--strict-markers", "--strict-config", "-W", "error")
+    is_as_alone(told, full(verdict), verdict)
+    assert told.counted == [COUNTED[verdict]]
+    assert covered() == 75
+    page = Path("page.html").read_text("utf-8")
+    assert ("66,528" in page) == (verdict == "fails")
+    assert "off formula" in page

@@ -1,0 +1,487 @@
+"""``pytest --bert-budget --bert-budget-update`` and ``--bert-budget-tighten``, as they are run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+import tomlkit
+
+from pytest_bertsize.commands import check_report as report_check
+from pytest_bertsize.commands.check_report import ReportOrder, check_report
+from pytest_bertsize.plugin.update import Rewriter, asked_for
+from pytest_bertsize.reports.ci import VARIABLES
+from pytest_bertsize.review.accept import Change
+from pytest_bertsize.table.settings import SettingsError, load
+from tests.bad_input.test_bad_runs import build_no_model_twice  # noqa: F401  (a fixture)
+from tests.support.ledger_alone import Config, Screen
+
+if TYPE_CHECKING:
+    from pytest_bertsize.review.accept import Verb
+    from tests.conftest import Project
+
+assert all((report_check, tomlkit))  # imported here once, and not again by each run inside this process
+
+UPDATE, TIGHTEN = ("--bert-budget", "--bert-budget-update"), ("--bert-budget", "--bert-budget-tighten")
+BURSTS = """
+    # sizes of record
+    [tool.bertsize.models.bursts]
+    config = "config.json"
+    budget.total   = "50K"   # what the phone takes
+    budget.head = 2_548
+    """
+ROOMY = """
+    [tool.bertsize.models.roomy]
+    config = "config.json"
+    budget.total = "99K" # what the phone takes
+    """
+A_TEST = "def test_it(): pass"
+
+
+@pytest.fixture(autouse=True)
+def at_the_desk(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+def text() -> str:
+    return Path("pyproject.toml").read_bytes().decode()
+
+
+def accepted(before: str) -> str:
+    return before.replace('"50K"', '"60K"').replace("2_548", "2_549")
+
+
+def said(result: pytest.RunResult) -> list[str]:
+    """The lines of our section on budgets, below its title."""
+    lines = result.outlines
+    start = next(index for index, line in enumerate(lines) if " budgets " in line and line.startswith("=="))
+    end = next(index for index in range(start + 1, len(lines)) if lines[index].startswith("=="))
+    return lines[start + 1 : end]
+
+
+# what may be asked for
+
+
+def asked(**given: bool) -> Verb | None:
+    options = dict.fromkeys(("bert_budget_update", "bert_budget_tighten", "bert_budget_no_build"), False)
+    return asked_for(cast("pytest.Config", Config(options={**options, **given})))
+
+
+def test_nothing_is_asked_for_by_default_wherever_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert asked() is None
+    monkeypatch.setenv("CI", "true")
+    assert asked() is None
+    assert asked(bert_budget_no_build=True) is None
+
+
+def test_each_option_is_a_verb() -> None:
+    assert asked(bert_budget_update=True) == "update"
+    assert asked(bert_budget_tighten=True) == "tighten"
+
+
+@pytest.mark.parametrize("option", ["bert_budget_update", "bert_budget_tighten"])
+@pytest.mark.parametrize("name", VARIABLES)
+@pytest.mark.parametrize("value", ["true", "1", "True", "yes", "77", " "])
+def test_a_ci_is_known_by_any_of_its_variables_and_refused(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, option: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(SettingsError) as refused:
+        asked(**{option: True})
+    assert str(refused.value).startswith(f"--{option.replace('_', '-')}: this is a CI ({name}={value}), ")
+
+
+@pytest.mark.parametrize("value", ["", "0", "false", "False", "FALSE"])
+def test_variables_that_say_no_are_no_ci(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    for name in VARIABLES:
+        monkeypatch.setenv(name, value)
+    assert asked(bert_budget_update=True) == "update"
+
+
+def test_one_variable_that_says_no_does_not_hide_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CI", "false")
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    with pytest.raises(SettingsError, match="GITHUB_ACTIONS=true"):
+        asked(bert_budget_update=True)
+
+
+def test_a_ci_that_says_what_no_log_should_have_is_quoted_printably(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CI", "::error::\x1b[31m\n" + "x" * 999)
+    with pytest.raises(SettingsError) as refused:
+        asked(bert_budget_update=True)
+    assert "::" not in str(refused.value)
+    assert str(refused.value).isprintable()
+    assert len(str(refused.value)) < 500
+
+
+def test_both_verbs_and_a_run_without_a_build_are_refused() -> None:
+    with pytest.raises(SettingsError, match="--bert-budget-update and --bert-budget-tighten: "):
+        asked(bert_budget_update=True, bert_budget_tighten=True)
+    for verb in ("update", "tighten"):
+        with pytest.raises(SettingsError, match=f"--bert-budget-{verb} needs a build"):
+            asked(bert_budget_no_build=True, **{f"bert_budget_{verb}": True})
+
+
+# what is collected, without a run
+
+
+@pytest.fixture
+def rewriter(tmp_path: Path) -> Rewriter:
+    table = '[tool.bertsize.models.x]\nconfig = "c.json"\nbudget.total = "50K"\nbudget.head = 9\n'
+    (tmp_path / "pyproject.toml").write_text(table, encoding="utf-8")
+    return Rewriter(load(tmp_path / "pyproject.toml"), "update")
+
+
+def a_change(component: str = "total", after: str = '"60K"') -> dict[str, Any]:
+    """As it comes from a worker of xdist."""
+    key = ["tool", "bertsize", "models", "x", "budget", component]
+    return {"model": "x", "key": key, "component": component, "bound": "max", "counted": 59_549, "after": after}
+
+
+def reported(rewriter: Rewriter, *changes: dict[str, Any], refused: tuple[dict[str, Any], ...] = ()) -> None:
+    report = SimpleNamespace(bertsize_changes=list(changes), bertsize_refused=list(refused))
+    rewriter.pytest_runtest_logreport(cast("pytest.TestReport", report))
+
+
+def finished(rewriter: Rewriter, status: int = pytest.ExitCode.OK) -> int:
+    plugins = SimpleNamespace(hasplugin=lambda _: True)
+    session = SimpleNamespace(exitstatus=status, config=SimpleNamespace(pluginmanager=plugins))
+    rewriter.pytest_sessionfinish(cast("pytest.Session", session))
+    return int(session.exitstatus)
+
+
+def printed(rewriter: Rewriter) -> list[str]:
+    screen = Screen(width=200)
+    rewriter.pytest_terminal_summary(cast("pytest.TerminalReporter", screen))
+    return screen.printed
+
+
+def test_what_is_sent_twice_is_written_and_said_once(rewriter: Rewriter) -> None:
+    before = rewriter.settings.text
+    for _ in range(3):
+        reported(rewriter, a_change(), a_change("head", "2_549"))
+    assert finished(rewriter) == pytest.ExitCode.OK
+    assert rewriter.settings.path.read_text("utf-8") == before.replace("50K", "60K").replace("9", "2_549")
+    lines = printed(rewriter)
+    assert lines[1:3] == [
+        'pyproject.toml:3: x: total "50K" → "60K", for 59,549',
+        "pyproject.toml:4: x: head 9 → 2,549, for 59,549",
+    ]
+    assert len([line for line in lines if "→ " in line]) == 3
+
+
+def test_reports_of_other_tests_ask_for_nothing(rewriter: Rewriter) -> None:
+    rewriter.pytest_runtest_logreport(cast("pytest.TestReport", SimpleNamespace()))
+    before = rewriter.settings.path.stat()
+    assert finished(rewriter) == pytest.ExitCode.OK
+    after = rewriter.settings.path.stat()
+    assert (after.st_mtime_ns, after.st_ino) == (before.st_mtime_ns, before.st_ino)
+
+
+@pytest.mark.parametrize("status", [pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED], ids=str)
+def test_a_run_that_came_to_its_end_is_written_whatever_other_tests_say(rewriter: Rewriter, status: int) -> None:
+    reported(rewriter, a_change())
+    assert finished(rewriter, status) == status
+    assert '"60K"' in rewriter.settings.path.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    "status", [pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR, 77], ids=str
+)
+def test_a_run_that_was_broken_off_changes_nothing_and_says_so(rewriter: Rewriter, status: int) -> None:
+    reported(rewriter, a_change())
+    assert finished(rewriter, status) == status
+    assert rewriter.settings.path.read_text("utf-8") == rewriter.settings.text
+    assert printed(rewriter)[1:] == [f"red: {rewriter.settings.path}: the run was broken off, and nothing was changed"]
+
+
+def test_what_could_not_be_written_fails_the_run(rewriter: Rewriter) -> None:
+    reported(rewriter, a_change())
+    rewriter.settings.path.write_text("# changed\n", encoding="utf-8")
+    assert finished(rewriter) == pytest.ExitCode.TESTS_FAILED
+    assert rewriter.settings.path.read_text("utf-8") == "# changed\n"
+    assert printed(rewriter)[1:] == [
+        f"red: {rewriter.settings.path} was changed since it was read, and is left alone: run this again"
+    ]
+
+
+def test_what_was_not_written_is_not_headed_as_if_it_were(rewriter: Rewriter) -> None:
+    reported(rewriter, a_change())
+    finished(rewriter, pytest.ExitCode.INTERRUPTED)
+    assert printed(rewriter)[0] == "== budgets =="
+
+
+def test_a_budget_that_is_left_as_it_is_is_said_in_red(rewriter: Rewriter) -> None:
+    for _ in range(2):  # as a rerun sends it
+        reported(rewriter, refused=({"model": "x", "component": "bytes", "why": "it is another's"},))
+    assert finished(rewriter) == pytest.ExitCode.OK
+    assert printed(rewriter)[1:] == ["red: x: bytes is left as it is: it is another's"]
+
+
+@pytest.mark.parametrize(
+    ("verb", "nothing"),
+    [
+        ("update", "no budget that was checked fails, and none was raised"),
+        ("tighten", "no budget that was checked has room that its own decimals can say, and none was lowered"),
+    ],
+)
+def test_a_run_that_changes_nothing_says_so(rewriter: Rewriter, verb: Verb, nothing: str) -> None:
+    rewriter.verb = verb
+    reported(rewriter)
+    assert finished(rewriter) == pytest.ExitCode.OK
+    assert printed(rewriter)[1:] == [nothing]
+
+
+def test_a_run_that_checked_nothing_does_not_say_that_no_budget_fails(rewriter: Rewriter) -> None:
+    assert finished(rewriter, pytest.ExitCode.INTERRUPTED) == pytest.ExitCode.INTERRUPTED
+    assert printed(rewriter)[1:] == ["red: nothing was checked, and nothing was changed"]
+
+
+def test_tightening_writes_nothing_that_is_not_lower(rewriter: Rewriter) -> None:
+    rewriter.verb = "tighten"
+    reported(rewriter, a_change(after='"50K"'), a_change("head", "10"))
+    before = rewriter.settings.path.stat()
+    assert finished(rewriter) == pytest.ExitCode.OK
+    assert rewriter.settings.path.read_text("utf-8") == rewriter.settings.text
+    assert rewriter.settings.path.stat().st_ino == before.st_ino
+
+
+def test_changes_are_said_in_the_order_of_the_file(rewriter: Rewriter) -> None:
+    reported(rewriter, a_change("head", "2_549"))
+    reported(rewriter, a_change())
+    finished(rewriter)
+    assert [line.partition(": ")[0] for line in printed(rewriter)[1:3]] == ["pyproject.toml:3", "pyproject.toml:4"]
+
+
+def test_a_change_comes_back_from_a_worker_as_it_was_sent() -> None:
+    plain = json.loads(json.dumps(a_change()))
+    assert Change(**{**plain, "key": tuple(plain["key"])}).size() == 60_000
+
+
+# runs
+
+
+def test_accepting_passes_writes_and_says_what_it_changed(project: Project) -> None:
+    pytester = project(ROOMY + BURSTS, test_a=A_TEST)
+    Path("pyproject.toml").write_bytes(text().replace("\n", "\r\n").encode())
+    before = text()
+    result = pytester.runpytest_inprocess(*UPDATE)
+    assert result.ret == pytest.ExitCode.OK
+    result.assert_outcomes(passed=3)
+    assert text() == accepted(before)
+    result.stdout.fnmatch_lines(["2 configured, 2 checked, 0 failed"])
+    assert said(result) == [
+        'pyproject.toml:10: bursts: total "50K" → "60K", for 59,549',
+        "pyproject.toml:11: bursts: head 2,548 → 2,549, for 2,549",
+        '→ commit it with why: a run with a base asks for a new reason = "…" of a raised budget',
+    ]
+    found = Path("pyproject.toml").stat()
+    result = pytester.runpytest_inprocess(*UPDATE)
+    assert result.ret == pytest.ExitCode.OK
+    assert said(result) == ["no budget that was checked fails, and none was raised"]
+    again = Path("pyproject.toml").stat()
+    assert (again.st_ino, again.st_mtime_ns) == (found.st_ino, found.st_mtime_ns)
+    assert pytester.runpytest_inprocess("--bert-budget").ret == pytest.ExitCode.OK
+
+
+def test_tightening_passes_writes_and_says_what_it_changed(project: Project) -> None:
+    pytester = project(ROOMY + BURSTS)
+    before = text()
+    result = pytester.runpytest_inprocess(*TIGHTEN)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.assert_outcomes(passed=1, failed=1)
+    assert text() == before.replace('"99K"', '"60K"')
+    assert said(result) == [
+        'pyproject.toml:5: roomy: total "99K" → "60K", for 59,549',
+        "bursts: total is left as it is: its model fails",
+        "bursts: head is left as it is: its model fails",
+    ]
+
+
+@pytest.mark.parametrize("extra", [["-n2"], ["-n2", "--reruns", "1"], ["--reruns", "1"]], ids=" ".join)
+def test_workers_and_reruns_change_it_once(project: Project, extra: list[str]) -> None:
+    pytester = project(ROOMY + BURSTS + '    budget.bytes = { max = "cloudflare-asset" }\n', test_a=A_TEST)
+    before = text()
+    result = pytester.runpytest_inprocess(*UPDATE, *extra)
+    assert result.ret == pytest.ExitCode.OK
+    assert text() == accepted(before)
+    assert [line.count("→") for line in said(result)] == [1, 1, 1]
+
+
+def test_a_rerun_of_a_model_that_stays_red_does_not_turn_it_green(project: Project, tiny: dict[str, Any]) -> None:
+    big = {**tiny, "vocab_size": 600_000}
+    pytester = project(BURSTS + '    budget.bytes = "cloudflare-asset"\n', big)
+    result = pytester.runpytest_inprocess(*UPDATE, "--reruns", "1")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert "bursts: bytes is left as it is: 'cloudflare-asset' is not the project's to change" in said(result)
+    assert result.stdout.str().count("bytes is left as it is") == 1
+
+
+@pytest.mark.parametrize(
+    "selected", [["-k", "bursts"], ["pyproject.toml::bursts"], ["--deselect", "pyproject.toml::other"]]
+)
+def test_only_selected_models_are_accepted_and_the_others_are_not_checked(
+    project: Project, selected: list[str]
+) -> None:
+    other = BURSTS.replace("models.bursts", "models.other")
+    pytester = project(other + BURSTS)
+    before = text()
+    result = pytester.runpytest_inprocess(*UPDATE, *selected)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["NOT CHECKED: other"])
+    head, _, tail = before.partition("models.bursts")
+    assert text() == f"{head}models.bursts{accepted(tail)}"
+
+
+def test_after_the_first_failure_what_was_accepted_before_is_written(project: Project) -> None:
+    failing = "def test_it(): assert 0"
+    pytester = project(BURSTS + ROOMY.replace('"99K"', '"9K"'), test_a=failing)
+    before = text()
+    result = pytester.runpytest_inprocess(*UPDATE, "-x", "pyproject.toml::bursts", "test_a.py", "pyproject.toml::roomy")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["NOT CHECKED: roomy"])
+    assert text() == accepted(before)
+
+
+def test_the_last_failed_model_is_accepted(project: Project) -> None:
+    pytester = project(BURSTS)
+    before = text()
+    assert pytester.runpytest_inprocess("--bert-budget").ret == pytest.ExitCode.TESTS_FAILED
+    assert pytester.runpytest_inprocess(*UPDATE, "--lf").ret == pytest.ExitCode.OK
+    assert text() == accepted(before)
+
+
+def test_a_run_that_is_interrupted_changes_nothing(project: Project) -> None:
+    pytester = project(BURSTS, test_a="def test_it(): raise KeyboardInterrupt")
+    before = text()
+    result = pytester.runpytest_inprocess(*UPDATE, "pyproject.toml", "test_a.py", no_reraise_ctrlc=True)
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    result.stdout.fnmatch_lines(["*pyproject.toml: the run was broken off, and nothing was changed"])
+    assert text() == before
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_a_run_that_a_test_ends_changes_nothing(project: Project, code: int) -> None:
+    pytester = project(BURSTS + ROOMY, test_a=f"import pytest\ndef test_it(): pytest.exit('over', returncode={code})")
+    before = text()
+    result = pytester.runpytest_inprocess(*UPDATE, "pyproject.toml::bursts", "test_a.py", "pyproject.toml::roomy")
+    assert result.ret != pytest.ExitCode.OK
+    assert text() == before
+
+
+def test_collecting_changes_nothing_and_does_not_say_that_no_budget_fails(project: Project) -> None:
+    pytester = project(BURSTS)
+    before = text()
+    result = pytester.runpytest_inprocess(*UPDATE, "--collect-only")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert text() == before
+    result.stdout.no_fnmatch_line("no budget that was checked fails*")
+
+
+def test_without_a_terminal_it_is_written_and_said_all_the_same(project: Project) -> None:
+    pytester = project(BURSTS)
+    before = text()
+    result = pytester.runpytest_inprocess(*UPDATE, "-p", "no:terminal")
+    assert result.ret == pytest.ExitCode.OK
+    assert text() == accepted(before)
+    assert 'bursts: total "50K" → "60K", for 59,549' in result.stdout.str() + result.stderr.str()
+
+
+def test_a_marker_is_held_to_its_own_limits_and_never_changed(project: Project) -> None:
+    marked = """
+        import pytest
+        @pytest.mark.bert_budget("bursts", head=2_000)
+        def test_it(): pass
+        @pytest.mark.bert_budget("bursts")
+        def test_the_table(): pass
+    """
+    pytester = project(BURSTS, test_a=marked)
+    before, tests = text(), Path("test_a.py").read_bytes()
+    result = pytester.runpytest_inprocess(*UPDATE)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.assert_outcomes(passed=2, failed=1)
+    assert text() == accepted(before)
+    assert Path("test_a.py").read_bytes() == tests
+
+
+def test_a_marked_test_alone_writes_nothing_and_is_not_green(project: Project) -> None:
+    marked = "import pytest\n@pytest.mark.bert_budget('bursts')\ndef test_it(): pass"
+    pytester = project(BURSTS, test_a=marked)
+    before = text()
+    result = pytester.runpytest_inprocess(*UPDATE, "-k", "test_it")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert text() == before
+
+
+# what could not be written
+
+
+def symlinked() -> None:
+    Path("pyproject.toml").rename("real.toml")
+    Path("pyproject.toml").symlink_to("real.toml")
+
+
+def read_only() -> None:
+    Path("pyproject.toml").chmod(0o444)
+
+
+WHILE_IT_RUNS = """
+    from pathlib import Path
+    def test_it():
+        text = Path("pyproject.toml").read_text("utf-8")
+        Path("pyproject.toml").write_text(text + "# mine\\n", "utf-8")
+"""
+
+
+@pytest.mark.parametrize(
+    ("prepare", "why"),
+    [(symlinked, "is a symlink, and is left alone"), (read_only, "is read-only, and is left alone")],
+    ids=["symlink", "read-only"],
+)
+def test_a_file_that_cannot_be_replaced_is_refused_before_the_run(project: Project, prepare: Any, why: str) -> None:
+    pytester = project(BURSTS)
+    prepare()
+    before = text()
+    result = pytester.runpytest_inprocess(*UPDATE)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert text() == before
+    result.stderr.fnmatch_lines([f"ERROR: *pyproject.toml {why}*"])
+
+
+def test_what_was_not_written_was_not_accepted_in_any_report(project: Project) -> None:
+    pytester = project(BURSTS, test_a=WHILE_IT_RUNS)
+    result = pytester.runpytest_inprocess(*UPDATE, "--bert-budget-report=size.json")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["✗  bursts*50K*", "1 configured, 1 checked, 1 failed*"])
+    assert json.loads(Path("size.json").read_text("utf-8"))["models"][0]["verdict"] == "failed"
+    assert check_report(ReportOrder(Path("size.json"), Path())) != report_check.GOOD
+
+
+def test_a_report_of_what_was_accepted_is_one_of_the_table_that_was_written(project: Project) -> None:
+    pytester = project(BURSTS)
+    assert pytester.runpytest_inprocess(*UPDATE, "--bert-budget-report=size.json").ret == pytest.ExitCode.OK
+    assert check_report(ReportOrder(Path("size.json"), Path())) == report_check.GOOD
+
+
+def test_a_table_that_a_test_changes_is_left_as_the_test_left_it(project: Project) -> None:
+    pytester = project(BURSTS, test_a=WHILE_IT_RUNS)
+    before = text()
+    result = pytester.runpytest_inprocess(*UPDATE)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert text() == before + "# mine\n"
+    assert any("was changed since it was read, and is left alone: run this again" in line for line in said(result))
+
+
+def test_in_ci_it_is_an_error_of_usage(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytester = project(BURSTS)
+    before = text()
+    monkeypatch.setenv("CI", "true")
+    result = pytester.runpytest_inprocess(*UPDATE)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: --bert-budget-update: this is a CI (CI=true), *"])
+    assert text() == before

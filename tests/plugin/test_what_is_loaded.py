@@ -1,0 +1,547 @@
+"""What a run imports, builds, starts and leaves behind: facts that make it fast, and not times."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_bertsize.builder.helper import Helper
+from pytest_bertsize.builder.limits import Limits
+from pytest_bertsize.builder.messages import Built, NotBuilt, Request
+from tests.support.tables import FITS, TABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from tests.conftest import Project
+
+HEAVY = {"torch", "transformers", "numpy", "sympy", "jinja2", "peft", "yaml", "safetensors", "tokenizers"}
+TINY = {"vocab_size": 11, "hidden_size": 4, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 3}
+ONLY_OURS = ["-p", "no:hypothesispytest", "-p", "no:xdist", "-p", "no:anyio", "-p", "no:cov"]
+LINES = "import sys\nfrom pytest_bertsize.__main__ import main\nstatus = main({arguments})\nprint(sorted(sys.modules))"
+IMPORTED = """
+    import atexit, json, os, sys
+    def written_down():
+        with open({log!r}, "a") as log:
+            log.write(json.dumps([sys.orig_argv[1:], sorted(sys.modules)]) + "\\n")
+    atexit.register(written_down)
+    leave = os._exit
+    def leave_and_tell(status):
+        written_down()
+        leave(status)
+    os._exit = leave_and_tell
+"""
+"""A sitecustomize that writes down what each Python process has imported when it ends by itself."""
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-I", "-m", "pytest_bertsize", *arguments]
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command(*arguments), capture_output=True, text=True, check=False)
+
+
+def modules_of_check(*arguments: str) -> set[str]:
+    """What the process of ``check`` has imported when it is through."""
+    code = LINES.format(arguments=["check", *arguments])
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(json.loads(done.stdout.splitlines()[-1].replace("'", '"')))
+
+
+def modules_of_pytest(pytester: pytest.Pytester, *arguments: str) -> set[str]:
+    """What the process of pytest has imported when it is through, other plugins than ours left out."""
+    conftest = """
+        import json, sys
+        def pytest_unconfigure():
+            with open("modules.json", "w") as file:
+                json.dump(sorted(sys.modules), file)
+    """
+    Path("conftest.py").write_text(textwrap.dedent(conftest))
+    pytester.runpytest_subprocess(*ONLY_OURS, *arguments)
+    return set(json.loads(Path("modules.json").read_text()))
+
+
+def ours(modules: set[str]) -> set[str]:
+    return {name for name in modules if name.split(".")[0] == "pytest_bertsize"}
+
+
+def models(count: int) -> str:
+    one = '[tool.bertsize.models.m{number:04}]\nconfig = "config.json"\nbudget.total = "60K"\n'
+    return "".join(one.format(number=number) for number in range(count))
+
+
+# what the processes of the gate import
+
+
+@pytest.mark.parametrize("table", [FITS, TABLE], ids=["passes", "fails"])
+def test_without_a_build_the_command_imports_nothing_heavy(project: Project, table: str) -> None:
+    project(table)
+    found = modules_of_check("--no-build")
+    assert "pytest_bertsize.commands.check" in found
+    assert not HEAVY & found
+    assert not {"pytest", "pluggy", "_pytest"} & found
+
+
+@pytest.mark.parametrize("table", [FITS, TABLE], ids=["passes", "fails"])
+def test_without_a_build_pytest_imports_nothing_heavy(project: Project, table: str) -> None:
+    found = modules_of_pytest(project(table), "--bert-budget", "--bert-budget-no-build")
+    assert "pytest_bertsize.review.check" in found
+    assert not HEAVY & found
+
+
+def test_without_a_build_no_process_is_started(project: Project) -> None:
+    watch = """
+        import sys
+        def heard(event, args):
+            if event in ("subprocess.Popen", "os.fork", "os.posix_spawn", "os.system"):
+                sys.stderr.write(f"STARTED {args[:2]}\\n")
+        sys.addaudithook(heard)
+    """
+    pytester = project(TABLE, sitecustomize=watch)
+    environment = {"PYTHONPATH": str(pytester.path), "PATH": os.environ["PATH"]}
+    started = {}
+    for options in (["--no-build"], []):
+        line = [sys.executable, "-m", "pytest_bertsize", "check", *options]
+        done = subprocess.run(line, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 1
+        started[bool(options)] = done.stderr.count("STARTED")
+    assert started == {True: 0, False: 1}
+
+
+@pytest.mark.parametrize("table", [FITS, TABLE], ids=["passes", "fails"])
+def test_the_whole_gate_imports_nothing_heavy_in_its_own_process(project: Project, table: str) -> None:
+    pytester = project(table)
+    assert not HEAVY & modules_of_check()
+    assert not HEAVY & modules_of_pytest(pytester, "--bert-budget")
+
+
+def test_the_lines_of_the_table_are_read_where_one_is_to_be_named(project: Project) -> None:
+    project(FITS)
+    assert "tomlkit" not in modules_of_check("--no-build")
+    project(TABLE)
+    assert "tomlkit" in modules_of_check("--no-build")
+
+
+def test_one_family_is_imported_for_one_family(project: Project) -> None:
+    project(FITS)
+    prefix = "pytest_bertsize.closed_forms.families."
+    assert {name for name in modules_of_check("--no-build") if name.startswith(prefix)} == {f"{prefix}bert"}
+
+
+def test_a_text_report_loads_no_page_and_a_silent_run_no_report(project: Project) -> None:
+    project(FITS)
+    silent = modules_of_check("--no-build")
+    assert not {"pytest_bertsize.reports.html.page", "pytest_bertsize.reports.markdown.page", "html"} & silent
+    assert "pytest_bertsize.reports.html.page" not in modules_of_check("--no-build", "--report", "size.json")
+
+
+def test_installed_and_unused_the_plugin_is_three_modules(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("def test_nothing(): pass")
+    found = modules_of_pytest(pytester)
+    assert ours(found) == {"pytest_bertsize", "pytest_bertsize.plugin", "pytest_bertsize.plugin.hookspecs"}
+    assert not {"pydantic", "rich", "tomli"} & found
+
+
+def test_installed_and_unused_it_brings_no_module_that_pytest_has_not(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("def test_nothing(): pass")
+    unused = modules_of_pytest(pytester)
+    without = modules_of_pytest(pytester, "-p", "no:bertsize")
+    assert unused - without == ours(unused)
+    assert not ours(without)
+
+
+@pytest.fixture
+def in_helper(project: Project, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Sequence[Request]], set[str]]]:
+    """What the helper process has imported when it has built what is asked of it."""
+    pytester = project("")
+    log = pytester.path / "log"
+    Path("sitecustomize.py").write_text(textwrap.dedent(IMPORTED).format(log=str(log)))
+    monkeypatch.setenv("PYTHONPATH", str(pytester.path))
+    helper = Helper()
+
+    def modules(requests: Sequence[Request]) -> set[str]:
+        helper.ask(requests)
+        for request in requests:
+            assert isinstance(helper.result(request.name), Built)
+        assert helper._process is not None
+        helper._process.wait(60)
+        (written,) = log.read_text().splitlines()
+        return set(json.loads(written)[1])
+
+    yield modules
+    helper.stop()
+
+
+def files_of_models(modules: set[str]) -> set[str]:
+    """The files of transformers in which models are defined: ``{"bert.modeling_bert"}``."""
+    prefix = "transformers.models."
+    return {name.removeprefix(prefix) for name in modules if name.startswith(prefix) and ".modeling_" in name}
+
+
+AUTO = "auto.modeling_auto"
+"""Names alone; every file of a model imports it, by ``transformers.modeling_layers``."""
+
+
+@pytest.mark.parametrize("architecture", ["BertModel", "BertForMaskedLM", "BertForSequenceClassification"])
+def test_the_helper_imports_the_models_of_one_family(
+    in_helper: Callable[[Sequence[Request]], set[str]], architecture: str
+) -> None:
+    found = in_helper([Request("a", "bert", architecture, TINY, {})])
+    assert files_of_models(found) == {"bert.modeling_bert", AUTO}
+    assert {name for name in found if re.match(r"transformers\.models\..*\.configuration_", name)} == {
+        "transformers.models.auto.configuration_auto",
+        "transformers.models.bert.configuration_bert",
+    }
+
+
+def test_the_helper_imports_nothing_for_tests_training_or_pictures(
+    in_helper: Callable[[Sequence[Request]], set[str]],
+) -> None:
+    found = in_helper([Request("a", "bert", "BertForMaskedLM", TINY, {})])
+    unneeded = {"pytest", "torchvision", "torchaudio", "datasets", "peft", "scipy", "sklearn", "pandas", "tensorflow"}
+    assert not unneeded & found
+    assert not {"transformers.trainer", "transformers.pipelines", "transformers.generation.watermarking"} & found
+
+
+def test_the_helper_imports_the_families_that_it_is_asked_for(
+    in_helper: Callable[[Sequence[Request]], set[str]],
+) -> None:
+    found = in_helper([Request("a", "bert", "BertModel", TINY, {}), Request("b", "roberta", "RobertaModel", TINY, {})])
+    assert files_of_models(found) == {"bert.modeling_bert", "roberta.modeling_roberta", AUTO}
+
+
+# what is built
+
+
+COUNTED = """
+    from pathlib import Path
+    from torch import nn
+    def build(config):
+        with Path(__file__).with_suffix(".log").open("a") as log:
+            log.write("x")
+        return nn.Linear(config["hidden_size"], config["vocab_size"])
+"""
+FACTORY = """
+    [tool.bertsize.models.{name}]
+    factory = "counted:build"
+    config = "config.json"
+    closed_form = false
+    overrides = {{ vocab_size = {tokens} }}
+    budget.total = "60K"
+    """
+
+
+def factories(**tokens: int) -> str:
+    return "".join(FACTORY.format(name=name, tokens=count) for name, count in tokens.items())
+
+
+@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["alone", "-n2"])
+def test_a_factory_that_is_declared_under_several_names_is_called_once(project: Project, workers: list[str]) -> None:
+    pytester = project(factories(first=7, second=7, third=7), counted=COUNTED)
+    result = pytester.runpytest_subprocess("--bert-budget", "--bert-budget-report=size.json", *workers)
+    assert result.ret == pytest.ExitCode.OK
+    assert Path("counted.log").read_text() == "x"
+    found = json.loads(Path("size.json").read_text("utf-8"))
+    assert [(model["name"], model["totals"]["actual"]) for model in found["models"]] == [
+        ("first", 48 * 7 + 7),
+        ("second", 48 * 7 + 7),
+        ("third", 48 * 7 + 7),
+    ]
+
+
+def test_a_factory_is_called_once_for_each_config(project: Project) -> None:
+    project(factories(first=7, second=8, third=7), counted=COUNTED)
+    done = run("check", "--report", "size.json")
+    assert done.returncode == 0
+    assert Path("counted.log").read_text() == "xx"
+    found = json.loads(Path("size.json").read_text("utf-8"))
+    assert [model["totals"]["actual"] for model in found["models"]] == [48 * 7 + 7, 48 * 8 + 8, 48 * 7 + 7]
+
+
+def test_what_cannot_be_built_fails_under_each_of_its_names_and_is_tried_once(project: Project) -> None:
+    broken = COUNTED.replace("return", "raise ValueError('no') #")
+    result = project(factories(first=7, second=7, third=8), counted=broken).runpytest("--bert-budget")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert Path("counted.log").read_text() == "xx"
+    result.stdout.fnmatch_lines([f"{name}: *could not be built: ValueError: no*" for name in ("first", "second")])
+    result.stdout.fnmatch_lines(["3 configured, 3 checked, 3 failed; *"])
+
+
+def test_a_model_whose_budget_differs_is_built_once_and_held_to_its_own(project: Project) -> None:
+    table = factories(first=7, second=7).replace('"60K"', "{ exact = 343 }", 1).replace('"60K"', "342")
+    result = project(table, counted=COUNTED).runpytest("--bert-budget")
+    assert Path("counted.log").read_text() == "x"
+    result.stdout.fnmatch_lines(["second: total 343, limit 342 (+1)", "2 configured, 2 checked, 1 failed; *"])
+
+
+def test_configs_that_differ_in_the_order_of_their_keys_are_two(project: Project) -> None:
+    """A function of the project may go by that order: dictionaries have one."""
+    ordered = COUNTED.replace('config["hidden_size"], config["vocab_size"]', '*config["sizes"].values()')
+    table = """
+        [tool.bertsize.models.{name}]
+        factory = "counted:build"
+        config = "{name}.json"
+        closed_form = false
+        budget.total = {{ exact = {total} }}
+    """
+    tables = (table.format(name="first", total=3 * 5 + 5), table.format(name="second", total=5 * 3 + 3))
+    project("".join(textwrap.dedent(each) for each in tables), counted=ordered)
+    Path("first.json").write_text('{"sizes": {"a": 3, "b": 5}}')
+    Path("second.json").write_text('{"sizes": {"b": 5, "a": 3}}')
+    done = run("check")
+    assert "2 configured, 2 checked, 0 failed" in done.stdout
+    assert Path("counted.log").read_text() == "xx"
+
+
+def test_nothing_is_built_that_was_refused(project: Project) -> None:
+    project(factories(first=0), counted=COUNTED)
+    assert run("check").returncode == 1
+    assert not Path("counted.log").exists()
+
+
+# how requests are handed over
+
+
+@pytest.fixture
+def scripted(tmp_path: Path) -> Iterator[Callable[..., Helper]]:
+    """A helper process that does what a test writes instead of building."""
+    helpers = []
+
+    def make(body: str, **limits: Any) -> Helper:
+        script = tmp_path / "child.py"
+        script.write_text(f"import json, os, sys, time\n{textwrap.dedent(body)}")
+        helpers.append(Helper(Limits(**limits), (sys.executable, str(script))))
+        return helpers[-1]
+
+    yield make
+    for helper in helpers:
+        helper.stop()
+
+
+READY = """print(json.dumps({"ready": {"torch": "1", "transformers": "2"}}), flush=True)"""
+MANY = [
+    Request(f"m{number}", "bert", "BertModel", {**TINY, "x": f"{number:05}" + "x" * 20_000}, {})
+    for number in range(300)
+]
+"""Six megabytes, of which a pipe holds 64 KiB."""
+
+
+def in_time(action: Callable[[], object], seconds: float = 30) -> bool:
+    """Whether an action returns at all; one that does not is left to its thread."""
+    thread = threading.Thread(target=action, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    return not thread.is_alive()
+
+
+def test_asking_for_more_than_a_pipe_holds_does_not_wait_for_the_helper(scripted: Callable[..., Helper]) -> None:
+    helper = scripted("time.sleep(300)")
+    assert in_time(lambda: helper.ask(MANY))
+
+
+def test_a_helper_that_never_reads_is_ended_while_it_is_being_written_to(scripted: Callable[..., Helper]) -> None:
+    helper = scripted("time.sleep(300)")
+    helper.ask(MANY)
+    process = helper._process
+    assert process is not None
+    assert in_time(helper.stop)
+    assert process.returncode is not None
+
+
+def test_a_helper_that_never_reads_fails_its_models(scripted: Callable[..., Helper]) -> None:
+    helper = scripted(f"{READY}\ntime.sleep(300)", building=1)
+    helper.ask(MANY[:2])
+    reason = "it was not built within 1 s"
+    assert [helper.result(request.name) for request in MANY[:2]] == [NotBuilt(reason)] * 2
+
+
+def test_a_helper_that_is_slow_to_read_builds_all_the_same(scripted: Callable[..., Helper]) -> None:
+    body = """
+        time.sleep(1)
+        {ready}
+        for each in json.loads(sys.stdin.readline()):
+            tensors = [["w", [int(each["config"]["x"][:5]) + 1], True, None]]
+            print(json.dumps({{"name": each["name"], "tensors": tensors, "declared_ties": {{}}}}), flush=True)
+    """
+    helper = scripted(textwrap.dedent(body).format(ready=READY))
+    helper.ask(MANY)
+    built = [helper.result(request.name) for request in MANY]
+    assert [each.tensors[0].shape for each in built if isinstance(each, Built)] == [(n + 1,) for n in range(300)]
+
+
+# what stays behind
+
+
+def alive(process: int) -> bool:
+    """Whether a process is there, if only as a zombie."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.fixture
+def started(project: Project, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[int]]:
+    """The helper processes that were started, by a sitecustomize that only they have seen."""
+    pytester = project(FITS)
+    tell = """
+        import os, sys
+        if "pytest_bertsize.builder.child" in sys.orig_argv:
+            with open({log!r}, "a") as log:
+                log.write(f"{{os.getpid()}}\\n")
+    """
+    log = pytester.path / "helpers"
+    Path("sitecustomize.py").write_text(textwrap.dedent(tell).format(log=str(log)))
+    monkeypatch.setenv("PYTHONPATH", str(pytester.path))
+    return lambda: [int(line) for line in log.read_text().split()] if log.exists() else []
+
+
+NOT_ISOLATED = [sys.executable, "-m", "pytest_bertsize", "check"]
+PYTEST = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--bert-budget"]
+MISTAKES = {
+    "well": (FITS, 0),
+    "over budget": (TABLE, 1),
+    "a mistake in the table": (FITS.replace('"60K"', '"60 K"'), 2),
+    "nothing to build": (FITS.replace("config.json", "lost.json"), 1),
+}
+
+
+@pytest.mark.parametrize("line", [NOT_ISOLATED, PYTEST, [*PYTEST, "-n2"]], ids=["check", "pytest", "-n2"])
+@pytest.mark.parametrize(("table", "status"), MISTAKES.values(), ids=MISTAKES)
+def test_however_a_run_ends_its_helper_has_ended(
+    started: Callable[[], list[int]], table: str, status: int, line: list[str]
+) -> None:
+    Path("pyproject.toml").write_text('[tool.pytest]\nminversion = "9.0"\n' + textwrap.dedent(table))
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert done.returncode == (4 if status == 2 and line is not NOT_ISOLATED else status)
+    assert len(started()) <= 1
+    assert [process for process in started() if alive(process)] == []
+
+
+def test_a_check_leaves_no_file_behind(project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    project(factories(first=7), counted=COUNTED)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    before = {path.name for path in Path().iterdir()}
+    assert run("check").returncode == 0
+    assert list(tmp_path.iterdir()) == []
+    assert {path.name for path in Path().iterdir()} - before <= {"counted.log", "__pycache__"}
+
+
+def test_a_check_that_is_interrupted_leaves_no_helper_behind(started: Callable[[], list[int]]) -> None:
+    slow = "import time\ndef build(config): time.sleep(300)"
+    Path("slow.py").write_text(slow)
+    table = FITS + 'factory = "slow:build"\nclosed_form = false\n'
+    Path("pyproject.toml").write_text(textwrap.dedent(table))
+    with subprocess.Popen(NOT_ISOLATED, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        while not started():
+            assert process.poll() is None
+        process.send_signal(2)
+        process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert [each for each in started() if alive(each)] == []
+
+
+@pytest.mark.parametrize("options", [[], ["--bert-budget-no-build"]], ids=["full", "no build"])
+def test_the_collector_of_pytests_process_is_left_as_it_was(project: Project, options: list[str]) -> None:
+    """Other plugins ask it what there is: hypothesis whether anybody else holds a generator of random numbers."""
+    source = """
+        import gc
+        class Held: pass
+        held = Held()
+        def test_it():
+            assert gc.get_freeze_count() == 0
+            assert gc.isenabled()
+    """
+    conftest = "import gc\ndef pytest_unconfigure(): print('FROZEN', gc.get_freeze_count())"
+    result = project(FITS, test_a=source, conftest=conftest).runpytest_subprocess("--bert-budget", "-s", *options)
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(["*FROZEN 0"])
+
+
+# where the command writes
+
+
+def test_a_file_has_all_that_is_said_of_a_thousand_models(project: Project) -> None:
+    project(models(1_000))
+    with Path("out.txt").open("w") as out:
+        done = subprocess.run(command("check", "--no-build"), stdout=out, check=False)
+    lines = Path("out.txt").read_text("utf-8").splitlines()
+    assert done.returncode == 0
+    assert len([line for line in lines if line.startswith("✓")]) == 1_000
+    assert lines[-1] == "1000 configured, 1000 checked, 0 failed; not compared with a build"
+
+
+def test_a_thousand_models_of_one_config_are_built_at_once(project: Project) -> None:
+    project(models(1_000))
+    done = run("check")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith("1000 configured, 1000 checked, 0 failed\n")
+
+
+@pytest.mark.parametrize(("table", "status"), [("60K", 0), ("50K", 1)], ids=["passes", "fails"])
+@pytest.mark.parametrize("arguments", [[], ["-vv"]], ids=str)
+def test_a_reader_that_leaves_early_costs_neither_the_verdict_nor_a_traceback(
+    project: Project, table: str, status: int, arguments: list[str]
+) -> None:
+    project(models(100).replace("60K", table))
+    line = command("check", "--no-build", *arguments)
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        _, said = process.communicate(timeout=60)
+    assert b"Traceback" not in said
+    assert process.returncode == status
+
+
+@pytest.mark.parametrize(("table", "status"), [("60K", 0), ("50K", 1)], ids=["passes", "fails"])
+def test_a_standard_output_that_is_closed_costs_neither_the_verdict_nor_a_traceback(
+    project: Project, table: str, status: int
+) -> None:
+    project(models(1).replace("60K", table))
+    line = 'exec "$@" >&-'
+    done = subprocess.run(
+        ["sh", "-c", line, "sh", *command("check", "--no-build")],  # noqa: S607  (the shell that the user has)
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr
+    assert done.returncode == status
+
+
+FULL = Path("/dev/full")
+NEEDS_FULL = pytest.mark.skipif(not FULL.exists(), reason="no /dev/full here")
+
+
+@NEEDS_FULL
+@pytest.mark.parametrize("count", [1, 1_000], ids=["less than a buffer", "more than a buffer"])
+def test_a_full_disk_is_no_success(project: Project, count: int) -> None:
+    project(models(count))
+    with FULL.open("w") as out:
+        done = subprocess.run(
+            command("check", "--no-build"), stdout=out, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+    assert re.search(r"No space left on device", done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"), [(["--help"], 0), (["check", "--nonsense"], 2), (["explain", "lost.json"], 2)], ids=str
+)
+def test_other_commands_say_all_and_keep_their_status(project: Project, arguments: list[str], status: int) -> None:
+    project(FITS)
+    done = run(*arguments)
+    assert done.returncode == status
+    assert done.stdout + done.stderr

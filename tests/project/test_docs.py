@@ -1,0 +1,186 @@
+"""Every block of README.md and docs/ does what it says, every link leads somewhere, and the reference is that of the code."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import json
+import re
+import subprocess
+import sys
+from typing import TYPE_CHECKING, get_args
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from markdown_it import MarkdownIt
+
+from docs.finding_kinds import KINDS
+from pytest_bertsize.commands.check import Order, check
+from pytest_bertsize.findings import Kind
+from tests.conftest import BERT_BASE
+from tests.support import run_reports
+from tests.support.documents import ROOT, evaluate, is_shown_by
+from tests.support.git_projects import committed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import ModuleType
+
+DOCUMENTS = {
+    path.relative_to(ROOT).as_posix(): path for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+}
+each_document = pytest.mark.parametrize("name", DOCUMENTS)
+
+
+@each_document
+def test_every_block_does_what_it_says(name: str, tmp_path: Path) -> None:
+    evaluated = evaluate(DOCUMENTS[name], tmp_path)
+    assert evaluated >= DOCUMENTS[name].read_text("utf-8").count("\n```") // 2
+
+
+WORKFLOW = """<!-- project: empty -->
+<!-- file: .github/workflows/size.yml -->
+```yaml
+on: push
+jobs: {{ size: {{ runs-on: ubuntu-latest, steps: [{{ {step} }}] }} }}
+```
+"""
+HOOKS = """<!-- project: empty -->
+<!-- file: .pre-commit-config.yaml -->
+```yaml
+repos: [{ repo: https://github.com/OWNER/pytest-bertsize, rev: v1, hooks: [{ id: bertsise }] }]
+```
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (WORKFLOW.format(step="use: actions/checkout@v5"), "Schema validation errors"),
+        (WORKFLOW.format(step="uses: OWNER/pytest-bertsize@v1, with: { projekt: . }"), "has no input projekt"),
+        (WORKFLOW.format(step="run: python -I -m pytest_bertsize chek"), "pytest_bertsize does not take chek"),
+        (HOOKS, "there is no hook bertsise"),
+        ("```\nno language\n```\n", "no test understands a block of no language"),
+        ("```fortran\nEND\n```\n", "no test understands a block of fortran"),
+        ("> ```text\n> report\n> ```\n", "no test understands a block of text"),
+        ("```python\nx = 1\n```\n", "say which file this is"),
+        ("```toml\n[tool.pytest]\n```\n", "has to be a file"),
+        ('```toml\n[tool.bertsize.models.a]\nconfig = "c"\nbudget = "x"\n```\n', '"x" is not a budget'),
+        ("```yaml\na: 1\n```\n", "of what is it?"),
+        ("<!-- in: LICENSE -->\n```json\n{}\n```\n", "LICENSE does not say this"),
+        ("<!-- project: empty -->\n```console\n$ echo a\nb\n```\n", "is printed, and this is shown"),
+        ("<!-- project: empty -->\n```console\n$ echo a\n```\n", "is printed, and this is shown"),
+        ("<!-- project: empty -->\n```console\n$ false\n…\n```\n", "false exits with 1"),
+        ("```console\nno command\n```\n", "begins with a command"),
+        ("```console\n$ pip install 'pytest-bertsize[jax]'\n```\n", "pytest-bertsize[jax]: neither"),
+    ],
+)
+def test_a_block_that_says_something_else_is_an_error(tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / "page.md").write_text(text, encoding="utf-8")
+    with pytest.raises(AssertionError, match=re.escape(says)):
+        evaluate(tmp_path / "page.md", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("printed", "shown", "equal"),
+    [
+        ("a\nb\nc\n", "a\n…\nc", True),
+        ("a\nc\n", "a\n…\nc", True),
+        ("a\nb\nc\n", "…\nb\n…", True),
+        ("a\nb\nc\n", "a\nc", False),
+        ("a\nb\nc\n", "…\nb", False),
+        ("ab\n", "a\n…", False),
+        ("==== 1 passed in 12.34s ====\n", "=== 1 passed in 0.1s ===", True),
+        ("==== 1 passed in 12.34s ====\n", "=== 2 passed in 0.1s ===", False),
+        ("at 1f0c5d2a3b\n", "at 5e8c26154c", True),
+        ("total 102290312\n", "total 102290313", False),
+    ],
+)
+def test_what_a_page_shows_is_compared_line_by_line(printed: str, shown: str, equal: bool) -> None:  # noqa: FBT001
+    assert is_shown_by(printed, shown) is equal
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors that GitHub gives to the headings of a document."""
+    tokens = MarkdownIt().parse(text)
+    found: dict[str, int] = {}
+    for heading, content in itertools.pairwise(tokens):
+        if heading.type == "heading_open":
+            words = "".join(part.content for part in content.children or () if part.type in {"text", "code_inline"})
+            slug = re.sub(r"[^\w\- ]", "", words.lower()).replace(" ", "-")
+            found[slug] = found.get(slug, -1) + 1
+    return {f"{slug}-{number}" if number else slug for slug, times in found.items() for number in range(times + 1)}
+
+
+def links(text: str) -> list[str]:
+    tokens = MarkdownIt().enable("table").parse(text)
+    inside = [part for token in tokens for part in token.children or ()]
+    return [str(part.attrs["href"]) for part in inside if part.type == "link_open"]
+
+
+@each_document
+def test_every_relative_link_leads_somewhere(name: str) -> None:
+    dead = []
+    for link in links(DOCUMENTS[name].read_text("utf-8")):
+        parts = urlsplit(link)
+        if parts.scheme:
+            continue
+        target = (DOCUMENTS[name].parent / unquote(parts.path)).resolve() if parts.path else DOCUMENTS[name]
+        inside = target.suffix == ".md" and target.is_file()
+        if not target.exists() or (
+            parts.fragment and not (inside and parts.fragment in anchors(target.read_text("utf-8")))
+        ):
+            dead.append(link)
+    assert dead == []
+
+
+def test_every_page_is_linked_from_the_readme() -> None:
+    linked = {urlsplit(link).path for link in links(DOCUMENTS["README.md"].read_text("utf-8"))}
+    assert {name for name in DOCUMENTS if name.startswith("docs/")} <= linked
+
+
+def generator() -> ModuleType:
+    specification = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
+    assert specification is not None
+    assert specification.loader is not None
+    found = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(found)
+    return found
+
+
+def test_the_reference_is_that_of_the_code() -> None:
+    stale = [path.name for path, said in generator().files().items() if path.read_text("utf-8") != said]
+    assert stale == [], "write them anew: python docs/generate.py"
+
+
+def test_every_part_of_the_reference_stands_in_one_page() -> None:
+    text = "".join(path.read_text("utf-8") for path in DOCUMENTS.values())
+    assert sorted(re.findall(r"<!-- generated: ([\w-]+) -->", text)) == sorted(generator().PARTS)
+
+
+def test_every_kind_of_finding_is_explained() -> None:
+    assert list(KINDS) == list(get_args(Kind))
+
+
+def complaints_of_schema(*paths: Path) -> str:
+    schema = ROOT / "docs" / "reference" / "report.schema.json"
+    command = [sys.executable, "-m", "check_jsonschema", "--schemafile", str(schema), *map(str, paths)]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+
+
+def test_reports_are_what_their_json_schema_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = committed(tmp_path / "project", BERT_BASE)
+    project.write("config.json", {**BERT_BASE, "num_hidden_layers": 13})
+    monkeypatch.chdir(tmp_path)
+    check(Order(project.folder, ["compared.json"], base="main", builds=False))
+    models = (run_reports.failing(), run_reports.not_built(), run_reports.new(), run_reports.without_closed_form())
+    (tmp_path / "others.json").write_text(json.dumps(run_reports.run(*models)), encoding="utf-8")
+    assert json.loads((tmp_path / "compared.json").read_text("utf-8"))["base"]["commit"]
+    assert complaints_of_schema(tmp_path / "compared.json", tmp_path / "others.json") == "ok -- validation done\n"
+
+
+def test_a_report_without_a_key_is_not_what_the_json_schema_says(tmp_path: Path) -> None:
+    report = dict(run_reports.run(run_reports.passing()))
+    del report["complete"]
+    (tmp_path / "short.json").write_text(json.dumps(report), encoding="utf-8")
+    assert "'complete' is a required property" in complaints_of_schema(tmp_path / "short.json")

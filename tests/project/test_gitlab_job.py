@@ -1,0 +1,184 @@
+"""gitlab/bertsize.yml: a job that other projects include."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from tests.support.git_projects import GitProject, committed, git
+from tests.support.paths import liar, path_to, put_an_impostor_in, python_that
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+FILE = Path(__file__).parents[2] / "gitlab" / "bertsize.yml"
+JOBS: dict[str, Any] = yaml.safe_load(FILE.read_text("utf-8"))
+JOB = JOBS["bertsize"]
+BASH, SH = ("bash", "-e", "-o", "pipefail"), ("sh", "-e")
+"""What runs a job, as the image has the one or the other."""
+SHELLS = pytest.mark.parametrize("shell", [BASH, SH], ids=["bash", "sh"])
+
+
+@dataclass
+class Runner:
+    """A runner that has cloned a project."""
+
+    project: GitProject
+    path: str
+    variables: dict[str, str] = field(default_factory=dict)
+    """What GitLab and the project's own .gitlab-ci.yml say beside the job's variables."""
+
+    @property
+    def folder(self) -> Path:
+        return self.project.folder
+
+    def run(self, shell: Sequence[str] = BASH) -> subprocess.CompletedProcess[str]:
+        """Run the job's script, its lines in one shell."""
+        return subprocess.run(
+            [*shell, "-c", "\n".join(JOB["script"])],
+            cwd=self.folder,
+            env={
+                "PATH": self.path,
+                "HOME": str(self.folder.parent),
+                "GIT_CONFIG_GLOBAL": os.devnull,
+                "GIT_CONFIG_NOSYSTEM": "1",
+                "CI": "true",
+                "GITLAB_CI": "true",
+                "CI_PROJECT_DIR": str(self.folder),
+                **JOB["variables"],
+                **self.variables,
+            },
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+
+    def issues(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = json.loads((self.folder / "gl-code-quality-report.json").read_text("utf-8"))
+        return found
+
+
+@pytest.fixture
+def runner(tmp_path: Path, tiny: dict[str, Any]) -> Runner:
+    """A merge request that adds a layer to a model of three."""
+    project = committed(tmp_path / "project", tiny)
+    base = project.git("rev-parse", "main")
+    project.write("config.json", {**tiny, "num_hidden_layers": 4})
+    project.commit()
+    path = path_to(python_that(tmp_path / "bin"))
+    return Runner(project, path, {"CI_MERGE_REQUEST_DIFF_BASE_SHA": base})
+
+
+# a run
+
+
+def test_a_merge_request_within_its_budget_passes_and_is_compared_with_its_base(runner: Runner) -> None:
+    done = runner.run(SH)
+    assert done.returncode == 0, done.stdout
+    assert "num_hidden_layers 3 → 4: +16,632" in done.stdout
+    assert done.stdout.splitlines()[-1].startswith("bertsize.json: 1 configured, 1 checked, 0 failed; commit ")
+    assert runner.issues() == []
+    named = [*JOB["artifacts"]["paths"], JOB["artifacts"]["reports"]["codequality"]]
+    assert sorted(runner.project.git("ls-files", "--others").split()) == sorted(named)
+
+
+def test_a_model_over_its_budget_fails_and_is_an_issue_at_its_line(runner: Runner, tiny: dict[str, Any]) -> None:
+    (runner.folder / "all services").mkdir()
+    runner.project.git("mv", "config.json", "pyproject.toml", "all services")
+    runner.project.write("all services/config.json", {**tiny, "num_hidden_layers": 5})
+    runner.project.commit()
+    runner.variables["BERTSIZE_PROJECT"] = "all services"
+    done = runner.run()
+    assert done.returncode == 1
+    assert "fits: total 92,813, limit 90,000 (+2,813)" in done.stdout
+    assert "92,813" in (runner.folder / "bertsize.html").read_text("utf-8")
+    (issue,) = runner.issues()
+    assert (issue["check_name"], issue["severity"]) == ("bertsize/over-budget", "major")
+    assert issue["location"] == {"path": "all services/pyproject.toml", "lines": {"begin": 5}}
+
+
+# what is no success
+
+
+@SHELLS
+def test_a_python_without_the_package_fails_and_says_what_to_write(
+    runner: Runner, tmp_path: Path, shell: Sequence[str]
+) -> None:
+    runner.path = path_to(python_that(tmp_path / "bare", "-S"))
+    done = runner.run(shell)
+    assert done.returncode == 2
+    first, second = done.stdout.splitlines()
+    assert first.startswith("ERROR: pytest-bertsize is not installed in the Python of this job")
+    assert second == 'Write under "bertsize:" in .gitlab-ci.yml: before_script: [pip install pytest-bertsize]'
+
+
+@SHELLS
+def test_a_base_that_is_not_in_the_clone_fails_and_says_what_to_write(
+    runner: Runner, tmp_path: Path, shell: Sequence[str]
+) -> None:
+    git(tmp_path, "clone", "--quiet", "--depth", "1", f"file://{runner.folder}", "shallow")
+    runner.project = GitProject(tmp_path / "shallow")
+    done = runner.run(shell)
+    assert done.returncode == 2
+    assert done.stdout.startswith("ERROR: --base=")
+    assert "GitLab: GIT_DEPTH: 0" in done.stdout
+
+
+@SHELLS
+def test_a_project_without_a_table_fails_whatever_package_it_has(runner: Runner, shell: Sequence[str]) -> None:
+    runner.project.write("pyproject.toml", "[tool.pytest]\n")
+    put_an_impostor_in(runner.folder)
+    done = runner.run(shell)
+    assert done.returncode == 2
+    assert done.stdout.startswith(f"ERROR: {runner.folder}/pyproject.toml")
+
+
+@SHELLS
+def test_a_check_that_says_all_is_well_and_leaves_no_report_fails(
+    runner: Runner, tmp_path: Path, shell: Sequence[str]
+) -> None:
+    runner.variables["BERTSIZE_PYTHON"] = str(liar(tmp_path / "lies"))
+    done = runner.run(shell)
+    assert done.returncode == 1
+    assert done.stdout == "REFUSED bertsize.json: there is no such file\n"
+
+
+@SHELLS
+def test_what_a_variable_says_is_not_run(runner: Runner, shell: Sequence[str]) -> None:
+    hostile = ".$(touch pwned)`touch pwned`\"; touch pwned; \"'; touch pwned; '"
+    runner.variables |= {"BERTSIZE_PROJECT": hostile, "CI_MERGE_REQUEST_DIFF_BASE_SHA": hostile}
+    assert runner.run(shell).returncode == 2
+    assert not [*runner.folder.glob("**/pwned")]
+
+
+# the file
+
+
+def test_it_has_the_form_of_a_pipeline() -> None:
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.gitlab-ci", str(FILE)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def test_including_it_is_enough_for_a_job_in_each_merge_request() -> None:
+    assert list(JOBS) == ["bertsize"]
+    assert JOB["rules"][0] == {"if": '$CI_PIPELINE_SOURCE == "merge_request_event"'}
+    assert not {"allow_failure", "when", "only", "except"} & {*JOB, *(key for rule in JOB["rules"] for key in rule)}
+
+
+def test_its_reports_are_kept_whatever_was_found() -> None:
+    assert JOB["artifacts"]["when"] == "always"
+
+
+def test_the_whole_history_is_cloned() -> None:
+    assert JOB["variables"]["GIT_DEPTH"] == "0"

@@ -1,0 +1,328 @@
+"""What the project says of itself to contributors and to GitHub is so: workflows, templates, versions, commands, files."""
+
+from __future__ import annotations
+
+import configparser
+import json
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+
+from pytest_bertsize import __main__ as commands
+from tests.bad_input.test_bad_input import Case
+from tests.project.version_of_tag import mistakes
+
+ROOT = Path(__file__).parents[2]
+GITHUB = ROOT / ".github"
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+WORKFLOWS = sorted((GITHUB / "workflows").glob("*.yml"))
+FORMS = sorted(path for path in (GITHUB / "ISSUE_TEMPLATE").glob("*.yml") if path.name != "config.yml")
+PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
+
+TOX = configparser.ConfigParser()
+TOX.read(ROOT / "tox.ini")
+ENVIRONMENTS = {name.removeprefix("testenv:") for name in TOX.sections() if name.startswith("testenv:")}
+
+
+def parsed(path: Path) -> dict[Any, Any]:
+    found: dict[Any, Any] = yaml.safe_load(path.read_text("utf-8"))
+    return found
+
+
+def jobs() -> list[Any]:
+    return [
+        pytest.param(job, id=f"{path.stem}-{name}") for path in WORKFLOWS for name, job in parsed(path)["jobs"].items()
+    ]
+
+
+def steps() -> list[Any]:
+    return [
+        pytest.param(step, id=f"{path.stem}-{name}-{number}")
+        for path in WORKFLOWS
+        for name, job in parsed(path)["jobs"].items()
+        for number, step in enumerate(job.get("steps", []), 1)
+    ]
+
+
+# what GitHub reads
+
+
+@pytest.mark.parametrize(
+    ("schema", "files"),
+    [
+        ("vendor.github-workflows", WORKFLOWS),
+        ("custom.github-workflows-require-timeout", WORKFLOWS),
+        ("vendor.dependabot", [GITHUB / "dependabot.yml"]),
+        ("vendor.github-issue-forms", FORMS),
+        ("vendor.github-issue-config", [GITHUB / "ISSUE_TEMPLATE" / "config.yml"]),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_github_reads_is_of_its_schema(schema: str, files: list[Path]) -> None:
+    assert files
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, *map(str, files)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_a_workflow_starts_with_no_permission_and_is_not_run_twice_at_once(path: Path) -> None:
+    workflow = parsed(path)
+    assert workflow["permissions"] == {}
+    assert workflow["concurrency"]["group"].endswith("${{ github.ref }}")
+
+
+USES = re.compile(r"^ +(?:- )?uses: (\S+)(.*)$", re.MULTILINE)
+CALLERS = [*WORKFLOWS, ROOT / "action.yml"]
+
+
+@pytest.mark.parametrize("path", CALLERS, ids=lambda path: path.stem)
+def test_an_action_is_pinned_by_its_commit_with_its_version_beside_it(path: Path) -> None:
+    foreign = [used for used in USES.findall(path.read_text("utf-8")) if not used[0].startswith("./")]
+    assert foreign
+    for action, comment in foreign:
+        assert re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}", action), action
+        assert re.fullmatch(r" # v\d+\.\d+\.\d+", comment), action + comment
+
+
+def test_an_action_has_one_pin_everywhere() -> None:
+    used = {action for path in CALLERS for action, _ in USES.findall(path.read_text("utf-8"))}
+    assert len({action.partition("@")[0] for action in used}) == len(used)
+
+
+@pytest.mark.parametrize("job", jobs())
+def test_a_job_may_read_and_only_the_one_that_publishes_may_more(job: dict[str, Any]) -> None:
+    if "environment" in job:
+        assert job["environment"]["name"] == "pypi"
+        assert job["permissions"] == {"id-token": "write"}
+    else:
+        assert job["permissions"] in ({}, {"contents": "read"})
+
+
+@pytest.mark.parametrize("step", steps())
+def test_a_step_keeps_no_credentials_and_runs_no_text_of_a_pull_request(step: dict[str, Any]) -> None:
+    if step.get("uses", "").startswith("actions/checkout@"):
+        assert step["with"]["persist-credentials"] is False
+    assert "${{" not in step.get("run", "")
+
+
+# what CI runs
+
+
+def test_ci_runs_the_python_versions_of_the_classifiers() -> None:
+    named = [each.rpartition(" ")[2] for each in PYPROJECT["project"]["classifiers"] if re.search(r":: 3\.\d+$", each)]
+    assert named == PYTHONS == parsed(GITHUB / "workflows" / "ci.yml")["jobs"]["tests"]["strategy"]["matrix"]["python"]
+
+
+def test_ci_runs_the_lowest_and_the_newest_versions() -> None:
+    matrix = parsed(GITHUB / "workflows" / "ci.yml")["jobs"]["tests"]["strategy"]["matrix"]
+    assert matrix["environment"] == ["test"]
+    assert {each["environment"] for each in matrix["include"]} == {"lowest", "lowest-pytest"}
+
+
+def environments_of_workflows() -> set[str]:
+    text = "".join(path.read_text("utf-8") for path in WORKFLOWS)
+    listed = ",".join(re.findall(r"environment: \[(.*)\]", text) + re.findall(r"environment: ([\w-]+)", text))
+    called = re.findall(r"tox run -e ([\w,-]+)", text)
+    return {name.strip() for name in ",".join([listed, *called]).split(",")}
+
+
+def test_a_workflow_calls_environments_of_tox_that_there_are() -> None:
+    found = environments_of_workflows()
+    assert {"lint", "test", "lowest", "lowest-pytest", "newest", "closed-forms", "release"} <= found
+    assert found <= ENVIRONMENTS
+
+
+def pins(name: str) -> dict[str, str]:
+    lines = (line for line in (ROOT / name).read_text("utf-8").splitlines() if line and not line.startswith("#"))
+    return dict(line.split("==") for line in lines)
+
+
+def lowest(requirements: list[str]) -> dict[str, str]:
+    found = {each.name: each for each in map(Requirement, requirements)}
+    return {name: str(each.specifier).removeprefix(">=") for name, each in found.items()}
+
+
+def test_the_lowest_versions_are_the_lower_bounds_but_of_torch() -> None:
+    extras = PYPROJECT["project"]["optional-dependencies"]
+    bounds = lowest([*PYPROJECT["project"]["dependencies"], *extras["peft"], *extras["yaml"]])
+    pinned = pins("constraints-lowest.txt")
+    assert pinned.keys() == bounds.keys()
+    assert pinned.pop("torch") == pins("constraints.txt")["torch"]
+    for name, version in pinned.items():
+        assert re.fullmatch(re.escape(bounds[name]) + r"(\.0)*", version), name
+
+
+def test_the_oldest_pytest_is_the_lower_bound() -> None:
+    bound = lowest(PYPROJECT["project"]["dependencies"])["pytest"]
+    assert TOX["testenv:lowest-pytest"]["deps"] == f"pytest=={pins('constraints-lowest.txt')['pytest']}"
+    assert PYPROJECT["tool"]["pytest"]["minversion"].startswith(bound)
+
+
+def test_the_lowest_environment_runs_files_that_there_are() -> None:
+    command = shlex.split(TOX["testenv:lowest"]["commands"].replace("{posargs:", "").replace("}", ""))
+    files = [each.partition("::")[0] for each in command if each.startswith("tests/")]
+    assert len(files) > 1
+    assert [each for each in files if not (ROOT / each).exists()] == []
+
+
+# a release
+
+
+def test_what_is_published_was_built_apart_and_has_passed_all_of_ci() -> None:
+    release = parsed(GITHUB / "workflows" / "release.yml")
+    assert release[True] == {"push": {"tags": ["v*"]}}  # YAML's own reading of `on`
+    publish = release["jobs"]["publish"]
+    assert publish["needs"] == ["ci", "build"]
+    assert [step["uses"].partition("@")[0] for step in publish["steps"]] == [
+        "actions/download-artifact",
+        "pypa/gh-action-pypi-publish",
+    ]
+    assert release["jobs"]["ci"]["uses"] == "./.github/workflows/ci.yml"
+    assert "workflow_call" in parsed(GITHUB / "workflows" / "ci.yml")[True]
+
+
+CHANGELOG = "# Changelog\n\n## [Unreleased]\n\n## [1.2.0] - 2026-11-30\n"
+
+
+def test_a_tag_of_this_version_that_the_changelog_has_is_released() -> None:
+    assert mistakes("v1.2.0", "1.2.0", CHANGELOG) == []
+
+
+def test_a_tag_of_another_version_is_not_released() -> None:
+    assert mistakes("v1.2.1", "1.2.0", CHANGELOG) == [
+        "the tag is v1.2.1, and the version in pyproject.toml is 1.2.0: tag v1.2.0, or change it there"
+    ]
+
+
+def test_a_version_that_the_changelog_does_not_have_is_not_released() -> None:
+    assert mistakes("v1.3.0", "1.3.0", CHANGELOG) == [
+        "CHANGELOG.md has no section [1.3.0]: rename [Unreleased], and start a new one above it"
+    ]
+
+
+def test_without_a_tag_nothing_is_asked_of_the_version() -> None:
+    subprocess.run([sys.executable, str(ROOT / "tests" / "version_of_tag.py")], check=True)
+
+
+# what contributors read
+
+
+def test_contributing_tells_each_environment_of_tox_and_no_other() -> None:
+    named = re.findall(r"tox run -e ([\w-]+)", CONTRIBUTING)
+    assert set(named) == ENVIRONMENTS
+
+
+NAMED_FILES = sorted(
+    {
+        *re.findall(r"\]\(([^)#]+)\)", CONTRIBUTING),
+        *re.findall(r"`((?:[\w.-]+/)+[\w.-]*|[\w-]+\.(?:txt|md|toml))`", CONTRIBUTING),
+        *re.findall(r"\b(?:tests|benchmarks|examples|pytest_bertsize)/[\w./-]+\w", CONTRIBUTING),
+    }
+    - {"dist/", "pytest_bertsize/closed_forms/families/NAME.py"}
+)
+
+
+@pytest.mark.parametrize("path", NAMED_FILES)
+def test_a_file_that_contributing_names_is_there(path: str) -> None:
+    assert (ROOT / path).exists()
+
+
+def test_contributing_names_files() -> None:
+    assert {"tests/bad_input/", "constraints-lowest.txt", "pytest_bertsize/review/review.py"} <= {*NAMED_FILES}
+    assert len(NAMED_FILES) > 20
+
+
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "SECURITY.md"])
+def test_a_link_within_these_pages_has_its_heading(name: str) -> None:
+    text = (ROOT / name).read_text("utf-8")
+    links = re.findall(r"\]\(([\w.]*)#([\w-]+)\)", text)
+    assert links
+    for page, anchor in links:
+        headings = re.findall(r"^#+ (.*)$", (ROOT / (page or name)).read_text("utf-8"), flags=re.MULTILINE)
+        assert anchor in {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
+
+
+def test_a_selection_of_tests_that_contributing_shows_selects_some() -> None:
+    shown = re.findall(r"tox run -e test -- (\S+) -k (\w+)", CONTRIBUTING)
+    assert ("tests/closed_forms/test_families.py", "NAME") in shown
+    for path, word in shown:
+        text = (ROOT / path).read_text("utf-8")
+        assert word == "NAME" or re.search(rf"^def test_\w*{word}", text, flags=re.MULTILINE), f"{path} -k {word}"
+
+
+def cases_shown() -> list[Any]:
+    form = parsed(GITHUB / "ISSUE_TEMPLATE" / "false-green.yml")
+    shown = next(each["attributes"]["placeholder"] for each in form["body"] if each.get("id") == "case")
+    block = CONTRIBUTING.split("```toml\n")[1].split("```")[0]
+    return [pytest.param(block, id="CONTRIBUTING.md"), pytest.param(shown, id="false-green.yml")]
+
+
+@pytest.mark.parametrize("text", cases_shown())
+def test_a_case_that_is_shown_is_one_that_is_run(text: str) -> None:
+    (case,) = tomllib.loads(text)["case"]
+    kept = tomllib.loads((ROOT / "tests" / "bad_input" / "configs-sizes.toml").read_text("utf-8"))["case"]
+    assert Case(**case) in [Case(**each) for each in kept]
+
+
+# what people who report are asked for
+
+
+@pytest.mark.parametrize("path", FORMS, ids=lambda path: path.stem)
+def test_a_form_asks_for_what_explain_says_and_for_the_config(path: Path) -> None:
+    fields = {each.get("id"): each for each in parsed(path)["body"]}
+    assert "python -m pytest_bertsize explain" in fields["explain"]["attributes"]["description"]
+    assert fields["explain"]["validations"]["required"] is (path.stem != "bug")
+    assert "config" in fields
+
+
+@pytest.mark.parametrize("path", [each for each in FORMS if each.stem != "new-family"], ids=lambda path: path.stem)
+def test_a_form_of_a_fault_asks_for_the_table_and_versions(path: Path) -> None:
+    fields = {each.get("id"): each for each in parsed(path)["body"]}
+    assert "table" in fields
+    assert fields["versions"]["validations"]["required"] is True
+
+
+@pytest.mark.parametrize("path", FORMS, ids=lambda path: path.stem)
+def test_a_command_that_a_form_asks_for_runs(
+    path: Path,
+    tmp_path: Path,
+    tiny: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(tiny))
+    (tmp_path / "pyproject.toml").write_text(
+        '[tool.bertsize.models.tiny]\nconfig = "config.json"\nbudget.total = "60K"\n'
+    )
+    monkeypatch.chdir(tmp_path)
+    asked = re.findall(r"`python -m pytest_bertsize ([^`]+)`", path.read_text("utf-8"))
+    assert asked
+    for line in asked:
+        arguments = (
+            line.replace("pyproject.toml::NAME", "pyproject.toml::tiny").replace("CONFIG", "config.json").split()
+        )
+        monkeypatch.setattr(sys, "argv", ["pytest_bertsize", *arguments])
+        assert commands.main(arguments) == 0
+        assert "59,549" in capsys.readouterr().out
+
+
+# what is kept up to date
+
+
+def test_dependabot_looks_at_python_and_actions_each_week_in_one_request_each() -> None:
+    updates = {each["package-ecosystem"]: each for each in parsed(GITHUB / "dependabot.yml")["updates"]}
+    assert updates.keys() == {"pip", "github-actions"}
+    for each in updates.values():
+        assert each["schedule"] == {"interval": "weekly"}
+        assert [group["patterns"] for group in each["groups"].values()] == [["*"]]
+    assert "constraints-lowest.txt" in updates["pip"]["exclude-paths"]

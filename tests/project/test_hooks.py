@@ -1,0 +1,364 @@
+""".pre-commit-hooks.yaml, by pre-commit itself: in a repository of its own, and without a network."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from tests.support.git_projects import FITS, LAYER, GitProject, repository
+from tests.support.paths import path_to, put_an_impostor_in, python_that
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MANIFEST = Path(__file__).parents[2] / ".pre-commit-hooks.yaml"
+HOOKS = yaml.safe_load(MANIFEST.read_text("utf-8"))
+NO_BUILD, FULL = "model size, without a build (bertsize)", "model size (bertsize)"
+TAG = "v0.1.0"
+STAGES = ["pre-commit", "pre-merge-commit", "pre-push"]
+NOT_COMPARED = "not compared with a build"
+TWO_LAYERS_MORE = f"fits: total {59_549 + 2 * LAYER:,}, limit 90,000 (+{59_549 + 2 * LAYER - 90_000:,})"
+"""Of the tiny model of conftest.py, once it has two layers more; there is room for one."""
+
+# BertModel of the tiny config without its pooler has 57,000 parameters, and 2·48·7 + 7 = 679 more are said of the labels
+OWN = """
+    [tool.bertsize.models.own]
+    factory = "own:build"
+    config = "config.json"
+    architecture = "BertModel"
+    backbone = "bert"
+    options = { add_pooling_layer = false }
+    extra = [{ name = "classifier", linear = ["2*hidden_size", 7] }]
+    budget.total = { exact = 57_679 }
+    """
+OWN_MODULE = """
+    from torch import nn
+    from transformers import BertConfig, BertModel
+    class Own(nn.Module):
+        def __init__(self, config):
+            super().__init__()
+            self.bert = BertModel(BertConfig(**config), add_pooling_layer=False)
+            self.classifier = nn.Linear(2 * config["hidden_size"], 7)
+    def build(config): return Own(config)
+    """
+BY_CODE = """
+    [tool.bertsize.models.fits]
+    config = "sizes:make"
+    architecture = "BertForMaskedLM"
+    budget.total = "90K"
+    """
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What became of a command that hooks may refuse."""
+
+    status: int
+    said: str
+
+
+@dataclass(frozen=True)
+class Hooked:
+    """A project whose commits and pushes go through our hooks, as pre-commit has installed them."""
+
+    project: GitProject
+    hooks: GitProject
+    environment: dict[str, str]
+
+    @property
+    def folder(self) -> Path:
+        return self.project.folder
+
+    def use(self, settings: Mapping[str, Any] | None = None) -> None:
+        """Write the project's .pre-commit-config.yaml.
+
+        :param settings: what the project says of both hooks, beside their names.
+        """
+        used = [{"id": hook["id"], **(settings or {})} for hook in HOOKS]
+        config = {
+            "default_install_hook_types": STAGES,
+            "repos": [{"repo": str(self.hooks.folder), "rev": TAG, "hooks": used}],
+        }
+        (self.folder / ".pre-commit-config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+
+    def run(self, *command: str) -> Attempt:
+        done = subprocess.run(
+            command,
+            cwd=self.folder,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        return Attempt(done.returncode, done.stdout)
+
+    def commit(self, *paths: str) -> Attempt:
+        """Stage paths, everything if none is named, and try to commit them."""
+        self.project.git("add", "--all", *(paths or (".",)))
+        return self.run("git", "commit", "--message", "change")
+
+    def push(self) -> Attempt:
+        return self.run("git", "push", "origin", "HEAD:main")
+
+    @property
+    def head(self) -> str:
+        return self.project.git("rev-parse", "HEAD")
+
+    @property
+    def pushed(self) -> str:
+        return self.project.git("ls-remote", "origin", "refs/heads/main").partition("\t")[0]
+
+
+@pytest.fixture
+def hooked(tmp_path: Path, tiny: dict[str, Any]) -> Hooked:
+    """A project that fits its budget, committed and pushed before the hooks were installed."""
+    hooks = repository(tmp_path / "pytest-bertsize")
+    hooks.write(MANIFEST.name, MANIFEST.read_text("utf-8"))
+    hooks.commit()
+    hooks.git("tag", TAG)
+    project = repository(tmp_path / "project")
+    project.write("config.json", tiny)
+    project.declare(FITS)
+    project.git("init", "--quiet", "--bare", str(tmp_path / "remote.git"))
+    project.git("remote", "add", "origin", str(tmp_path / "remote.git"))
+    found = Hooked(project, hooks, environment(tmp_path, python_that(tmp_path / "bin")))
+    found.use()
+    project.commit()
+    project.git("push", "--quiet", "origin", "main")
+    installed = found.run(sys.executable, "-m", "pre_commit", "install")
+    assert installed.status == 0, installed.said
+    return found
+
+
+def environment(home: Path, python: Path) -> dict[str, str]:
+    """What a developer's shell has, and git's own settings instead of this machine's."""
+    return {
+        "PATH": path_to(python),
+        "HOME": str(home),
+        "PRE_COMMIT_HOME": str(home / "pre-commit"),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        **{f"GIT_{who}_{what}": "a@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
+    }
+
+
+def larger(config: dict[str, Any]) -> dict[str, Any]:
+    """A config with two layers more."""
+    return {**config, "num_hidden_layers": config["num_hidden_layers"] + 2}
+
+
+# the manifest
+
+
+def test_pre_commit_takes_the_manifest() -> None:
+    command = [sys.executable, "-m", "pre_commit", "validate-manifest", str(MANIFEST)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_one_hook_is_for_commits_and_one_for_pushes() -> None:
+    assert {hook["id"]: hook["stages"] for hook in HOOKS} == {
+        "bertsize-no-build": ["pre-commit", "pre-merge-commit"],
+        "bertsize": ["pre-push"],
+    }
+
+
+@pytest.mark.parametrize("hook", HOOKS, ids=lambda hook: str(hook["id"]))
+def test_a_hook_has_no_filter_that_would_skip_it_and_no_arguments_that_a_project_would_replace(
+    hook: dict[str, Any],
+) -> None:
+    assert hook["always_run"] is True
+    assert hook["pass_filenames"] is False
+    assert not {"files", "exclude", "types", "types_or", "exclude_types", "args"} & set(hook)
+
+
+# commits
+
+
+def test_a_commit_within_the_budget_passes(hooked: Hooked) -> None:
+    before = hooked.head
+    hooked.project.write("README.md", "Nothing of a model.")
+    done = hooked.commit()
+    assert done.status == 0, done.said
+    (line,) = (each for each in done.said.splitlines() if each.startswith(NO_BUILD))
+    assert line.endswith("Passed")
+    assert hooked.head != before
+
+
+def test_a_commit_over_the_budget_is_refused_with_the_report(hooked: Hooked, tiny: dict[str, Any]) -> None:
+    before = hooked.head
+    hooked.project.write("config.json", larger(tiny))
+    done = hooked.commit()
+    assert done.status == 1
+    assert NO_BUILD in done.said
+    assert TWO_LAYERS_MORE in done.said
+    assert f"1 configured, 1 checked, 1 failed; {NOT_COMPARED}" in done.said
+    assert hooked.head == before
+
+
+def test_a_merge_of_two_good_commits_that_is_over_the_budget_is_refused(hooked: Hooked, tiny: dict[str, Any]) -> None:
+    start = hooked.head
+    hooked.project.write("config.json", {**tiny, "num_hidden_layers": 4})
+    assert hooked.commit().status == 0
+    hooked.project.git("switch", "--quiet", "--create", "other", start)
+    hooked.project.declare(FITS.replace("90K", "60K"))
+    assert hooked.commit().status == 0
+    done = hooked.run("git", "merge", "--no-edit", "main")
+    assert done.status == 1
+    assert "fits: total 76,181, limit 60,000 (+16,181)" in done.said
+
+
+def test_the_commit_of_a_deleted_config_is_refused(hooked: Hooked) -> None:
+    before = hooked.head
+    (hooked.folder / "config.json").unlink()
+    done = hooked.commit()
+    assert done.status == 1
+    assert "config.json" in done.said
+    assert "1 configured, 1 checked, 1 failed" in done.said
+    assert hooked.head == before
+
+
+def test_a_lowered_budget_that_does_not_fit_is_refused(hooked: Hooked) -> None:
+    hooked.project.declare(FITS.replace("90K", "59K"))
+    done = hooked.commit()
+    assert done.status == 1
+    assert "fits: total 59,549, limit 59,000 (+549)" in done.said
+
+
+def test_a_module_that_makes_the_config_is_looked_at(hooked: Hooked, tiny: dict[str, Any]) -> None:
+    module = "def make():\n    return {}\n"
+    hooked.project.declare(BY_CODE)
+    hooked.project.write("sizes.py", module.format(tiny))
+    assert (done := hooked.commit()).status == 0, done.said
+    hooked.project.write("sizes.py", module.format(larger(tiny)))
+    done = hooked.commit("sizes.py")
+    assert done.status == 1
+    assert TWO_LAYERS_MORE in done.said
+
+
+def test_what_is_staged_is_looked_at_and_not_what_is_mended_since(hooked: Hooked, tiny: dict[str, Any]) -> None:
+    hooked.project.write("config.json", larger(tiny))
+    hooked.project.git("add", "config.json")
+    hooked.project.write("config.json", tiny)
+    done = hooked.run("git", "commit", "--message", "change")
+    assert done.status == 1
+    assert TWO_LAYERS_MORE in done.said
+
+
+def test_a_project_without_a_table_is_refused(hooked: Hooked) -> None:
+    hooked.project.write("pyproject.toml", "[tool.pytest]\n")
+    done = hooked.commit()
+    assert done.status == 1
+    assert "- exit code: 2" in done.said
+    assert "ERROR: " in done.said
+    assert "[tool.bertsize" in done.said
+
+
+def test_a_package_of_the_project_does_not_stand_in_for_the_gate(hooked: Hooked, tiny: dict[str, Any]) -> None:
+    put_an_impostor_in(hooked.folder)
+    hooked.project.write("config.json", larger(tiny))
+    assert TWO_LAYERS_MORE in hooked.commit().said
+
+
+# what a project says of the hooks
+
+
+def moved_to_a_folder(hooked: Hooked, config: dict[str, Any]) -> GitProject:
+    """Let the project stand in a folder of its repository."""
+    hooked.project.git("rm", "--quiet", "pyproject.toml", "config.json")
+    search = GitProject(hooked.folder / "services/search")
+    search.write("config.json", config)
+    search.declare(FITS)
+    return search
+
+
+def test_a_project_in_a_folder_is_named_by_arguments(hooked: Hooked, tiny: dict[str, Any]) -> None:
+    search = moved_to_a_folder(hooked, tiny)
+    hooked.use({"args": ["--project", "services/search"]})
+    assert (done := hooked.commit()).status == 0, done.said
+    search.write("config.json", larger(tiny))
+    done = hooked.commit()
+    assert done.status == 1
+    assert TWO_LAYERS_MORE in done.said
+
+
+def test_a_project_in_a_folder_that_is_not_named_is_refused(hooked: Hooked, tiny: dict[str, Any]) -> None:
+    moved_to_a_folder(hooked, tiny)
+    done = hooked.commit()
+    assert done.status == 1
+    assert f"ERROR: {hooked.folder}/pyproject.toml" in done.said
+
+
+def test_a_base_that_is_named_by_arguments_is_found_from_a_linked_worktree(
+    hooked: Hooked, tiny: dict[str, Any], tmp_path: Path
+) -> None:
+    moved_to_a_folder(hooked, tiny)
+    hooked.use({"args": ["--project", "services/search", "--base", "main"]})
+    assert (done := hooked.commit()).status == 0, done.said
+    hooked.project.git("worktree", "add", "--quiet", "-b", "change", str(tmp_path / "linked"))
+    linked = replace(hooked, project=GitProject(tmp_path / "linked"))
+    GitProject(linked.folder / "services/search").declare(FITS.replace("90K", "95K"))
+    done = linked.commit()  # git sets GIT_DIR and GIT_INDEX_FILE
+    assert done.status == 1
+    assert "the limit of total was 90K at main and is 95K now" in done.said
+
+
+# the environment
+
+
+def test_a_python_without_the_package_is_refused_and_says_what_is_missing(hooked: Hooked, tmp_path: Path) -> None:
+    hooked.environment["PATH"] = path_to(python_that(tmp_path / "bare", "-S"))
+    hooked.project.write("README.md", "Nothing of a model.")
+    done = hooked.commit()
+    assert done.status == 1
+    assert NO_BUILD in done.said
+    assert done.said.rstrip().endswith("No module named pytest_bertsize")
+
+
+def test_an_entry_of_the_projects_own_names_another_python(
+    hooked: Hooked, tmp_path: Path, tiny: dict[str, Any]
+) -> None:
+    own = python_that(tmp_path / "venv")
+    hooked.environment["PATH"] = path_to(python_that(tmp_path / "bare", "-S"))
+    hooked.use({"entry": f"{own} -I -m pytest_bertsize check --no-build"})
+    assert (done := hooked.commit()).status == 0, done.said
+    hooked.project.write("config.json", larger(tiny))
+    assert TWO_LAYERS_MORE in hooked.commit().said
+
+
+def test_no_environment_is_made_for_the_hooks(hooked: Hooked, tmp_path: Path) -> None:
+    hooked.project.write("README.md", "Nothing of a model.")
+    assert hooked.commit().status == 0
+    (clone,) = (tmp_path / "pre-commit").glob("repo*")
+    assert sorted(path.name for path in clone.iterdir()) == [".git", MANIFEST.name]
+
+
+# pushes
+
+
+def test_a_push_is_refused_for_what_only_a_build_shows(hooked: Hooked) -> None:
+    before = hooked.pushed
+    hooked.project.declare(OWN)
+    hooked.project.write("own.py", OWN_MODULE)
+    assert (done := hooked.commit()).status == 0, done.said
+    assert (done := hooked.push()).status == 0, done.said
+    good = hooked.pushed
+    assert good == hooked.head != before
+    put_an_impostor_in(hooked.folder)
+    hooked.project.write("own.py", textwrap.dedent(OWN_MODULE).replace('["hidden_size"], 7)', '["hidden_size"], 8)'))
+    assert (done := hooked.commit()).status == 0, done.said
+    done = hooked.push()
+    assert done.status == 1
+    assert FULL in done.said
+    assert "own: " in done.said
+    assert "57,776" in done.said  # 2·48 + 1 more
+    assert "1 configured, 1 checked, 1 failed" in done.said
+    assert NOT_COMPARED not in done.said
+    assert hooked.pushed == good

@@ -1,0 +1,36 @@
+"""Whether a tag is this version's, and the changelog has a section for it: ``python tests/project/version_of_tag.py v1.2.0``.
+
+Without a tag there is nothing to hold the version against, and nothing is said.
+"""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def mistakes(tag: str, version: str, changelog: str) -> list[str]:
+    """What stands in the way of a release, in sentences."""
+    found = []
+    if tag != f"v{version}":
+        found.append(
+            f"the tag is {tag}, and the version in pyproject.toml is {version}: tag v{version}, or change it there"
+        )
+    if f"\n## [{version}]" not in changelog:
+        found.append(f"CHANGELOG.md has no section [{version}]: rename [Unreleased], and start a new one above it")
+    return found
+
+
+def main() -> str | None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    return (
+        "\n".join(mistake for tag in sys.argv[1:] for mistake in mistakes(tag, project["version"], changelog)) or None
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,206 @@
+"""Which name makes which report, and over what a report may be written."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from pytest_bertsize.reports import formats, gitlab
+from pytest_bertsize.reports.files import ReportFiles, report_files
+from pytest_bertsize.reports.formats import CODE_QUALITY, format_of, may_be_replaced
+from pytest_bertsize.table.settings import SettingsError
+from tests.support.ledger_alone import declared
+from tests.support.run_reports import failing, passing, run
+
+if TYPE_CHECKING:
+    from pytest_bertsize.reports.shape import RunBase
+    from tests.conftest import Project
+
+TABLE = """
+    [tool.bertsize.models.fits]
+    config = "config.json"
+    budget.total = { min = 59_000, max = "60K" }
+    [tool.bertsize.models.bursts]
+    config = "config.json"
+    budget.head = 2_548
+    """
+# the tiny model of conftest.py has 59,549 parameters, 2,549 of them in its head
+
+NAMES = ("size.json", "size.md", "size.html", "size.codequality.json", "gl-code-quality-report.json")
+
+
+@pytest.mark.parametrize(
+    ("name", "suffix"),
+    [
+        ("size.json", ".json"),
+        ("a.b.json", ".json"),
+        ("size.md", ".md"),
+        ("a b.html", ".html"),
+        ("codequality.json", ".json"),
+    ],
+)
+def test_the_end_of_a_name_says_the_format(name: str, suffix: str) -> None:
+    assert format_of(Path("reports", name)) is formats.BY_SUFFIX[suffix]
+
+
+@pytest.mark.parametrize("name", ["size.codequality.json", "gl-code-quality-report.json", "a.b.codequality.json"])
+def test_code_quality_is_asked_for_by_two_suffixes_or_by_the_name_that_gitlab_uses(name: str) -> None:
+    assert format_of(Path(name)) is CODE_QUALITY
+
+
+@pytest.mark.parametrize(
+    "name", [".json", ".md", ".html", ".codequality.json", "size", "size.JSON", "size.txt", "md", ""]
+)
+def test_any_other_name_is_of_no_format(name: str) -> None:
+    assert format_of(Path(name)) is None
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("complete", [True, False])
+def test_what_a_format_writes_is_its_own_and_no_other_format_s(name: str, complete: bool, tmp_path: Path) -> None:  # noqa: FBT001
+    path = tmp_path / name
+    found = format_of(path)
+    assert found
+    not_checked = [] if complete else ["lost"]
+    report = run(passing(), failing(), complete=complete, not_checked=not_checked)
+    path.write_text(found.render(report, tmp_path), "utf-8")
+    others = {id(other): other for other in formats.BY_SUFFIX.values() if other is not found}
+    assert may_be_replaced(path, found)
+    assert [may_be_replaced(path, other) for other in others.values()] == [False] * 3
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_empty_file_is_nobody_s_and_what_is_no_text_is_somebody_s(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    found = format_of(path)
+    assert found
+    path.touch()
+    assert may_be_replaced(path, found)
+    path.write_bytes(b"[]\xff")
+    assert not may_be_replaced(path, found)
+
+
+def test_a_list_without_an_issue_is_a_report_of_code_quality_alone(tmp_path: Path) -> None:
+    path = tmp_path / "size"
+    path.write_text("[]", encoding="utf-8")
+    ours = [suffix for suffix, found in formats.BY_SUFFIX.items() if may_be_replaced(path, found)]
+    assert ours == [".codequality.json"]
+
+
+def test_what_is_no_regular_file_is_not_even_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "size.md")
+    with pytest.raises(SettingsError, match="not a file in an existing folder"):
+        report_files(["size.md"], tmp_path, declared("a", root=tmp_path), "--report")
+
+
+def test_every_format_is_written_incomplete_before_the_run_and_whole_after_it(tmp_path: Path) -> None:
+    reports = ReportFiles(tuple(tmp_path / name for name in NAMES), declared("encoder"))
+    reports.write([], {})
+    begun = {name: (tmp_path / name).read_text("utf-8") for name in NAMES}
+    reports.finish([passing()], {})
+    ended = {name: (tmp_path / name).read_text("utf-8") for name in NAMES}
+    said = re.compile('INCOMPLETE|incomplete: NOT CHECKED|"complete": false')
+    assert [name for name in NAMES if said.search(begun[name])] == [*NAMES]
+    assert [name for name in NAMES if said.search(ended[name])] == []
+    assert reports.problems == []
+    assert sorted(os.listdir(tmp_path)) == sorted(NAMES)  # noqa: PTH208  (hidden files too)
+
+
+def test_a_file_that_cannot_be_written_keeps_no_other_from_it(tmp_path: Path) -> None:
+    gone = tmp_path / "gone/size.md"
+    reports = ReportFiles((gone, tmp_path / "size.md"), declared("encoder"))
+    reports.finish([passing()], {})
+    assert reports.problems == [f"the report {gone} could not be written: No such file or directory"]
+    assert (tmp_path / "size.md").read_text("utf-8").startswith("<!-- pytest-bertsize report -->")
+
+
+def test_what_the_run_was_compared_with_is_in_every_report() -> None:
+    base: RunBase = {"revision": "origin/main", "commit": "b" * 40, "problem": "", "removed": []}
+    assert ReportFiles((), declared("encoder"), base).report([], {})["base"] == base
+
+
+def test_a_text_that_is_no_unicode_is_written_all_the_same(tmp_path: Path) -> None:
+    paths = tuple(tmp_path / name for name in NAMES)
+    reports = ReportFiles(paths, declared("encoder"))
+    reports.finish([passing() | {"headline": "encoder: \ud800"}], {})
+    assert reports.problems == []
+    assert json.loads(paths[0].read_text("utf-8"))["models"][0]["headline"] == "encoder: \ud800"
+    assert [path.exists() for path in paths] == [True] * len(paths)
+
+
+Reads = Callable[[str], Any]
+
+
+def test_a_real_run_writes_all_of_them(project: Project) -> None:
+    options = [f"--bert-budget-report={name}" for name in NAMES]
+    result = project(TABLE).runpytest("--bert-budget", "-n2", *options)
+    result.stdout.fnmatch_lines(["*; size.json written; size.md written; size.html written; *"])
+    assert json.loads(Path("size.json").read_text("utf-8"))["complete"] is True
+    assert "### ✗ bursts: head 2,549, limit 2,548 (+1)" in Path("size.md").read_text("utf-8")
+    assert "head is 2,549, 1 over its limit of 2,548" in Path("size.html").read_text("utf-8")
+    first, second = (Path(name).read_text("utf-8") for name in NAMES[3:])
+    assert first == second
+    assert len(json.loads(first)) == 1
+    assert gitlab.is_ours(first)
+
+
+# JUnit's file, which pytest writes
+
+
+def properties(pytester: pytest.Pytester, *arguments: str) -> dict[str, dict[str, str]]:
+    """Of each test, by its name; a property that stands twice is a mistake."""
+    pytester.runpytest("--junitxml=junit.xml", *arguments)
+    found = {}
+    for case in ET.parse("junit.xml").iter("testcase"):  # noqa: S314  (pytest's own)
+        pairs = [(each.attrib["name"], each.attrib["value"]) for each in case.iter("property")]
+        assert len(dict(pairs)) == len(pairs)
+        found[case.attrib["name"]] = dict(pairs)
+    return found
+
+
+@pytest.mark.parametrize("arguments", [(), ("-n2",)], ids=str)
+def test_junit_has_what_is_known_of_each_model(project: Project, arguments: tuple[str, ...]) -> None:
+    found = properties(project(TABLE), "--bert-budget", *arguments)
+    components = {"embeddings": "7104", "encoder": "49896", "head": "2549"}
+    counts = {"total": "59549", "trainable": "59549", "expected": "59549"}
+    by_component = {f"component.{name}": count for name, count in components.items()}
+    fits = {"verdict": "passed", "mode": "full", **counts, "limit": "59,000-60K", **by_component}
+    bursts = {"verdict": "failed", "mode": "full", **counts, **by_component}
+    assert found["fits"] == {f"bertsize.{name}": value for name, value in fits.items()}
+    assert found["bursts"] == {f"bertsize.{name}": value for name, value in bursts.items()}
+
+
+def test_junit_has_what_is_known_of_a_model_that_was_not_built(project: Project, tiny: dict[str, Any]) -> None:
+    pytester = project(TABLE, {**tiny, "pad_token_id": 500})
+    assert properties(pytester, "--bert-budget")["fits"] == {
+        "bertsize.verdict": "failed",
+        "bertsize.mode": "full",
+        "bertsize.expected": "59549",
+        "bertsize.limit": "59,000-60K",
+    }
+
+
+def test_junit_has_the_verdict_of_a_model_that_cannot_be_read(project: Project) -> None:
+    found = properties(project(TABLE, "not JSON"), "--bert-budget")
+    assert found["bursts"] == {"bertsize.verdict": "failed", "bertsize.mode": "full"}
+
+
+def test_junit_has_a_marked_test_that_failed_once_however_often_it_was_looked_at(project: Project) -> None:
+    test = """
+    import pytest
+    @pytest.fixture
+    def mine(request):
+        request.node.user_properties.append(("mine", 1))
+    @pytest.mark.bert_budget("bursts")
+    def test_marked(mine, bert_budget):
+        assert True
+    """
+    found = properties(project(TABLE, None, test_marked=test))["test_marked"]
+    assert (found["mine"], found["bertsize.verdict"], found["bertsize.total"]) == ("1", "failed", "59549")

@@ -1,0 +1,263 @@
+"""What GitHub Actions reads of a run: annotations in the log, and the page of the step, which others write as well."""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import TYPE_CHECKING, Any, Literal
+
+import pytest
+
+from pytest_bertsize.commands.check import FOUND, GOOD, MISTAKEN, Order, check
+from pytest_bertsize.reports.github import LARGEST_SUMMARY, MOST, append_to_summary, workflow_commands
+from pytest_bertsize.reports.markdown.page import MARK
+from tests.support.run_reports import failing, passing, refused, renamed, run
+from tests.support.tables import FITS, TABLE
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pytest_bertsize.reports.shape import FindingRow, RunBase, RunReport
+    from tests.conftest import Project
+
+BURSTS = (
+    "::error file=pyproject.toml,line=8,title=bertsize%3A bursts::"
+    "head is 2,549, 1 over its limit of 2,548%0A→ to accept it, write 2_549"
+)
+
+
+def a_finding(**changes: Any) -> FindingRow:
+    return {**failing()["findings"][0], **changes}  # type: ignore[typeddict-item]
+
+
+def of(*findings: FindingRow) -> RunReport:
+    return run({**failing(), "findings": list(findings)})
+
+
+def errors(count: int, severity: Literal["error", "warning"] = "error") -> RunReport:
+    return of(*(a_finding(message=f"finding {n}", severity=severity, actual=None) for n in range(count)))
+
+
+# annotations
+
+
+def test_a_finding_is_an_annotation_at_its_line() -> None:
+    told = a_finding(message="total is 2, 1 over", fix="write 2", file="models/config.json", line=4)
+    assert workflow_commands(of(told), "") == [
+        "::error file=models/config.json,line=4,title=bertsize%3A encoder::total is 2, 1 over%0A→ write 2"
+    ]
+
+
+def test_a_file_is_found_from_the_root_of_the_workspace() -> None:
+    (command,) = workflow_commands(of(a_finding(file="config.json", line=4)), "services/search")
+    assert command.startswith("::error file=services/search/config.json,line=4,")
+
+
+def test_a_finding_without_a_line_is_at_the_first_and_one_without_a_file_at_none() -> None:
+    assert workflow_commands(of(a_finding(file="a.json", line=None, fix="", message="m")), "") == [
+        "::error file=a.json,line=1,title=bertsize%3A encoder::m"
+    ]
+    assert workflow_commands(of(a_finding(file=None, line=None, fix="", message="m")), "") == [
+        "::error title=bertsize%3A encoder::m"
+    ]
+
+
+def test_what_github_reads_as_its_own_is_escaped() -> None:
+    odd = a_finding(message="100%\r\n::warning::b", fix="", file="a,b:c%.json", line=1)
+    (command,) = workflow_commands(of(odd), "")
+    properties, _, message = command.removeprefix("::error ").partition("::")
+    assert properties == "file=a%2Cb%3Ac%25.json,line=1,title=bertsize%3A encoder"
+    assert message == r"100%25\r\n:\x3awarning:\x3ab"
+
+
+def test_warnings_are_warnings_and_notes_are_not_told() -> None:
+    report = of(a_finding(severity="warning", message="w"), a_finding(severity="note", message="n"))
+    (command,) = workflow_commands(report, "")
+    assert command.startswith("::warning title=bertsize%3A encoder::w%0A")
+
+
+def test_models_that_were_not_checked_are_the_first_error() -> None:
+    report = run(failing(), complete=False, not_checked=["a", "b"])
+    assert workflow_commands(report, "")[0] == "::error title=bertsize::NOT CHECKED: a, b"
+
+
+def test_a_run_that_was_not_compared_is_a_warning() -> None:
+    base: RunBase = {"revision": "origin/main", "commit": None, "problem": "git does not know it", "removed": []}
+    assert workflow_commands(run(passing(), base=base), "") == [
+        "::warning title=bertsize::not compared with origin/main: git does not know it"
+    ]
+
+
+def test_a_run_that_found_nothing_says_nothing() -> None:
+    assert workflow_commands(run(passing()), "") == []
+
+
+@pytest.mark.parametrize("severity", ["error", "warning"])
+def test_as_many_as_github_shows_are_told(severity: Literal["error", "warning"]) -> None:
+    told = workflow_commands(errors(MOST, severity), "")
+    assert [command.rpartition("finding ")[2].partition("%0A")[0] for command in told] == [str(n) for n in range(MOST)]
+
+
+@pytest.mark.parametrize("severity", ["error", "warning"])
+def test_of_more_than_github_shows_the_last_says_how_many_there_are(severity: Literal["error", "warning"]) -> None:
+    told = workflow_commands(errors(MOST + 1, severity), "")
+    assert len(told) == MOST
+    assert told[-1] == f"::{severity} title=bertsize::2 more {severity}s are in the log"
+
+
+def test_the_worst_error_comes_first_whichever_model_it_is_of() -> None:
+    component = a_finding(component="head", actual=9, limit=1, message="component")
+    larger = a_finding(component="encoder", actual=90, limit=1, message="larger")
+    total = a_finding(component="total", actual=2, limit=1, message="total")
+    models = {**failing(), "findings": [component, larger, total]}, renamed(refused("hostile"), "z")
+    told = workflow_commands(run(*models), "")  # type: ignore[arg-type]
+    assert [re.sub(r".*::(\w+).*", r"\1", command) for command in told] == ["the", "total", "larger", "component"]
+
+
+# in the log
+
+
+@pytest.fixture
+def actions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+
+
+def annotations_in(lines: list[str]) -> list[str]:
+    return [line for line in lines if line.startswith("::")]
+
+
+@pytest.mark.parametrize("arguments", [(), ("-q",), ("-v",), ("--color=yes",), ("-n2",)], ids=str)
+@pytest.mark.usefixtures("actions")
+def test_a_run_on_github_tells_each_error_once(project: Project, arguments: tuple[str, ...]) -> None:
+    result = project(TABLE).runpytest("--bert-budget", *arguments)
+    assert annotations_in(result.outlines) == [BURSTS]
+
+
+@pytest.mark.parametrize("value", [None, "", "false"])
+def test_a_run_elsewhere_has_no_annotations(
+    project: Project, value: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if value is not None:
+        monkeypatch.setenv("GITHUB_ACTIONS", value)
+    assert annotations_in(project(TABLE).runpytest("--bert-budget").outlines) == []
+
+
+@pytest.mark.usefixtures("actions")
+def test_a_run_that_is_not_the_gate_has_no_annotations(project: Project) -> None:
+    test = "def test_nothing():\n    assert True\n"
+    assert annotations_in(project(TABLE, None, test_nothing=test).runpytest().outlines) == []
+
+
+@pytest.mark.usefixtures("actions")
+def test_a_deselected_model_is_told(project: Project) -> None:
+    result = project(TABLE).runpytest("--bert-budget", "-k", "fits")
+    assert annotations_in(result.outlines) == ["::error title=bertsize::NOT CHECKED: bursts"]
+
+
+@pytest.mark.usefixtures("actions")
+def test_the_outer_check_tells_the_same(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = project(TABLE).path
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(root.parent))
+    out = io.StringIO()
+    assert check(Order(root), out) == FOUND
+    assert annotations_in(out.getvalue().splitlines()) == [BURSTS.replace("file=", f"file={root.name}/")]
+
+
+@pytest.mark.usefixtures("actions")
+def test_an_output_that_cannot_show_an_arrow_gets_the_annotation_all_the_same(project: Project) -> None:
+    root = project(TABLE).path
+    out = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="replace")
+    assert check(Order(root), out) == FOUND
+    out.seek(0)
+    assert annotations_in(out.read().splitlines()) == [BURSTS.replace("→", r"\u2192")]
+
+
+# the page of the step
+
+
+@pytest.fixture
+def summary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file that another program of the same step has begun."""
+    path = tmp_path / "step_summary"
+    path.write_text("# Lint\nall well", encoding="utf-8")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(path))
+    return path
+
+
+@pytest.mark.parametrize("arguments", [(), ("-n2",), ("-q",)], ids=str)
+def test_a_run_puts_its_page_once_behind_what_stands_there(
+    project: Project, summary: Path, arguments: tuple[str, ...]
+) -> None:
+    result = project(TABLE).runpytest("--bert-budget", *arguments)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    before, *pages = summary.read_text("utf-8").split(MARK)
+    assert before == "# Lint\nall well\n\n"
+    (page,) = pages
+    assert "## ✗ Model size: 2 configured, 2 checked, 1 failed" in page
+    assert "### ✗ bursts: head 2,549, limit 2,548 (+1)" in page
+    assert "$`L \\cdot (4 \\cdot D^{2} + 4 \\cdot D)`$" in page
+
+
+def test_the_outer_check_puts_the_same_page_there(project: Project, summary: Path) -> None:
+    pytester = project(TABLE)
+    pytester.runpytest("--bert-budget")
+    inner = summary.read_text("utf-8").partition(MARK)[2]
+    summary.write_text("", encoding="utf-8")
+    assert check(Order(pytester.path), io.StringIO()) == FOUND
+    assert summary.read_text("utf-8") == MARK + inner
+
+
+def test_a_page_that_is_not_there_yet_is_begun(project: Project, summary: Path) -> None:
+    summary.unlink()
+    assert project(FITS).runpytest("--bert-budget").ret == pytest.ExitCode.OK
+    assert summary.read_text("utf-8").startswith(f"{MARK}\n\n## ✓ Model size")
+
+
+def test_a_run_that_is_not_the_gate_leaves_the_page_alone(project: Project, summary: Path) -> None:
+    test = "import pytest\n@pytest.mark.bert_budget('fits')\ndef test_marked():\n    assert True\n"
+    project(TABLE, None, test_marked=test).runpytest().assert_outcomes(passed=1)
+    assert summary.read_text("utf-8") == "# Lint\nall well"
+
+
+def test_a_model_that_was_not_checked_is_said_loudly(project: Project, summary: Path) -> None:
+    project(TABLE).runpytest("--bert-budget", "-k", "fits")
+    assert "> **INCOMPLETE. NOT CHECKED: `bursts`**" in summary.read_text("utf-8")
+
+
+@pytest.mark.parametrize(("table", "status"), [(FITS, "USAGE_ERROR"), (TABLE, "TESTS_FAILED")])
+def test_a_page_that_cannot_be_written_is_never_green_and_hides_no_verdict(
+    project: Project, summary: Path, table: str, status: str
+) -> None:
+    summary.unlink()
+    summary.mkdir()
+    result = project(table).runpytest("--bert-budget")
+    assert result.ret == pytest.ExitCode[status]
+    result.stdout.fnmatch_lines(
+        [f"the report {summary} could not be written: it is no regular file", "* configured, *"]
+    )
+
+
+def test_a_page_that_cannot_be_written_is_no_success_of_the_outer_check(project: Project, summary: Path) -> None:
+    root = project(FITS).path
+    assert check(Order(root), io.StringIO()) == GOOD
+    summary.unlink()
+    (summary.parent / "elsewhere").touch()
+    summary.symlink_to("elsewhere")
+    out, err = io.StringIO(), io.StringIO()
+    assert check(Order(root), out, err) == MISTAKEN
+    assert out.getvalue().endswith("1 configured, 1 checked, 0 failed\n")
+    assert err.getvalue() == f"ERROR: the report {summary} could not be written: it is no regular file\n"
+    assert (summary.parent / "elsewhere").read_bytes() == b""
+
+
+def test_a_page_is_not_made_longer_than_github_takes(tmp_path: Path) -> None:
+    path = tmp_path / "summary"
+    append_to_summary(path, run(passing()))
+    size = path.stat().st_size
+    path.write_bytes(b"x" * (LARGEST_SUMMARY - size - 2))
+    append_to_summary(path, run(passing()))
+    assert path.stat().st_size == LARGEST_SUMMARY
+    path.write_bytes(b"x" * (LARGEST_SUMMARY - size - 1))
+    with pytest.raises(OSError, match=r"has 1,04\d,\d{3} bytes already, and GitHub takes 1,048,576"):
+        append_to_summary(path, run(passing()))
+    assert path.stat().st_size == LARGEST_SUMMARY - size - 1

@@ -1,0 +1,142 @@
+"""``--bert-budget-report=PATH.json``: schema 1, which other tools read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomli
+
+from pytest_bertsize.replaced_file import replace as replace_file
+from pytest_bertsize.reports.json import document, render
+from pytest_bertsize.table.model import Model
+from pytest_bertsize.table.settings import Settings
+
+Project = Callable[..., pytest.Pytester]
+
+TABLE = """
+[tool.bertsize.models.fits]
+config = "config.json"
+budget.total = { min = 59_000, max = "60K" }
+
+[tool.bertsize.models.bursts]
+config = "config.json"
+budget.head = 2_548
+"""
+# the tiny model of conftest.py has 59,549 parameters, 2,549 of them in its head
+
+
+@pytest.fixture
+def report(project: Project) -> dict[str, Any]:
+    project(TABLE).runpytest("--bert-budget", "--bert-budget-report=size.json")
+    found: dict[str, Any] = json.loads(Path("size.json").read_text("utf-8"))
+    return found
+
+
+def test_the_ledger_is_at_the_top(report: dict[str, Any]) -> None:
+    top = {key: value for key, value in report.items() if key not in {"models", "versions"}}
+    ledger = {"configured": 2, "checked": 2, "failed": 1, "not_checked": []}
+    table = tomli.loads(Path("pyproject.toml").read_text("utf-8"))["tool"]["bertsize"]
+    of = {
+        "commit": None,
+        "base": None,
+        "table_sha256": hashlib.sha256(json.dumps(table, sort_keys=True).encode()).hexdigest(),
+    }
+    assert top == {"schema": 1, "complete": True, "mode": "full", "base": None, **ledger, **of}
+    assert set(report["versions"]) == {"pytest_bertsize", "transformers", "torch", "python"}
+    assert list(report)[-1] == "complete"
+
+
+def test_a_model_is_identified_and_totalled(report: dict[str, Any]) -> None:
+    fits, bursts = report["models"]
+    assert (fits["name"], fits["verdict"], bursts["name"], bursts["verdict"]) == ("fits", "passed", "bursts", "failed")
+    assert (fits["family"], fits["architecture"], fits["config"]) == ("bert", "BertForMaskedLM", "config.json")
+    assert fits["config_sha256"] == hashlib.sha256(Path("config.json").read_bytes()).hexdigest()
+    written_out = 59_549 + 101 * 48 + 101  # the decoder's matrix and bias
+    totals = {"expected": 59_549, "actual": 59_549, "trainable": 59_549, "stored": written_out, "unrolled": written_out}
+    assert fits["totals"] == totals
+    assert fits["closed_form"] is True
+    assert fits["symbols"] == {"V": 101, "D": 48, "L": 3, "A": 4, "I": 72, "P": 40, "T": 5}
+
+
+def test_components_of_every_level_have_formula_counts_and_limits(report: dict[str, Any]) -> None:
+    rows = {row["name"]: row for row in report["models"][0]["components"]}
+    assert rows["encoder.attention"] == {
+        "name": "encoder.attention",
+        "formula": "L·(4·D² + 4·D)",
+        "expected": 28_224,
+        "actual": 28_224,
+        "base": None,
+        "min": None,
+        "max": None,
+        "limit": None,
+        "layers": 3,
+        "failed": False,
+    }
+    assert (rows["total"]["min"], rows["total"]["max"], rows["total"]["limit"]) == (59_000, 60_000, "59,000-60K")
+    leaves = [
+        row for name, row in rows.items() if name != "total" and not any(other.startswith(f"{name}.") for other in rows)
+    ]
+    assert sum(row["actual"] for row in leaves) == rows["total"]["actual"]
+
+
+def test_tensors_are_folded_and_sum_to_the_total(report: dict[str, Any]) -> None:
+    tensors = {row["name"]: row for row in report["models"][0]["tensors"]}
+    assert sum(row["actual"] for row in tensors.values()) == 59_549
+    query = tensors["bert.encoder.layer.*.attention.self.query.weight"]
+    assert (query["layers"], query["shape"], query["actual"]) == (3, [48, 48], 3 * 48 * 48)
+    assert tensors["cls.predictions.decoder.bias"]["tied_to"] == "cls.predictions.bias"
+
+
+def test_a_finding_has_kind_place_and_way_out(report: dict[str, Any]) -> None:
+    assert report["models"][1]["findings"] == [
+        {
+            "kind": "over-budget",
+            "severity": "error",
+            "component": "head",
+            "message": "head is 2,549, 1 over its limit of 2,548",
+            "fix": "to accept it, write 2_549",
+            "expected": None,
+            "actual": 2_549,
+            "limit": 2_548,
+            "file": "pyproject.toml",
+            "line": 9,
+        }
+    ]
+
+
+def test_a_model_that_was_not_checked_makes_the_report_incomplete(project: Project) -> None:
+    project(TABLE).runpytest("--bert-budget", "--bert-budget-report=size.json", "pyproject.toml::fits")
+    found = json.loads(Path("size.json").read_text("utf-8"))
+    assert (found["complete"], found["not_checked"], found["configured"], found["checked"]) == (False, ["bursts"], 2, 1)
+
+
+def test_an_earlier_report_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "size.json"
+    one = Settings(Path("pyproject.toml"), "", {"a": Model("a", "c.json", None, None, {}, {}, (), ())})
+    replace_file(path, render(document([], one, {}, None)).encode())
+    before = path.read_bytes()
+    with pytest.raises(TypeError):
+        replace_file(path, object())  # type: ignore[arg-type]
+    assert path.read_bytes() == before
+    replace_file(path, render(document([], replace(one, models={}), {}, None)).encode())
+    assert json.loads(path.read_text())["complete"] is True
+    assert os.listdir(tmp_path) == ["size.json"]  # noqa: PTH208  (hidden files too)
+
+
+def test_a_folder_that_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="No such file or directory"):
+        replace_file(tmp_path / "gone" / "size.json", b"")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_page_may_take_a_report_in_as_it_is() -> None:
+    text = render({"message": "</script><script>alert('1 & 2')</script>"})
+    assert not {"<", ">", "&"} & set(text)
+    assert json.loads(text) == {"message": "</script><script>alert('1 & 2')</script>"}

@@ -1,0 +1,422 @@
+"""The report as Markdown: what a reviewer reads in a pull request, and that no text of a project takes effect in it."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from pytest_bertsize.findings import printable
+from pytest_bertsize.reports.markdown.page import LONGEST, MARK, page
+from pytest_bertsize.reports.markdown.text import LONGEST as LONGEST_TEXT
+from pytest_bertsize.reports.markdown.text import code, math, table, text
+from tests.support.family_configs import PAIRS, typical
+from tests.support.run_reports import (
+    GROWN,
+    LAYER,
+    bert,
+    failing,
+    large,
+    new,
+    not_built,
+    passing,
+    refused,
+    renamed,
+    reported,
+    run,
+    without_closed_form,
+)
+
+if TYPE_CHECKING:
+    from pytest_bertsize.reports.shape import ModelReport, RunBase
+    from tests.conftest import Project
+
+
+def lines_with(part: str, written: str) -> list[str]:
+    return [line for line in written.splitlines() if part in line]
+
+
+def cells(written: str, name: str) -> list[str]:
+    """Of the first row of a table that begins with a name."""
+    row = next(line for line in written.splitlines() if line.startswith("| ") and name in line.split(" | ")[0])
+    return [cell.strip() for cell in row.strip("|").split("|")]
+
+
+# the run
+
+
+def test_a_page_begins_with_the_mark_by_which_it_is_recognised() -> None:
+    assert page(run(passing())).startswith("<!-- pytest-bertsize report -->\n\n## ")
+
+
+def test_the_title_counts_the_run() -> None:
+    assert "\n## ✓ Model size: 2 configured, 2 checked, 0 failed\n" in page(run(passing(), passing("other")))
+    assert "\n## ✗ Model size: 2 configured, 2 checked, 1 failed\n" in page(run(passing(), failing()))
+
+
+def test_an_incomplete_run_is_said_before_anything_else() -> None:
+    written = page(run(passing(), configured=3, not_checked=["a", "b"], complete=False))
+    assert written.splitlines()[2:6] == [
+        "## ✗ Model size: INCOMPLETE: 3 configured, 1 checked, 0 failed",
+        "",
+        "> [!CAUTION]",
+        "> **INCOMPLETE. NOT CHECKED: `a`, `b`**",
+    ]
+
+
+def test_of_many_models_that_were_not_checked_some_are_named_and_all_are_counted() -> None:
+    written = page(run(configured=500, not_checked=[f"m{n}" for n in range(500)], complete=False))
+    assert "`m19` and 480 more**" in written
+    assert "`m20`" not in written
+
+
+def test_models_that_failed_come_first() -> None:
+    written = page(run(passing("a"), renamed(failing(), "b"), passing("c")))
+    assert [line.split()[2] for line in written.splitlines() if line.startswith("### ")] == ["b:", "a:", "c:"]
+    assert [line.split()[2] for line in lines_with("BertForMaskedLM |", written)] == ["b", "a", "c"]
+
+
+def test_several_models_have_an_overview_and_one_has_none() -> None:
+    assert cells(page(run(passing(), failing())), "✗ encoder")[:6] == [
+        "✗ encoder",
+        "BertForMaskedLM",
+        "147,555,444",
+        "+38,041,146",
+        "110M",
+        "-37,555,444",
+    ]
+    assert "| model |" not in page(run(failing()))
+
+
+def test_versions_and_commit_stand_at_the_end() -> None:
+    last = page(run(passing())).splitlines()[-1]
+    assert "transformers 5.23.0, torch 2.13.0, Python 3.11.2; commit `aaaaaaaa" in last
+
+
+# the base
+
+
+def test_a_base_that_is_missing_is_said_with_its_problem() -> None:
+    base: RunBase = {"revision": "origin/main", "commit": None, "problem": "git has no such revision", "removed": []}
+    assert "> [!WARNING]\n> **Not compared with `origin/main`**: git has no such revision\n" in page(
+        run(passing(), base=base)
+    )
+
+
+def test_models_that_are_gone_are_named_with_what_they_were() -> None:
+    removed = [
+        {"name": "old", "config": "old.json", "total": 1_234, "limit": "2K"},
+        {"name": "lost", "config": "lost.json", "total": None, "limit": None},
+    ]
+    base = {"revision": "main", "commit": "b" * 40, "problem": "", "removed": removed}
+    written = page(run(passing(), base=base))
+    assert "Compared with `main` (`bbbbbbbbbbbb`)." in written
+    assert "- `old` (`old.json`): 1,234 parameters, limit 2K\n- `lost` (`lost.json`)\n" in written
+
+
+def test_each_changed_key_has_what_it_moved() -> None:
+    written = page(run(failing()))
+    assert "**Since `main`**: **+38,041,146** (109,514,298 → 147,555,444)" in written
+    assert f"- `num_hidden_layers` `12` → `14`: **+{2 * LAYER:,}** (encoder +{2 * LAYER:,})" in written
+    assert f"- `tie_word_embeddings` `true` → `false`: **+{GROWN['head']:,}** (head" in written
+    assert "- the code, which no key of the config explains: **+768** (head +768)" in written
+    assert "- <sub>each key's average over every order</sub>" in written
+
+
+def test_a_model_that_grew_and_shrank_says_both() -> None:
+    model = failing()
+    assert model["base"]
+    model["base"]["shrunk"] = 1_000
+    assert "; +38,041,146 and -1,000)" in page(run(model))
+
+
+def test_a_key_that_moved_nothing_says_so() -> None:
+    model = passing()
+    assert model["base"]
+    model["base"]["changes"] = [
+        {"key": "num_attention_heads", "before": "12", "after": "6", "total": 0, "components": {}}
+    ]
+    assert "- `num_attention_heads` `12` → `6`: no parameter" in page(run(model))
+
+
+def test_a_new_model_is_said_to_be_new() -> None:
+    assert "**Since `main`**\n\n- new: main declares no model fresh" in page(run(new()))
+
+
+def test_a_model_that_is_as_it_was_says_so_and_has_no_column_for_it() -> None:
+    written = page(run(passing()))
+    assert "**Since `main`**: 109,514,298 parameters, as before" in written
+    assert "| base |" not in written
+
+
+# one model
+
+
+def test_the_table_is_aligned_right_and_has_the_columns_that_say_something() -> None:
+    written = page(run(failing()))
+    assert (
+        "| component | closed form | actual | off formula | base | change | budget | left |\n"
+        "| :-- | --: | --: | --: | --: | --: | --: | --: |\n"
+    ) in written
+    plain = reported(bert(12, 512, tied=True), total="120M")
+    assert "| component | actual | budget | left |" in page(run(plain))
+    assert "| component | actual |\n" in page(run(reported(bert(12, 512, tied=True))))
+
+
+def test_a_row_has_what_its_columns_promise() -> None:
+    closed_form = 2 * 30_522 + 768 * 768 + 3 * 768 + 30_522 * 768
+    assert cells(page(run(failing())), "✗ head**") == [
+        "**✗ head**",
+        f"{closed_form:,}",
+        f"**{closed_form + 768:,}**",
+        "+768",
+        "622,650",
+        f"+{closed_form + 768 - 622_650:,}",
+        "1M",
+        f"**-{closed_form + 768 - 1_000_000:,}**",
+    ]
+
+
+def test_a_model_that_passed_folds_its_table_away() -> None:
+    written = page(run(passing()))
+    assert "<details><summary>Components</summary>\n\n| component | actual |" in written
+    assert "Every component is what its closed form says" in written
+
+
+def test_a_model_that_is_off_within_a_component_is_not_said_to_match() -> None:
+    model = failing()
+    for row in model["components"]:
+        row["expected"] = row["actual"]
+    assert "Every component is what its closed form says" not in page(run(model))
+
+
+def test_a_finding_has_its_mark_its_place_and_its_way_out() -> None:
+    written = page(run(failing()))
+    assert "\n- ✗ total is 147,555,444, 37,555,444 over its limit of 110M (`pyproject.toml:11`)<br>→ " in written
+    assert "\n- ! pruned_heads changes nothing here (`config.json:4`)\n" in written
+    assert "\n- · max_position_embeddings is missing, 1,024 is taken\n" in written
+
+
+def test_what_would_fit_is_shown_and_what_next_changes_cost_is_folded_away() -> None:
+    written = page(run(failing()))
+    assert "- `num_hidden_layers` ≤ **8** (now 14), which is " in written
+    assert "- no value of `max_position_embeddings`" in written
+    assert "<details><summary>What the next change would cost</summary>\n\n| change | in the config |" in written
+    assert cells(written, "one more layer") == ["one more layer", "num_hidden_layers 14 → 15", f"+{LAYER:,}"]
+
+
+def test_where_no_single_key_helps_it_is_one_sentence() -> None:
+    model = failing()
+    assert model["choices"]
+    model["choices"]["fits"] = model["choices"]["fits"][1:]
+    assert "**What would fit:** no value of one key alone (`max_position_embeddings`)" in page(run(model))
+
+
+def test_layers_that_differ_are_a_detail() -> None:
+    written = page(run(failing()))
+    assert "<details><summary>Layers that differ</summary>" in written
+    assert cells(written, "bert.encoder.layer.12-13") == [
+        "bert.encoder.layer.12-13 ×2",
+        "",
+        f"{LAYER:,}",
+        f"{LAYER:,}",
+    ]
+
+
+def test_formulas_are_mathematics_inside_a_detail() -> None:
+    written = page(run(failing()))
+    inside = written.partition("<details><summary>Closed form</summary>")[2].partition("</details>")[0]
+    assert "| encoder.attention | $`L \\cdot (4 \\cdot D^{2} + 4 \\cdot D)`$ |" in inside
+    assert "$`" not in written.replace(inside, "")
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        (not_built(), "BertForMaskedLM cannot be built: no room"),
+        (refused(), '- ✗ the key "auto_map" runs code (`config.json:3`)<br>→ remove it'),
+        (without_closed_form(), "**held to its budget alone: not compared with a closed form**"),
+        (reported(bert(12, 512, tied=True)), "**report-only: held to no limit**"),
+    ],
+    ids=["not built", "refused", "without a closed form", "report-only"],
+)
+def test_a_model_that_lacks_something_says_what(model: ModelReport, said: str) -> None:
+    written = page(run(model))
+    assert said in written
+    assert "None" not in written
+
+
+def test_a_real_run_is_told(project: Project) -> None:
+    pytester = project('[tool.bertsize.models.tiny]\nconfig = "config.json"\nbudget.head = 2_548\n')
+    pytester.runpytest("--bert-budget", "--bert-budget-report=size.md")
+    written = Path("size.md").read_text("utf-8")
+    assert "### ✗ tiny: head 2,549, limit 2,548 (+1)" in written
+    assert "- ✗ head is 2,549, 1 over its limit of 2,548 (`pyproject.toml:4`)<br>→ to accept it, write 2_549" in written
+    assert cells(written, "✗ head") == ["**✗ head**", "**2,549**", "2,548", "**-1**"]
+
+
+# its size
+
+
+def test_a_page_is_never_longer_than_a_comment_and_says_what_it_leaves_out() -> None:
+    written = page(run(*(renamed(large(), f"m{n}") for n in range(9)), *(passing(f"p{n}") for n in range(500))))
+    assert len(written) <= LONGEST < 65_536
+    assert re.search(r"\*\*Not shown here: \d+ models and \d+ tables and lists\.\*\*", written)
+    assert "| ✗ m8 | BertForMaskedLM |" in written
+    assert written.splitlines()[-1].startswith("<sub>pytest-bertsize")
+
+
+def test_details_go_before_any_model_does() -> None:
+    models = [renamed(failing(), f"m{n}") for n in range(18)]
+    written = page(run(*models))
+    assert written.count("\n### ") == 18
+    assert 0 < written.count("<summary>Closed form</summary>") < 18
+    assert "**Not shown here: " in written
+
+
+def test_later_models_go_before_earlier_ones() -> None:
+    written = page(run(*(renamed(failing(), f"m{n}") for n in range(200))))
+    shown = re.findall(r"^### ✗ m(\d+):", written, re.MULTILINE)
+    assert shown == [str(n) for n in range(len(shown))]
+    assert 10 < len(shown) < 200
+
+
+def test_a_page_that_has_room_leaves_nothing_out() -> None:
+    assert "Not shown here" not in page(run(failing(), passing()))
+
+
+@given(st.lists(st.sampled_from([large(40, 40), failing(), passing(), refused()]), max_size=40))
+def test_no_table_and_no_detail_is_ever_cut(models: list[ModelReport]) -> None:
+    written = page(run(*models))
+    assert len(written) <= LONGEST
+    assert written.count("<details>") == written.count("</details>")
+    for block in re.findall(r"(?:^\|.*\n)+", written, re.MULTILINE):
+        rows = block.splitlines()
+        assert len(rows) > 2
+        assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {rows[0].count("|")}
+
+
+# foreign text
+
+HOSTILE = (
+    "a|b",
+    "`rm`",
+    "``` x",
+    "[x](http://evil)",
+    "![x](//evil)",
+    "<script>alert(1)</script>",
+    "</details>",
+    "<!-- x",
+    "**b** _i_ ~~s~~",
+    "@torvalds",
+    "mail@evil.org",
+    "#12",
+    "GH-12",
+    "owner/repo#12",
+    "https://evil.org",
+    "www.evil.org",
+    ":tada:",
+    "&lt;b&gt;",
+    "$x$ $`x`$",
+    "line\n\n# heading\n- item",
+    "back\\slash\\",
+    "x" * 5_000,
+)
+READER = MarkdownIt("gfm-like", {"html": True, "linkify": False})
+
+
+@pytest.mark.parametrize("foreign", HOSTILE)
+@pytest.mark.parametrize("write", [text, code])
+def test_a_foreign_text_is_a_text(foreign: str, write: Any) -> None:
+    html = READER.renderInline(f"x {write(foreign)} y")
+    assert re.sub(r"<!-- -->|</?(?:code|span)>", "", html).count("<") == 0
+    for joined in (r"@\w", r"#\d", r"GH-\d", "://", r"www\.", r":\w+:", r"(?<!<span>)\$"):
+        assert re.search(joined, re.sub("<code>.*</code>", "", html)) is None
+
+
+@pytest.mark.parametrize("foreign", HOSTILE)
+@pytest.mark.parametrize("write", [text, code])
+def test_a_foreign_text_keeps_to_its_cell(foreign: str, write: Any) -> None:
+    html = READER.render(table(("one", "two"), [(write(foreign), "2")]))
+    assert html.count("<td") == 2
+    assert '<td style="text-align:right">2</td>' in html
+
+
+@given(st.text())
+@example("0" * 201)
+@example("0" * 1_001)
+def test_a_reader_sees_what_was_written(foreign: str) -> None:
+    html = READER.renderInline(f"x{text(foreign)}y")
+    assert unescape(re.sub("<!-- -->|</?span>", "", html)) == f"x{printable(foreign, LONGEST_TEXT)}y"
+
+
+@pytest.mark.parametrize("foreign", HOSTILE)
+def test_no_text_of_a_project_takes_effect_wherever_it_stands(foreign: str) -> None:
+    """Rendered, a hostile report has the elements of a harmless one, and no other."""
+    harmless, hostile = (READER.render(page(run(_saying(word), base=_base(word)))) for word in ("x", foreign))
+    assert _elements(hostile) == _elements(harmless)
+    assert page(run(_saying(foreign))).count(MARK) == 1
+
+
+def _saying(word: str) -> ModelReport:
+    model: Any = failing()
+    model |= {"name": word, "headline": word, "architecture": word, "config": word}
+    for row in model["components"][:3]:
+        row |= {"name": word, "limit": word, "formula": word}
+    for finding in model["findings"]:
+        finding |= {"message": word, "fix": word, "file": word}
+    model["base"] |= {"revision": word, "said": [word], "method": word}
+    model["base"]["changes"][0] |= {"key": word, "before": word, "after": word, "components": {word: 1}}
+    model["choices"]["fits"][0]["key"] = word
+    model["choices"]["costs"][0] |= {"what": word, "change": word}
+    model["layers"][0]["name"] = word
+    found: ModelReport = model
+    return found
+
+
+def _base(word: str) -> RunBase:
+    removed: Any = [{"name": word, "config": word, "total": 1, "limit": word}]
+    return {"revision": word, "commit": word, "problem": "", "removed": removed}
+
+
+def _elements(html: str) -> list[str]:
+    """Tags in their order; code and spans are ways to write a text, and the empty comment keeps texts apart."""
+    return [tag for tag in re.findall(r"<[^>]+>", html) if not re.fullmatch(r"</?(?:code|span)>|<!-- -->", tag)]
+
+
+# formulas
+
+
+@pytest.mark.parametrize(
+    ("formula", "latex"),
+    [
+        ("V", "V"),
+        ("D·P + 2·D", r"D \cdot P + 2 \cdot D"),
+        ("L·(4·D² + D·I)", r"L \cdot (4 \cdot D^{2} + D \cdot I)"),
+        ("De¹⁰ - 1", r"\mathrm{De}^{10} - 1"),
+        ("P·floor(D/A)", r"P \cdot \lfloor D / A \rfloor"),
+        ("floor((D + 1)/A)·(B)", r"\lfloor (D + 1) / A \rfloor \cdot (B)"),
+        ("hidden_size", r"\mathrm{hidden}_{\mathrm{size}}"),
+    ],
+)
+def test_a_formula_is_set_as_mathematics(formula: str, latex: str) -> None:
+    assert math(formula) == f"$`{latex}`$"
+
+
+@pytest.mark.parametrize("formula", [r"\input{x}", "D)", "(D", "a`$ b", "D$", "x{y}", "a|b", "D\nE%", "é", ""])
+def test_what_is_no_formula_of_ours_is_code(formula: str) -> None:
+    assert math(formula).startswith(("`", "<code>"))
+
+
+@pytest.mark.parametrize("family", sorted({family for family, _ in PAIRS}))
+def test_every_closed_form_can_be_set(family: str) -> None:
+    architecture = next(architecture for each, architecture in PAIRS if each == family)
+    formulas = {formula for case in typical(family, architecture) for formula in case.closed_form().formulas().values()}
+    assert formulas
+    assert [formula for formula in formulas if not math(formula).startswith("$`")] == []

@@ -1,0 +1,371 @@
+"""The page as Chromium shows it: lengths, widths, colours, keys and requests. Skipped where there is no Chromium, not in CI."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from itertools import groupby, pairwise
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.chrome.options import Options
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.keys import Keys
+
+from pytest_bertsize.reports.html.page import page
+from tests.support.install_chromium import ABSENT, found
+from tests.support.run_reports import (
+    bert,
+    failing,
+    large,
+    new,
+    not_built,
+    passing,
+    plain,
+    refused,
+    renamed,
+    reported,
+    run,
+    without_closed_form,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pytest_bertsize.reports.shape import ModelReport, RunReport
+
+FLAGS = (
+    *(
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--no-first-run",
+        "--no-default-browser-check",
+    ),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"),
+)
+WIDTHS = (360, 800, 1600)
+READABLE = 4.5
+"""Contrast of text, WCAG 2.2 level AA."""
+HOSTILE = "<script>window.harmed = 1; alert(1)</script><img src=x onerror='window.harmed = 1'>"
+
+BARS = """
+return [...document.querySelectorAll('.bar')].map(bar => ({
+  width: bar.getBoundingClientRect().width,
+  cells: [...bar.querySelectorAll('.cell')].map(cell => {
+    const box = cell.getBoundingClientRect()
+    return {level: cell.parentNode.className, title: cell.title, left: box.left, width: box.width}
+  })}))
+"""
+STICKING_OUT = """
+const scrolls = element => ['auto', 'scroll', 'hidden', 'clip'].includes(getComputedStyle(element).overflowX)
+return [...document.querySelectorAll('body *')].filter(element => {
+  if (!element.checkVisibility()) return false
+  for (let outer = element.parentElement; outer; outer = outer.parentElement) if (scrolls(outer)) return false
+  const box = element.getBoundingClientRect()
+  return box.width > 1 && (box.left < -0.5 || box.right > innerWidth + 0.5)
+}).map(element => element.outerHTML.slice(0, 200))
+"""
+UNREADABLE = """
+const number = text => text.match(/[-\\d.]+/g).map(Number)
+const colour = text => {
+  const parts = number(text.replace(/^color\\(srgb/, ''))
+  const scale = text.startsWith('color(srgb') ? 1 : 255
+  return {rgb: parts.slice(0, 3).map(part => part / scale), alpha: parts.length > 3 ? parts[3] : 1}
+}
+const light = rgb => rgb.map(c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+  .reduce((sum, c, index) => sum + c * [0.2126, 0.7152, 0.0722][index], 0)
+const behind = element => {
+  for (let outer = element; outer; outer = outer.parentElement) {
+    const style = getComputedStyle(outer)
+    if (style.backgroundImage !== 'none') return null
+    const found = colour(style.backgroundColor)
+    if (found.alpha === 1) return found.rgb
+    if (found.alpha > 0) return null
+  }
+  return null
+}
+const wrong = [], texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+let looked = 0
+while (texts.nextNode()) {
+  const element = texts.currentNode.parentElement
+  if (!texts.currentNode.data.trim() || !element.checkVisibility()) continue
+  looked += 1
+  const back = behind(element)
+  const [dark, bright] = back ? [light(colour(getComputedStyle(element).color).rgb), light(back)].sort((a, b) => a - b) : [0, 0]
+  const ratio = (bright + 0.05) / (dark + 0.05)
+  if (ratio < arguments[0]) wrong.push([texts.currentNode.data.trim(), ratio])
+}
+return [looked, wrong, behind(document.body)]
+"""
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
+    where = found()
+    if where is None:
+        (pytest.fail if "CI" in os.environ else pytest.skip)(ABSENT)
+    options = Options()
+    options.binary_location = where[0]
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(where[1]))
+    yield driver
+    driver.quit()
+
+
+Show = Callable[..., Any]
+
+
+@pytest.fixture
+def show(browser: webdriver.Chrome, tmp_path: Path) -> Show:
+    """Open a page: ``show(models or a report, width=…, scheme="dark", unfolded=True)`` gives the browser."""
+
+    def opened(*what: Any, width: int = 1200, scheme: str = "light", media: str = "", unfolded: bool = False) -> Any:
+        report: RunReport = what[0] if "models" in what[0] else run(*what)
+        path = tmp_path / "report.html"
+        path.write_text(page(report), encoding="utf-8")
+        feature = {"name": "prefers-color-scheme", "value": scheme}
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": [feature]})
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        browser.get_log("performance")
+        browser.get(path.as_uri())
+        if unfolded:
+            browser.execute_script("document.querySelectorAll('details').forEach(each => { each.open = true })")
+        return browser
+
+    return opened
+
+
+def everything() -> RunReport:
+    """A page with each kind of model, and each kind of trouble."""
+    long = renamed(failing(), "a-model-with-a-name-that-is-longer-than-any-screen-of-a-phone-is-wide-" * 3)
+    assert long["base"]
+    long["base"]["revision"] = "origin/feature/a-branch-with-a-name-of-more-letters-than-anybody-would-type"
+    long["config"] = "models/" + "a_very_long_folder_name_" * 8 + "/config.json"
+    long["components"][1]["name"] = "embeddings." + "component_with_a_long_name" * 4
+    models = (long, renamed(failing(), "tagger"), passing(), new(), not_built(), refused(), without_closed_form())
+    report = run(*models, configured=9, not_checked=["left", "out"], complete=False)
+    assert report["base"]
+    removed = [{"name": "old", "config": "models/old/config.json", "total": 5_000_000_000, "limit": "6B"}]
+    report["base"] |= {"problem": "the base has no table of its own", "removed": removed}  # type: ignore[typeddict-item]
+    return report
+
+
+def too_much() -> RunReport:
+    return run(large())
+
+
+def without_base() -> RunReport:
+    return run(plain(failing()))
+
+
+# lengths
+
+
+def counts(model: ModelReport, side: str) -> dict[str, int]:
+    return {row["name"]: row[side] or 0 for row in model["components"]}  # type: ignore[literal-required]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_cell_is_as_wide_as_its_count_to_the_pixel(show: Show, width: int) -> None:
+    model = failing()
+    drawn = show(model, width=width).execute_script(BARS)
+    assert len(drawn) == 2
+    pixels_a_parameter = drawn[1]["width"] / (147_555_444 * 1.02)
+    for bar, side in zip(drawn, ("base", "actual"), strict=True):
+        known = counts(model, side)
+        seen: dict[tuple[str, str], float] = {}
+        for (level, name), cells in groupby(bar["cells"], lambda cell: (cell["level"], cell["title"].split(":")[0])):
+            seen[level, name] = sum(cell["width"] for cell in cells)
+        above = {name for level, name in seen if level.endswith("above")}
+        assert above == {"embeddings", "encoder", "head"}
+        assert {name for level, name in seen if level.endswith("below")} == {n for n in known if "." in n}
+        for (_, name), pixels in seen.items():
+            assert pixels == pytest.approx(known[name] * pixels_a_parameter, abs=1), name
+
+
+def test_cells_lie_side_by_side_and_add_up_to_the_total(show: Show) -> None:
+    model = failing()
+    for bar, total in zip(show(model).execute_script(BARS), (109_514_298, 147_555_444), strict=True):
+        for _, cells in groupby(bar["cells"], lambda cell: cell["level"]):
+            row = list(cells)
+            for before, after in pairwise(row):
+                assert after["left"] == pytest.approx(before["left"] + before["width"], abs=0.1)
+            end = row[-1]["left"] + row[-1]["width"] - row[0]["left"]
+            assert end == pytest.approx(total / (147_555_444 * 1.02) * bar["width"], abs=1)
+
+
+def test_a_sliver_is_no_wider_than_it_is(show: Show) -> None:
+    below = [c for c in show(failing()).execute_script(BARS)[0]["cells"] if c["title"].startswith("embeddings.norm:")]
+    assert [cell["width"] < 0.1 for cell in below] == [True]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("limit", [1_000_000, 110_000_000, 400_000_000])
+def test_the_dashed_line_stands_at_the_budget(show: Show, width: int, limit: int) -> None:
+    shown = show(reported(bert(12, 512, tied=True), total=limit), width=width)
+    line, plot = (
+        shown.execute_script(f"return document.querySelector('{it}').getBoundingClientRect()")
+        for it in (".limit", ".plot")
+    )
+    at = plot["left"] + plot["width"] * limit / (max(limit, 109_514_298) * 1.02)
+    assert (line["left"] + line["right"]) / 2 == pytest.approx(at, abs=1)
+    assert line["height"] > 50
+
+
+def test_a_label_that_does_not_fit_is_not_cut_but_hidden(show: Show) -> None:
+    partly = show(failing(), width=360).execute_script("""
+      return [...document.querySelectorAll('.cell > *')].filter(label => {
+        const cell = label.parentNode.getBoundingClientRect(), box = label.getBoundingClientRect()
+        return box.top < cell.bottom - 1 && (box.right > cell.right + 1 || box.left < cell.left - 1)
+      }).map(label => label.textContent)
+    """)
+    assert partly == []
+
+
+# widths
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("what", [everything, too_much, without_base])
+def test_nothing_sticks_out_of_the_page(show: Show, width: int, what: Callable[[], RunReport]) -> None:
+    shown = show(what(), width=width, unfolded=True)
+    assert shown.execute_script("return innerWidth") == width
+    assert shown.execute_script("return document.documentElement.scrollWidth") <= width
+    assert shown.execute_script(STICKING_OUT) == []
+
+
+def test_a_phone_shows_what_a_review_needs_and_a_large_screen_all(show: Show) -> None:
+    columns = """
+      return [...document.querySelectorAll('.parts thead th')].filter(cell => cell.checkVisibility()).map(cell => cell.textContent)
+    """
+    assert show(failing(), width=360).execute_script(columns) == [
+        "Component",
+        "this branch",
+        "Change",
+        "Left",
+        "Off formula",
+    ]
+    assert show(failing(), width=1600).execute_script(columns) == [
+        *("Component", "Closed form", "main", "this branch", "Change", "Budget", "Left", "Off formula"),
+    ]
+
+
+def test_on_a_large_screen_no_table_has_to_be_scrolled(show: Show) -> None:
+    wider = "return [...document.querySelectorAll('.scroll')].filter(box => box.scrollWidth > box.clientWidth).length"
+    assert show(failing(), width=1600, unfolded=True).execute_script(wider) == 0
+
+
+# colours
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("what", [everything, too_much])
+def test_every_text_is_readable(show: Show, scheme: str, what: Callable[[], RunReport]) -> None:
+    looked, wrong, paper = show(what(), scheme=scheme, unfolded=True).execute_script(UNREADABLE, READABLE)
+    assert looked > 200
+    assert wrong == []
+    assert (sum(paper) < 1) == (scheme == "dark")
+
+
+def test_what_was_added_is_told_from_the_rest_without_colour(show: Show) -> None:
+    images = show(failing()).execute_script(
+        "return [...document.querySelectorAll('.added')].map(cell => getComputedStyle(cell).backgroundImage)"
+    )
+    assert images
+    assert all(image.startswith("repeating-linear-gradient") for image in images)
+
+
+def test_on_paper_it_is_dark_on_white_with_everything_unfolded(show: Show) -> None:
+    shown = show(renamed(failing(), "bad"), passing(), scheme="dark", media="print")
+    looked, wrong, paper = shown.execute_script(UNREADABLE, READABLE)
+    assert looked > 200
+    assert wrong == []
+    assert paper == [1, 1, 1]
+    hidden = "return [...document.querySelectorAll('details table')].filter(table => !table.checkVisibility()).length"
+    assert shown.execute_script("return document.querySelectorAll('details table').length") > 1
+    assert shown.execute_script(hidden) == 0
+    assert shown.execute_script("return document.querySelector('nav').checkVisibility()") is False
+
+
+# what leaves the page, and what runs in it
+
+
+def test_no_request_leaves_the_page(show: Show) -> None:
+    shown = show(everything(), unfolded=True)
+    sent = [
+        entry["message"] for entry in shown.get_log("performance") if "Network.requestWillBeSent" in entry["message"]
+    ]
+    assert len(sent) == 1
+    assert "report.html" in sent[0]
+    assert shown.execute_script("return performance.getEntriesByType('resource').length") == 0
+
+
+def test_a_component_that_is_named_like_a_script_is_a_name(show: Show) -> None:
+    model = failing()
+    model["components"][1]["name"] = f"embeddings.{HOSTILE}"
+    model["name"] = model["config"] = model["findings"][0]["message"] = HOSTILE
+    shown = show(model)
+    assert shown.execute_script("return window.harmed === undefined")
+    assert shown.execute_script("return document.querySelectorAll('script, img').length") == 0
+    assert HOSTILE in shown.execute_script("return document.body.innerText")
+
+
+def test_a_script_that_got_in_would_not_run(show: Show, tmp_path: Path) -> None:
+    shown = show(failing())
+    path = tmp_path / "report.html"
+    path.write_text(path.read_text("utf-8").replace("</body>", "<script>window.harmed = 1</script></body>"), "utf-8")
+    shown.refresh()
+    assert shown.execute_script("return document.querySelectorAll('script').length") == 1
+    assert shown.execute_script("return window.harmed === undefined")
+
+
+def test_the_browser_finds_nothing_to_complain_about(show: Show) -> None:
+    shown = show(everything(), unfolded=True)
+    shown.get_log("browser")
+    shown.refresh()
+    assert shown.get_log("browser") == []
+    assert shown.execute_script("return document.compatMode") == "CSS1Compat"
+
+
+# keys
+
+
+def test_the_first_key_leads_past_the_links(show: Show) -> None:
+    shown = show(everything())
+    shown.switch_to.active_element.send_keys(Keys.TAB)
+    link = shown.switch_to.active_element
+    assert link.text == "Skip to the report"
+    assert link.rect["y"] >= 0
+    link.send_keys(Keys.ENTER)
+    assert shown.execute_script("return document.activeElement.id") == "report"
+
+
+def test_the_tab_key_reaches_all_that_opens_or_scrolls_with_a_visible_focus_and_enter_opens_it(show: Show) -> None:
+    shown = show(failing(), passing("other"))
+    wanted = shown.execute_script(
+        "return [...document.querySelectorAll('summary, .scroll')].filter(it => it.checkVisibility()).length"
+    )
+    reached, opened = 0, 0
+    for _ in range(60):
+        shown.switch_to.active_element.send_keys(Keys.TAB)
+        focused = shown.switch_to.active_element
+        if focused.tag_name == "body" or reached == wanted:
+            break
+        style = "const it = document.activeElement; return [it.matches('summary, .scroll'), getComputedStyle(it).outlineStyle]"
+        counts_here, outline = shown.execute_script(style)
+        assert outline == "solid"
+        reached += counts_here
+        if focused.tag_name == "summary":
+            focused.send_keys(Keys.ENTER)
+            opened += shown.execute_script("return document.activeElement.parentNode.open")
+            focused.send_keys(Keys.ENTER)
+            assert not shown.execute_script("return document.activeElement.parentNode.open")
+    assert reached == wanted
+    assert opened == 2

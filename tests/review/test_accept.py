@@ -1,0 +1,697 @@
+"""Accepting raises exactly the budgets that fail; tightening lowers those with room. No run of pytest, and no torch."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+from unittest.mock import ANY
+
+import pytest
+import tomli
+from hypothesis import given, reject, settings
+from hypothesis import strategies as st
+
+from pytest_bertsize.builder.messages import NotBuilt
+from pytest_bertsize.inventory import Tensor
+from pytest_bertsize.quantity import parse_bytes, parse_count
+from pytest_bertsize.review import accept
+from pytest_bertsize.review.accept import Asked, Change, Refused, lowered, raised, sentence, settings_after
+from pytest_bertsize.table.settings import SettingsError, limits_from
+from pytest_bertsize.table.toml_values import CannotReplace
+from tests.conftest import BERT_BASE
+from tests.support.desk import Run, again, as_derived, lay
+from tests.support.git_projects import committed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from pytest_bertsize.review.accept import Verb
+    from pytest_bertsize.table.settings import Settings
+
+# the tiny BertForMaskedLM of conftest.py: embeddings (101 + 40 + 5)·48 + 2·48 = 7,104, encoder 3·16,632 = 49,896, of which
+# attention 3·4·(48² + 48) = 28,224; head 48² + 3·48 + 101 = 2,549; total 59,549, in float32 238,196 bytes
+X = '[tool.bertsize.models.x]\nconfig = "config.json"\n'
+ANOTHER = Tensor("cls.predictions.decoder.scale", (48,), "head.decoder")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, tiny: dict[str, Any]) -> Path:
+    lay(tmp_path, X + 'budget = "report-only"\n', tiny)
+    return tmp_path
+
+
+def run(folder: Path, text: str, verb: Verb = "update", **more: Any) -> Run:
+    return Run(again(folder, text), verb, **more)
+
+
+def key(component: str, model: str = "x") -> tuple[str, ...]:
+    return ("tool", "bertsize", "models", model, "budget", component)
+
+
+# accept
+
+RAISED = {
+    "a number": ("budget.total = 50_000", "budget.total = 59_549"),
+    "a number without groups": ("budget.total = 50000", "budget.total = 59549"),
+    "a number of three digits": ("budget.total = 999", "budget.total = 59_549"),
+    "zero": ("budget.head = 0", "budget.head = 2_549"),
+    "one too few": ("budget.total = 59_548", "budget.total = 59_549"),
+    "a hexadecimal number": ("budget.total = 0xC350", "budget.total = 59549"),
+    "thousands": ('budget.total = "50K"', 'budget.total = "60K"'),
+    "tenths of thousands": ('budget.total = "50.0K"', 'budget.total = "59.6K"'),
+    "thousandths": ('budget.total = "50.000K"', 'budget.total = "59.549K"'),
+    "across a step of ten": ('budget.total = "9K"', 'budget.total = "60K"'),
+    "millions": ('budget.total = "0.05M"', 'budget.total = "0.06M"'),
+    "millions of one digit": ('budget.total = "0M"', 'budget.total = "1M"'),
+    "a number in quotes": ('budget.total = "50_000"', 'budget.total = "59_549"'),
+    "single quotes": ("budget.total = '50K'", "budget.total = '60K'"),
+    "max": ('budget.total = { max = "50K" }', 'budget.total = { max = "60K" }'),
+    "min": ('budget.total = { min = "60K" }', 'budget.total = { min = "59K" }'),
+    "min in tenths": ('budget.total = { min = "60.0K" }', 'budget.total = { min = "59.5K" }'),
+    "min as a number": ("budget.total = { min = 59_550 }", "budget.total = { min = 59_549 }"),
+    "max beside min": ("budget.total = { min = 9, max = 10 }", "budget.total = { min = 9, max = 59_549 }"),
+    "min beside max": ('budget.total = { min = "70K", max = "80K" }', 'budget.total = { min = "59K", max = "80K" }'),
+    "a range of one number": ("budget.total = { min = 9, max = 9 }", "budget.total = { min = 9, max = 59_549 }"),
+    "exact, too few": ("budget.total = { exact = 59_548 }", "budget.total = { exact = 59_549 }"),
+    "exact, too many": ("budget.total = { exact = 59_550 }", "budget.total = { exact = 59_549 }"),
+    "exact with a unit": ('budget.total = { exact = "60K" }', 'budget.total = { exact = "59_549" }'),
+    "trainable": ('budget.trainable = "50K"', 'budget.trainable = "60K"'),
+    "a part": ('budget."encoder.attention" = "28K" # its own', 'budget."encoder.attention" = "29K" # its own'),
+    "bytes": ('budget.bytes = "200kB"', 'budget.bytes = "239kB"'),
+    "bytes of powers of 1,024": ('budget.bytes = "200KiB"', 'budget.bytes = "233KiB"'),
+    "halves of powers of 1,024": ('budget.bytes = "232.0KiB"', 'budget.bytes = "233.0KiB"'),
+    "bytes by the number": ("budget.bytes = 200_000", "budget.bytes = 238_196"),
+    "bytes by the unit": ('budget.bytes = "200000B"', 'budget.bytes = "238196B"'),
+    "bytes of another dtype": (
+        'budget.bytes = { max = "100kB", dtype = "float16" }',
+        'budget.bytes = { max = "120kB", dtype = "float16" }',
+    ),
+    "bytes with ties written out": (
+        'budget.bytes = { count = "stored", max = "200kB" }',
+        'budget.bytes = { count = "stored", max = "258kB" }',
+    ),
+    "exact bytes": ('budget.bytes = { exact = "238kB" }', 'budget.bytes = { exact = "238_196" }'),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), RAISED.values(), ids=RAISED)
+def test_a_budget_that_fails_says_what_lets_the_model_pass_as_its_author_writes(
+    folder: Path, before: str, after: str
+) -> None:
+    accepting = run(folder, X + before + "\n")
+    assert accepting.text() == X + after + "\n"
+    assert accepting.red == []
+    assert accepting.refused == []
+
+
+def test_flops_are_accepted_in_their_own_unit(folder: Path) -> None:
+    # 8 tokens: 3·(2·8·(4·48² + 2·48·72) + 4·8²·48) in the layers, 2·8·48² + 2·8·48·101 in the head: 925,440
+    text = X + 'budget.flops = { seq_len = 8, max = "0.5M" } # a pass\n'
+    assert run(folder, text, builds=False).text() == text.replace("0.5M", "1.0M")
+    assert run(folder, text.replace('"0.5M"', "500_000"), builds=False).text() == text.replace('"0.5M"', "925_440")
+
+
+def test_only_budgets_that_fail_are_changed(folder: Path) -> None:
+    text = f"""{X}
+budget.total = "1M"                              # room for ten of it
+budget.embeddings = {{ min = 1, max = "7K" }}
+budget.encoder = 49_896
+budget.head = {{ exact = 2_549 }}
+budget.bytes = "github-file"
+"""
+    accepting = run(folder, text)
+    assert [change.key for change in accepting.changes()] == [key("embeddings")]
+    assert accepting.text() == text.replace('"7K"', '"8K"')
+
+
+def test_a_model_that_passes_asks_for_nothing(folder: Path) -> None:
+    accepting = run(folder, X + 'budget.total = "60K"\n')
+    assert accepting.gate.changes("x") == Asked(ANY)
+    assert accepting.review("x").verdict == "passed"
+
+
+def test_what_is_only_reported_is_not_given_a_budget(folder: Path) -> None:
+    assert run(folder, X + 'budget = "report-only"\n').gate.changes("x") == Asked(ANY)
+
+
+def test_all_that_fails_is_raised_at_once(folder: Path) -> None:
+    text = X + 'budget.total = "50K"\nbudget.head = "1K"\nbudget.embeddings = { min = "8K" }\n'
+    accepting = run(folder, text)
+    assert accepting.text() == X + 'budget.total = "60K"\nbudget.head = "3K"\nbudget.embeddings = { min = "7K" }\n'
+    assert accepting.red == []
+
+
+def test_a_budget_without_a_closed_form_is_accepted_as_well(folder: Path) -> None:
+    built = as_derived(run(folder, X + "budget.total = 1\n").gate.subjects["x"])
+    accepting = run(folder, X + "closed_form = false\nbudget.total = 1\n", built={"x": built})
+    assert accepting.text() == X + "closed_form = false\nbudget.total = 59_549\n"
+    assert accepting.red == []
+
+
+def test_a_change_says_model_key_bound_count_and_what_to_write(folder: Path) -> None:
+    accepting = run(folder, X + 'budget.head = { max = "2K" }\n')
+    assert accepting.changes() == [Change("x", key("head"), "head", "max", 2_549, '"3K"')]
+    assert accepting.changes()[0].size() == 3_000
+
+
+# what is not accepted
+
+
+def test_a_model_off_its_closed_form_is_not_accepted(folder: Path) -> None:
+    text = X + "budget.total = 50_000\nbudget.head = 9\n"
+    derived = as_derived(run(folder, text).gate.subjects["x"])
+    accepting = run(folder, text, built={"x": replace(derived, tensors=(*derived.tensors, ANOTHER))})
+    why = "it fails for another reason as well (off-closed-form), which comes first"
+    assert accepting.gate.changes("x") == Asked(ANY, [], [Refused("x", "total", why), Refused("x", "head", why)])
+    assert {finding.kind for finding in accepting.review("x").errors} == {"over-budget", "off-closed-form"}
+    assert accepting.text() == text
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ('budget.hed = "1K"', "config-invalid"),
+        ('budget.pooler = "1K"', "config-invalid"),
+        ('checkpoint = "missing.safetensors"', "checkpoint-differs"),
+    ],
+)
+def test_a_model_with_a_mistake_beside_its_budget_is_not_accepted(folder: Path, line: str, kind: str) -> None:
+    text = f"{X}{line}\nbudget.total = 50_000\n"
+    accepting = run(folder, text)
+    assert accepting.text() == text
+    assert accepting.red == ["x"]
+    assert kind in {finding.kind for finding in accepting.review("x").errors}
+
+
+def test_a_model_that_was_not_built_is_not_accepted(folder: Path) -> None:
+    accepting = run(folder, X + "budget.total = 50_000\n", built={"x": NotBuilt("it was not built within 30 s")})
+    assert accepting.gate.changes("x") == Asked(ANY)
+    assert accepting.red == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("limit", "name"),
+    [
+        ('"vercel-function"', "vercel-function"),
+        ('{ max = "cloudflare-asset", dtype = "float16" }', "cloudflare-asset"),
+        ('{ min = "github-file" }', "github-file"),
+        ('{ exact = "lambda-unzipped" }', "lambda-unzipped"),
+    ],
+)
+def test_a_limit_of_somebody_else_is_not_changed_and_stays_red(
+    folder: Path, tiny: dict[str, Any], limit: str, name: str
+) -> None:
+    (folder / "config.json").write_text(json.dumps({**tiny, "vocab_size": 1_500_000}), encoding="utf-8")
+    small = limit.startswith("{ min")
+    if small:
+        (folder / "config.json").write_text(json.dumps(tiny), encoding="utf-8")
+    text = f"{X}budget.bytes = {limit}\nbudget.total = 1\n"
+    accepting = run(folder, text)
+    assert accepting.refused == [Refused("x", "bytes", f"'{name}' is not the project's to change")]
+    assert [change.component for change in accepting.changes()] == ["total"]
+    assert [finding.component for finding in accepting.review("x").errors] == ["bytes"]
+
+
+def test_what_is_loosened_is_accepted_and_stays_red_until_its_reason_is_said(
+    tmp_path: Path, tiny: dict[str, Any]
+) -> None:
+    project = committed(tmp_path, tiny, f'\n{X}reason = "was"\nbudget.total = "60K"\n')
+    project.write("config.json", {**tiny, "num_hidden_layers": 4})  # 16,632 more
+    settings = again(tmp_path, f'[tool.pytest]\n{X}reason = "was"\nbudget.total = "60K"\n')
+    project.write("pyproject.toml", settings.text)
+    accepting = Run(settings, "update", baseline=project.baseline())
+    assert accepting.text() == settings.text.replace('"60K"', '"77K"')
+    [finding] = accepting.review("x").errors
+    assert finding.kind == "budget-loosened"
+    assert finding.message == "the limit of total was 60K at main and is 77K now, 17,000 more"
+    assert "reason" in finding.fix
+    explained = again(tmp_path, accepting.text().replace('"was"', '"ADR-12"'))
+    assert Run(explained, "update", baseline=project.baseline()).red == []
+
+
+def test_what_was_loosened_before_does_not_block_what_fails_now(tmp_path: Path, tiny: dict[str, Any]) -> None:
+    project = committed(tmp_path, tiny, f'\n{X}budget.total = "60K"\nbudget.head = "3K"\n')
+    settings = again(tmp_path, f'[tool.pytest]\n{X}budget.total = "50K"\nbudget.head = "4K"\n')
+    project.write("pyproject.toml", settings.text)
+    accepting = Run(settings, "update", baseline=project.baseline())
+    assert accepting.text() == settings.text.replace('"50K"', '"60K"')
+    assert [finding.component for finding in accepting.review("x").errors] == ["head"]
+
+
+def test_limits_of_a_marker_stay_what_they_are(folder: Path) -> None:
+    accepting = run(folder, X + "budget.total = 50_000\n")
+    marked = limits_from({"total": 51_000, "head": 9}, file="test_a.py", line=3)
+    found = accepting.review("x", marked)
+    assert [(finding.component, finding.file, finding.limit) for finding in found.errors] == [
+        ("total", "test_a.py", 51_000),
+        ("head", "test_a.py", 9),
+    ]
+    assert [change.key for change in accepting.changes()] == [key("total")]
+
+
+def test_a_marker_alone_that_fails_changes_nothing(folder: Path) -> None:
+    accepting = run(folder, X + "budget.total = 59_549\n")
+    marked = limits_from({"total": 50_000}, file="test_a.py", line=3)
+    assert accepting.review("x", marked).verdict == "failed"
+    assert accepting.changes() == []
+
+
+# tables of several models
+
+PATTERN = '[tool.bertsize.models."bert-{stem}"]\nconfig = "configs/*.json"\n'
+
+
+@pytest.fixture
+def several(tmp_path: Path, tiny: dict[str, Any]) -> Path:
+    """bert-a has 59,549 parameters, and bert-b a layer more: 76,181."""
+    configs = tmp_path / "configs"
+    configs.mkdir()
+    lay(configs, X + 'budget = "report-only"', tiny, a=tiny, b={**tiny, "num_hidden_layers": 4})
+    (configs / "config.json").unlink()
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('budget.total = "50K"', 'budget.total = "77K"'),
+        ('budget.total = "60K"', 'budget.total = "77K"'),
+        ("budget.total = 50_000", "budget.total = 76_181"),
+        ('budget.total = { min = "80K" }', 'budget.total = { min = "59K" }'),
+        ('budget.total = { min = "60K", max = "70K" }', 'budget.total = { min = "59K", max = "77K" }'),
+        ("budget.head = 1", "budget.head = 2_549"),
+    ],
+)
+def test_a_pattern_gets_what_lets_all_of_its_models_pass(several: Path, before: str, after: str) -> None:
+    accepting = run(several, f"{PATTERN}{before}\n")
+    assert accepting.text() == f"{PATTERN}{after}\n"
+    assert accepting.red == []
+    assert run(several, accepting.text()).changes() == []
+
+
+def test_of_a_pattern_only_selected_models_ask(several: Path) -> None:
+    accepting = run(several, f'{PATTERN}budget.total = "50K"\n')
+    assert accepting.text(["bert-a"]) == f'{PATTERN}budget.total = "60K"\n'
+
+
+def test_an_exact_limit_of_several_models_is_left_as_it_is(several: Path) -> None:
+    text = f"{PATTERN}budget.total = {{ exact = 59_549 }}\nbudget.head = 1\n"
+    accepting = run(several, text)
+    assert accepting.refused == [Refused("bert-b", "total", "an exact limit of several models cannot be that of one")]
+    assert accepting.red == ["bert-b"]
+    assert accepting.text() == text.replace("head = 1", "head = 2_549")
+
+
+def test_an_exact_limit_of_a_pattern_with_one_file_is_that_of_its_model(several: Path) -> None:
+    (several / "configs" / "a.json").unlink()
+    assert run(several, f"{PATTERN}budget.total = {{ exact = 1 }}\n").text() == (
+        f"{PATTERN}budget.total = {{ exact = 76_181 }}\n"
+    )
+
+
+def test_of_a_pattern_a_model_that_fails_otherwise_stays_red_and_the_others_are_accepted(several: Path) -> None:
+    text = f'{PATTERN}budget.total = "50K"\n'
+    derived = as_derived(run(several, text).gate.subjects["bert-b"])
+    odd = {"bert-b": replace(derived, tensors=(*derived.tensors, ANOTHER))}
+    accepting = run(several, text, built=odd)
+    assert accepting.text() == f'{PATTERN}budget.total = "60K"\n'
+    assert [each.model for each in accepting.refused] == accepting.red == ["bert-b"]
+
+
+# tighten
+
+LOWERED = {
+    "a number": ("budget.total = 80_000", "budget.total = 59_549"),
+    "a number without groups": ("budget.total = 80000", "budget.total = 59549"),
+    "one too many": ("budget.total = 59_550", "budget.total = 59_549"),
+    "thousands": ('budget.total = "80K"', 'budget.total = "60K"'),
+    "tenths of thousands": ('budget.total = "60.0K"', 'budget.total = "59.6K"'),
+    "millions": ('budget.total = "1.00M"', 'budget.total = "0.06M"'),
+    "max beside min": ('budget.total = { min = "1K", max = "80K" }', 'budget.total = { min = "1K", max = "60K" }'),
+    "a component that is not there": ("budget.pooler = { max = 0 }", "budget.pooler = { max = 0 }"),
+    "as low as its digits can say": ('budget.total = "60K"', 'budget.total = "60K"'),
+    "what it has": ("budget.total = 59_549", "budget.total = 59_549"),
+    "exact": ("budget.total = { exact = 59_549 }", "budget.total = { exact = 59_549 }"),
+    "min": ("budget.total = { min = 9 }", "budget.total = { min = 9 }"),
+    "bytes": ('budget.bytes = "1.0MB"', 'budget.bytes = "0.3MB"'),
+    "bytes of powers of 1,024": ('budget.bytes = "1.0MiB"', 'budget.bytes = "0.5MiB"'),
+    "bytes by name": ('budget.bytes = "github-file"', 'budget.bytes = "github-file"'),
+    "trainable": ('budget.trainable = "1M"', 'budget.trainable = "1M"'),
+    "report-only": ('budget = "report-only"', 'budget = "report-only"'),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), LOWERED.values(), ids=LOWERED)
+def test_a_budget_with_room_says_the_least_that_passes_as_its_author_writes(
+    folder: Path, before: str, after: str
+) -> None:
+    tightening = run(folder, f"{X}{before} # why\n", "tighten")
+    assert tightening.text() == f"{X}{after} # why\n"
+    assert tightening.red == []
+    assert run(folder, tightening.text(), "tighten").changes() == []
+    assert run(folder, tightening.text()).changes() == []
+
+
+def test_flops_are_tightened_in_their_own_unit(folder: Path) -> None:
+    text = X + 'budget.flops = { max = "2.5M", seq_len = 8 }\n'
+    assert run(folder, text, "tighten", builds=False).text() == text.replace("2.5M", "1.0M")
+
+
+def test_a_model_that_fails_is_not_tightened_and_stays_red(folder: Path) -> None:
+    text = X + "budget.total = 50_000\nbudget.head = 9_999\n"
+    tightening = run(folder, text, "tighten")
+    assert tightening.text() == text
+    assert tightening.red == ["x"]
+
+
+def test_other_models_are_tightened_where_one_fails(folder: Path) -> None:
+    other = '[tool.bertsize.models.y]\nconfig = "config.json"\nbudget.total = '
+    tightening = run(folder, f"{X}budget.total = 1\n{other}99_999\n", "tighten")
+    assert tightening.text() == f"{X}budget.total = 1\n{other}59_549\n"
+    assert tightening.red == ["x"]
+
+
+def test_a_pattern_is_tightened_to_the_largest_of_its_models(several: Path) -> None:
+    text = f'{PATTERN}budget.total = "99K"\nbudget.head = 9_999\n'
+    assert run(several, text, "tighten").text() == f'{PATTERN}budget.total = "77K"\nbudget.head = 2_549\n'
+
+
+def test_a_pattern_is_not_tightened_where_not_all_of_its_models_were_checked(several: Path) -> None:
+    tightening = run(several, f'{PATTERN}budget.total = "99K"\n', "tighten")
+    assert tightening.changes(["bert-a"]) == tightening.changes(["bert-b"]) == []
+
+
+def test_a_pattern_is_not_tightened_where_one_of_its_models_fails(several: Path) -> None:
+    text = f'{PATTERN}budget.total = "99K"\nbudget.encoder = "60K"\n'  # of bert-b it has 66,528
+    assert run(several, text, "tighten").changes() == []
+
+
+def test_limits_of_a_marker_do_not_keep_a_budget_up(folder: Path) -> None:
+    tightening = run(folder, X + "budget.total = 99_999\n", "tighten")
+    tightening.review("x", limits_from({"total": 70_000}, file="test_a.py", line=3))
+    assert tightening.text() == X + "budget.total = 59_549\n"
+
+
+# put together
+
+
+def a_change(after: str, bound: str = "max", model: str = "x") -> Change:
+    return Change(model, key("total", "x"), "total", bound, 1, after)
+
+
+def test_of_several_changes_of_one_bound_the_one_stands_that_lets_most_pass() -> None:
+    few, many = a_change("9_999", model="a"), a_change('"10K"', model="b")
+    assert raised([few, many]) == raised([many, few]) == [many]
+    few, many = a_change("9_999", "min", "a"), a_change('"10K"', "min", "b")
+    assert raised([few, many]) == raised([many, few]) == [few]
+    assert raised([few, a_change('"10K"')]) == [few, a_change('"10K"')]
+
+
+def test_nothing_is_lowered_to_what_it_is(folder: Path) -> None:
+    settings = again(folder, X + 'budget.total = "60K"\n')
+    assert lowered([a_change('"60K"')], settings) == []
+    assert lowered([a_change('"61K"')], settings) == []
+    assert lowered([a_change('"59K"')], settings) == [a_change('"59K"')]
+
+
+def test_values_that_would_come_out_otherwise_are_refused_and_said(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = X + 'budget.total = "50K"\nbudget.head = 9\n'
+    accepting = run(folder, text)
+    for wrong in (text, text.replace("50K", "61K"), text.replace("50K", "60K")):
+        with monkeypatch.context() as patch:
+            patch.setattr(accept, "replaced", lambda *_, wrong=wrong: wrong)
+            with pytest.raises(SettingsError) as refused:
+                settings_after(accepting.settings, accepting.changes())
+        for part in ("cannot be changed in place", "pyproject.toml:3", '"60K"', "pyproject.toml:4", "2_549"):
+            assert part in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        X + 'budget.total = "60K"\noptions = { add_pooling_layer = true }\n',
+        X.replace("config.json", "other.json") + 'budget.total = "60K"\n',
+        f'{X}budget.total = "60K"\n[tool.bertsize.models.y]\nconfig = "config.json"\nbudget.total = 1\n',
+        f'[project]\nname = "x"\n{X}budget.total = "60K"\n',
+    ],
+    ids=["another key", "another config", "another model", "another table"],
+)
+def test_whatever_else_would_be_changed_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch, beside: str) -> None:
+    accepting = run(folder, X + 'budget.total = "50K"\n')
+    monkeypatch.setattr(accept, "replaced", lambda *_: beside)
+    with pytest.raises(SettingsError):
+        accepting.text()
+
+
+def test_a_value_that_cannot_be_told_from_its_surroundings_is_to_be_written_by_hand(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cannot(*_: object) -> str:
+        raise CannotReplace("tool.bertsize.models.x.budget.total cannot be told")
+
+    monkeypatch.setattr(accept, "replaced", cannot)
+    with pytest.raises(SettingsError) as refused:
+        run(folder, X + 'budget.total = "50K"\n').text()
+    for part in ("tool.bertsize.models.x.budget.total", "nothing was changed", "pyproject.toml:3", '"60K"'):
+        assert part in str(refused.value)
+
+
+def test_a_config_that_came_during_the_run_is_no_matter_and_one_that_went_changes_nothing(
+    several: Path, tiny: dict[str, Any]
+) -> None:
+    accepting = run(several, f'{PATTERN}budget.total = "50K"\n')
+    changes = accepting.changes()
+    (several / "configs" / "c.json").write_text(json.dumps(tiny), encoding="utf-8")
+    assert settings_after(accepting.settings, changes).text == f'{PATTERN}budget.total = "77K"\n'
+    (several / "configs" / "a.json").unlink()
+    with pytest.raises(SettingsError, match=r'toml: .*pyproject.toml:3: .*\.budget\.total = "77K"'):
+        settings_after(accepting.settings, changes)
+
+
+@pytest.mark.parametrize(
+    ("budget", "said"),
+    [
+        ('total = "50K"', 'total "50K" → "60K", for 59,549'),
+        ("total = 50_000", "total 50,000 → 59,549, for 59,549"),
+        ('head = { max = "2K" }', 'head max "2K" → "3K", for 2,549'),
+        ('head = { min = "3K" }', 'head min "3K" → "2K", for 2,549'),
+        ("head = { exact = 3_000 }", "head exact 3,000 → 2,549, for 2,549"),
+        ('bytes = "200kB"', 'bytes "200kB" → "239kB", for 238,196'),
+    ],
+)
+def test_a_change_is_said_with_its_place_both_values_and_the_count(folder: Path, budget: str, said: str) -> None:
+    accepting = run(folder, f"# above\n{X}budget.{budget}\n")
+    [change] = accepting.changes()
+    assert said_of(change, accepting) == f"pyproject.toml:4: x: {said}"
+
+
+def said_of(change: Change, accepting: Run) -> str:
+    return sentence(change, accepting.settings, settings_after(accepting.settings, [change]))
+
+
+@pytest.mark.parametrize("old", ['"1000K"', '"50000"', "'0.00M'"])
+def test_what_is_said_is_what_is_written(folder: Path, tiny: dict[str, Any], old: str) -> None:
+    (folder / "config.json").write_text(json.dumps({**tiny, "vocab_size": 101_000}), encoding="utf-8")
+    accepting = run(folder, f"{X}budget.total = {old}\n")
+    [change] = accepting.changes()
+    written = tomli.loads(accepting.text())["tool"]["bertsize"]["models"]["x"]["budget"]["total"]
+    assert f'→ "{written}", for ' in said_of(change, accepting)
+
+
+# any table
+
+CONFIGS = {f"c{layers}-{vocabulary}": (layers, vocabulary) for layers in (1, 4) for vocabulary in (101, 20_101)}
+STYLES: tuple[Callable[[int], str], ...] = (
+    str,
+    "{:_}".format,
+    hex,
+    "+{}".format,
+    lambda count: f'"{count // 1000}K"',
+    lambda count: f"'{count / 1000:.1f}K'",
+    lambda count: f'"{count / 10**6:.2f}M"',
+    lambda count: f"'''{count / 10**6:.6f}M'''",
+    lambda count: f'"""{count:_}"""',
+    lambda count: f'"{count}"',
+)
+BYTE_STYLES: tuple[Callable[[int], str], ...] = (
+    "{:_}".format,
+    lambda count: f'"{count // 1000}kB"',
+    lambda count: f"'{count // 1024}KiB'",
+    lambda count: f'"{count / 10**6:.1f}MB"',
+    lambda count: f'"{count // 2**19 / 2:.1f}MiB"',
+    lambda count: f'"{count}B"',
+)
+COMPONENTS = ("total", "embeddings", "encoder", "encoder.attention", "head", "trainable", "bytes")
+BETWEEN = st.sampled_from(["\n", "\n\n", "  \n", "  # 50K\n", "\t# budget.total = 1\n", "\n# größe 五 [tool.x]\n"])
+SPACE = st.sampled_from(["", " ", "  ", "\t"])
+OTHER_TABLES = (
+    '[project]\nname = "50K"\nlist = [\n  "50K",\n["50K"],\n]\n',
+    "[[tool.a]]\nbudget.total = 50_000\n[[tool.a]]\n",
+    '[tool.b]\ntext = """\n[tool.bertsize.models.m0]\nbudget.total = 1\n"""\n',
+    "# [tool.bertsize.models.m0.budget]\n# total = 1\n",
+)
+
+
+@dataclass(frozen=True)
+class Hole:
+    """The place of a bound in a table, and what stands there."""
+
+    model: str
+    component: str
+    bound: str
+    written: str
+
+    def fails(self, count: int) -> bool:
+        value = tomli.loads(f"x = {self.written}")["x"]
+        size = (parse_bytes if self.component == "bytes" else parse_count)(value)
+        return {"max": count > size, "min": count < size, "exact": count != size}[self.bound]
+
+
+Piece = str | Hole
+
+
+def bounds_of(draw: st.DrawFn, model: str, component: str, count: int) -> list[Hole]:
+    """One or two bounds of a component, near its count and far from it."""
+    names = draw(st.sampled_from([("max",), ("max",), ("min",), ("exact",), ("min", "max")]))
+    shares = sorted(draw(st.tuples(*(st.sampled_from([0, 5, 9, 10, 11, 30]) for _ in names))))
+    styles = st.sampled_from(BYTE_STYLES if component == "bytes" else STYLES)
+    return [
+        Hole(model, component, name, draw(styles)(count * share // 10))
+        for name, share in zip(names, shares, strict=True)
+    ]
+
+
+def inline(draw: st.DrawFn, bounds: list[Hole]) -> list[Piece]:
+    """A limit as a value: its only maximum, or a table in braces."""
+    if [hole.bound for hole in bounds] == ["max"] and draw(st.booleans()):
+        return [bounds[0]]
+    space = draw(SPACE)
+    pieces: list[Piece] = ["{" + space]
+    for index, hole in enumerate(bounds):
+        pieces += [f",{space}" if index else "", f"{hole.bound}{space}={space}", hole]
+    return [*pieces, space + "}"]
+
+
+def table_of(draw: st.DrawFn, name: str, config: str, budget: dict[str, list[Hole]]) -> list[Piece]:
+    """The table of one model, in one of the ways that TOML has for it."""
+    head = f"[tool.bertsize.models.{name}"
+    keys = {
+        component: f'"{component}"' if "." in component or draw(st.booleans()) else component for component in budget
+    }
+    pieces: list[Piece] = [f"{head}]", draw(BETWEEN), f'config = "{config}.json"', draw(BETWEEN)]
+    layout = draw(st.sampled_from(["dotted", "deep", "table", "tables", "braces"]))
+    if layout == "braces":
+        pieces.append("budget = { ")
+        for index, (component, bounds) in enumerate(budget.items()):
+            pieces += [", " if index else "", f"{keys[component]} = ", *inline(draw, bounds)]
+        return [*pieces, " }", draw(BETWEEN)]
+    if layout == "table":
+        pieces += [f"{head}.budget]", draw(BETWEEN)]
+    for component, bounds in budget.items():
+        if layout == "tables":
+            pieces += [f"{head}.budget.{keys[component]}]", draw(BETWEEN)]
+            for hole in bounds:
+                pieces += [f"{hole.bound} = ", hole, draw(BETWEEN)]
+        elif layout == "deep":
+            for hole in bounds:
+                pieces += [f"budget.{keys[component]}.{hole.bound} = ", hole, draw(BETWEEN)]
+        else:
+            dotted = "" if layout == "table" else "budget."
+            pieces += [f"{dotted}{keys[component]}{draw(SPACE)}={draw(SPACE)}", *inline(draw, bounds), draw(BETWEEN)]
+    return pieces
+
+
+@st.composite
+def tables(draw: st.DrawFn, counts: Mapping[str, Mapping[str, int]]) -> list[Piece]:
+    """A pyproject.toml with up to three models, in pieces."""
+    pieces: list[Piece] = []
+    for index, config in enumerate(draw(st.lists(st.sampled_from(sorted(counts)), min_size=1, max_size=3))):
+        chosen = draw(st.lists(st.sampled_from(COMPONENTS), min_size=1, max_size=4, unique=True))
+        budget = {each: bounds_of(draw, f"m{index}", each, counts[config][each]) for each in chosen}
+        pieces += table_of(draw, f"m{index}", config, budget)
+    others = draw(st.permutations(OTHER_TABLES))
+    above, below = draw(st.tuples(st.integers(0, 2), st.integers(0, 2)))
+    pieces = [*others[:above], *pieces, *others[above : above + below]]
+    ending = draw(st.sampled_from(["\n", "\r\n"]))
+    return [piece if isinstance(piece, Hole) else piece.replace("\n", ending) for piece in pieces]
+
+
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, dict[str, int]]]:
+    """A folder of configs, and what the model of each has."""
+    folder, counts = tmp_path_factory.mktemp("any"), {}
+    for name, (layers, vocabulary) in CONFIGS.items():
+        sizes = {"hidden_size": 48, "num_attention_heads": 4, "intermediate_size": 72, "max_position_embeddings": 40}
+        own = {**BERT_BASE, **sizes, "num_hidden_layers": layers, "vocab_size": vocabulary}
+        settings = lay(
+            folder, f'[tool.bertsize.models.x]\nconfig = "{name}.json"\nbudget = "report-only"', own, **{name: own}
+        )
+        held = Run(settings, "tighten").review("x").held
+        assert held
+        counts[name] = {each: held[each] for each in COMPONENTS[:-1]} | {"bytes": 4 * held.unique}
+    return folder, counts
+
+
+def joined(pieces: Sequence[Piece]) -> str:
+    return "".join(piece.written if isinstance(piece, Hole) else piece for piece in pieces)
+
+
+def drawn(folder: Path, pieces: Sequence[Piece]) -> Settings:
+    """The table that the pieces make; none with a minimum above a maximum."""
+    try:
+        return again(folder, joined(pieces))
+    except SettingsError:
+        reject()
+
+
+@settings(max_examples=40)
+@given(data=st.data())
+def test_of_any_table_exactly_the_bounds_that_fail_are_changed_and_then_nothing(
+    counted: tuple[Path, dict[str, dict[str, int]]], data: st.DataObject
+) -> None:
+    folder, counts = counted
+    pieces = data.draw(tables(counts))
+    before = drawn(folder, pieces)
+    accepting = Run(before, "update")
+    after = accepting.text()
+    pattern = ""
+    for piece in pieces:
+        config = isinstance(piece, Hole) and before.models[piece.model].config.removesuffix(".json")
+        failing = isinstance(piece, Hole) and piece.fails(counts[str(config)][piece.component])
+        pattern += r"([\w+.'\"]+)" if failing else re.escape(joined([piece]))
+    assert re.fullmatch(pattern, after)
+    assert accepting.red == []
+    accepted = Run(again(folder, after), "update")
+    assert accepted.changes() == []
+    assert accepted.red == []
+
+
+@settings(max_examples=40)
+@given(data=st.data())
+def test_after_any_table_was_accepted_and_tightened_both_have_nothing_more_to_do(
+    counted: tuple[Path, dict[str, dict[str, int]]], data: st.DataObject
+) -> None:
+    folder, counts = counted
+    pieces = data.draw(tables(counts))
+    accepted = again(folder, Run(drawn(folder, pieces), "update").text())
+    tightened = again(folder, Run(accepted, "tighten").text())
+    for name, model in tightened.models.items():
+        held = Run(tightened, "tighten").review(name)
+        assert held.verdict == "passed"
+        for now, former in zip(model.limits, accepted.models[name].limits, strict=True):
+            assert now.minimum == former.minimum
+            assert (now.maximum is None) == (former.maximum is None)
+            assert (now.maximum or 0) <= (former.maximum or 0)
+    assert Run(tightened, "tighten").changes() == []
+    assert Run(tightened, "update").changes() == []
+
+
+def test_what_was_not_built_is_not_told_what_would_fit(folder: Path) -> None:
+    text = X + "budget.total = 50_000\n"
+    assert run(folder, text).gate.subjects["x"].review.fits
+    assert not run(folder, text, built={"x": NotBuilt("it was not built within 30 s")}).review("x").fits

@@ -1,0 +1,145 @@
+"""A model without a closed form: refused with both ways out, or held to its budget alone, which every report says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_bertsize.config.vocabulary import REFUSED
+
+if TYPE_CHECKING:
+    from tests.conftest import Project
+
+REFORMER = {
+    "architectures": ["ReformerModel"],
+    "model_type": "reformer",
+    "vocab_size": 64,
+    "hidden_size": 32,
+    "attention_head_size": 16,
+    "num_attention_heads": 2,
+    "feed_forward_size": 48,
+    "attn_layers": ["local", "lsh"],
+    "axial_pos_shape": [4, 8],
+    "axial_pos_embds_dim": [8, 24],
+    "max_position_embeddings": 32,
+    "attn_implementation": "eager",
+}
+"""A family of transformers that there is no closed form for."""
+OUT = (
+    "describe a class of your own by factory, backbone and extra, contribute a closed form (hook "
+    "pytest_bertsize_closed_forms), or write closed_form = false to hold it to its budget alone"
+)
+ALONE = "held to its budget alone: closed_form = false"
+
+
+def table(limits: str = 'total = "20K"', more: str = "closed_form = false") -> str:
+    return f"""
+        [tool.bertsize.models.encoder]
+        config = "config.json"
+        {more}
+        budget = {{ {limits} }}
+        """
+
+
+def one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+# without the word
+
+
+def test_an_unknown_family_names_what_comes_nearest_and_both_ways_out(project: Project) -> None:
+    result = project(table(more=""), REFORMER).runpytest("--bert-budget")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert (
+        "there is no closed form for the family \"reformer\"; the nearest is 'roformer' (config.json:5) "
+        f"→ correct the name, {OUT}" in one_line(result.stdout.str().replace("config.json:3", "config.json:5"))
+    )
+
+
+def test_a_family_like_no_other_names_the_architectures_that_are_most_like_its_own(project: Project) -> None:
+    config = {**REFORMER, "model_type": "zzz", "architectures": ["ZzzForMaskedLM"]}
+    printed = one_line(project(table(more=""), config).runpytest("--bert-budget").stdout.str())
+    assert 'there is no closed form for the family "zzz"; what comes nearest to "ZzzForMaskedLM" is ' in printed
+    assert f"→ {OUT}" in printed
+
+
+def test_an_unknown_class_of_a_known_family_names_what_comes_nearest(project: Project, tiny: dict[str, Any]) -> None:
+    config = {**tiny, "architectures": ["BertForTokenClassifikation"]}
+    printed = one_line(project(table(more=""), config).runpytest("--bert-budget").stdout.str())
+    assert (
+        "there is no closed form for \"BertForTokenClassifikation\" in the family 'bert'; what comes nearest is "
+        "BertForTokenClassification" in printed
+    )
+    assert f"→ correct the name, {OUT}" in printed
+
+
+# with it
+
+
+def test_the_budget_is_held_and_every_report_says_that_nothing_else_is(project: Project) -> None:
+    result = project(table(), REFORMER).runpytest("--bert-budget", "--bert-budget-report=size.json", "-v")
+    assert result.ret == pytest.ExitCode.OK
+    result.stdout.fnmatch_lines(
+        [
+            f"- encoder: ReformerModel is {ALONE}",
+            "  (pyproject.toml:5)",
+            "1 configured, 1 checked, 0 failed; 1 without a closed form, held to the budget alone; size.json written",
+        ]
+    )
+    assert "vs formula" not in result.stdout.str()
+    model = json.loads(Path("size.json").read_text("utf-8"))["models"][0]
+    assert model["closed_form"] is False
+    assert model["totals"]["expected"] is None
+    assert {row["expected"] for row in model["components"]} == {None}
+    assert sum(row["actual"] for row in model["components"] if "." not in row["name"]) == 2 * model["totals"]["actual"]
+
+
+def test_a_model_over_its_budget_fails_and_its_report_says_it_too(project: Project) -> None:
+    result = project(table("encoder = 9, total = 10"), REFORMER).runpytest("--bert-budget")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    printed = one_line(result.stdout.str())
+    assert "✗ total is 16,128, 16,118 over its limit of 10" in printed
+    assert f"- ReformerModel is {ALONE}" in printed
+    assert "without a limit are not shown" in printed
+
+
+def test_a_component_is_a_module_by_its_name_and_an_unknown_one_names_those_there_are(project: Project) -> None:
+    printed = one_line(project(table("heat = 9"), REFORMER).runpytest("--bert-budget").stdout.str())
+    assert 'the budget names the component "heat", which no reformer model has' in printed
+    assert "there are total, trainable, bytes, flops, embeddings, embeddings.word_embeddings" in printed
+
+
+def test_it_is_a_warning_where_there_is_a_closed_form_after_all(project: Project) -> None:
+    result = project(table('total = "60K"')).runpytest("--bert-budget")
+    assert result.ret == pytest.ExitCode.OK
+    assert (
+        "! encoder: there is a closed form for BertForMaskedLM, and closed_form = false keeps it from being compared "
+        "(pyproject.toml:5) → remove closed_form = false" in one_line(result.stdout.str())
+    )
+
+
+@pytest.mark.parametrize("key", [*REFUSED, "__class__"])
+def test_a_key_that_steers_the_library_is_refused_here_too(project: Project, key: str) -> None:
+    result = project(table(), {**REFORMER, key: {}}).runpytest("--bert-budget")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert f'the key "{key}" is refused' in one_line(result.stdout.str())
+
+
+def test_a_class_that_there_is_not_fails_its_model(project: Project) -> None:
+    config = {**REFORMER, "architectures": ["ReformerForNothing"]}
+    result = project(table(), config).runpytest("--bert-budget")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    printed = one_line(result.stdout.str())
+    assert "could not be built: transformers" in printed
+    assert "has no model class ReformerForNothing → install a version of transformers that has it" in printed
+
+
+@pytest.mark.parametrize("value", ['"false"', "0", "{}"])
+def test_it_is_true_or_false(project: Project, value: str) -> None:
+    result = project(table(more=f"closed_form = {value}"), REFORMER).runpytest("--bert-budget")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*pyproject.toml:5: tool.bertsize.models.encoder.closed_form: * is not true or false"])

@@ -1,0 +1,398 @@
+"""The verdict: inventories and a budget in, findings out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_bertsize.closed_forms import ClosedForm
+from pytest_bertsize.config.dims import Dims
+from pytest_bertsize.findings import Finding
+from pytest_bertsize.inventory import Inventory, Tensor
+from pytest_bertsize.reports.model_report import model_report
+from pytest_bertsize.review.review import review
+from tests.support.bert_reviews import BERT, SIZES, SWITCHES, changed, chinese, only, reviewed, subject
+
+if TYPE_CHECKING:
+    from pytest_bertsize.findings import Kind
+
+# the budget
+
+
+@pytest.mark.parametrize(
+    ("limit", "verdict"),
+    [
+        (102_290_311, "failed"),
+        (102_290_312, "passed"),
+        (102_290_313, "passed"),
+        ("102.290311M", "failed"),
+        ("102.290312M", "passed"),
+        ({"min": 102_290_311}, "passed"),
+        ({"min": 102_290_312}, "passed"),
+        ({"min": 102_290_313}, "failed"),
+        ({"exact": 102_290_311}, "failed"),
+        ({"exact": 102_290_312}, "passed"),
+        ({"exact": 102_290_313}, "failed"),
+        ({"min": "102M", "max": "103M"}, "passed"),
+    ],
+)
+def test_integers_decide(limit: object, verdict: str) -> None:
+    assert reviewed(total=limit).verdict == verdict
+
+
+def test_over_budget_says_by_how_much_and_how_to_accept_it() -> None:
+    assert only(reviewed(total="102M")) == Finding(
+        "over-budget",
+        "total is 102,290,312, 290,312 over its limit of 102M",
+        'to accept it, write "103M"',
+        component="total",
+        actual=102_290_312,
+        limit=102_000_000,
+        file="pyproject.toml",
+        line=3,
+    )
+
+
+def test_under_budget_says_by_how_much() -> None:
+    found = only(reviewed(embeddings={"min": 17_000_000}))
+    assert found.kind == "under-budget"
+    assert found.message == "embeddings is 16,622,592, 377,408 under its limit of ≥17,000,000"
+    assert found.fix == "to accept it, write min = 16_622_592"
+
+
+@pytest.mark.parametrize(
+    ("limit", "sentence"),
+    [
+        ({"exact": 5}, "head is 613,256, 613,251 over its exact limit of 5"),
+        ({"exact": 0}, "head is 613,256, 613,256 over its exact limit of 0"),
+        ({"exact": 613_257}, "head is 613,256, 1 under its exact limit of 613,257"),
+        ({"min": "600K", "max": 613_255}, "head is 613,256, 1 over its limit of 600K-613,255"),
+    ],
+)
+def test_a_broken_limit_is_named_as_it_was_written(limit: object, sentence: str) -> None:
+    assert only(reviewed(head=limit)).message == sentence
+
+
+@pytest.mark.parametrize(
+    ("limit", "accepting"),
+    [
+        ("600K", 'write "614K"'),
+        (600_000, "write 613_256"),
+        ({"max": "600K"}, 'write max = "614K"'),
+        ({"max": 600_000}, "write max = 613_256"),
+        ({"min": "500K", "max": "600K"}, 'write max = "614K"'),
+        ({"min": "700K"}, 'write min = "613K"'),  # rounded up it would be broken again
+        ({"min": "700K", "max": "800K"}, 'write min = "613K"'),
+        ({"exact": "700K"}, "write exact = 613_256"),
+    ],
+)
+def test_a_broken_limit_says_how_to_write_one_that_holds(limit: object, accepting: str) -> None:
+    assert only(reviewed(head=limit)).fix == f"to accept it, {accepting}"
+
+
+@pytest.mark.parametrize(
+    "component", ["trainable", "embeddings", "embeddings.word", "encoder.attention", "head.transform"]
+)
+def test_every_component_and_both_totals_can_be_limited(component: str) -> None:
+    assert only(reviewed(**{component: 1})).component == component
+
+
+def test_two_limits_on_one_component_both_hold() -> None:
+    both = replace(subject(), budget=(*subject(head=613_256).budget, *subject(head=613_255).budget))
+    found = review(both, chinese().inventory, known_components=list)
+    assert [finding.limit for finding in found.findings] == [613_255]
+
+
+def test_the_limit_on_a_component_is_the_tightest_of_those_that_name_it() -> None:
+    first, second, third = (
+        subject(head=limit, encoder=1).budget for limit in ({"min": 5, "max": 90}, {"min": 7, "max": 80}, {"max": 85})
+    )
+    two, three = (replace(subject(), budget=limits) for limits in ((*first, *second), (*first, *second, *third)))
+    assert [(each.minimum, each.maximum) for each in filter(None, (two.limit("head"), three.limit("head")))] == [
+        (7, 80),
+        (7, 80),
+    ]
+    assert subject(head={"min": 5, "max": 90}, encoder=1).limit("head") == first[0]
+    assert three.limit("pooler") is None
+
+
+@pytest.mark.parametrize("side", ["min", "max"])
+def test_two_limits_of_one_side_leave_the_other_free(side: str) -> None:
+    both = replace(subject(), budget=(*subject(head={side: 5}).budget, *subject(head={side: 5}).budget))
+    limit = both.limit("head")
+    assert limit
+    assert (limit.minimum, limit.maximum) == ((5, None) if side == "min" else (None, 5))
+
+
+def test_a_finding_says_where_its_limit_stands() -> None:
+    (limit,) = subject(head=1, total="200M").budget[:1]
+    declared = replace(limit, line=None, table_key=("tool", "bertsize", "models", "zh", "budget", "head"))
+    found = only(review(replace(subject(), budget=(declared,)), chinese().inventory, known_components=list))
+    assert (found.component, found.file, found.line, found.table_key) == (
+        "head",
+        "pyproject.toml",
+        None,
+        ("tool", "bertsize", "models", "zh", "budget", "head"),
+    )
+
+
+def test_a_component_that_no_class_of_the_family_has_is_an_error() -> None:
+    found = only(reviewed(encodr=1_000_000_000))
+    assert found.message == 'the budget names the component "encodr", which no bert model has'
+    assert found.fix == "did you mean 'encoder'?"
+
+
+def test_a_component_that_is_like_no_other_is_answered_with_all_there_are() -> None:
+    found = only(review(subject(zzz=1), chinese().inventory, known_components=lambda: ["embeddings", "head"]))
+    assert found.fix == "there are total, trainable, bytes, flops, embeddings, head"
+
+
+def test_a_limit_on_what_the_class_lacks_would_hold_nothing_and_is_an_error() -> None:
+    assert only(reviewed(pooler=1_000_000)) == Finding(
+        "config-invalid",
+        'the budget limits "pooler", which this BertForMaskedLM does not have: nothing would be held',
+        'remove it, or write budget."pooler" = 0 to keep it out',
+        component="pooler",
+        file="pyproject.toml",
+        line=3,
+    )
+
+
+@pytest.mark.parametrize("none", [0, {"exact": 0}, {"max": 0}])
+def test_a_limit_of_none_keeps_a_component_out(none: object) -> None:
+    assert reviewed(pooler=none).verdict == "passed"
+
+
+def test_without_a_budget_the_closed_form_still_decides() -> None:
+    assert reviewed().verdict == "passed"
+    assert model_report(reviewed())["report_only"] is True
+    assert reviewed(changed(**{"cls.predictions.bias": None})).verdict == "failed"
+
+
+# the closed form
+
+
+def test_a_thirteenth_layer_is_caught_even_when_the_total_matches() -> None:
+    architecture = BERT.architecture("BertForMaskedLM")
+    assert architecture
+    # one layer is 7,087,872 = 768 × 9,229; the output bias has a parameter for each token, too
+    alias = ClosedForm(architecture, Dims(SIZES | {"L": 13, "V": 21128 - 9229}, SWITCHES)).inventory
+    extra = Tensor("filler", (9229,), "head")
+    found = reviewed(Inventory((*alias.tensors, extra)), total={"exact": 102_290_312})
+    assert found.actual
+    assert found.actual.unique == 102_290_312
+    assert {finding.component for finding in found.errors} >= {
+        "encoder.attention",
+        "encoder.feed_forward",
+        "embeddings.word",
+    }
+
+
+def test_an_untied_decoder_is_named_with_what_it_costs() -> None:
+    untied = changed(
+        **{
+            "cls.predictions.decoder.weight": Tensor("cls.predictions.decoder.weight", (21128, 768), "head.decoder"),
+            "cls.predictions.decoder.bias": Tensor("cls.predictions.decoder.bias", (21128,), "head.decoder"),
+        }
+    )
+    found = only(reviewed(untied))
+    assert found.kind == "off-closed-form"
+    assert found.message == (
+        "head.decoder is +16,247,432 off the closed form V = 21,128: cls.predictions.decoder.weight is a tensor of its own, "
+        "by the closed form it shares bert.embeddings.word_embeddings.weight; cls.predictions.decoder.bias is a tensor of "
+        "its own, by the closed form it shares cls.predictions.bias"
+    )
+    assert (found.expected, found.actual) == (21_128, 21_128 + 21128 * 768 + 21128)
+
+
+def test_a_missing_a_new_and_a_resized_tensor_are_named() -> None:
+    name = "bert.embeddings.position_embeddings.weight"
+    actual = changed(
+        **{
+            name: Tensor(name, (1024, 768), "embeddings.position"),
+            "cls.predictions.bias": None,
+            "crf": Tensor("crf.transitions", (18, 18), "unexpected"),
+        }
+    )
+    messages = {finding.component: finding.message for finding in reviewed(actual).errors}
+    assert messages == {
+        "embeddings.position": f"embeddings.position is +393,216 off the closed form D·P = 393,216: {name} is (1,024, 768), "
+        "by the closed form (512, 768)",
+        "head.decoder": "head.decoder is -21,128 off the closed form V = 21,128: cls.predictions.bias (21,128) is missing "
+        "from the built model",
+        "unexpected": "unexpected is +324 off the closed form 0: crf.transitions (18, 18) is not in the closed form",
+    }
+
+
+def test_tensors_of_identical_layers_are_named_once() -> None:
+    tensors = chinese().inventory.tensors
+    without = Inventory(tuple(t for t in tensors if not t.name.endswith("attention.self.key.bias")))
+    found = only(reviewed(without))
+    assert "bert.encoder.layer.*.attention.self.key.bias (×12) (768) is missing from the built model" in found.message
+
+
+def test_a_frozen_tensor_differs_although_the_count_does_not() -> None:
+    name = "bert.embeddings.LayerNorm.bias"
+    found = only(reviewed(changed(**{name: Tensor(name, (768,), "embeddings.norm", trainable=False)})))
+    assert found.message == (
+        f"embeddings.norm counts as the closed form 2·D = 1,536 but differs within: {name} is frozen, "
+        "by the closed form it trains"
+    )
+
+
+def test_equal_counts_of_different_shape_differ() -> None:
+    name = "cls.predictions.transform.dense.weight"
+    assert reviewed(changed(**{name: Tensor(name, (384, 1536), "head.transform")})).verdict == "failed"
+
+
+# the headline
+
+
+@pytest.mark.parametrize(
+    ("budget", "headline"),
+    [
+        ({"total": "102M"}, "zh: total 102,290,312, limit 102,000,000 (+290,312)"),
+        ({"embeddings": {"min": "17M"}}, "zh: embeddings 16,622,592, limit 17,000,000 (-377,408)"),
+        ({"head": 1, "total": 1}, "zh: total 102,290,312, limit 1 (+102,290,311); 1 more finding"),
+        (
+            {"head": 1, "encoder": 1, "pooler": 0, "embeddings": 1},
+            "zh: encoder 85,054,464, limit 1 (+85,054,463); 2 more findings",
+        ),
+        (
+            {"encodr": 1, "total": 1},
+            (
+                'zh: pyproject.toml:3: the budget names the component "encodr", which no bert model has; '
+                "did you mean 'encoder'?; 1 more finding"
+            ),
+        ),
+        ({}, "zh: 102,290,312 parameters"),
+    ],
+)
+def test_the_headline_stands_alone(budget: dict[str, object], headline: str) -> None:
+    assert reviewed(**budget).headline == headline
+
+
+def test_the_headline_names_the_closed_form_where_the_budget_holds() -> None:
+    actual = changed(crf=Tensor("crf.transitions", (18, 18), "unexpected"))
+    assert reviewed(actual).headline == "zh: unexpected 324, closed form 0 (+324)"
+
+
+def test_the_headline_says_by_how_much_a_component_is_off_its_closed_form() -> None:
+    name = "bert.embeddings.position_embeddings.weight"
+    actual = changed(**{name: Tensor(name, (1024, 768), "embeddings.position")})
+    assert reviewed(actual).headline == "zh: embeddings.position 786,432, closed form 393,216 (+393,216)"
+
+
+@pytest.mark.parametrize(
+    ("budget", "worst"),
+    [
+        ({"embeddings": "16M", "head": 1}, "embeddings 16,622,592, limit 16,000,000 (+622,592)"),
+        ({"embeddings": "16.1M", "head": 1}, "head 613,256, limit 1 (+613,255)"),  # 522,592 is less
+        (
+            {"head": 0, "embeddings": 16_622_592 - 613_256},
+            "head 613,256, limit 0 (+613,256)",
+        ),  # the first of two equals
+    ],
+)
+def test_the_headline_is_of_the_component_that_is_farthest_over(budget: dict[str, object], worst: str) -> None:
+    assert reviewed(**budget).headline == f"zh: {worst}; 1 more finding"
+
+
+URGENT: tuple[Kind, ...] = (
+    "config-refused",
+    "config-invalid",
+    "unknown-closed-form",
+    "build-failed",
+    "over-budget",
+    "under-budget",
+    "off-closed-form",
+)
+
+
+@pytest.mark.parametrize(("first", "second"), [*pairwise(URGENT)])
+def test_the_headline_is_of_what_kept_the_model_from_being_checked_then_of_its_budget(
+    first: Kind, second: Kind
+) -> None:
+    found = (Finding(second, "the second"), Finding(first, "the first"))
+    assert replace(subject(), findings=found).headline == "zh: the first; 1 more finding"
+
+
+@pytest.mark.parametrize(
+    ("finding", "line"),
+    [
+        (Finding("build-failed", "it cannot be built"), "it cannot be built"),
+        (Finding("build-failed", "it cannot be built", "mend it"), "it cannot be built; mend it"),
+        (Finding("config-invalid", "V is none", file="config.json"), "config.json: V is none"),
+        (
+            Finding("config-invalid", "V is none", "say it", file="config.json", line=4),
+            "config.json:4: V is none; say it",
+        ),
+        (Finding("build-failed", "it cannot be built", component="total", expected=5), "it cannot be built"),
+        (Finding("build-failed", "it cannot be built", component="total", limit=5), "it cannot be built"),
+    ],
+)
+def test_the_headline_is_the_sentence_itself_where_nothing_was_counted(finding: Finding, line: str) -> None:
+    assert replace(subject(), findings=(finding,)).headline == f"zh: {line}"
+
+
+def test_what_was_not_built_never_passed() -> None:
+    unbuilt = subject(total="200M")
+    assert unbuilt.verdict == "failed"
+    assert unbuilt.headline == "zh: was not built"
+    with pytest.raises(RuntimeError, match=r"^zh: was not built$"):
+        _ = unbuilt.model
+
+
+def test_the_module_itself_is_there_where_the_model_was_built() -> None:
+    built = replace(reviewed(), build=lambda: "the module")
+    assert built.model == "the module"
+    for without in (replace(built, build=None), replace(built, actual=None)):
+        with pytest.raises(RuntimeError, match=r"^zh: "):
+            _ = without.model
+
+
+def test_without_a_closed_form_nothing_passes_but_by_the_tables_own_word() -> None:
+    unknown = replace(subject(), expected=None, actual=chinese().inventory)
+    assert unknown.verdict == "failed"
+    assert replace(unknown, closed_form=False).verdict == "passed"
+    assert replace(unknown, closed_form=False, actual=None).verdict == "failed"
+
+
+def test_what_has_no_closed_form_is_not_compared_with_it() -> None:
+    unknown = replace(subject(total=1), expected=None)
+    with pytest.raises(ValueError, match=r"^a model without a closed form cannot be compared with it$"):
+        review(unknown, chinese().inventory, known_components=list)
+    held = review(replace(unknown, closed_form=False), chinese().inventory, known_components=list)
+    assert only(held).kind == "over-budget"
+
+
+def test_the_components_are_those_of_either_side_and_those_that_are_limited() -> None:
+    own = [
+        *("embeddings", "embeddings.word", "embeddings.position", "embeddings.token_type", "embeddings.norm"),
+        *("encoder", "encoder.attention", "encoder.norm", "encoder.feed_forward", "head", "head.transform"),
+        "head.decoder",
+    ]
+    assert sorted(subject().component_names) == sorted(own)
+    built = replace(subject(total=1, trainable=1, head=1), expected=None, actual=chinese().inventory)
+    assert sorted(built.component_names) == sorted(own)
+    more = reviewed(changed(crf=Tensor("crf.transitions", (18, 18), "unexpected")), pooler=0, total=1)
+    assert sorted(more.component_names) == sorted([*own, "pooler", "unexpected"])
+    assert [name for name in more.component_names if "." not in name] == [
+        *("embeddings", "encoder", "pooler", "head", "unexpected")
+    ]
+
+
+def test_a_review_is_what_it_says_and_not_what_builds_its_model() -> None:
+    one, other = (replace(reviewed(), build=lambda: None) for _ in range(2))
+    assert one == other
+    assert "build=" not in repr(one)
+    assert "formulas=" not in repr(one)
+    assert one.unrolled is None
+
+
+def test_warnings_fail_nothing() -> None:
+    warned = replace(subject(), findings=(Finding("ignored-key", "the key x is ignored", severity="warning"),))
+    assert review(warned, chinese().inventory, known_components=list).verdict == "passed"

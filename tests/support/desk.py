@@ -1,0 +1,85 @@
+"""A project at its author's desk: what accepting and tightening make of its pyproject.toml, without pytest or torch.
+
+What "was built" is what the closed form says, unless a test says otherwise.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pytest_bertsize.builder.messages import Built, NotBuilt
+from pytest_bertsize.closed_forms.registry import Registry
+from pytest_bertsize.plugin.items import Gate, Mode
+from pytest_bertsize.review.accept import lowered, raised, settings_after
+from pytest_bertsize.table.settings import Settings, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from pytest_bertsize.base.baseline import Baseline
+    from pytest_bertsize.review.accept import Change, Refused, Verb
+    from pytest_bertsize.review.check import Subject
+    from pytest_bertsize.review.review import Review
+    from pytest_bertsize.table.model import Limit
+
+
+def as_derived(subject: Subject) -> Built:
+    """The model that the closed form describes."""
+    assert subject.derivation
+    tensors = subject.derivation.form.inventory.tensors
+    return Built(tensors, {tensor.name: tensor.tied_to for tensor in tensors if tensor.tied_to})
+
+
+@dataclass
+class Run:
+    """One run with ``--bert-budget-update`` or ``-tighten``."""
+
+    settings: Settings
+    verb: Verb
+    built: Mapping[str, Built | NotBuilt] = field(default_factory=dict)
+    """What is built of a model, where that is not what its closed form says."""
+    baseline: Baseline | None = None
+    builds: bool = True
+
+    def __post_init__(self) -> None:
+        mode = Mode(builds=self.builds, verb=self.verb)
+        self.gate = Gate(self.settings, Registry(), self._result, self.baseline, mode)
+
+    def _result(self, name: str) -> Built | NotBuilt:
+        return self.built[name] if name in self.built else as_derived(self.gate.subjects[name])
+
+    def review(self, name: str, extra: tuple[Limit, ...] = ()) -> Review:
+        return self.gate.review(name, extra)
+
+    def changes(self, names: Iterable[str] | None = None) -> list[Change]:
+        """What the selected models ask for, as one change for each bound."""
+        asked = [change for name in names or self.settings.names for change in self.gate.changes(name).changes]
+        return raised(asked) if self.verb == "update" else lowered(asked, self.settings)
+
+    @property
+    def refused(self) -> list[Refused]:
+        return [each for name in self.settings.names for each in self.gate.changes(name).refused]
+
+    def text(self, names: Iterable[str] | None = None) -> str:
+        """The pyproject.toml after the run."""
+        changes = self.changes(names)
+        return settings_after(self.settings, changes).text if changes else self.settings.text
+
+    @property
+    def red(self) -> list[str]:
+        return [name for name in self.settings.names if self.review(name).verdict == "failed"]
+
+
+def lay(folder: Path, text: str, config: Mapping[str, Any], **configs: Mapping[str, Any]) -> Settings:
+    """A project with a ``config.json``, and with what else is named."""
+    for name, each in {"config": config, **configs}.items():
+        (folder / f"{name}.json").write_text(json.dumps(each), encoding="utf-8")
+    return again(folder, text)
+
+
+def again(folder: Path, text: str) -> Settings:
+    """The same project with another pyproject.toml."""
+    return parse(text, folder / "pyproject.toml")

@@ -1,0 +1,350 @@
+"""README.md and docs/ as tests: each block is run, loaded or compared, and one that no rule knows is an error.
+
+sybil reads the documents and evaluates their blocks. Its integration into pytest is not used: it makes a test of each
+block, xdist hands these to several workers, and the blocks of a document are one story, in which a command finds the files
+that the blocks before it have written. Here a document is one test.
+
+What a reader of the page does not see is said in comments:
+
+- ``<!-- project: examples/lora -->``: what follows happens in a copy of that folder; ``empty`` is an empty one.
+- ``<!-- file: config.json -->``: the next block is that file of the project, and is written to it.
+- ``<!-- in: action.yml -->``: the next block stands in that file of this repository, word for word.
+
+In a ``console`` block a line with nothing but ``…`` stands for any lines. What differs from run to run is made equal by
+the rules in :data:`RULES`, on both sides.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+from sybil import Region, Sybil
+from sybil.parsers.markdown.lexers import DirectiveInHTMLCommentLexer, RawFencedCodeBlockLexer
+
+from pytest_bertsize.__main__ import parser
+from pytest_bertsize.reports import ci
+from pytest_bertsize.table.settings import SettingsError, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from sybil import Document, Example
+
+ROOT = Path(__file__).parents[2]
+ELIDED = "…"
+HERE = "/home/me/project"
+"""What the folder of a project is called in a document."""
+
+RULES: Mapping[str, tuple[str, str]] = {
+    "pytest's last line, which has a duration": (r"^=+ (.+) in [\d.]+s =+$", r"=== \1 in 0.00s ==="),
+    "a commit": (r"\b(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)(?:[0-9a-f]{10}|[0-9a-f]{7}|[0-9a-f]{40})\b", "<commit>"),
+    "a hash of a file": (r"\b[0-9a-f]{64}\b", "<sha256>"),
+    "a version": (r"\b(pytest-bertsize|pytest|Python|torch|transformers)([- ])\d+\.\d[\w.+]*", r"\1\2<version>"),
+}
+
+CONFIGS: Mapping[str, list[str]] = {
+    ".github/workflows/": ["check_jsonschema", "--builtin-schema", "vendor.github-workflows"],
+    ".gitlab-ci.yml": ["check_jsonschema", "--builtin-schema", "vendor.gitlab-ci"],
+    ".pre-commit-config.yaml": ["pre_commit", "validate-config"],
+}
+"""What validates a YAML file, by the beginning of its path: a module of Python, and its arguments."""
+
+
+def normal(text: str) -> str:
+    """Text without what differs from run to run, and without spaces at the ends of lines."""
+    text = "\n".join(line.rstrip() for line in text.splitlines())
+    for pattern, instead in RULES.values():
+        text = re.sub(pattern, instead, text, flags=re.MULTILINE)
+    return text.strip("\n")
+
+
+def is_shown_by(printed: str, shown: str) -> bool:
+    """Whether a document shows what was printed; each line ``…`` stands for any lines, or for none."""
+    lines = normal(shown).split("\n")
+    parts: list[list[str]] = [[]]
+    for line in lines:
+        if line == ELIDED:
+            parts.append([])
+        else:
+            parts[-1].append(line)
+    between = r"(?:.*\n)*?"
+    pattern = between.join("".join(re.escape(line) + r"\n" for line in part) for part in parts)
+    return re.fullmatch(pattern, normal(printed) + "\n") is not None
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command of a ``console`` block, and what the block says that it prints."""
+
+    line: str
+    shown: str
+
+
+def commands(source: str) -> Iterator[Command]:
+    """The commands of a block; one that ends a line in a backslash goes on in the next."""
+    for part in re.split(r"^\$ ", source, flags=re.MULTILINE)[1:]:
+        lines = part.splitlines()
+        end = next(number for number, line in enumerate(lines, 1) if not line.endswith("\\"))
+        yield Command("\n".join(lines[:end]), "\n".join(lines[end:]))
+
+
+def environment(home: Path) -> dict[str, str]:
+    """That of a developer: no CI, no colours, 80 columns, git with a name and without settings of this machine."""
+    foreign = (*ci.VARIABLES, "CI_", "GITHUB_", "GITLAB_", "GIT_", "PYTEST_", "FORCE_COLOR", "PY_COLORS")
+    own = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
+    who = {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in _COMMITTER.items()}
+    return {
+        **own,
+        **who,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "HOME": str(home),
+        "COLUMNS": "80",
+        "NO_COLOR": "1",
+        "PYTHONIOENCODING": "utf-8",
+        "PYTEST_ADDOPTS": "-p no:randomly",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_NOSYSTEM": "1",
+    }
+
+
+_COMMITTER = {"NAME": "A", "EMAIL": "a@example.org", "DATE": "2026-01-01T00:00:00Z"}
+
+
+@dataclass
+class Story:
+    """What the blocks of a document have led to so far."""
+
+    home: Path
+    projects: int = 0
+    folder: Path | None = None
+    file: str = ""
+    """What the next block is, if a comment before it says so."""
+    like: str = ""
+    """The file of this repository that has the next block."""
+    status: int = 0
+    """Of the last command."""
+
+    def begin(self, name: str) -> None:
+        """Go on in a copy of a folder of this repository, or in an empty one."""
+        self.projects += 1
+        self.folder = self.home / str(self.projects) / "project"
+        if name == "empty":
+            self.folder.mkdir(parents=True)
+        else:
+            shutil.copytree(ROOT / name, self.folder, ignore=shutil.ignore_patterns("__pycache__", ".*_cache"))
+
+    def write(self, path: str, text: str) -> None:
+        assert self.folder is not None, "no project was begun"
+        (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.folder / path).write_text(text, encoding="utf-8")
+
+    def run(self, line: str) -> str:
+        """Run a line in the shell, and say what was printed on both of its outputs."""
+        assert self.folder is not None, "no project was begun"
+        done = subprocess.run(
+            ["bash", "-c", f"(exit {self.status})\n{line}"],  # noqa: S607  (the reader's own shell)
+            cwd=self.folder,
+            env=environment(self.home),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            timeout=300,
+            check=False,
+        )
+        self.status = done.returncode
+        return done.stdout.replace(str(self.folder), HERE)
+
+    def module(self, *arguments: str) -> str | None:
+        """What a module of Python has to complain of, in the project's folder."""
+        done = subprocess.run(
+            [sys.executable, "-m", *arguments],
+            cwd=self.folder,
+            env=environment(self.home),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return f"{' '.join(arguments)}:\n{done.stdout}{done.stderr}" if done.returncode else None
+
+
+def _console(source: str, story: Story) -> str | None:
+    found = list(commands(source))
+    if not found or not source.startswith("$ "):
+        return "a console block begins with a command: $ …"
+    return next((wrong for each in found if (wrong := _command(each, story))), None)
+
+
+def _command(command: Command, story: Story) -> str | None:
+    for pattern, check in NOT_RUN.items():
+        if match := re.fullmatch(pattern, command.line):
+            return check(match) or (f"{command.line} is not run, and prints nothing here" if command.shown else None)
+    printed = story.run(command.line)
+    if command.shown == ELIDED:
+        return f"{command.line} exits with {story.status}:\n{printed}" if story.status else None
+    if is_shown_by(printed, command.shown):
+        return None
+    return f"$ {command.line}\n{normal(printed)}\n\nis printed, and this is shown:\n\n{normal(command.shown)}"
+
+
+def _can_be_installed(match: re.Match[str]) -> str | None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    extras = project["project"]["optional-dependencies"]
+    own = {project["project"]["name"], *(f"{project['project']['name']}[{extra}]" for extra in extras)}
+    known = own | {
+        re.split(r"[^\w-]", each)[0] for each in project["dependency-groups"]["test"] if isinstance(each, str)
+    }
+    unknown = [each for each in match[1].replace("'", "").split() if each not in known]
+    return f"{', '.join(unknown)}: neither this project, with its extras, nor what its tests use" if unknown else None
+
+
+def _is_what_ci_runs(match: re.Match[str]) -> str | None:
+    run = (ROOT / ".ci" / "run").read_text("utf-8").splitlines()
+    return None if match[0] in run else f"{match[0]} is no line of .ci/run"
+
+
+NOT_RUN: Mapping[str, Callable[[re.Match[str]], str | None]] = {
+    r"pip install (.+)": _can_be_installed,
+    r"python3 -m venv .+": _is_what_ci_runs,
+}
+"""Commands that want a network, and what is looked at instead."""
+
+
+def _toml(source: str, story: Story) -> str | None:
+    if story.like:
+        return None
+    if "tool.bertsize" not in source:
+        return None if story.file else "what is no [tool.bertsize] has to be a file: <!-- file: pyproject.toml -->"
+    try:
+        parse(source, Path("pyproject.toml"), matches=lambda pattern: [pattern.replace("*", "small")])
+    except SettingsError as error:
+        return str(error)
+    return None
+
+
+def _yaml(source: str, story: Story) -> str | None:
+    content = yaml.safe_load(source)
+    if story.like:
+        return None
+    validator = next((known for beginning, known in CONFIGS.items() if story.file.startswith(beginning)), None)
+    if validator is None:
+        return f"of what is it? <!-- file: PATH -->, one of {', '.join(CONFIGS)}"
+    return story.module(*validator, story.file) or next(_wrong_uses(content), None)
+
+
+def _wrong_uses(content: Any) -> Iterator[str]:
+    """Commands, hooks and inputs that a file of a CI names, and that do not exist."""
+    action = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
+    hooks = {hook["id"] for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))}
+    for each in _objects(content):
+        if "/pytest-bertsize@" in str(each.get("uses", "")):
+            yield from (
+                f"action.yml has no input {name}" for name in each.get("with", {}) if name not in action["inputs"]
+            )
+        if str(each.get("repo", "")).endswith("/pytest-bertsize"):
+            yield from (f"there is no hook {hook['id']}" for hook in each["hooks"] if hook["id"] not in hooks)
+        for line in (each.get("run"), *_listed(each.get("script"))):
+            yield from _wrong_command(str(line or ""))
+
+
+def _wrong_command(line: str) -> Iterator[str]:
+    for arguments in re.findall(r"-m pytest_bertsize (.+)", line):
+        words = [
+            word.strip('"')
+            for word in arguments.replace("$(", "").split()
+            if word.strip('"') not in {"rev-parse", "HEAD)"}
+        ]
+        given = ["0" * 40 if word == "git" else word for word in words]
+        try:
+            parser().parse_args(given)
+        except SystemExit:
+            yield f"python -m pytest_bertsize does not take {arguments}"
+
+
+def _listed(value: object) -> list[object]:
+    return value if isinstance(value, list) else [value]
+
+
+def _objects(content: object) -> Iterator[dict[str, Any]]:
+    if isinstance(content, dict):
+        yield content
+    for each in content.values() if isinstance(content, dict) else content if isinstance(content, list) else ():
+        yield from _objects(each)
+
+
+def _file_only(source: str, story: Story) -> str | None:
+    del source
+    return None if story.file or story.like else "say which file this is: <!-- file: … -->, or <!-- in: … -->"
+
+
+LANGUAGES: Mapping[str, Callable[[str, Story], str | None]] = {
+    "console": _console,
+    "toml": _toml,
+    "yaml": _yaml,
+    "python": _file_only,
+    "json": _file_only,
+}
+
+
+def _block(example: Example) -> str | None:
+    story: Story = example.namespace["story"]
+    language, source = example.region.lexemes["language"], str(example.region.lexemes["source"])
+    check = LANGUAGES.get(str(language))
+    if check is None:
+        return f"no test understands a block of {language or 'no language'}: write one of {', '.join(LANGUAGES)}"
+    if story.file:
+        story.write(story.file, source)
+    if story.like and source not in (ROOT / story.like).read_text("utf-8"):
+        return f"{story.like} does not say this"
+    wrong = check(source, story)
+    story.file = story.like = ""
+    return wrong
+
+
+def _comment(example: Example) -> str | None:
+    story: Story = example.namespace["story"]
+    what, argument = example.region.lexemes["directive"], str(example.region.lexemes["arguments"]).strip()
+    if what == "project":
+        story.begin(argument)
+    elif what == "file":
+        story.file = argument
+    else:
+        story.like = argument
+    return None
+
+
+def _regions(document: Document) -> Iterable[Region]:
+    """Every fence, whatever its language is, and our own comments."""
+    for region in RawFencedCodeBlockLexer(re.compile(r"(?P<language>[^\n]*)$\n", re.MULTILINE))(document):
+        yield Region(region.start, region.end, evaluator=_block, lexemes=region.lexemes)
+    for region in DirectiveInHTMLCommentLexer("(?:project|file|in)")(document):
+        yield Region(region.start, region.end, evaluator=_comment, lexemes=region.lexemes)
+
+
+def read(path: Path, home: Path) -> Document:
+    """A document whose examples can be evaluated, one after the other."""
+    document = Sybil([_regions]).parse(path)
+    document.namespace["story"] = Story(home)
+    return document
+
+
+def evaluate(path: Path, home: Path) -> int:
+    """Hold a document to what its blocks say.
+
+    :param home: where its projects are laid out.
+    :returns: how many there are.
+    :raises AssertionError: at the first block that says something else.
+    """
+    examples = list(read(path, home).examples())
+    for example in examples:
+        example.evaluate()
+    return len(examples)

@@ -1,0 +1,277 @@
+"""Draw configs for any family, and compare what its closed form says with what transformers builds.
+
+Shared by the tests and by ``benchmarks/closed_forms.py``. Only small unusual sizes are drawn: a count of 7 layers of
+width 13 goes wrong for the same reasons as one of 12 layers of width 768, and is built in a tenth of the time.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from functools import cache
+from math import lcm
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import transformers
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from pytest_bertsize.builder.child.listing import take_inventory
+from pytest_bertsize.builder.child.making import instantiate
+from pytest_bertsize.builder.messages import Built, Request, understood
+from pytest_bertsize.closed_forms import FAMILIES, Architecture, ClosedForm, Family
+from pytest_bertsize.config.dims import Dims
+from pytest_bertsize.config.model_config import ModelConfig
+from pytest_bertsize.config.vocabulary import ACTIVATIONS as ALL_ACTIVATIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pytest_bertsize.config.keys import Asks, Choice, ConfigKeys, Listing, Size, Switch, Values
+    from pytest_bertsize.inventory import Tensor
+
+ACTIVATIONS = ("gelu", "relu", "prelu", "xielu")
+"""One of each kind: with no parameter, with one and with two."""
+
+EVENLY = 0.5
+MOSTLY = 0.875
+
+PAIRS = [(family.name, each.name) for family in FAMILIES.values() for each in family.architectures]
+"""Every family and architecture that there is a closed form for."""
+
+
+ENCODERS = ("bert", "roberta", "electra", "xlm-roberta", "ernie")
+DECODERS = ("bert", "roberta", "electra", "bert-generation")
+"""Sides of a pair: each decoder can look at an encoder."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One config of one architecture."""
+
+    family: Family
+    architecture: Architecture
+    config: Mapping[str, Any]
+    options: Mapping[str, bool]
+
+    def values(self) -> Values:
+        """What our own reader makes of it."""
+        data = {"model_type": self.family.name, **self.config}
+        config = ModelConfig("config.json", (), data, json.dumps(data), "")
+        return self.family.resolve(config, {}, self.architecture)
+
+    def closed_form(self) -> ClosedForm:
+        values = self.values()
+        return ClosedForm(self.architecture, Dims(values.sizes, {**values.switches, **self.options}))
+
+    def built(self, config: Mapping[str, Any] | None = None) -> Built:
+        """What transformers builds, in this process, by the code that the helper runs.
+
+        :param config: what its config class is given; the file as it stands unless said otherwise.
+        """
+        values = self.config if config is None else config
+        request = Request("", self.family.name, self.architecture.name, values, dict(self.options))
+        built = understood({"name": "", **take_inventory(instantiate(asdict(request)))}, "")
+        assert isinstance(built, Built)
+        return built
+
+    def handed_over(self) -> Built | None:
+        """What the gate has built, from what our reader hands over; ``None`` where that is the file's own config."""
+        cleaned = self.values().for_build
+        known = config_class(self.family.name)
+        same = known(**cleaned).to_dict() == known(**self.config).to_dict()
+        return None if same else self.built(cleaned)
+
+
+def config_class(family: str) -> Any:
+    """The library's config class of a family."""
+    architecture = FAMILIES[family].architectures[0].name
+    return getattr(transformers, architecture).config_class
+
+
+@cache
+def sample(family: str, architecture: str) -> tuple[Case, ...]:
+    """A few dozen configs, the same each time."""
+    drawn: list[Case] = []
+
+    @settings(
+        max_examples=40,
+        database=None,
+        derandomize=True,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(cases(family, architecture))
+    def draw(case: Case) -> None:
+        drawn.append(case)
+
+    draw()
+    return tuple(drawn)
+
+
+def typical(family: str, architecture: str) -> tuple[Case, Case]:
+    """Two configs of the sample: with the fewest and with the most of its switches on."""
+    ordered = sorted(sample(family, architecture), key=lambda drawn: sum(v is True for v in drawn.config.values()))
+    return ordered[0], ordered[-1]
+
+
+def built_with(case: Case, changes: Mapping[str, Any]) -> tuple[Tensor, ...] | None:
+    """What transformers builds from the case with ``changes`` written into its config, ``None`` where it refuses them."""
+    try:
+        return case.built({**case.config, **changes}).tensors
+    except Exception:  # noqa: BLE001  (whatever a class says to a value of the wrong kind)
+        return None
+
+
+def mismatch(case: Case) -> str:
+    """How the built model differs from the closed form, ``""`` if every tensor's name, shape, tie and trainability agree."""
+    expected = {t.name: (t.shape, t.tied_to, t.trainable) for t in case.closed_form().inventory.tensors}
+    wrong = []
+    for built in filter(None, (case.built(), case.handed_over())):
+        actual = {t.name: (t.shape, t.tied_to, t.trainable) for t in built.tensors}
+        wrong += [
+            f"{name}: closed form {expected.get(name)}, built {actual.get(name)}"
+            for name in sorted(expected.keys() | actual.keys())
+            if expected.get(name) != actual.get(name)
+        ]
+        wrong += [f"{name}: not tied as its class declares" for name in built.lost_ties()]
+    return "\n".join(wrong)
+
+
+def case(family: str, architecture: str, config: Mapping[str, Any], **options: bool) -> Case:
+    found = FAMILIES[family].architecture(architecture)
+    assert found is not None
+    return Case(FAMILIES[family], found, config, {**found.options, **options})
+
+
+def cases(family: str, architecture: str) -> st.SearchStrategy[Case]:
+    """Any config of an architecture: each field that counts, each boolean both ways, sizes of any proportion.
+
+    Hypothesis draws the seed, and a fair generator the config: what matters are combinations, not extremes.
+    """
+    return st.integers(0, 2**32 - 1).map(lambda seed: drawn(family, architecture, Random(seed)))  # noqa: S311
+
+
+def drawn(family: str, architecture: str, rng: Random) -> Case:
+    """One config that the rules of a family and of its architecture allow."""
+    keys = FAMILIES[family].keys
+    found = FAMILIES[family].architecture(architecture)
+    assert found is not None
+    config = _pair(rng) if family == "encoder-decoder" else _allowed(keys, found, rng)
+    options = {name: rng.random() < EVENLY for name in found.options}
+    return Case(FAMILIES[family], found, _as_written(keys, config, rng), options)
+
+
+def _allowed(keys: ConfigKeys, architecture: Asks, rng: Random) -> dict[str, Any]:
+    """Try until a config keeps all rules."""
+    for _ in range(1_000):
+        config = _config(keys, rng)
+        if architecture.labels and rng.random() < MOSTLY:
+            config["num_labels"] = rng.randint(1, 5)
+        values = {"num_labels": keys.labels, **complete(keys, config)}
+        if all(rule.holds(values) for rule in (*keys.all_rules, *architecture.rules)):
+            return config
+    raise AssertionError(f"no config of {architecture.name} keeps its rules")
+
+
+def _config(keys: ConfigKeys, rng: Random) -> dict[str, Any]:
+    """Values for all keys of a family, fitted to each other where they can be; some keys are left out."""
+    config: dict[str, Any] = {size.key: _size(size, rng) for size in keys.sizes}
+    for key, divisors in _divisors(keys).items():
+        together = lcm(*(config[divisor] for divisor in divisors if config[divisor] is not None))
+        if config[key] is not None:
+            config[key] = together * rng.randint(1, 4)
+    config |= {key: config[other] for key, other in keys.equal}
+    config |= {index.key: rng.choice([None, rng.randint(0, 8)]) for index in keys.indices}
+    config |= {choice.key: _word(choice, rng) for choice in keys.choices}
+    for listing in keys.lists:
+        config[listing.key] = _list(listing, config.get(listing.as_long_as), rng)
+    for switch in keys.switches:
+        config[switch.key] = rng.random() < EVENLY and (not switch.needs or config[switch.needs])
+    if config.get("asm"):  # XLM's adaptive softmax, which wants its clusters in order
+        config["asm_cutoffs"] = sorted(rng.sample(range(1, config["vocab_size"]), rng.randint(1, 3)))
+        config["asm_div_value"] = rng.randint(1, 3)
+    if config.get("d_head") and "n_head" in config and "d_model" in config:  # XLNet takes no other
+        config["d_head"] = rng.choice([config["d_head"], max(1, config["d_model"] // config["n_head"])])
+    _leave_out(keys, config, rng)
+    return config
+
+
+def _leave_out(keys: ConfigKeys, config: dict[str, Any], rng: Random) -> None:
+    """Drop what is ``None``, what does not fit and may be left out, and now and then a key for its default."""
+    optional = {size.key for size in keys.sizes if size.default is None}
+    indices = {index.key for index in keys.indices}
+    for rule in keys.all_rules:
+        if rule.keys[0] in optional and not rule.holds(complete(keys, config)):
+            config[rule.keys[0]] = None
+    needed = {switch.needs for switch in keys.switches}
+    named = [each.key for each in keys.switches] + [each.key for each in keys.choices]
+    now_and_then = {key for key in named if key not in needed and rng.random() > MOSTLY}
+    for key in list(config):
+        if key in now_and_then or (config[key] is None and key not in indices):
+            del config[key]
+
+
+def _as_written(keys: ConfigKeys, config: Mapping[str, Any], rng: Random) -> dict[str, Any]:
+    """The same config as a file may say it: some keys under an alias, a list of words as one string."""
+    aliases = {size.key: (size.key, size.key, *size.aliases) for size in keys.sizes}
+    separators = {listing.key: listing.separator for listing in keys.lists if listing.separator}
+    written = {}
+    for key, value in config.items():
+        joined = key in separators and value and rng.random() < EVENLY
+        written[rng.choice(aliases.get(key, (key,)))] = separators[key].join(value) if joined else value
+    return written
+
+
+def _pair(rng: Random) -> dict[str, Any]:
+    """A config for each side; half of the decoders have a width of their own."""
+    encoder, decoder = rng.choice(ENCODERS), rng.choice(DECODERS)
+    sides = {
+        side: {"model_type": name, **_allowed(FAMILIES[name].keys, FAMILIES[name].architectures[0], rng)}
+        for side, name in (("encoder", encoder), ("decoder", decoder))
+    }
+    sides["decoder"]["is_decoder"] = True
+    if rng.random() < EVENLY:
+        sides["decoder"] |= {"hidden_size": sides["encoder"]["hidden_size"], "num_attention_heads": 1}
+    if rng.random() < EVENLY:
+        sides["decoder"]["cross_attention_hidden_size"] = sides["encoder"]["hidden_size"]
+    return sides
+
+
+def complete(keys: ConfigKeys, config: Mapping[str, Any]) -> dict[str, Any]:
+    """The config with the library's default for what it leaves out."""
+    named: list[Size | Switch | Choice | Listing] = [*keys.sizes, *keys.switches, *keys.choices, *keys.lists]
+    return {**{each.key: each.default for each in named}, **config}
+
+
+def _size(size: Size, rng: Random) -> int | None:
+    if size.default is None and rng.random() < EVENLY:
+        return None
+    if size.repeats:
+        return rng.randint(max(size.minimum, 1), 3)
+    if size.symbol in {"V", "P"}:  # room for the padding and the other special tokens that classes index
+        return rng.randint(9, 40)
+    return rng.randint(size.minimum, 12)
+
+
+def _divisors(keys: ConfigKeys) -> dict[str, list[str]]:
+    """Each key with the keys that it has to be a multiple of."""
+    divisors: dict[str, list[str]] = {}
+    for key, divisor in keys.divisible:
+        divisors.setdefault(key, []).append(divisor)
+    return divisors
+
+
+def _word(choice: Choice, rng: Random) -> str | None:
+    """One of each kind of activation, and all other words that there are."""
+    words = [word for word in sorted(choice.words) if word in ACTIVATIONS or word not in ALL_ACTIVATIONS]
+    return rng.choice(words if choice.default is not None else [None, *words])
+
+
+def _list(listing: Listing, as_long_as: list[Any] | None, rng: Random) -> list[Any]:
+    length = len(as_long_as) if as_long_as is not None else rng.randint(len(listing.default) and 1, 4)
+    if listing.of is int:
+        return [rng.randint(1, 3) for _ in range(length)]
+    words = sorted(listing.words) or ["en", "de_DE", "hi"]
+    return rng.sample(words, min(length, len(words)))

@@ -1,0 +1,101 @@
+"""A project in a real git repository, and what the gate makes of it without building a model."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import textwrap
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pytest_bertsize.base import baseline
+from pytest_bertsize.closed_forms.registry import Registry
+from pytest_bertsize.review.check import conclude, examine
+from pytest_bertsize.table.settings import load
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pytest_bertsize.base.baseline import Baseline
+    from pytest_bertsize.review.review import Review
+
+FITS = """
+    [tool.bertsize.models.fits]
+    config = "config.json"
+    budget.total = "90K"
+    """
+"""Room for the tiny model of conftest.py, which has 59,549 parameters, and for a layer more."""
+LAYER = 16_632
+"""What a layer of the tiny model has: 4·(48² + 48) + 48·72 + 72 + 72·48 + 48 + 4·48."""
+_IDENTITY = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
+
+
+def git(folder: Path, *arguments: str) -> str:
+    """Run git where no setting of the machine or of a surrounding hook has a say."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    done = subprocess.run(
+        ["git", *_IDENTITY, *arguments],  # noqa: S607  (the git that the user has)
+        cwd=folder,
+        env={**own, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
+@dataclass(frozen=True)
+class GitProject:
+    """A project, at the root of its repository or in a folder of it."""
+
+    folder: Path
+
+    def git(self, *arguments: str) -> str:
+        return git(self.folder, *arguments)
+
+    def write(self, path: str, content: str | dict[str, Any]) -> None:
+        """Write a file; a dictionary as JSON, a table without its indent."""
+        file = self.folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        text = textwrap.dedent(content) if isinstance(content, str) else json.dumps(content, indent=2)
+        file.write_text(text, encoding="utf-8")
+
+    def declare(self, table: str) -> None:
+        self.write("pyproject.toml", "[tool.pytest]\n" + textwrap.dedent(table))
+
+    def commit(self) -> str:
+        """Commit everything below the folder, and say what the commit is called."""
+        self.git("add", "--all", ".")
+        self.git("commit", "--quiet", "--allow-empty", "--message", "state")
+        return self.git("rev-parse", "HEAD")
+
+    def baseline(self, asked: str | None = "main") -> Baseline | None:
+        return baseline.of_run(load(self.folder / "pyproject.toml"), asked, Registry(), "--base")
+
+    def review(self, name: str = "fits", asked: str = "main") -> Review:
+        """What is found of a model before it is built: closed form, base and loosened limits."""
+        settings = load(self.folder / "pyproject.toml")
+        subject = examine(settings.models[name], settings, Registry())
+        return conclude(subject, None, settings, baseline=self.baseline(asked))
+
+    def said(self, name: str = "fits") -> tuple[str, ...]:
+        comparison = self.review(name).comparison
+        return comparison.said if comparison else ("not compared",)
+
+
+def repository(folder: Path) -> GitProject:
+    """An empty repository whose branch is ``main``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    git(folder, "init", "--quiet", "--initial-branch", "main")
+    return GitProject(folder)
+
+
+def committed(folder: Path, config: dict[str, Any], table: str = FITS) -> GitProject:
+    """A repository whose ``main`` declares a model; what is checked out is another branch."""
+    found = repository(folder)
+    found.write("config.json", config)
+    found.declare(table)
+    found.commit()
+    found.git("switch", "--quiet", "--create", "change")
+    return found

@@ -1,0 +1,126 @@
+"""The ledger of a run without a run: stand-ins for what pytest hands to it, and what tests leave on their reports."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import pytest
+
+from pytest_bertsize.plugin.outcome import Ledger
+from pytest_bertsize.reports.files import ReportFiles
+from pytest_bertsize.reports.shape import FindingRow, FoldedTensor, ModelReport
+from pytest_bertsize.table.model import Model
+from pytest_bertsize.table.settings import Settings
+from tests.support.model_reports import component, finding, model
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+VERSIONS = {"transformers": "5.23.0", "torch": "2.13.0"}
+
+
+@dataclass
+class Config:
+    """As much of pytest's as is asked."""
+
+    verbosity: int = 0
+    options: dict[str, object] = field(default_factory=dict)
+    folder: Path = Path()
+
+    def get_verbosity(self) -> int:
+        return self.verbosity
+
+    def getoption(self, name: str) -> object:
+        return self.options[name]
+
+    @property
+    def invocation_params(self) -> SimpleNamespace:
+        return SimpleNamespace(dir=self.folder)
+
+
+class Screen:
+    """Stands in for pytest's terminal reporter; what is red is marked."""
+
+    def __init__(self, *, width: int = 80, colour: bool = False) -> None:
+        self._tw = SimpleNamespace(fullwidth=width, hasmarkup=colour)
+        self.printed: list[str] = []
+
+    def ensure_newline(self) -> None:
+        self.printed.append("")
+
+    def section(self, title: str) -> None:
+        self.printed.append(f"== {title} ==")
+
+    def write_line(self, text: str, *, red: bool = False) -> None:
+        self.printed += [f"red: {text}"] if red else text.split("\n")
+
+
+def declared(*names: str, root: Path = Path("project")) -> Settings:
+    models = {name: Model(name, f"{name}.json", None, None, {}, {}, (), ()) for name in names}
+    return Settings(root / "pyproject.toml", "", models)
+
+
+def opened(*names: str, verbosity: int = 0, reports: Sequence[Path] = ()) -> Ledger:
+    """The ledger of a run that is to check these models."""
+    settings = declared(*names)
+    return Ledger(cast("pytest.Config", Config(verbosity)), settings, VERSIONS, ReportFiles(tuple(reports), settings))
+
+
+def warning(message: str) -> FindingRow:
+    row = finding(message, "remove it", "warning")
+    row["file"], row["line"] = "config.json", 4
+    return row
+
+
+POOLER = FoldedTensor(
+    name="pooler.dense.weight",
+    component="pooler",
+    shape=[9, 10],
+    layers=1,
+    expected=90,
+    actual=90,
+    tied_to=None,
+    trainable=True,
+)
+
+
+def found(name: str, verdict: Literal["passed", "failed"] = "passed", *findings: FindingRow) -> ModelReport:
+    """A model of 1,090 parameters."""
+    most = 2_000 if verdict == "passed" else 1_000
+    report = model(component("pooler", 90), component("total", 1_090, maximum=most), findings=[*findings], name=name)
+    report["architecture"], report["config"], report["symbols"] = "BertModel", "config.json", {"V": 101}
+    report["verdict"], report["tensors"] = verdict, [POOLER]
+    return report
+
+
+def enter(ledger: Ledger, *models: ModelReport, by_declaration: bool = True) -> Ledger:
+    """Hand the ledger what tests leave on their reports."""
+    for each in models:
+        report = a_report(each["name"])
+        report.bertsize = {"declared": by_declaration, "model": each}  # type: ignore[attr-defined]
+        ledger.pytest_runtest_logreport(report)
+    return ledger
+
+
+def a_report(name: str) -> pytest.TestReport:
+    return pytest.TestReport(f"pyproject.toml::{name}", ("pyproject.toml", 0, name), {}, "passed", None, "call")
+
+
+def status_after(ledger: Ledger, status: int) -> int:
+    session = SimpleNamespace(exitstatus=status)
+    ledger.pytest_sessionfinish(cast("pytest.Session", session))
+    return int(session.exitstatus)
+
+
+def printed(ledger: Ledger, screen: Screen | None = None) -> list[str]:
+    screen = screen or Screen()
+    ledger.pytest_terminal_summary(cast("pytest.TerminalReporter", screen))
+    return screen.printed
+
+
+def written(path: Path) -> dict[str, Any]:
+    return dict(json.loads(path.read_text("utf-8")))

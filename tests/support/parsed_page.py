@@ -1,0 +1,61 @@
+"""A page, taken apart: its tags, and what a reader sees."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING, Any
+
+from pytest_bertsize.reports.html.page import page
+from tests.support.run_reports import run
+
+if TYPE_CHECKING:
+    from pytest_bertsize.reports.shape import ModelReport
+
+VOID = {"meta", "wbr"}
+APART = {"td", "th", "tr", "p", "li", "dt", "dd", "div", "ul"}
+"""What a reader sees set off from its neighbours."""
+
+
+class Page(HTMLParser):
+    """A page as a tree of tags: fails on one that is not closed, or closed in the wrong place."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[tuple[str, dict[str, str]]] = []
+        self.words: list[tuple[str, str]] = []
+        self._open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        attributes = [name for name, _ in attrs]
+        assert len(attributes) == len(set(attributes)), (tag, attrs)
+        self.tags.append((tag, {name: value or "" for name, value in attrs}))
+        self._set_apart(tag, dict(attrs).get("class") == "detail")
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open
+        assert self._open.pop() == tag
+        self._set_apart(tag)
+
+    def _set_apart(self, tag: str, is_block: bool = False) -> None:  # noqa: FBT001, FBT002
+        if tag in APART or is_block:
+            self.words.append(("", " "))
+
+    def handle_data(self, data: str) -> None:
+        self.words.append((self._open[-1] if self._open else "", data))
+
+    def of(self, tag: str) -> list[dict[str, str]]:
+        return [attributes for name, attributes in self.tags if name == tag]
+
+    @property
+    def text(self) -> str:
+        """What a reader sees, spaces folded."""
+        return " ".join("".join(words for tag, words in self.words if tag not in {"style", "title"}).split())
+
+
+def words(*models: ModelReport, **more: Any) -> str:
+    return Page(page(run(*models, **more))).text

@@ -1,0 +1,285 @@
+"""Run reports as a page is made from, of real closed forms: bert-base grown from 12 to 14 layers, and what can be missing.
+
+Every count is a closed form's; :data:`GROWN` and the shares of the three keys are derived by hand beside it.
+"""
+
+from __future__ import annotations
+
+import copy
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
+
+from pytest_bertsize import __version__
+from pytest_bertsize.closed_forms import FAMILIES, ClosedForm
+from pytest_bertsize.config.dims import Dims
+from pytest_bertsize.findings import Finding
+from pytest_bertsize.inventory import Inventory, Tensor
+from pytest_bertsize.reports.model_report import model_report
+from pytest_bertsize.reports.shape import Base, Change, Choices, Layer, LayerTensor
+from pytest_bertsize.review.review import Review, review
+from pytest_bertsize.table.settings import limits_from
+
+if TYPE_CHECKING:
+    from pytest_bertsize.reports.shape import ModelReport, RunReport
+
+BERT = FAMILIES["bert"]
+COMMIT, BASE_COMMIT = "a" * 40, "b" * 40
+
+LAYER = 4 * 768 * 768 + 2 * 768 * 3072 + 9 * 768 + 3072
+"""7,087,872: four square matrices, two to and from I, their biases, two norms."""
+GROWN = {
+    "encoder": 2 * LAYER,
+    "embeddings": 512 * 768,
+    "head": 30522 * 768 + 30522,  # the decoder's matrix, and the bias that is no longer shared
+}
+"""What two more layers, 512 more positions and an untied decoder add to bert-base: 38,040,378 in all."""
+
+
+@cache
+def bert(layers: int, positions: int, *, tied: bool) -> ClosedForm:
+    """BertForMaskedLM in the sizes of bert-base-uncased (Devlin et al. 2018, table 1), with three of them changed."""
+    architecture = BERT.architecture("BertForMaskedLM")
+    assert architecture
+    sizes = {"V": 30522, "D": 768, "L": layers, "A": 12, "I": 3072, "P": positions, "T": 2}
+    switches = {"is_decoder": False, "add_cross_attention": False, "tie_word_embeddings": tied, "hidden_act": "gelu"}
+    return ClosedForm(architecture, Dims(sizes, switches))
+
+
+def reported(
+    form: ClosedForm, actual: Inventory | None = None, /, name: str = "encoder", **budget: object
+) -> ModelReport:
+    """The report of a model that is what its closed form says, unless another inventory is given."""
+    names = {key.replace("__", "."): limit for key, limit in budget.items()}
+    subject = Review(
+        name=name,
+        family="bert",
+        architecture=form.architecture.name,
+        config="models/encoder/config.json",
+        config_sha256="0" * 64,
+        symbols=form.dims.sizes,
+        expected=form.inventory,
+        actual=None,
+        budget=limits_from(names, file="pyproject.toml", line=11),
+        findings=(),
+        formulas=form.formulas(),
+    )
+    known = partial(BERT.component_names, form.dims)
+    return plain(model_report(review(subject, actual or form.inventory, known_components=known)))
+
+
+def plain(model: ModelReport) -> ModelReport:
+    """Without base, layers and choices."""
+    model["base"], model["layers"], model["choices"] = None, [], None
+    return model
+
+
+def against(model: ModelReport, former: ClosedForm, revision: str = "main", **more: Any) -> ModelReport:
+    """The same report, compared with a former closed form."""
+    for row in model["components"]:
+        row["base"] = former.total if row["name"] == "total" else former.components.get(row["name"], 0)
+    names = [row["name"] for row in model["components"] if row["name"] != "total"]
+    deltas = [
+        (row["actual"] or 0) - (row["base"] or 0)
+        for row in model["components"]
+        if row["name"] in names and not any(name.startswith(f"{row['name']}.") for name in names)
+    ]
+    model["base"] = Base(
+        revision=revision,
+        commit=BASE_COMMIT,
+        config=model["config"],
+        total=former.total,
+        grown=sum(delta for delta in deltas if delta > 0),
+        shrunk=-sum(delta for delta in deltas if delta < 0),
+        said=more.get("said", []),
+        changes=more.get("changes", []),
+        method=more.get("method", ""),
+    )
+    return model
+
+
+def failing() -> ModelReport:
+    """Over its budget in three ways, off its closed form, with all that a report can have."""
+    form = bert(14, 1024, tied=False)
+    odd = Tensor("cls.predictions.decoder.scale", (768,), "head.decoder")
+    actual = Inventory((*form.inventory.tensors, odd))
+    model = reported(form, actual, total="110M", embeddings="24M", head="1M", encoder={"min": "80M", "max": "100M"})
+    changes = [
+        Change(
+            key="tie_word_embeddings",
+            before="true",
+            after="false",
+            total=GROWN["head"],
+            components={"head": GROWN["head"], "head.decoder": GROWN["head"]},
+        ),
+        Change(
+            key="num_hidden_layers",
+            before="12",
+            after="14",
+            total=GROWN["encoder"],
+            components={"encoder": 2 * LAYER, "encoder.feed_forward": 9_444_864, "encoder.attention": 4_724_736}
+            | {"encoder.norm": 6_144},
+        ),
+        Change(
+            key="max_position_embeddings",
+            before="512",
+            after="1024",
+            total=GROWN["embeddings"],
+            components={"embeddings": 393_216, "embeddings.position": 393_216},
+        ),
+        Change(key="code", before="", after="", total=768, components={"head": 768, "head.decoder": 768}),
+    ]
+    against(model, bert(12, 512, tied=True), changes=changes, method="each key's average over every order")
+    model["layers"] = [layer("bert.encoder.layer.12-13", 2)]
+    model["choices"] = Choices(
+        fits=[
+            {"key": "num_hidden_layers", "now": 14, "largest": 8, "total": bert(8, 1024, tied=False).total},
+            {"key": "max_position_embeddings", "now": 1024, "largest": None, "total": None},
+        ],
+        costs=[
+            {"what": "one more layer", "change": "num_hidden_layers 14 → 15", "total": LAYER},
+            {"what": "512 more positions", "change": "max_position_embeddings 1024 → 1536", "total": 393_216},
+            {"what": "tie the decoder", "change": "tie_word_embeddings false → true", "total": -GROWN["head"]},
+        ],
+    )
+    note = Finding("defaulted-key", "max_position_embeddings is missing, 1,024 is taken", severity="note")
+    warning = Finding(
+        "ignored-key", "pruned_heads changes nothing here", severity="warning", file="config.json", line=4
+    )
+    model["findings"] += [_row(warning), _row(note)]
+    return model
+
+
+def _row(finding: Finding) -> Any:
+    return {name: getattr(finding, name) for name in finding.__slots__ if name != "table_key"}
+
+
+def layer(name: str, times: int = 1, tensors: int = 3) -> Layer:
+    """A layer that the base does not have."""
+    shapes = [
+        LayerTensor(name=f"attention.part{number}.weight", base=None, expected=[768, 768], actual=[768, 768])
+        for number in range(tensors)
+    ]
+    return Layer(name=name, times=times, base=None, expected=LAYER, actual=LAYER, tensors=shapes)
+
+
+def passing(name: str = "encoder") -> ModelReport:
+    """As it was at the base, with room in its budget."""
+    form = bert(12, 512, tied=True)
+    return against(reported(form, name=name, total="110.2M", embeddings="24M"), form)
+
+
+def new(name: str = "fresh") -> ModelReport:
+    """The base has no such model."""
+    model = reported(bert(12, 512, tied=True), name=name, total="120M")
+    said = [f"new: main declares no model {name}"]
+    model["base"] = Base(
+        revision="main",
+        commit=BASE_COMMIT,
+        config=None,
+        total=None,
+        grown=0,
+        shrunk=0,
+        said=said,
+        changes=[],
+        method="",
+    )
+    return model
+
+
+def not_built(name: str = "broken") -> ModelReport:
+    """Its closed form is known, and the class could not be built."""
+    form = bert(12, 512, tied=True)
+    subject = Review(
+        name=name,
+        family="bert",
+        architecture="BertForMaskedLM",
+        config="models/encoder/config.json",
+        config_sha256="0" * 64,
+        symbols=form.dims.sizes,
+        expected=form.inventory,
+        actual=None,
+        budget=limits_from({"total": "120M"}, file="pyproject.toml", line=11),
+        findings=(Finding("build-failed", "BertForMaskedLM cannot be built: no room", "try again"),),
+    )
+    return plain(model_report(subject))
+
+
+def refused(name: str = "hostile") -> ModelReport:
+    """Its config was not even read."""
+    finding = Finding("config-refused", 'the key "auto_map" runs code', "remove it", file="config.json", line=3)
+    subject = Review(
+        name=name,
+        family="",
+        architecture="",
+        config="config.json",
+        config_sha256="",
+        symbols={},
+        expected=None,
+        actual=None,
+        budget=(),
+        findings=(finding,),
+    )
+    return plain(model_report(subject))
+
+
+def without_closed_form(name: str = "own") -> ModelReport:
+    """Held to its budget alone."""
+    form = bert(12, 512, tied=True)
+    subject = Review(
+        name=name,
+        family="bert",
+        architecture="OwnModel",
+        config="models/own/config.json",
+        config_sha256="0" * 64,
+        symbols={},
+        expected=None,
+        actual=None,
+        budget=limits_from({"total": "120M"}, file="pyproject.toml", line=11),
+        findings=(),
+        closed_form=False,
+    )
+    return plain(model_report(review(subject, form.inventory, known_components=list)))
+
+
+def large(components: int = 200, layers: int = 1000) -> ModelReport:
+    """More of everything than a page shows."""
+    parts = tuple(Tensor(f"part{n}.weight", (1000 + n, 97), f"part{n // 4}.piece{n}") for n in range(components))
+    form = bert(12, 512, tied=True)
+    actual = Inventory((*form.inventory.tensors, *parts))
+    model = against(reported(form, actual, total="110M"), form)
+    model["layers"] = [layer(f"bert.encoder.layer.{n}", tensors=16) for n in range(layers)]
+    row = model["findings"][0]
+    model["findings"] += [copy.deepcopy(row) for _ in range(100)]
+    changes = [
+        Change(key=f"key_{n}", before="1", after="2", total=n, components={f"part{n}": n, "encoder": n})
+        for n in range(300)
+    ]
+    assert model["base"]
+    model["base"]["changes"] = changes
+    return model
+
+
+def run(*models: ModelReport, **more: Any) -> RunReport:
+    """The report of a run over these models."""
+    found: RunReport = {
+        "schema": 1,
+        "mode": "full",
+        "versions": {"pytest_bertsize": __version__, "transformers": "5.23.0", "torch": "2.13.0", "python": "3.11.2"},
+        "commit": COMMIT,
+        "table_sha256": "c" * 64,
+        "base": None,
+        "configured": len(models),
+        "checked": len(models),
+        "failed": sum(model["verdict"] == "failed" for model in models),
+        "not_checked": [],
+        "models": list(models),
+        "complete": True,
+    }
+    if any(model["base"] for model in models):
+        found["base"] = {"revision": "main", "commit": BASE_COMMIT, "problem": "", "removed": []}
+    return {**found, **more}  # type: ignore[typeddict-item]
+
+
+def renamed(model: ModelReport, name: str) -> ModelReport:
+    """The same model by another name."""
+    return {**copy.deepcopy(model), "name": name, "headline": model["headline"].replace(model["name"], name)}

@@ -1,0 +1,70 @@
+"""Projects for ``init`` to look at, and what it says of them."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import tomli
+
+from pytest_bertsize.commands import check
+from pytest_bertsize.commands.init.command import Order, start
+from tests.conftest import TINY
+
+GOOGLE = {key: value for key, value in TINY.items() if key not in {"model_type", "architectures"}}
+"""As Google's bert_config.json is written."""
+SAVED = {**TINY, "transformers_version": "4.41.2", "_name_or_path": "bert", "torch_dtype": "float32"}
+"""What a trainer writes of it into a checkpoint."""
+
+
+def lay(root: Path, **files: Any) -> Path:
+    """Write files by their paths; what is no text is written as JSON."""
+    for path, content in files.items():
+        file = root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(content, bytes):
+            file.write_bytes(content)
+        else:
+            text = content if isinstance(content, str) else json.dumps(content, indent=2)
+            file.write_text(text, encoding="utf-8", newline="")
+    return root
+
+
+def changed(file: Path, **keys: Any) -> None:
+    """Change a config, as a commit would."""
+    file.write_text(json.dumps({**json.loads(file.read_text("utf-8")), **keys}), encoding="utf-8")
+
+
+def started(here: Path, *, project: str = "", writes: bool = False) -> tuple[int, str, str]:
+    """The exit status of ``init``, and what it prints, in a folder that is the project's or has it below."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.chdir(here):
+        status = start(Order(Path(project) if project else here, writes), out, err)
+    return status, out.getvalue(), err.getvalue()
+
+
+def proposed(root: Path) -> dict[str, Any]:
+    """The tables that ``init`` prints, by the names of their models; there have to be some."""
+    status, out, err = started(root)
+    assert status == 0, err
+    models: dict[str, Any] = tomli.loads(out)["tool"]["bertsize"]["models"]
+    return models
+
+
+def configs(root: Path) -> list[str]:
+    """The configs for which there is a table."""
+    return [table["config"] for table in proposed(root).values()]
+
+
+def said(root: Path) -> list[str]:
+    """The lines beside the tables, without the one that says how to go on."""
+    return [line for line in started(root)[2].splitlines() if not line.startswith("nothing is written")]
+
+
+def holds(root: Path) -> tuple[int, str]:
+    """What the gate says of a project, without building anything."""
+    out = io.StringIO()
+    return check.check(check.Order(root, builds=False), out, out), out.getvalue()

@@ -1,0 +1,324 @@
+"""Several models by one table: which files a pattern means, and what each of them is called."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_bertsize.base.git import Files
+from pytest_bertsize.table import globs
+from pytest_bertsize.table.globs import BadGlob, expanded, matching, matching_at
+from tests.support.git_projects import repository
+
+FILES = [
+    "config.json",
+    "configs/a.json",
+    "configs/b.json",
+    "configs/B.json",
+    "configs/c.yaml",
+    "configs/.hidden.json",
+    "configs/deep/er/d.json",
+    "configs/[x].json",
+    "models/en/config.json",
+    "models/de/config.json",
+    "models/node_modules/config.json",
+    ".venv/configs/a.json",
+]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    for file in FILES:
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        (folder / file).write_text("{}", encoding="utf-8")
+    return folder
+
+
+# which files
+
+MEANT = {
+    "configs/*.json": ["configs/B.json", "configs/[x].json", "configs/a.json", "configs/b.json"],
+    "./configs//?.json": ["configs/B.json", "configs/a.json", "configs/b.json"],
+    "configs/[a-b].json": ["configs/a.json", "configs/b.json"],
+    "configs/[!a]*.json": ["configs/B.json", "configs/[x].json", "configs/b.json"],
+    "configs/[[]x].json": ["configs/[x].json"],
+    "configs/.*.json": ["configs/.hidden.json"],
+    "models/*/config.json": ["models/de/config.json", "models/en/config.json"],
+    "models/node_modules/*.json": ["models/node_modules/config.json"],
+    "**/config.json": ["config.json", "models/de/config.json", "models/en/config.json"],
+    "configs/**/d.json": ["configs/deep/er/d.json"],
+    "configs/deep/**": ["configs/deep/er/d.json"],
+    "**/**/er/*": ["configs/deep/er/d.json"],
+    ".venv/**/a.json": [".venv/configs/a.json"],
+    "config.json": ["config.json"],
+    "configs/*.toml": [],
+    "configs": [],
+    "configs/*": ["configs/B.json", "configs/[x].json", "configs/a.json", "configs/b.json", "configs/c.yaml"],
+}
+
+
+@pytest.mark.parametrize("pattern", MEANT)
+def test_a_pattern_means_files_in_the_folder_and_in_a_list_of_paths(root: Path, pattern: str) -> None:
+    assert matching(root, pattern) == MEANT[pattern]
+    assert matching_at(FILES, pattern) == MEANT[pattern]
+
+
+PARTS = st.sampled_from(["a", "b", ".a", "node_modules", "a.json", "b.json", ".c.json"])
+PATHS = st.lists(st.lists(PARTS, min_size=1, max_size=4).map("/".join), max_size=8)
+PATTERNS = st.lists(
+    st.sampled_from(["**", "*", "?", "a", "b", ".*", ".a", "*.json", "[ab]", "[!a]*", "node_modules", "*a*"]),
+    min_size=1,
+    max_size=4,
+).map("/".join)
+
+
+@settings(max_examples=150, deadline=None)
+@given(PATHS, PATTERNS)
+def test_folder_and_list_agree(tmp_path_factory: pytest.TempPathFactory, paths: list[str], pattern: str) -> None:
+    folder = tmp_path_factory.mktemp("tree")
+    for path in paths:
+        if not any((folder / parent).is_file() for parent in Path(path).parents) and not (folder / path).exists():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).touch()
+    files = [each.relative_to(folder).as_posix() for each in folder.rglob("*") if each.is_file()]
+    assert matching(folder, pattern) == matching_at(files, pattern)
+
+
+def test_the_files_of_a_commit_are_those_of_the_folder(tmp_path: Path) -> None:
+    project = repository(tmp_path / "repository")
+    for file in ("pack/configs/ü.json", "pack/configs/a b.json", "pack/configs/x\ny.json", "configs/outside.json"):
+        project.write(file, {})
+    commit = project.commit()
+    with Files(project.folder / "pack", commit) as files:
+        names = files.names()
+    assert sorted(names) == ["configs/a b.json", "configs/x\ny.json", "configs/ü.json"]
+    assert matching_at(names, "configs/*.json") == matching(project.folder / "pack", "configs/*.json")
+    with Files(project.folder, "0" * 40) as files:
+        assert files.names() == []
+
+
+def test_no_symlink_to_a_folder_is_followed_and_one_to_a_file_is_left_to_who_reads_it(root: Path) -> None:
+    (root.parent / "secret").mkdir()
+    (root.parent / "secret/x.json").touch()
+    (root / "configs/out").symlink_to(root.parent / "secret")
+    (root / "configs/round").symlink_to(root)
+    (root / "configs/z.json").symlink_to(root.parent / "secret/x.json")
+    assert matching(root, "configs/**/[xz].json") == ["configs/z.json"]
+    assert matching(root, "configs/*/x.json") == []
+
+
+def test_a_folder_of_the_name_is_no_file(root: Path) -> None:
+    (root / "configs/f.json").mkdir()
+    assert "configs/f.json" not in matching(root, "configs/*.json")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "why"),
+    [
+        ("/etc/*.json", "it leads out of the project: write it relative to pyproject.toml, without .."),
+        ("../*/x.json", "it leads out of the project: write it relative to pyproject.toml, without .."),
+        ("a/../*.json", "it leads out of the project: write it relative to pyproject.toml, without .."),
+        ("C:/*.json", "it leads out of the project: write it relative to pyproject.toml, without .."),
+        ("configs\\*.json", "write / between folders, not \\"),
+        ("configs/**.json", "** stands for folders, alone between two /"),
+    ],
+)
+def test_a_pattern_that_leads_elsewhere_is_refused(root: Path, pattern: str, why: str) -> None:
+    with pytest.raises(BadGlob) as in_folder:
+        matching(root, pattern)
+    with pytest.raises(BadGlob) as in_list:
+        matching_at([], pattern)
+    assert str(in_folder.value) == str(in_list.value) == why
+
+
+def test_a_pattern_leads_through_so_many_folders(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(globs, "MOST_FOLDERS", 4)
+    assert matching(root, "models/*/config.json")
+    with pytest.raises(BadGlob) as bad:
+        matching(root, "**/config.json")
+    assert str(bad.value) == "it leads through more than 4 folders: write a narrower pattern"
+
+
+def test_a_folder_that_cannot_be_read_is_no_empty_one(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    there = os.scandir
+
+    def refusing(folder: Path) -> Any:
+        if folder.name == "de":
+            raise PermissionError(13, "Permission denied")
+        return there(folder)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    with pytest.raises(BadGlob, match='"models/de/" cannot be looked through: Permission denied'):
+        matching(root, "models/*/config.json")
+
+
+# what they are called
+
+
+def of(models: dict[str, Any], *files: str) -> list[tuple[str, str, Any]]:
+    return [(each.name, each.declared, each.table) for each in expanded(models, lambda _: list(files))]
+
+
+def test_a_table_without_a_pattern_is_itself() -> None:
+    tables = {
+        "a": {"config": "config.json", "checkpoint": "{x}.bin"},
+        "b": {"config": {"hidden_size": 4}},
+        "c": {"factory": "x:y"},
+        "d": 3,
+    }
+    assert of(tables) == [(name, name, table) for name, table in tables.items()]
+
+
+def test_a_pattern_is_a_model_for_every_file_in_their_order() -> None:
+    table = {"config": "models/*/*.json#model.bert", "budget": {"total": 1}, "checkpoint": "w/{folder}/{stem}.bin"}
+    files = ("models/en/base.json", "models/de/base.v2.json")
+    assert of({"{folder}-{stem}": table, "z": {"config": "z.json"}}, *files) == [
+        (
+            "de-base.v2",
+            "{folder}-{stem}",
+            {
+                "config": "models/de/base.v2.json#model.bert",
+                "budget": {"total": 1},
+                "checkpoint": "w/de/base.v2.bin",
+            },
+        ),
+        (
+            "en-base",
+            "{folder}-{stem}",
+            {"config": "models/en/base.json#model.bert", "budget": {"total": 1}, "checkpoint": "w/en/base.bin"},
+        ),
+        ("z", "z", {"config": "z.json"}),
+    ]
+    assert table["checkpoint"] == "w/{folder}/{stem}.bin"
+
+
+def test_what_follows_the_config_can_have_a_placeholder_that_the_name_has_not() -> None:
+    table = {"config": "models/*/config.json", "tokenizer": "{folder}/vocab.txt", "adapter": "{stem}"}
+    assert of({"m-{folder}": table}, "models/en/config.json")[0][2] == {
+        "config": "models/en/config.json",
+        "tokenizer": "en/vocab.txt",
+        "adapter": "config",
+    }
+
+
+JSON = {"config": "configs/*.json"}
+REFUSED: dict[str, tuple[dict[str, Any], tuple[str, ...], str, str]] = {
+    "a pattern, and one name": (
+        {"bert": JSON},
+        ("configs/a.json",),
+        'config = "configs/*.json" can mean several files: write models."bert-{stem}", or the path of one',
+        "config",
+    ),
+    "a placeholder, and one file": (
+        {"bert-{stem}": {"config": "a.json"}},
+        (),
+        'the name has {stem}, and config = "a.json" names one file: write a pattern, as in config = "configs/*.json"',
+        "",
+    ),
+    "a placeholder, and no file": (
+        {"bert-{stem}": {"config": {"a": 1}}},
+        (),
+        'the name has {stem}, and config names no file: write a pattern, as in config = "configs/*.json"',
+        "",
+    ),
+    "a placeholder beside one file": (
+        {"bert": {"config": "a.json", "checkpoint": "{stem}.bin"}},
+        (),
+        "checkpoint has {stem}, and config is no pattern: write the path of one file",
+        "checkpoint",
+    ),
+    "no file": (
+        {"bert-{stem}": JSON},
+        (),
+        'config = "configs/*.json" matches no file, so nothing would be checked: write a pattern that does, relative to pyproject.toml',
+        "config",
+    ),
+    "too many files": (
+        {"bert-{stem}": JSON},
+        tuple(f"configs/{number}.json" for number in range(2_001)),
+        'config = "configs/*.json" matches 2,001 files, more than 2,000: write a narrower pattern',
+        "config",
+    ),
+    "two files of one name": (
+        {"bert-{stem}": {"config": "**/*.json"}},
+        ("a/x.json", "b/x.json"),
+        '"b/x.json" gives the name "bert-x", which "a/x.json" gives too: write models."bert-{stem}-{folder}"',
+        "",
+    ),
+    "two files of one name by both": (
+        {"{folder}-{stem}": {"config": "**/*.json"}},
+        ("a/c/x.json", "b/c/x.json"),
+        '"b/c/x.json" gives the name "c-x", which "a/c/x.json" gives too: rename a file',
+        "",
+    ),
+    "the name of a table before": (
+        {"bert-a": {"config": "x.json"}, "bert-{stem}": JSON},
+        ("configs/a.json",),
+        '"configs/a.json" gives the name "bert-a", which another table has: write models."bert-{stem}-{folder}"',
+        "",
+    ),
+    "the name of a table behind": (
+        {"bert-{stem}": JSON, "bert-a": {"config": "x.json"}},
+        ("configs/a.json",),
+        '"configs/a.json" gives the name "bert-a", which another table has: write models."bert-{stem}-{folder}"',
+        "",
+    ),
+    "another placeholder": (
+        {"bert-{stme}": JSON},
+        ("configs/a.json",),
+        "there is no placeholder {stme}; did you mean {stem}?",
+        "",
+    ),
+    "an unheard-of placeholder": (
+        {"bert-{}": JSON},
+        ("configs/a.json",),
+        "there is no placeholder {}; write {stem}, the file's name without its suffix, or {folder}",
+        "",
+    ),
+    "another placeholder behind": (
+        {"bert-{stem}": {**JSON, "tokenizer": "{name}/vocab.txt"}},
+        ("configs/a.json",),
+        "tokenizer: there is no placeholder {name}; write {stem}, the file's name without its suffix, or {folder}",
+        "tokenizer",
+    ),
+    "no name of a folder": (
+        {"bert-{folder}": {"config": "*.json"}},
+        ("a.json",),
+        '"a.json" lies in no folder that {folder} could name: write {stem}',
+        "",
+    ),
+    "no name of a folder behind": (
+        {"bert-{stem}": {"config": "*.json", "adapter": "{folder}"}},
+        ("a.json",),
+        'adapter: "a.json" lies in no folder that {folder} could name',
+        "adapter",
+    ),
+    "no name of a model": (
+        {"bert-{stem}": JSON},
+        ("configs/a b.json",),
+        '"configs/a b.json" gives the name "bert-a b": a model\'s name is its test id: letters, digits and . _ - + @, at most 100 of them',
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("why", REFUSED)
+def test_a_table_that_cannot_be_taken_for_several_models_is_refused(why: str) -> None:
+    models, files, message, key = REFUSED[why]
+    with pytest.raises(BadGlob) as bad:
+        of(models, *files)
+    declared = next(name for name in models if "{" in name or len(models) == 1)
+    assert (str(bad.value), bad.value.declared, bad.value.key) == (message, declared, key)
+
+
+def test_a_pattern_that_leads_out_is_refused_in_the_words_of_the_table(root: Path) -> None:
+    with pytest.raises(BadGlob) as bad:
+        expanded({"bert-{stem}": {"config": "../*.json"}}, lambda pattern: matching(root, pattern))
+    assert (bad.value.declared, bad.value.key) == ("bert-{stem}", "config")
+    assert str(bad.value).startswith('config = "../*.json": it leads out of the project')

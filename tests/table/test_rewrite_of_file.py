@@ -1,0 +1,179 @@
+"""A pyproject.toml is replaced whole, or it is as it was."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_bertsize.table.pyproject_file import replace
+from pytest_bertsize.table.settings import SettingsError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BEFORE, AFTER = "total = 1  # größe\n", "total = 2  # größe\n"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A pyproject.toml that was read as ``BEFORE``."""
+    found = tmp_path / "pyproject.toml"
+    found.write_bytes(BEFORE.encode())
+    return found
+
+
+def refused(path: Path, before: str | None = BEFORE) -> str:
+    """What is said of a file that is left alone, beside which nothing is left."""
+    names = sorted(path.parent.iterdir())
+    with pytest.raises(SettingsError) as error:
+        replace(path, before, AFTER)
+    assert sorted(path.parent.iterdir()) == names
+    return str(error.value).replace(str(path), "FILE")
+
+
+def only(path: Path) -> bytes:
+    """What a file says that stands alone in its folder."""
+    assert [*path.parent.iterdir()] == [path]
+    return path.read_bytes()
+
+
+def test_a_file_is_replaced_and_nothing_else_is_left_in_its_folder(path: Path) -> None:
+    replace(path, BEFORE, AFTER)
+    assert only(path) == AFTER.encode()
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n"], ids=["LF", "CRLF"])
+def test_line_endings_are_those_of_the_text(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / "pyproject.toml"
+    path.write_bytes(f"a = 1{ending}b = 1".encode())
+    replace(path, f"a = 1{ending}b = 1", f"a = 2{ending}b = 1")
+    assert path.read_bytes() == f"a = 2{ending}b = 1".encode()
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664, 0o755], ids=oct)
+def test_the_rights_of_the_file_are_kept(path: Path, mode: int) -> None:
+    path.chmod(mode)
+    replace(path, BEFORE, AFTER)
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+
+
+def test_a_reader_sees_the_old_file_or_the_new_one(path: Path) -> None:
+    with path.open("rb") as reader:
+        replace(path, BEFORE, AFTER)
+        assert reader.read() == BEFORE.encode()
+    assert path.read_bytes() == AFTER.encode()
+
+
+def test_a_new_file_is_made_where_there_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "pyproject.toml"
+    replace(path, None, AFTER)
+    assert only(path) == AFTER.encode()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+
+
+def test_a_file_that_came_up_meanwhile_is_left_alone(path: Path) -> None:
+    assert refused(path, before=None) == "FILE is there by now, and is left alone: run this again"
+    assert path.read_bytes() == BEFORE.encode()
+
+
+@pytest.mark.parametrize("now", [BEFORE + "x = 1\n", BEFORE.replace("\n", "\r\n"), "", "\ufeff" + BEFORE], ids=repr)
+def test_a_file_that_was_changed_meanwhile_is_left_alone(path: Path, now: str) -> None:
+    path.write_bytes(now.encode())
+    assert refused(path) == "FILE was changed since it was read, and is left alone: run this again"
+    assert path.read_bytes() == now.encode()
+
+
+def test_a_file_that_is_gone_is_not_made_again(path: Path) -> None:
+    path.unlink()
+    assert refused(path) == "FILE was changed since it was read, and is left alone: run this again"
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("before", [BEFORE, None], ids=["to-a-file", "to-nowhere"])
+def test_a_symlink_is_left_alone_and_so_is_what_it_leads_to(tmp_path: Path, before: str | None) -> None:
+    folder, target = tmp_path / "project", tmp_path / "shared.toml"
+    folder.mkdir()
+    if before is not None:
+        target.write_bytes(before.encode())
+    path = folder / "pyproject.toml"
+    path.symlink_to(target)
+    assert refused(path, before) == "FILE is a symlink, and is left alone: run this where the file itself is"
+    assert path.readlink() == target
+    assert (target.read_bytes() if target.exists() else None) == (None if before is None else before.encode())
+
+
+def test_a_read_only_file_is_left_alone(path: Path) -> None:
+    path.chmod(0o444)
+    assert refused(path) == "FILE is read-only, and is left alone: make it writable, and run this again"
+    assert path.read_bytes() == BEFORE.encode()
+
+
+def test_a_file_that_this_user_may_not_write_is_left_alone(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda _, mode: mode != os.W_OK)
+    assert refused(path) == "FILE is read-only, and is left alone: make it writable, and run this again"
+
+
+def test_a_folder_that_cannot_be_written_is_said(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def deny(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), "/somewhere/.pyproject.toml.xyz.part")
+
+    monkeypatch.setattr("tempfile.mkstemp", deny)
+    assert refused(path) == "FILE: cannot be written: Permission denied; nothing was changed"
+    assert path.read_bytes() == BEFORE.encode()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_without_the_right_to_write_is_said(path: Path) -> None:
+    path.parent.chmod(0o555)
+    try:
+        assert refused(path) == "FILE: cannot be written: Permission denied; nothing was changed"
+    finally:
+        path.parent.chmod(0o755)
+
+
+def test_a_folder_in_the_place_of_the_file_is_said(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").mkdir()
+    assert refused(tmp_path / "pyproject.toml") == "FILE: cannot be written: Is a directory; nothing was changed"
+
+
+@pytest.mark.parametrize("step", ["os.fsync", "os.fdopen", "pathlib.Path.chmod", "pathlib.Path.replace"])
+def test_a_disk_that_is_full_leaves_the_file_as_it_was(path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(step, fail)
+        assert refused(path) == "FILE: cannot be written: No space left on device; nothing was changed"
+    assert only(path) == BEFORE.encode()
+
+
+def test_a_run_that_is_broken_off_while_it_writes_leaves_the_file_as_it_was(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(_: int) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.fsync", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            replace(path, BEFORE, AFTER)
+    assert only(path) == BEFORE.encode()
+
+
+def test_the_new_file_is_on_the_disk_before_it_takes_the_name(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[bytes] = []
+    fsync = os.fsync
+
+    def note(handle: int) -> None:
+        fsync(handle)
+        part = next(each for each in path.parent.iterdir() if each != path)
+        synced.append(part.read_bytes())
+        assert path.read_bytes() == BEFORE.encode()
+
+    monkeypatch.setattr("os.fsync", note)
+    replace(path, BEFORE, AFTER)
+    assert synced == [AFTER.encode()]

@@ -1,0 +1,178 @@
+"""On which line a key stands: of a JSON file, of a TOML file, in whatever layout."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_bertsize.table.toml import line_in_toml, lines_in_json
+
+TEXT = st.text(max_size=8)
+SCALARS = st.none() | st.booleans() | st.integers() | TEXT | st.sampled_from(['"', "\\", '{"a":', "]", "\n", ":"])
+VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3))
+OBJECTS = st.dictionaries(TEXT | st.sampled_from(['"', "\\", "{", "}:", "[]", "\n"]), VALUES, max_size=4)
+
+
+def number_of(line: str, text: str) -> int:
+    """Where the text has this line, which it has once."""
+    lines = [each.strip() for each in text.split("\n")]
+    assert lines.count(line) == 1, f"{lines.count(line)} lines {line!r}"
+    return lines.index(line) + 1
+
+
+def dumped(value: object, path: tuple[str, ...] = (), at: int = 1) -> tuple[dict[tuple[str, ...], int], int]:
+    """The line of every key of ``json.dumps(value, indent=1)``, and the line on which the value ends."""
+    found: dict[tuple[str, ...], int] = {}
+    if isinstance(value, (dict, list)) and value:
+        inner = value.items() if isinstance(value, dict) else ((None, each) for each in value)
+        for key, each in inner:
+            at += 1
+            if key is not None:
+                found[(*path, key)] = at
+            below, at = dumped(each, (*path, "[]" if key is None else key), at)
+            found |= below  # of a list's items, the last one that has the key
+        at += 1
+    return found, at
+
+
+# JSON
+
+
+@given(OBJECTS, st.booleans())
+def test_every_key_of_a_dumped_object_is_found_on_its_line(data: dict[str, Any], ascii_only: bool) -> None:  # noqa: FBT001
+    text = json.dumps(data, indent=1, ensure_ascii=ascii_only)
+    expected, last = dumped(data)
+    assert last == text.count("\n") + 1
+    assert {path: lines_in_json(text).get(path) for path in expected} == expected
+
+
+@given(OBJECTS)
+def test_all_keys_of_an_object_on_one_line_stand_on_line_one(data: dict[str, Any]) -> None:
+    assert [lines_in_json(json.dumps(data))[(key,)] for key in data] == [1] * len(data)
+
+
+@given(OBJECTS)
+def test_a_key_that_is_not_there_has_no_line(data: dict[str, Any]) -> None:
+    text = json.dumps(data, indent=1)
+    lines = lines_in_json(text)
+    assert ("longer than any key",) not in lines
+    assert not [key for key in data if (key, "longer than any key") in lines]
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "line"),
+    [
+        pytest.param('{"a": 1,\n"a": 2}', ["a"], 2, id="the last of a repeated key"),
+        pytest.param('{"a": 1,\n"\\u0061": 2}', ["a"], 2, id="a key spelled with an escape"),
+        pytest.param('{"a": {"b": 1},\n"b": 2}', ["b"], 2, id="not the key of the same name inside another"),
+        pytest.param('{"b": 2,\n"a": {\n"b": 1}}', ["a", "b"], 3, id="nor the one outside"),
+        pytest.param('{"a": "b\\": 1",\n"b": 2}', ["b"], 2, id="not inside a string"),
+        pytest.param('{"a": ["b", ":"],\n"b": 2}', ["b"], 2, id="not an item of a list"),
+        pytest.param('{"a": [{"b": 1},\n{"b": 2}]}', ["a", "[]", "b"], 2, id="in the last item of a list"),
+        pytest.param('{\r\n"a": 1,\r\n"b": 2}', ["b"], 3, id="CRLF"),
+        pytest.param('{"a"\n:\n1,\n"b":\n2}', ["b"], 4, id="colon on a line of its own"),
+        pytest.param('{"a": "\u2028",\n"b": 2}', ["b"], 2, id="U+2028 breaks no line"),
+        pytest.param('[{\n"a": 1}]', ["a"], None, id="in a list at the top"),
+        pytest.param('{"x": ["a": 1]}', ["x", "a"], None, id="a colon in a list"),
+        pytest.param('{"a": 1', ["a"], 1, id="an object that is never closed"),
+        pytest.param("}]", ["a"], None, id="no object at all"),
+        pytest.param("", ["a"], None, id="empty"),
+    ],
+)
+def test_a_key_is_found_however_the_file_is_written(text: str, path: list[str], line: int | None) -> None:
+    assert lines_in_json(text).get(tuple(path)) == line
+
+
+# TOML
+
+
+LAYOUTS = {
+    "a table": ("# note\n\n[x]\na = 1\nb = 2", "x.b", "b = 2"),
+    "the table itself": ("# note\n\n[x]\na = 1\nb = 2", "x", "[x]"),
+    "a table with a comment": ("q = 1\n[x]  # note\na = 1", "x", "[x]  # note"),
+    "a value with a comment": ("[x]\na = 1  # note\nb = 2", "x.a", "a = 1  # note"),
+    "at the top": ("a = 1\nb = 2\n[x]\na = 3", "b", "b = 2"),
+    "no line break at the end": ("[x]\na = 1", "x.a", "a = 1"),
+    "indented": ("[x]\n  a = 1\n\tb = 2", "x.b", "b = 2"),
+    "quoted key": ("[x]\n\"a.b\" = 1\n'c d' = 2", "x/a.b", '"a.b" = 1'),
+    "literally quoted key": ("[x]\n\"a.b\" = 1\n'c d' = 2", "x/c d", "'c d' = 2"),
+    "quoted table": ('[x]\n[y."a.b"]\nc = 1', "y/a.b", '[y."a.b"]'),
+    "dotted keys": ("[x]\na.b.c = 1\na.b.d = 2", "x.a.b.d", "a.b.d = 2"),
+    "dotted keys with another between": ("[x]\na.b = 1\nq = 2\na.c = 3", "x.a.c", "a.c = 3"),
+    "dotted key beside a table": ("[x]\nb.c = 1\n[x.d]\ne = 1", "x.b.c", "b.c = 1"),
+    "dotted and quoted": ('[x]\na.b = 1\na."b.c" = { max = 2 }', "x/a/b.c/max", 'a."b.c" = { max = 2 }'),
+    "inline table": ("[x]\nt = { a = 1, b = { c = 2 } }\nu = 3", "x.t.b.c", "t = { a = 1, b = { c = 2 } }"),
+    "inline table of several lines": ("[x]\nt = {\n  a = 1,\n  b = 2,\n}", "x.t.b", "b = 2,"),
+    "after a text of several lines": ('[x]\na = """\nq\nr"""\nb = 2', "x.b", "b = 2"),
+    "after a list of several lines": ("[x]\na = [\n  1,\n  2,\n]\nb = 2", "x.b", "b = 2"),
+    "out-of-order table": ("[a.b]\nx = 1\n[c]\ny = 1\n[a.d]\nz = 1", "a.d", "[a.d]"),
+    "key of an out-of-order table": ("[a.b]\nx = 1\n[c]\ny = 1\n[a.d]\nz = 1", "a.d.z", "z = 1"),
+    "table after its own sub-table": ("[x.y.b]\n\nc = 1\n[x.y]\na = 2", "x.y.a", "a = 2"),
+    "sub-table before its table": ("[x.y.b]\n\nc = 1\n[x.y]\na = 2", "x.y.b.c", "c = 1"),
+    "implicit table": ("q = 1\n\n[x.y.z]\na = 1", "x.y", "[x.y.z]"),
+    "date": ("[x]\na = true\nb = 1979-05-27", "x.b", "b = 1979-05-27"),
+    "array of tables": ("q = 1\n[[x]]\na = 1", "x", "[[x]]"),
+    "array of tables below another": ("q = 1\n[p]\nr = 1\n[[p.x]]\na = 1", "p.x", "[[p.x]]"),
+    "array of tables after a table": ("q = 1\n[p]\nr = 1\n[[x]]\na = 1", "x", "[[x]]"),
+    # dotted keys and out-of-order tables have no header of their own: the first line that makes them
+    "table of dotted keys": ("[x]\nq = 1\na.b = 1\na.c = 2", "x.a", "a.b = 1"),
+    "table of twice dotted keys": ("[x]\nq = 1\na.b.c = 1\na.b.d = 2", "x.a.b", "a.b.c = 1"),
+    "out-of-order parent": ("q = 1\n[a.b]\nx = 1\n[c]\ny = 1\n[a.d]\nz = 1", "a", "[a.b]"),
+}
+MISSING = {
+    "in a table": ("q = 1\n[x]\na = 1", "x.b", "[x]"),
+    "in an empty table": ("q = 1\n[x]", "x.b", "[x]"),
+    "two levels down": ("q = 1\n[x]\na = 1", "x.b.c", "[x]"),
+    "below a value": ("[x]\nq = 1\na = 1", "x.a.b", "a = 1"),
+    "below a list": ("[x]\nq = 1\na = [{ b = 1 }]", "x.a.b", "a = [{ b = 1 }]"),
+    "in an inline table": ("[x]\nt = { a = 1 }", "x.t.b", "t = { a = 1 }"),
+    "in an implicit table": ("q = 1\n[x.y]\na = 1", "x.b", "[x.y]"),
+    "in a table whose sub-table follows": ("q = 1\n[x]\na = 1\n[x.y]\nb = 1", "x.b", "[x]"),
+    "in a table of one dotted key": ("[x]\nq = 1\na.b = 1", "x.a.c", "a.b = 1"),
+    "in a table of dotted keys": ("[x]\nq = 1\na.b = 1\na.c = 2", "x.a.d", "a.b = 1"),
+    "in an out-of-order table": ("q = 1\n[a.b]\nx = 1\n[c]\ny = 1\n[a.d]\nz = 1", "a.e", "[a.b]"),
+}
+
+
+def path_of(dotted: str) -> list[str]:
+    """``x.y.z``, or ``x/y.z`` where a key has a dot of its own."""
+    return dotted.split("/" if "/" in dotted else ".")
+
+
+@pytest.mark.parametrize(("text", "path", "line"), LAYOUTS.values(), ids=LAYOUTS)
+def test_a_key_is_found_in_every_layout(text: str, path: str, line: str) -> None:
+    assert line_in_toml(text, path_of(path)) == number_of(line, text)
+
+
+@pytest.mark.parametrize(("text", "path", "line"), LAYOUTS.values(), ids=LAYOUTS)
+def test_a_key_is_found_in_every_layout_with_line_ends_of_windows(text: str, path: str, line: str) -> None:
+    assert line_in_toml(text.replace("\n", "\r\n"), path_of(path)) == number_of(line, text)
+
+
+@pytest.mark.parametrize(("text", "path", "line"), MISSING.values(), ids=MISSING)
+def test_a_missing_key_is_placed_at_the_deepest_part_that_is_there(text: str, path: str, line: str) -> None:
+    assert line_in_toml(text, path_of(path)) == number_of(line, text)
+
+
+@given(st.lists(st.sampled_from(["# note", "", "a{} = 1", "b{}.c = 2", '"d.{}" = 3', "e{} = {{ f = 4 }}"]), max_size=8))
+def test_a_key_is_found_whatever_stands_above_it(above: list[str]) -> None:
+    lines = ["[x]", *(line.format(index) for index, line in enumerate(above)), "here = 1"]
+    assert line_in_toml("\n".join(lines), ["x", "here"]) == len(lines)
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        pytest.param("", ["a"], id="empty file"),
+        pytest.param("a = 1", [], id="no path"),
+        pytest.param("a = 1", ["b"], id="nothing of the path"),
+        pytest.param("a = ", ["a"], id="not TOML"),
+        pytest.param("a = 1\na = 2", ["a"], id="a key twice"),
+    ],
+)
+def test_what_cannot_be_told_is_not_guessed(text: str, path: list[str]) -> None:
+    assert line_in_toml(text, path) is None
