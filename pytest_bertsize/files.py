@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import stat
+import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NoReturn
 
-from pytest_bertsize.findings import Finding, Kind, Unusable, printable, reason, shown
+from pytest_bertsize.findings import Finding, Kind, Unusable
+from pytest_bertsize.wording import printable, reason, shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -163,3 +166,25 @@ def _no_constant(name: str) -> NoReturn:
 def open_as_it_is(path: str, flags: int) -> int:
     """A named pipe must not hold the run up, and no symlink come in between."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
+
+
+def replace_file(path: Path, content: bytes, mode: int = 0o644, owner: tuple[int, int] | None = None) -> None:
+    """Replace the file at once, or leave it as it was; its content is on the disk before it takes the name.
+
+    :param owner: user and group that the file is to have, where this user may give it to them.
+    :raises OSError: when it cannot be written.
+    """
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        if owner:
+            with contextlib.suppress(OSError):  # a container's root writes what is somebody's
+                os.chown(temporary, *owner)
+        Path(temporary).chmod(mode)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

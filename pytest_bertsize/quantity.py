@@ -11,7 +11,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.findings import printable
+from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -188,16 +188,6 @@ def _shown(value: object) -> str:
         return printable(repr(value), LONGEST)
     except Exception:  # noqa: BLE001  (an integer of too many digits, and whatever an object's own repr raises)
         return f"a value of type {type(value).__name__}"
-
-
-def exact(count: int) -> str:
-    """``109482240`` → ``'109,482,240'``."""
-    return f"{count:,}"
-
-
-def signed(delta: int) -> str:
-    """``30522`` → ``'+30,522'``; zero is ``'0'``."""
-    return f"{delta:+,}" if delta else "0"
 
 
 def compact_left(left: int, quantity: Quantity = PARAMETERS) -> str:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pytest_bertsize.findings import LONGEST, did_you_mean, is_name, number, printable, shown
+from pytest_bertsize.wording import LONGEST, did_you_mean, is_name, number, printable, shown
 
 
 @pytest.mark.parametrize(

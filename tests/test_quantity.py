@@ -19,7 +19,6 @@ from pytest_bertsize.quantity import (
     PARAMETERS,
     SCALES,
     compact_left,
-    exact,
     parse_bytes,
     parse_count,
     parse_flops,
@@ -27,8 +26,8 @@ from pytest_bertsize.quantity import (
     restated,
     rounded_down,
     rounded_up,
-    signed,
 )
+from pytest_bertsize.wording import exact, signed
 
 if TYPE_CHECKING:
     from collections.abc import Callable

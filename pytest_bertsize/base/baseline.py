@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.base.git import Files, NoRevision
 from pytest_bertsize.base.revision import base_revision
-from pytest_bertsize.closed_forms import derive
-from pytest_bertsize.config import adapter_source, source
-from pytest_bertsize.findings import Unusable, printable
+from pytest_bertsize.closed_forms.derive import choose, derive
+from pytest_bertsize.config import source
+from pytest_bertsize.config.adapter import adapter_of
+from pytest_bertsize.findings import Unusable
 from pytest_bertsize.table import settings
 from pytest_bertsize.table.globs import matching_at
+from pytest_bertsize.table.model import NAMES
 from pytest_bertsize.table.settings import NothingDeclared, Settings, SettingsError
+from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pytest_bertsize.base.revision import BaseRevision
     from pytest_bertsize.closed_forms import ClosedForm
@@ -108,19 +112,57 @@ def _matching(files: Files, pattern: str) -> list[str]:
     return matching_at(files.names(), pattern)
 
 
+class Missing(Exception):
+    """What a model needs is not there at the base."""
+
+
+class AtCommit:
+    """The project as a commit has it."""
+
+    def __init__(self, files: Files, revision: str) -> None:
+        self.at = f" at {revision}"
+        self._files = files
+
+    def config(self, location: str) -> source.Found:
+        """The file, or the only config of a folder.
+
+        :raises Missing: when there is none, or more than one.
+        """
+        path = PurePosixPath(location)
+        found = {str(path): self._files.read(str(path))}
+        if found[str(path)] is None:
+            found = {str(path / name): self._files.read(str(path / name)) for name in NAMES}
+        there = [source.Found(name, printable(name), content) for name, content in found.items() if content is not None]
+        if len(there) != 1:
+            what = f"holds both {' and '.join(NAMES)}" if there else "is no file"
+            raise Missing(f"{printable(location)} {what}{self.at}")
+        return there[0]
+
+    def adapter(self, location: str) -> bytes:
+        content = self._files.read(location)
+        if content is None:
+            raise Missing(f"{printable(location)} is no file{self.at}")
+        return content
+
+    def made_by_code(self, reference: str) -> ModelConfig:
+        """:raises Missing: always: code of the base is never run."""
+        raise Missing(f"its config is made by code ({printable(reference)}), which is not run{self.at}")
+
+    def line(self, key: Sequence[str], settings: Settings) -> None:
+        """None: the lines that the table has are today's."""
+
+
 def _former(model: Model, files: Files, today: Settings, registry: Registry, revision: str) -> Former:
     """One model of the base, counted if it can be."""
+    reader, config = AtCommit(files, revision), None
     try:
-        config = source.read_at(model, files, today, revision)
-        if isinstance(config, str):
-            return Former(model, problem=f"{config} at {revision}")
+        config = source.read(model, today, reader)
         if not model.closed_form:
             return Former(model, config, problem=f"at {revision} it has closed_form = false, and is not counted")
-        adapter = adapter_source.read_at(model, files, config, revision)
-        if isinstance(adapter, str):
-            return Former(model, config, problem=f"{adapter} at {revision}")
-        chosen = derive.choose(model, config, registry, adapter)
-        return Former(model, config, derive.derive(model, config, chosen))
+        adapter = adapter_of(model, today, config, reader)
+        return Former(model, config, derive(model, config, choose(model, config, registry, adapter)))
+    except Missing as missing:
+        return Former(model, config, problem=str(missing))
     except Unusable as unusable:
         error = next((each for each in unusable.findings if each.severity == "error"), unusable.findings[0])
         return Former(model, problem=f"at {revision} it cannot be counted: {error.message}")
@@ -129,8 +171,8 @@ def _former(model: Model, files: Files, today: Settings, registry: Registry, rev
 def _matched(today: Settings, models: Mapping[str, Former]) -> dict[str, str]:
     """What each model of today was called: the same name, else the one whose config it has."""
     became = {name: name for name in today.names if name in models}
-    left = {source.identity(former.model): name for name, former in models.items() if name not in became}
+    left = {former.model.identity: name for name, former in models.items() if name not in became}
     for name, model in today.models.items():
-        if name not in became and source.identity(model) in left:
-            became[name] = left.pop(source.identity(model))
+        if name not in became and model.identity in left:
+            became[name] = left.pop(model.identity)
     return became

@@ -8,7 +8,7 @@ from posixpath import normpath
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.config.vocabulary import IMPLEMENTATIONS
-from pytest_bertsize.findings import printable
+from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

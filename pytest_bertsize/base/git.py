@@ -6,7 +6,7 @@ import os
 import subprocess
 from typing import TYPE_CHECKING, Self
 
-from pytest_bertsize.findings import did_you_mean, printable, shown
+from pytest_bertsize.wording import did_you_mean, printable, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

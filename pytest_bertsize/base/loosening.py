@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.findings import Finding, printable, shown
-from pytest_bertsize.quantity import exact
+from pytest_bertsize.findings import Finding
+from pytest_bertsize.wording import exact, printable, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,10 +13,17 @@ from threading import Thread
 from time import monotonic
 from typing import IO, TYPE_CHECKING, Any
 
-from pytest_bertsize.builder.limits import MEGABYTE, Limits
 from pytest_bertsize.builder.messages import Built, NotBuilt, Request, understood
-from pytest_bertsize.builder.own_process import BETWEEN_LOOKS, ISOLATION, cause_of_death, end, environment, memory_of
-from pytest_bertsize.findings import printable
+from pytest_bertsize.builder.own_process import (
+    BETWEEN_LOOKS,
+    ISOLATION,
+    MEGABYTE,
+    cause_of_death,
+    end,
+    environment,
+    memory_of,
+)
+from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +31,24 @@ if TYPE_CHECKING:
 
 LONGEST_ANSWER = 16 * 1024 * 1024
 """Bytes; a model of 1,000 layers answers in 2 MB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the helper may take before it is killed."""
+
+    importing: float = 120.0
+    """Seconds."""
+    building: float = 30.0
+    """Seconds for one model, from the last answer on."""
+    memory: int = 80 * MEGABYTE
+    """Bytes for one model, on top of what its class took to import; watched where the system has ``/proc``."""
+    own_memory: int = 1024 * MEGABYTE
+    """The same for a model that a function of the project builds, which may import what it likes."""
+
+    def of(self, request: Request) -> int:
+        """Bytes of memory for one model."""
+        return self.own_memory if request.factory else self.memory
 
 
 @dataclass

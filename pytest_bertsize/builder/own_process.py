@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from pytest_bertsize.builder.limits import MEGABYTE
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+MEGABYTE = 1024 * 1024
+
 
 BETWEEN_LOOKS = 0.05
 """Seconds between two looks at the memory of the process."""

@@ -9,9 +9,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 from pytest_bertsize.checkpoint.headers import bytes_of
-from pytest_bertsize.findings import LONGEST, Finding, number, printable, shown
+from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import Inventory, Tensor, pattern
-from pytest_bertsize.quantity import exact, signed
+from pytest_bertsize.wording import LONGEST, exact, number, printable, shown, signed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping

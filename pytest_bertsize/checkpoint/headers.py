@@ -13,8 +13,9 @@ from math import prod
 from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeGuard
 
 from pytest_bertsize.files import Place
-from pytest_bertsize.findings import Finding, Unusable, printable, shown
+from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import Inventory, Tensor
+from pytest_bertsize.wording import printable, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -8,12 +8,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeGuard
 
 from pytest_bertsize.files import Place
-from pytest_bertsize.findings import Finding, number, shown
+from pytest_bertsize.findings import Finding
+from pytest_bertsize.wording import number, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
+    from pytest_bertsize.inventory import Inventory, Tensor
+
+WORDS = "embeddings.word"
 NAMES = ("tokenizer.json", "vocab.txt", "vocab.json")
 """The files that say it, in the order in which they are looked for."""
 ADDED = "added_tokens.json"
@@ -40,7 +44,7 @@ class Vocabulary:
     size: int
 
 
-def beside(root: Path, file: str) -> str | None:
+def found_beside(root: Path, file: str) -> str | None:
     """The tokenizer's file in the folder of a config or checkpoint (or in that folder), if it has one."""
     around = (os.path.join(root, file), os.path.dirname(os.path.join(root, file)))  # noqa: PTH118, PTH120  (asked often)
     if not any(os.path.lexists(os.path.join(folder, name)) for folder in around for name in NAMES):  # noqa: PTH118
@@ -169,3 +173,36 @@ def _spare(vocabulary: Vocabulary, rows: int, width: int | None, component: str,
 
 def _count(count: int, what: str) -> str:
     return f"{number(count)} {what}{'s' if count != 1 else ''}"
+
+
+def rows_beside(root: Path, declared: str | None, beside: Iterable[str | None], inventory: Inventory) -> list[Finding]:
+    """Rows of the word embeddings that the tokenizer has no id for, or ids that have no row.
+
+    The tokenizer is the declared one, else the one that stands beside the first of some files, such as the config.
+    A file that nobody declared and that is no tokenizer says nothing.
+
+    :param beside: relative to the root; ``None`` for one that there is not.
+    """
+    if declared is not None:
+        words = _words(inventory)
+        if words is None:
+            message = "the tokenizer cannot be compared: no component is called embeddings.word"
+            return [Finding("config-invalid", message, "remove tokenizer", table_key=("tokenizer",))]
+        return _rows_of(vocabulary(root, declared), words)
+    for file in beside:
+        found = found_beside(root, file) if file and (root / file).exists() else None
+        words = _words(inventory) if found else None
+        if found and words:
+            return _rows_of(vocabulary(root, found), words)
+    return []
+
+
+def _rows_of(vocabulary: Vocabulary, words: Tensor) -> list[Finding]:
+    return rows(vocabulary, words.shape[0], words.shape[1], words.component)
+
+
+def _words(inventory: Inventory) -> Tensor | None:
+    """The table of word embeddings."""
+    tables = (tensor for tensor in inventory.tensors if len(tensor.shape) == 2)  # noqa: PLR2004  (rows, width)
+    named = (tensor for tensor in tables if tensor.component == WORDS or tensor.component.endswith(f".{WORDS}"))
+    return max(named, key=lambda tensor: tensor.shape[0], default=None)

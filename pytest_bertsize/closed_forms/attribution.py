@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from pytest_bertsize.closed_forms.family import ClosedForm
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.keys import LABELS
-from pytest_bertsize.findings import shown
 from pytest_bertsize.inventory import roll_up
+from pytest_bertsize.wording import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
-from pytest_bertsize.builder.limits import MEGABYTE
-from pytest_bertsize.closed_forms import ClosedForm, choosing
+from pytest_bertsize.builder.own_process import MEGABYTE
+from pytest_bertsize.closed_forms import ClosedForm
 from pytest_bertsize.closed_forms.own_class import NO_FAMILY, own_class
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.keys import LABELS
-from pytest_bertsize.findings import Finding, Unusable, printable
-from pytest_bertsize.quantity import exact
+from pytest_bertsize.findings import Finding, Kind, Unusable
+from pytest_bertsize.wording import did_you_mean, exact, is_name, printable, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -64,7 +64,7 @@ def derive(model: Model, config: ModelConfig, chosen: Chosen) -> Derivation:
 
     :raises Unusable: with what is wrong with the config or the table.
     """
-    options = choosing.options(model, chosen.architecture)
+    options = constructor_arguments(model, chosen.architecture)
     values = chosen.family.resolve(config, model.overrides, chosen.architecture)
     dims = Dims(values.sizes, {**values.switches, **options})
     form = _counted(chosen.architecture, dims)
@@ -93,11 +93,11 @@ def choose(model: Model, config: ModelConfig, registry: Registry, adapter: Adapt
 def _class(model: Model, config: ModelConfig, registry: Registry) -> tuple[Family, Architecture]:
     """The class, without adapters."""
     if model.factory is None:
-        return choosing.closed_form(model, config, registry)
+        return closed_form_of(model, config, registry)
     written = {**config.data, **model.overrides}
     says_nothing = not (model.architecture or model.family or config.model_type or config.architectures)
     if not says_nothing:
-        return own_class(model, *choosing.closed_form(model, config, registry), written)
+        return own_class(model, *closed_form_of(model, config, registry), written)
     if model.extra and not model.backbone:
         return own_class(model, NO_FAMILY, None, written)
     message = f"nothing says what {model.factory} consists of"
@@ -164,3 +164,128 @@ def _refuse_the_absurd(form: ClosedForm, config: ModelConfig) -> None:
         count = form.total if form.total > MOST_PARAMETERS else form.unrolled
         message = f"by the closed form this is {exact(count)} parameters, more than {exact(MOST_PARAMETERS)}"
         raise Unusable(Finding("config-refused", message, "correct its sizes", file=config.file))
+
+
+def family_name(model: Model, config: ModelConfig, registry: Registry) -> str:
+    """The file's ``model_type``, or the table's ``family`` where the file has none; never a guess.
+
+    :raises Unusable: when neither says, or they say different things.
+    """
+    said = config.model_type
+    if said is None and model.family is None:
+        known = registry.family_of(model.architecture or next(iter(config.architectures), ""))
+        message = f"{config.reference} has no model_type, as is usual for Google's bert_config.json"
+        example = known.name if known else "bert"
+        raise Unusable(Finding("config-invalid", message, f'write family = "{example}"', table_key=()))
+    if said is not None and model.family is not None and said != model.family:
+        message = f"family is {shown(model.family)}, and {config.reference} says model_type {shown(said)}"
+        raise Unusable(Finding("config-invalid", message, "remove family from the table", table_key=("family",)))
+    if said is not None and not (isinstance(said, str) and is_name(said)):
+        config.refuse("model_type", f"model_type is {shown(said)}, which is no name", 'write "bert", for example')
+    return said or model.family or ""
+
+
+def architecture_name(model: Model, config: ModelConfig, family: str, registry: Registry) -> str:
+    """The table's ``architecture``, or the file's only one.
+
+    :raises Unusable: when there is none, or more than one.
+    """
+    if model.architecture is not None:
+        return model.architecture
+    if len(config.architectures) == 1:
+        return _class_name(config)
+    says = f"names {len(config.architectures):,} architectures" if config.architectures else "names no architecture"
+    known = [each.name for found in registry.families(family) for each in found.architectures]
+    example = next(iter([*(name for name in config.architectures if name in known), *known]), "BertModel")
+    message = f"{config.reference} {says}, and neither does the table"
+    raise Unusable(Finding("config-invalid", message, f'write architecture = "{example}", for example', table_key=()))
+
+
+def _class_name(config: ModelConfig) -> str:
+    (name,) = config.architectures
+    if not is_name(name):
+        fix = 'write the name of the class, as in "BertModel"'
+        config.refuse("architectures", f"architectures names {shown(name)}, which is no class", fix)
+    return name
+
+
+def closed_form_of(model: Model, config: ModelConfig, registry: Registry) -> tuple[Family, Architecture]:
+    """What a declared model is checked against.
+
+    :raises Unusable: when there is no closed form for it, with the nearest that there are and both ways out.
+    """
+    family = family_name(model, config, registry)
+    if not registry.families(family):
+        _no_such_family(model, config, family, registry)
+    name = architecture_name(model, config, family, registry)
+    return registry.find(family, name) or _no_such_architecture(model, config, family, name, registry)
+
+
+def _no_such_family(model: Model, config: ModelConfig, family: str, registry: Registry) -> NoReturn:
+    message = f"there is no closed form for the family {shown(family)}"
+    key = "family" if config.model_type is None else "model_type"
+    if nearest := did_you_mean(family, registry.names):
+        _refuse_at(key, f"{message}; the nearest is {nearest!r}", CORRECT, model, config)
+    named = model.architecture or next(iter(config.architectures), "")
+    like = registry.nearest(named)
+    also = f"; what comes nearest to {shown(named)} is {_listed(like)}" if like else ""
+    _refuse_at(key, f"{message}{also}", CONTRIBUTE, model, config)
+
+
+def _no_such_architecture(model: Model, config: ModelConfig, family: str, name: str, registry: Registry) -> NoReturn:
+    key = "architectures" if model.architecture is None else "architecture"
+    near = registry.nearest(name, family)
+    if other := registry.family_of(name):
+        message = f"{shown(name)} is of the family {other.name!r}, and the config of {family!r}"
+        _refuse_at(
+            key,
+            message,
+            f"did you mean {near[0]!r}?" if near else "correct one of them",
+            model,
+            config,
+            "config-invalid",
+        )
+    known = near or [each.name for found in registry.families(family) for each in found.architectures][:3]
+    message = (
+        f"there is no closed form for {shown(name)} in the family {family!r}; what comes nearest is {_listed(known)}"
+    )
+    _refuse_at(key, message, CORRECT, model, config)
+
+
+def _listed(names: list[str]) -> str:
+    return f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else names[0]
+
+
+def _refuse_at(
+    key: str, message: str, fix: str, model: Model, config: ModelConfig, kind: Kind = "unknown-closed-form"
+) -> NoReturn:
+    """:raises Unusable: at the key of the table that says it, else at the config's."""
+    if getattr(model, key, None) is not None:
+        raise Unusable(Finding(kind, message, fix, table_key=(key,)))
+    config.refuse(key, message, fix, kind)
+
+
+def constructor_arguments(model: Model, architecture: Architecture) -> dict[str, bool]:
+    """The constructor arguments with their defaults.
+
+    :raises Unusable: when the class has no such argument.
+    """
+    unknown = [key for key in model.options if key not in architecture.options]
+    if unknown:
+        known = ", ".join(architecture.options)
+        fix = f"it takes {known}" if known else f"remove it: {architecture.name} takes none"
+        message = "options.{}: {} has no such constructor argument"
+        raise Unusable(
+            *(
+                Finding("config-invalid", message.format(key, architecture.name), fix, table_key=("options", key))
+                for key in unknown
+            )
+        )
+    return {**architecture.options, **model.options}
+
+
+CONTRIBUTE = (
+    "describe a class of your own by factory, backbone and extra, contribute a closed form (hook "
+    "pytest_bertsize_closed_forms), or write closed_form = false to hold it to its budget alone"
+)
+CORRECT = f"correct the name, {CONTRIBUTE}"

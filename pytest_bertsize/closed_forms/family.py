@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -192,3 +192,16 @@ class _Derived(Inventory):
             return super().layers(component)
         times = {term.times for term in terms}
         return times.pop() if component != TOTAL and len(times) == 1 else 1
+
+
+@dataclass(frozen=True, slots=True)
+class Deriving(Family):
+    """A family with keys whose default follows from other keys."""
+
+    derive: Callable[[Mapping[str, object]], Mapping[str, object]]
+    """From all that is written to what the config class takes for keys that are not."""
+
+    def resolve(self, config: ModelConfig, overrides: Mapping[str, object], architecture: Architecture) -> Values:
+        """What a config says, and what follows from it."""
+        follows = self.derive({**config.data, **overrides})
+        return Family.resolve(self, replace(config, data={**config.data, **follows}), overrides, architecture)

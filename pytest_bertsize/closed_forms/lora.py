@@ -25,7 +25,8 @@ from pytest_bertsize.closed_forms.module_tree import (
 )
 from pytest_bertsize.closed_forms.parts.variations import tied_below
 from pytest_bertsize.config.adapter import ALL_LINEAR, in_table
-from pytest_bertsize.findings import Finding, did_you_mean, printable, shown
+from pytest_bertsize.findings import Finding
+from pytest_bertsize.wording import did_you_mean, printable, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

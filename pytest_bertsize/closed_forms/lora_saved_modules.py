@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms.blocks import Block, Parameter, frozen
 from pytest_bertsize.closed_forms.module_tree import Module, agreed, tree
-from pytest_bertsize.findings import did_you_mean, printable, shown
+from pytest_bertsize.wording import did_you_mean, printable, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.config.adapter import Adapter

@@ -9,8 +9,9 @@ from pytest_bertsize.closed_forms import blocks
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.parts.variations import held_at
 from pytest_bertsize.config.keys import LABELS, ConfigKeys, Size
-from pytest_bertsize.findings import Finding, Unusable, did_you_mean, shown
+from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.table.extra import summands
+from pytest_bertsize.wording import did_you_mean, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -12,7 +12,7 @@ from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.keys import LABELS, Size
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import TOTAL
-from pytest_bertsize.quantity import exact, signed
+from pytest_bertsize.wording import exact, signed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -11,9 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pytest_bertsize import __version__
 from pytest_bertsize.base import git as repository
 from pytest_bertsize.config import source
-from pytest_bertsize.findings import Unusable, printable, shown
+from pytest_bertsize.findings import Unusable
 from pytest_bertsize.reports.json import SCHEMA
 from pytest_bertsize.table.settings import Settings, SettingsError, load
+from pytest_bertsize.wording import printable, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -170,7 +171,7 @@ def _holes(report: _Report, settings: Settings) -> Iterator[str]:
 
 def _is_of_its_config(sha256: str, model: Model, settings: Settings) -> bool:
     """Whether a model's config is now what it was; one that is made by code is as its commit is, and not made here."""
-    if source.is_made_by_code(model) or not model.config:
+    if model.is_made_by_code or not model.config:
         return True
     try:
         return source.read(model, settings).sha256 == sha256

@@ -4,9 +4,21 @@ from __future__ import annotations
 
 import os
 import shutil
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from pytest_bertsize.reports.terminal.drawing import Style, can_show
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from rich.console import RenderableType
+    from rich.text import Text
+
+    from pytest_bertsize.commands.named_model import Explained
+    from pytest_bertsize.findings import Finding, Unusable
+
+GOOD, MISTAKEN = 0, 2
+"""Exit status."""
 
 
 def style_of(out: TextIO, verbosity: int) -> Style:
@@ -22,3 +34,33 @@ def say(text: str, out: TextIO) -> None:
         print(text.encode(encoding, "backslashreplace").decode(encoding), file=out, flush=True)
     except BrokenPipeError:  # a reader such as head has seen enough; nor may Python's own last flush complain
         os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
+
+
+def mistaken(unusable: Unusable, err: TextIO) -> int:
+    """A line for every mistake."""
+    for finding in unusable.findings:
+        say(f"ERROR: {finding.sentence}", err)
+    return MISTAKEN
+
+
+def heading(chosen: Explained) -> Text:
+    """Class, file and sizes."""
+    from rich.text import Text
+
+    options = {key: str(value).lower() for key, value in chosen.asked.items()}
+    sizes = {symbol: size for symbol, size in chosen.form.dims.sizes.items() if size is not None}
+    said = " ".join(f"{name}={value}" for name, value in {**options, **sizes}.items())
+    return Text.assemble(
+        (chosen.form.architecture.name, "bold"), "  ", (chosen.config.reference, "cyan"), "  ", (said, "dim")
+    )
+
+
+def warnings(findings: Iterable[Finding], style: Style) -> Iterator[RenderableType]:
+    """Keys that are ignored, and keys that are missing."""
+    from pytest_bertsize.reports.terminal.drawing import hanging
+
+    for finding in findings:
+        place = f" ({finding.place})" if finding.place else ""
+        yield hanging("! ", "yellow", f"{finding.message}{place}", style)
+        if finding.fix:
+            yield hanging("  → ", "cyan", finding.fix, style)

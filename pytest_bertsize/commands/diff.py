@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
-from pytest_bertsize.commands.console import say, style_of
-from pytest_bertsize.commands.explain.command import GOOD, heading, mistaken, warnings
+from pytest_bertsize.commands.console import GOOD, heading, mistaken, say, style_of, warnings
 from pytest_bertsize.commands.named_model import Explained, Named, explained
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import TOTAL, parents_first
-from pytest_bertsize.quantity import exact, signed
+from pytest_bertsize.wording import exact, signed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

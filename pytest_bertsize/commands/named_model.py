@@ -7,21 +7,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms import FAMILIES, choosing
-from pytest_bertsize.closed_forms.derive import choose, derive
+from pytest_bertsize.closed_forms import FAMILIES
+from pytest_bertsize.closed_forms.derive import CONTRIBUTE, choose, derive
 from pytest_bertsize.closed_forms.registry import Registry
-from pytest_bertsize.config import adapter_source, source
-from pytest_bertsize.config.model_config import NAMES, ModelConfig
+from pytest_bertsize.config import source
+from pytest_bertsize.config.adapter import adapter_of
 from pytest_bertsize.config.source import read_file
-from pytest_bertsize.findings import Finding, Unusable, did_you_mean, printable, shown
-from pytest_bertsize.table.model import Model
+from pytest_bertsize.findings import Finding, Unusable
+from pytest_bertsize.table.model import NAMES, Model
 from pytest_bertsize.table.settings import SettingsError, load
+from pytest_bertsize.wording import did_you_mean, printable, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pytest_bertsize.closed_forms import ClosedForm
     from pytest_bertsize.closed_forms.derive import Derivation
+    from pytest_bertsize.config.model_config import ModelConfig
 
 
 DECLARED = "::"
@@ -94,7 +96,7 @@ def _declared(named: Named, registry: Registry) -> Explained:
         fix = f"did you mean {nearest!r}?" if nearest else f"there are {', '.join(settings.names)}"
         raise Unusable(Finding("config-invalid", f"{printable(file)} declares no model {shown(name)}", fix))
     config = source.read(model, settings)
-    chosen = choose(model, config, registry, adapter_source.read(model, settings, config))
+    chosen = choose(model, config, registry, adapter_of(model, settings, config))
     return Explained(config, derive(model, config, chosen), model.options)
 
 
@@ -140,9 +142,9 @@ _TRANSLATED = (
     (re.compile(r"^family is "), "--family is "),
     (re.compile(r"remove family from the table"), "remove --family"),
     (re.compile(r"^options\."), "--option "),
-    (re.compile(re.escape(f", {choosing.CONTRIBUTE}")), ""),
+    (re.compile(re.escape(f", {CONTRIBUTE}")), ""),
     (
-        re.compile(re.escape(choosing.CONTRIBUTE)),
+        re.compile(re.escape(CONTRIBUTE)),
         f"explain shows a model of one of pytest-bertsize's own families, which are {', '.join(FAMILIES)}",
     ),
     (re.compile(r"name one: config = \"[^\"]*/(.+)\""), r"name one of them, as in \1"),

@@ -11,12 +11,18 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
-from pytest_bertsize.findings import Finding, Kind, Unusable, did_you_mean, number, printable, shown
+from pytest_bertsize.config import model_config
+from pytest_bertsize.config.source import Disk
+from pytest_bertsize.findings import Finding, Kind, Unusable
+from pytest_bertsize.wording import did_you_mean, number, printable, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pytest_bertsize.config.model_config import ModelConfig
+    from pytest_bertsize.config.source import Reader
+    from pytest_bertsize.table.model import Model
+    from pytest_bertsize.table.settings import Settings
 
     Place: TypeAlias = Callable[[str], Mapping[str, Any]]
     """Where a key stands, as keyword arguments of a :class:`~pytest_bertsize.findings.Finding`."""
@@ -309,3 +315,32 @@ def _wrong_in_pattern(pattern: str) -> str:
     if len(re.findall(r"[*+{]|(?<![(*+?}])\?", pattern)) > MOST_QUANTIFIERS or pattern.count("(") > MOST_GROUPS:
         return f"has more than {MOST_QUANTIFIERS} quantifiers or {MOST_GROUPS} groups, which can take hours to match"
     return ""
+
+
+def adapter_of(model: Model, settings: Settings, config: ModelConfig, reader: Reader | None = None) -> Adapter | None:
+    """The adapter of a declared model, ``None`` where it has none.
+
+    :param config: of what it goes on.
+    :param reader: ``None`` for the project's folder.
+    :raises Unusable: for a file that cannot be read, or for what it says.
+    """
+    if not isinstance(model.adapter, str):
+        return _in_table(model, config)
+    reader = reader or Disk(settings.root)
+    file = model_config.parse(reader.adapter(model.adapter), f"{printable(model.adapter)}{reader.at}", "")
+    return _in_file(file, model, config)
+
+
+def _in_table(model: Model, config: ModelConfig) -> Adapter | None:
+    if model.adapter is None or isinstance(model.adapter, str):
+        return None
+    return parse(model.adapter, place=in_table, family=_family(model, config), closed_form=model.closed_form)
+
+
+def _in_file(file: ModelConfig, model: Model, config: ModelConfig) -> Adapter:
+    return parse(file.data, place=in_file(file), family=_family(model, config), closed_form=model.closed_form)
+
+
+def _family(model: Model, config: ModelConfig) -> str:
+    said = model.family or config.model_type
+    return said if isinstance(said, str) else ""

@@ -22,7 +22,7 @@ from pytest_bertsize.builder.confined import (
     take_over_descriptors,
 )
 from pytest_bertsize.config.model_config import DEEPEST, LARGEST, LONGEST_INTEGER
-from pytest_bertsize.findings import did_you_mean, printable, shown
+from pytest_bertsize.wording import did_you_mean, printable, shown
 
 RETURN = "return a dict of what config.json would say"
 

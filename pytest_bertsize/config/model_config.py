@@ -13,16 +13,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from pytest_bertsize.config import file_signatures
+from pytest_bertsize.config.json_lines import line_of_number, lines_in_json, repeated_in_json
 from pytest_bertsize.files import RepeatedKey, open_as_it_is, unique
-from pytest_bertsize.findings import Finding, Kind, Unusable, printable, reason, shown
-from pytest_bertsize.table.toml import line_of_number, lines_in_json, repeated_in_json
+from pytest_bertsize.findings import Finding, Kind, Unusable
+from pytest_bertsize.table.model import NAMES
+from pytest_bertsize.wording import printable, reason, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-NAMES = ("config.json", "bert_config.json")
-"""What a folder may hold one of."""
 LARGEST = 1024 * 1024
 """Bytes; the largest config of a published model has a few hundred KB of label names."""
 DEEPEST = 64
@@ -125,17 +125,6 @@ class ModelConfig:
         """:raises Unusable: always, with a finding on the key's line."""
         message += self.said_as(key)
         raise Unusable(Finding(kind, message, fix, file=self.file, line=self.line(key)))
-
-
-def read(root: Path, reference: str) -> ModelConfig:
-    """Read the config that a table names, relative to the project's root.
-
-    :param reference: a file, a folder that holds exactly one of :data:`NAMES`, either with ``#key.path`` behind it.
-    :raises Unusable: with one finding that says what is wrong with the file.
-    """
-    location, _, inner = reference.partition("#")
-    content, file = contents(root, location)
-    return parse(content, file, inner)
 
 
 def contents(root: Path, location: str) -> tuple[bytes, str]:

@@ -18,7 +18,8 @@ from pytest_bertsize.config.vocabulary import (
     REFUSED,
     SYNONYMS,
 )
-from pytest_bertsize.findings import LONGEST_NUMBER, Finding, did_you_mean, number, printable, shown
+from pytest_bertsize.findings import Finding
+from pytest_bertsize.wording import LONGEST_NUMBER, did_you_mean, number, printable, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

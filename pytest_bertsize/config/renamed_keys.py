@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.findings import Finding, Unusable, did_you_mean, printable, shown
+from pytest_bertsize.findings import Finding, Unusable
+from pytest_bertsize.wording import did_you_mean, printable, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.findings import Finding, Kind, Severity, shown
+from pytest_bertsize.findings import Finding, Kind, Severity
+from pytest_bertsize.wording import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

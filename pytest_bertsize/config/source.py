@@ -2,126 +2,164 @@
 
 from __future__ import annotations
 
-import json
-import re
 from dataclasses import replace
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from pytest_bertsize.builder.own_process import MEGABYTE, Allowed, Lost, answer_of
 from pytest_bertsize.config import model_config
-from pytest_bertsize.config.model_config import NAMES, ModelConfig, fail, made, not_plain
+from pytest_bertsize.config.model_config import LARGEST, ModelConfig, fail, made, not_plain
 from pytest_bertsize.config.renamed_keys import renamed
-from pytest_bertsize.findings import Finding, Unusable, printable
+from pytest_bertsize.files import Place
+from pytest_bertsize.findings import Finding, Unusable
+from pytest_bertsize.table.model import YAML
+from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from pytest_bertsize.base.git import Files
     from pytest_bertsize.table.model import Model
     from pytest_bertsize.table.settings import Settings
 
-YAML = (".yaml", ".yml")
-_NAME = r"[^\W\d]\w*"
-_CODE = re.compile(rf"{_NAME}(?:\.{_NAME})*:{_NAME}(?:\.{_NAME})*")
+ALLOWED = Allowed(seconds=30.0, memory=2048 * MEGABYTE, answer=2 * LARGEST)
+"""Of which an import of torch and transformers takes 5 s and 400 MB."""
+MEND = "mend the function, or name a file"
 
 
-def read(model: Model, settings: Settings) -> ModelConfig:
+class Found(NamedTuple):
+    """A config file as a reader finds it."""
+
+    name: str
+    """Whose suffix says what it is written in."""
+    file: str
+    """What messages call it."""
+    content: bytes
+
+
+class Reader(Protocol):
+    """Where the files of a project are read: the disk of today, or a commit."""
+
+    at: str
+    """What messages add to the name of a file: nothing, or ``" at main"``."""
+
+    def config(self, location: str) -> Found:
+        """The file that the table names, or the one config in the folder that it names.
+
+        :raises Unusable: when it cannot be read.
+        """
+
+    def adapter(self, location: str) -> bytes:
+        """The content of an adapter_config.json.
+
+        :raises Unusable: when it cannot be read.
+        """
+
+    def made_by_code(self, reference: str) -> ModelConfig:
+        """What a function of the project returns.
+
+        :raises Unusable: when it is no config.
+        """
+
+    def line(self, key: Sequence[str], settings: Settings) -> int | None:
+        """The line of a key in the project's table, where the reader has one."""
+
+
+class Disk:
+    """The project as it stands in a folder."""
+
+    at = ""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def config(self, location: str) -> Found:
+        content, file = model_config.contents(self.root, location)
+        return Found(location, file, content)
+
+    def adapter(self, location: str) -> bytes:
+        return Place(self.root, location, "adapter_config.json", "config-invalid").content(LARGEST)
+
+    def made_by_code(self, reference: str) -> ModelConfig:
+        return _made_by_code(self.root, reference)
+
+    def line(self, key: Sequence[str], settings: Settings) -> int | None:
+        return settings.line(key)
+
+
+def read(model: Model, settings: Settings, reader: Reader | None = None) -> ModelConfig:
     """The config of a declared model; one that is made by code is made now.
 
+    :param settings: today's, whatever the reader reads.
+    :param reader: ``None`` for the project's folder.
     :raises Unusable: when there is none.
     """
+    reader = reader or Disk(settings.root)
     if not model.config:
         return made({}, settings.file)  # of a factory that is called without one
     if model.inline is not None:
-        config = _inline(model.inline, model, settings.file, settings.line)
-    elif is_made_by_code(model):
-        from pytest_bertsize.config import config_by_code
-
-        config = config_by_code.read(settings.root, model.config)
+        config = _inline(model.inline, model, settings, reader)
+    elif model.is_made_by_code:
+        config = reader.made_by_code(model.config)
     else:
-        config = read_file(settings.root, model.config)
-    return renamed(config, model.keys) if model.keys else config
-
-
-def read_at(model: Model, files: Files, settings: Settings, revision: str) -> ModelConfig | str:
-    """The config of a model as it was declared at a revision; or why there is none, as ``config.json is no file``.
-
-    :param settings: today's.
-    :raises Unusable: when it is no config.
-    """
-    if not model.config:
-        return made({}, settings.file)
-    if model.inline is not None:
-        config = _inline(model.inline, model, f"{settings.file} at {revision}", lambda _: None)
-    elif is_made_by_code(model):
-        return f"its config is made by code ({printable(model.config)}), which is not run"
-    else:
-        found = _file_at(model.config, files, revision)
-        if isinstance(found, str):
-            return found
-        config = found
+        config = _in_file(reader, model.config)
     return renamed(config, model.keys) if model.keys else config
 
 
 def read_file(root: Path, reference: str) -> ModelConfig:
-    """The config of a file, or of a folder that holds exactly one of :data:`NAMES`, perhaps with ``#key.path``.
+    """The config of a file, or of a folder that holds one of :data:`~pytest_bertsize.table.model.NAMES`.
+
+    :param reference: perhaps with ``#key.path`` behind it.
 
     :raises Unusable: when there is none.
     """
     if not reference:
         raise Unusable(Finding("config-invalid", "no config is named", 'write config = "config.json"', table_key=()))
+    return _in_file(Disk(root), reference)
+
+
+def _in_file(reader: Reader, reference: str) -> ModelConfig:
     location, _, inner = reference.partition("#")
-    content, file = model_config.contents(root, location)
-    return _parsed(content, location, file, inner)
+    found = reader.config(location)
+    file = f"{found.file}{reader.at}"
+    if not found.name.lower().endswith(YAML):
+        return model_config.parse(found.content, file, inner)
+    from pytest_bertsize.config import yaml
+
+    return yaml.parse(found.content, file, inner)
 
 
-def is_made_by_code(model: Model) -> bool:
-    """Whether the config is what a function of the project returns: ``"pkg.cfg:make"``."""
-    location = model.config.partition("#")[0]
-    is_file = model.inline is not None or location.lower().endswith((".json", *YAML))
-    return not is_file and _CODE.fullmatch(location) is not None
-
-
-def file_named(model: Model) -> str:
-    """The file or the folder that the table names, ``""`` where the config lives elsewhere."""
-    elsewhere = model.inline is not None or is_made_by_code(model)
-    return "" if elsewhere else model.config.partition("#")[0]
-
-
-def identity(model: Model) -> str:
-    """What tells a model's config from those of others, whatever the model is called."""
-    if model.inline is not None:
-        return json.dumps(model.inline, sort_keys=True, default=str)
-    return model.config or model.factory or ""
-
-
-def _parsed(content: bytes, location: str, file: str, inner: str) -> ModelConfig:
-    if not location.lower().endswith(YAML):
-        return model_config.parse(content, file, inner)
-    from pytest_bertsize.config import yaml as yaml_config
-
-    return yaml_config.parse(content, file, inner)
-
-
-def _inline(
-    data: Mapping[str, object], model: Model, file: str, line: Callable[[tuple[str, ...]], int | None]
-) -> ModelConfig:
+def _inline(data: Mapping[str, object], model: Model, settings: Settings, reader: Reader) -> ModelConfig:
     place = (*model.table_key, "config")
+    file = f"{settings.file}{reader.at}"
     if found := not_plain(dict(data)):
-        fail(file, found.message, found.fix, line((*place, *found.path)))
-    return replace(made(dict(data), file), key_path=place, line_of=line)
+        fail(file, found.message, found.fix, reader.line((*place, *found.path), settings))
+    return replace(made(dict(data), file), key_path=place, line_of=partial(reader.line, settings=settings))
 
 
-def _file_at(reference: str, files: Files, revision: str) -> ModelConfig | str:
-    """The config of a file, or of a folder that holds exactly one."""
+def _made_by_code(root: Path, reference: str, allowed: Allowed = ALLOWED) -> ModelConfig:
+    """Call the function that a table names, and take what it returns.
+
+    :param root: the project's folder, from which its module is imported.
+    :param reference: ``"pkg.cfg:make"``, perhaps with ``#key.path`` behind it.
+    :raises Unusable: when it has not made a config.
+    """
     location, _, inner = reference.partition("#")
-    path = PurePosixPath(location)
-    candidates = {str(path): files.read(str(path))}
-    if candidates[str(path)] is None:
-        candidates = {str(path / name): files.read(str(path / name)) for name in NAMES}
-    found = [(name, content) for name, content in candidates.items() if content is not None]
-    if len(found) != 1:
-        return f"{printable(location)} {'holds both ' + ' and '.join(NAMES) if found else 'is no file'}"
-    name, content = found[0]
-    return _parsed(content, name, f"{printable(name)} at {revision}", inner)
+    file = printable(location)
+    folder = root.resolve()
+    try:
+        said = answer_of(
+            "pytest_bertsize.config.by_code", {"root": str(folder), "reference": location}, folder, allowed
+        )
+    except Lost as lost:
+        fail(file, f"the config was not made: {lost}", MEND)
+    if not isinstance(said, dict) or not isinstance(said.get("config", {}), dict):
+        fail(file, "the config was not made: its process answered nonsense", MEND)
+    if "config" not in said:
+        fail(file, f"the config was not made: {printable(str(said.get('message')))}", printable(str(said.get("fix"))))
+    if found := not_plain(said["config"]):
+        fail(file, found.message, found.fix)
+    config = made(said["config"], file, inner)
+    if len(config.text) > LARGEST:
+        fail(file, f"the config is larger than {LARGEST:,} bytes", "return the config of one model")
+    return config

@@ -10,8 +10,8 @@ from pytest_bertsize.config.keys import LABELS, Asks, Choice, ConfigKeys, Index,
 from pytest_bertsize.config.other_keys import check_keys, without_effect
 from pytest_bertsize.config.sheet import Sheet
 from pytest_bertsize.config.vocabulary import PASSED
-from pytest_bertsize.findings import Unusable, did_you_mean, number, shown
-from pytest_bertsize.quantity import exact
+from pytest_bertsize.findings import Unusable
+from pytest_bertsize.wording import did_you_mean, exact, number, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -24,7 +24,7 @@ from pytest_bertsize.config.model_config import (
     not_plain,
     text_of,
 )
-from pytest_bertsize.findings import printable, reason, shown
+from pytest_bertsize.wording import printable, reason, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

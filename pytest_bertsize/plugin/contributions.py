@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms import Family
 from pytest_bertsize.closed_forms.registry import Conflict, Registry
-from pytest_bertsize.findings import printable
 from pytest_bertsize.table.settings import SettingsError
+from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import pytest
@@ -105,3 +106,21 @@ def _location(item: pytest.Item, review: Review) -> tuple[str, int | None, str]:
         return path, line, title
     where = next((finding for finding in review.errors if finding.file and finding.line), None)
     return (where.file or path, (where.line or 1) - 1, title) if where else (path, line, title)
+
+
+class Sender:
+    """Puts what a model's test asks for on its report, which comes back from xdist's workers."""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        is_ours = call.excinfo is None or isinstance(call.excinfo.value, BudgetFailure)
+        if isinstance(item, BudgetItem) and call.when == "call" and is_ours:
+            asked = item.gate.changes(item.name)
+            report.bertsize_changes = [asdict(change) for change in asked.changes]  # type: ignore[attr-defined]
+            report.bertsize_refused = [asdict(each) for each in asked.refused]  # type: ignore[attr-defined]
+            if asked.changes:
+                report.bertsize_before = model_report(asked.review)  # type: ignore[attr-defined]
+        return report

@@ -6,10 +6,10 @@ import inspect
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.findings import did_you_mean, shown
 from pytest_bertsize.plugin.items import GATE, REVIEW, BudgetFailure, hold
 from pytest_bertsize.table.model import AsBytes
 from pytest_bertsize.table.settings import Settings, SettingsError, limits_from
+from pytest_bertsize.wording import did_you_mean, shown
 
 if TYPE_CHECKING:
     import pytest

@@ -68,8 +68,8 @@ def _model(report: pytest.TestReport | pytest.CollectReport) -> ModelReport | No
 def _cell(model: ModelReport | None) -> str:
     if model is None:
         return '<td class="col-parameters"></td>'
-    from pytest_bertsize.quantity import exact
-    from pytest_bertsize.reports.terminal.component_table import unique
+    from pytest_bertsize.reports.rows import unique
+    from pytest_bertsize.wording import exact
 
     count = unique(model)
     if count is None:

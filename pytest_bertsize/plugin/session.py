@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_bertsize.base import baseline
-from pytest_bertsize.plugin import contributions, outcome, update, xdist
-from pytest_bertsize.plugin.items import GATE, Collector, Gate, Mode
+from pytest_bertsize.plugin import contributions, makereport, outcome, update, xdist
+from pytest_bertsize.plugin.items import GATE, Collector
 from pytest_bertsize.plugin.makereport import Attachments
 from pytest_bertsize.reports.model_report import run_base
-from pytest_bertsize.table import pyproject_file
+from pytest_bertsize.review.gate import Gate, Mode
+from pytest_bertsize.table import rewrite
 from pytest_bertsize.table.settings import SettingsError, declares_models, load
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
         _refuse_another_table(config)
         settings = load(table_path(config))
         if verb:
-            pyproject_file.refuse_another(settings.path, settings.text)
+            rewrite.refuse_another(settings.path, settings.text)
         registry = contributions.registry(config)
         base = baseline.of_run(settings, config.getoption("bert_budget_base"), registry, "--bert-budget-base")
         reports = replace(outcome.asked_for(config, settings), base=run_base(base), builds=builds)
@@ -88,7 +89,7 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
         config.pluginmanager.register(xdist.Controller([*gate.requests], helper))
         _ask(helper, gate, config)
     if verb:
-        config.pluginmanager.register(update.Sender())
+        config.pluginmanager.register(makereport.Sender())
     if verb and helper:
         rewriter = update.Rewriter(settings, verb)
         config.stash[LEDGER].rewriter = rewriter

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 from rich.text import Text
 
-from pytest_bertsize.plugin.items import BudgetFailure, BudgetItem
 from pytest_bertsize.plugin.longrepr import style_of
 from pytest_bertsize.reports.ci import sign_of_ci
-from pytest_bertsize.reports.model_report import model_report
 from pytest_bertsize.reports.terminal.drawing import draw, hanging
-from pytest_bertsize.review.accept import Change, Refused, Verb, lowered, raised, sentence, settings_after
-from pytest_bertsize.table import pyproject_file
+from pytest_bertsize.review.accept import Refused, Verb
+from pytest_bertsize.table import rewrite
+from pytest_bertsize.table.rewrite import Change, lowered, raised, sentence, settings_after
 from pytest_bertsize.table.settings import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from pytest_bertsize.reports.shape import ModelReport
     from pytest_bertsize.table.settings import Settings
@@ -49,24 +47,6 @@ def asked_for(config: pytest.Config) -> Verb | None:
             "and commit pyproject.toml"
         )
     return next(iter(given.values()))
-
-
-class Sender:
-    """Puts what a model's test asks for on its report, which comes back from xdist's workers."""
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(
-        self, item: pytest.Item, call: pytest.CallInfo[None]
-    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        report = yield
-        is_ours = call.excinfo is None or isinstance(call.excinfo.value, BudgetFailure)
-        if isinstance(item, BudgetItem) and call.when == "call" and is_ours:
-            asked = item.gate.changes(item.name)
-            report.bertsize_changes = [asdict(change) for change in asked.changes]  # type: ignore[attr-defined]
-            report.bertsize_refused = [asdict(each) for each in asked.refused]  # type: ignore[attr-defined]
-            if asked.changes:
-                report.bertsize_before = model_report(asked.review)  # type: ignore[attr-defined]
-        return report
 
 
 class Rewriter:
@@ -121,7 +101,7 @@ class Rewriter:
         elif changes:
             try:
                 after = settings_after(self.settings, changes)
-                pyproject_file.replace(self.settings.path, self.settings.text, after.text)
+                rewrite.replace_pyproject(self.settings.path, self.settings.text, after.text)
             except SettingsError as error:
                 self.problem = str(error)
             else:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.findings import printable
+from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,3 +29,15 @@ def sign_of_ci(environment: Mapping[str, str] = os.environ) -> str:
     """The variable that says so, as in ``"CI=true"``; ``""`` at a desk."""
     name = next((name for name in VARIABLES if environment.get(name, "").lower() not in {"", "0", "false"}), None)
     return f"{name}={printable(environment[name])}" if name else ""
+
+
+def prefix(root: Path, variable: str) -> str:
+    """The project's folder inside the one that a CI's variable names; ``""`` where the two are one, or strangers."""
+    outer = os.environ.get(variable)
+    if not outer:
+        return ""
+    try:
+        inner = root.resolve().relative_to(Path(outer).resolve())
+    except (OSError, ValueError, RuntimeError):
+        return ""
+    return "" if inner == Path() else inner.as_posix()

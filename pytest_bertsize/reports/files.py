@@ -9,13 +9,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_bertsize import replaced_file
+from pytest_bertsize import files
 from pytest_bertsize.base import git as repository
-from pytest_bertsize.config.model_config import NAMES
-from pytest_bertsize.config.source import file_named
-from pytest_bertsize.findings import printable, reason
 from pytest_bertsize.reports import formats, github, json
+from pytest_bertsize.table.model import NAMES
 from pytest_bertsize.table.settings import SettingsError
+from pytest_bertsize.wording import printable, reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -60,7 +59,7 @@ class ReportFiles:
             found = formats.format_of(path) or formats.JSON
             with self._told(path):
                 text = found.render(report, self.settings.root)
-                replaced_file.replace(path, text.encode(errors="backslashreplace"))
+                files.replace_file(path, text.encode(errors="backslashreplace"))
 
     def finish(self, models: Sequence[ModelReport], versions: Mapping[str, str]) -> None:
         """Write what the run has found, once it is over."""
@@ -117,7 +116,7 @@ def _wrong(path: Path, settings: Settings, option: str) -> str:
 def _inputs(settings: Settings) -> Iterator[Path]:
     adapters = (model.adapter for model in settings.models.values() if isinstance(model.adapter, str))
     models = settings.models.values()
-    named_by = (each for model in models for each in (file_named(model), model.checkpoint, model.tokenizer))
+    named_by = (each for model in models for each in (model.file, model.checkpoint, model.tokenizer))
     for location in filter(None, (*named_by, *adapters)):
         named = settings.root / location
         with contextlib.suppress(OSError, ValueError, RuntimeError):  # what leads nowhere is that model's failure

@@ -7,8 +7,8 @@ import posixpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from pytest_bertsize.findings import printable
-from pytest_bertsize.reports.ci_files import prefix
+from pytest_bertsize.reports.ci import prefix
+from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,8 +8,8 @@ from collections import Counter
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from pytest_bertsize.findings import printable
-from pytest_bertsize.reports.ci_files import prefix
+from pytest_bertsize.reports.ci import prefix
+from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.findings import printable
 from pytest_bertsize.inventory import Inventory, Tensor
 from pytest_bertsize.reports.shape import Layer, LayerTensor
+from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

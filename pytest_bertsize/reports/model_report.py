@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, cast
 
-from pytest_bertsize.closed_forms.freezing import frozen_parts
-from pytest_bertsize.findings import printable
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, Fold, Inventory
+from pytest_bertsize.reports.frozen import frozen_parts
 from pytest_bertsize.reports.layers import layers
 from pytest_bertsize.reports.shape import (
     Base,
@@ -28,6 +27,7 @@ from pytest_bertsize.reports.shape import (
     RunReport,
     Totals,
 )
+from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

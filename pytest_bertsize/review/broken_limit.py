@@ -8,13 +8,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.inventory import TOTAL, TRAINABLE, fold
-from pytest_bertsize.quantity import exact
+from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory, fold
+from pytest_bertsize.quantity import restated
+from pytest_bertsize.table.byte_sizes import NAMED
+from pytest_bertsize.table.model import BYTES, unit_of
+from pytest_bertsize.wording import exact, signed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pytest_bertsize.inventory import Fold, Inventory
+    from pytest_bertsize.findings import Kind
+    from pytest_bertsize.inventory import Fold
+    from pytest_bertsize.table.model import Limit
 
 
 def what_was_forgotten(inventory: Inventory, component: str, claim: int) -> str:
@@ -73,3 +78,52 @@ def _is_bias(row: Fold) -> bool:
 
 def _sum(rows: list[Fold], count: Callable[[Fold], int]) -> int:
     return sum(count(row) for row in rows)
+
+
+def narrower(count: int, bound: int, what: str) -> str:
+    """What 16 bits in place of 32 would come to, where that fits."""
+    half = -(-count // 2)
+    return (
+        f"as float16 it is {exact(half)}, which fits; " if what.startswith("float32") and half <= bound < count else ""
+    )
+
+
+def layers_that_fit(kind: Kind, limit: Limit, bound: int, actual: Inventory) -> str:
+    """How many of a component's identical layers its limit affords."""
+    have = actual.layers(limit.component)
+    if have == 1 or kind != "over-budget":
+        return ""
+    each = actual[limit.component] // have
+    return f"one layer of it is {exact(each)}, so {bound // each} of {have} fit; "
+
+
+def sum_of_the_others(limit: Limit, bound: int, budget: tuple[Limit, ...], actual: Inventory) -> str:
+    """Whether a claimed total is the sum of the claimed parts, so that only these are wrong."""
+    parts = [
+        each
+        for each in budget
+        if each.component not in {TOTAL, TRAINABLE} and not each.measure and not _has_limits_below(each, budget)
+    ]
+    if limit.component != TOTAL or sum(part.maximum or 0 for part in parts) != bound:
+        return ""
+    off = [(part.component, actual[part.component] - (part.maximum or 0)) for part in parts]
+    named = ", ".join(f"{component} {signed(delta)}" for component, delta in off if delta)
+    return f"that is the sum of the other limits, and off by as much as they are: {named}" if named else ""
+
+
+def _has_limits_below(limit: Limit, budget: tuple[Limit, ...]) -> bool:
+    return any(other.component.startswith(f"{limit.component}.") for other in budget)
+
+
+def bound_in_words(limit: Limit) -> str:
+    if limit.is_exact:
+        return f"exact limit of {exact(limit.maximum or 0)}"
+    named = limit.maximum is not None and limit.component == BYTES and str(limit) in NAMED
+    return f"limit of {limit}" + (f" ({exact(limit.maximum or 0)})" if named else "")
+
+
+def to_accept(kind: Kind, limit: Limit, count: int) -> str:
+    """How to write the budget that takes the model as it is."""
+    bound = limit.bound(kind)
+    named = f"{bound} = " if isinstance(limit.written, dict) else ""
+    return f"to accept it, write {named}{restated(count, bound, limit.written_at(bound), unit_of(limit.component))}"

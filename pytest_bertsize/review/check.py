@@ -8,21 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.base.comparison import Today, compared
 from pytest_bertsize.base.loosening import loosened
-from pytest_bertsize.builder.build_failures import way_out
-from pytest_bertsize.builder.messages import Built, NotBuilt, Request
-from pytest_bertsize.checkpoint import beside
+from pytest_bertsize.builder.messages import Built, NotBuilt, Request, way_out
+from pytest_bertsize.checkpoint import headers, tokenizer
 from pytest_bertsize.closed_forms import what_if
 from pytest_bertsize.closed_forms.derive import Derivation, choose, derive
-from pytest_bertsize.config import adapter_source, source
-from pytest_bertsize.findings import Finding, Unusable, printable
+from pytest_bertsize.config import source
+from pytest_bertsize.config.adapter import adapter_of
+from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import parents_first
-from pytest_bertsize.review import budget_alone, build_request, dead_weight, measures
+from pytest_bertsize.review import build_request, dead_weight, measures
 from pytest_bertsize.review.review import Review, review, review_unbuilt
+from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pytest_bertsize.base.baseline import Baseline
+    from pytest_bertsize.checkpoint.headers import Stored
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.config.adapter import Adapter
     from pytest_bertsize.config.model_config import ModelConfig
@@ -58,15 +60,21 @@ def examine(
     try:
         config = source.read(model, settings)
         known = replace(known, config=config.reference, config_sha256=config.sha256)
-        adapter = adapter_source.read(model, settings, config)
-        known = replace(known, stored=beside.stored(model, settings))
+        adapter = adapter_of(model, settings, config)
+        known = replace(known, stored=_stored(model, settings))
         if not model.closed_form:
             return _without_closed_form(known, model, settings, config, registry, adapter)
         chosen = choose(model, config, registry, adapter)
         known = replace(known, family=chosen.family.name, architecture=model.factory or chosen.architecture.name)
         found = derive(model, config, chosen)
         request = build_request.with_closed_form(model, settings, config, found, adapter)
-        notes = (*found.values.findings, *found.notes, *beside.rows(model, settings, config, found.form.inventory))
+        notes = (
+            *found.values.findings,
+            *found.notes,
+            *tokenizer.rows_beside(
+                settings.root, model.tokenizer, (config.file, model.checkpoint), found.form.inventory
+            ),
+        )
         known = replace(known, findings=tuple(_placed(finding, model, settings) for finding in notes))
     except Unusable as unusable:
         findings = tuple(_placed(finding, model, settings) for finding in unusable.findings)
@@ -109,7 +117,7 @@ def _without_closed_form(
 ) -> Subject:
     """``closed_form = false``: there is nothing to compare with but the budget, and every report says so."""
     request = build_request.without_closed_form(model, settings, config, registry, adapter)
-    noted = budget_alone.noted(request.family, request.architecture, registry)
+    noted = build_request.noted(request.family, request.architecture, registry)
     known = replace(
         known,
         family=request.family,
@@ -242,13 +250,12 @@ def _of_own_class(subject: Subject, built: Built, actual: Inventory) -> list[Fin
 def _with_checkpoint(concluded: Review, subject: Subject, built: Built, actual: Inventory) -> Review:
     """Hold the checkpoint, if one is declared, against what was built."""
     try:
-        stored = concluded.stored or beside.stored_by_helper(subject.model, built)
+        stored = concluded.stored or _stored_by_helper(subject.model, built)
     except Unusable as unusable:
         return replace(concluded, findings=(*concluded.findings, *unusable.findings))
     if stored is None:
         return concluded
-    differences = beside.differences(stored, actual, built)
-    return replace(concluded, stored=stored, findings=(*concluded.findings, *differences))
+    return replace(concluded, stored=stored, findings=(*concluded.findings, *_differences(stored, actual, built)))
 
 
 def _loosened(subject: Subject, settings: Settings, baseline: Baseline | None) -> list[Finding]:
@@ -304,3 +311,33 @@ def _line_of(finding: Finding, settings: Settings) -> Finding:
     if finding.table_key is None or finding.line is not None:
         return finding
     return replace(finding, line=settings.line(finding.table_key))
+
+
+def _stored(model: Model, settings: Settings) -> Stored | None:
+    """What the declared checkpoint holds; ``None`` where there is none, or where only the helper process reads it.
+
+    :raises Unusable: when it cannot be read.
+    """
+    if model.checkpoint is None or headers.is_pickled(model.checkpoint):
+        return None
+    return headers.read(settings.root, model.checkpoint)
+
+
+def _stored_by_helper(model: Model, built: Built) -> Stored | None:
+    """What the helper process read of a pickled checkpoint.
+
+    :raises Unusable: when it could not.
+    """
+    if model.checkpoint is None or not headers.is_pickled(model.checkpoint):
+        return None
+    if built.stored is None:
+        raise headers.refusal(model.checkpoint, built.problems.get("stored", "the helper process said nothing of it"))
+    rows = ((name, list(shape), dtype, tied_to) for name, shape, dtype, tied_to in built.stored)
+    return headers.from_rows(model.checkpoint, rows)
+
+
+def _differences(found: Stored, actual: Inventory, built: Built) -> list[Finding]:
+    """Where the checkpoint is not what was built."""
+    from pytest_bertsize.checkpoint.differences import compared
+
+    return compared(found, actual, built.buffers, of="the built model")

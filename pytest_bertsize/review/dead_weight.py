@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.findings import Finding
-from pytest_bertsize.quantity import exact
+from pytest_bertsize.wording import exact
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

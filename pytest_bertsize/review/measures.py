@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from pytest_bertsize.closed_forms import flops
 from pytest_bertsize.findings import Finding, Unusable
-from pytest_bertsize.quantity import exact, signed
-from pytest_bertsize.table.byte_sizes import bytes_of, dtype_of
+from pytest_bertsize.table.byte_sizes import bits_of, bytes_of
 from pytest_bertsize.table.model import BYTES, FLOPS, AsBytes, Flops
+from pytest_bertsize.wording import exact, shown, signed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms import ClosedForm
     from pytest_bertsize.inventory import Inventory
     from pytest_bertsize.table.model import Limit
+
+DEFAULT_DTYPE = "float32"
+"""What torch and transformers take where a config names none."""
+
 
 COUNTS = {"unique": "ties once", "stored": "ties written out", "unrolled": "shared layers unrolled"}
 """Which of the totals the bytes are of, in words."""
@@ -137,3 +141,38 @@ def off_closed_form(found: Sequence[Measured], form: ClosedForm | None, limits: 
         message = f"flops is {delta} off the closed form {exact(each.expected or 0)}: {off}"
         fix = "the class does not multiply what the config says: check the class, and report it if it is the library's"
         yield Finding("off-closed-form", message, fix, component=FLOPS, expected=each.expected, actual=each.actual)
+
+
+def dtype_of(config: Mapping[str, object]) -> str:
+    """The dtype that a config says its weights have, ``"float32"`` where it says none.
+
+    :param config: as it stands in the file: a model that is built from it on the meta device is always ``"float32"``.
+    :raises ValueError: where the config does not say one dtype by name.
+    """
+    if config.get("quantization_config") is not None:
+        raise ValueError(
+            "the config has a quantization_config, and so its weights are not of the one dtype that it names: write "
+            'the dtype in the budget, as in budget.bytes = { max = "440MB", dtype = "int4" }'
+        )
+    named = {key: config[key] for key in ("dtype", "torch_dtype") if config.get(key) is not None}
+    dtypes = {key: _dtype_named(key, value) for key, value in named.items()}
+    if len(set(dtypes.values())) > 1:
+        raise ValueError(
+            f'the config says dtype "{dtypes["dtype"]}" and torch_dtype "{dtypes["torch_dtype"]}": keep one'
+        )
+    return next(iter(dtypes.values()), DEFAULT_DTYPE)
+
+
+def _dtype_named(key: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f'{key} is {shown(value)}, not the name of a dtype: write, for example, "float16"')  # noqa: TRY004
+    if value == "auto":
+        raise ValueError(
+            f'{key} is "auto", which is that of the weights, whatever it is: write, for example, "float16"'
+        )
+    name = value.removeprefix("torch.")
+    try:
+        bits_of(name)
+    except ValueError as error:
+        raise ValueError(f"{key}: {error}") from None
+    return name

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.findings import Finding, printable
+from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import Inventory, Tensor, fold
-from pytest_bertsize.quantity import exact, signed
-from pytest_bertsize.review.fingerprints import looks_like
+from pytest_bertsize.wording import exact, printable, signed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+TABLE_WIDTHS = ("D", "E")
+"""Of a word table: the model's own width, or that of factorised embeddings."""
+
 
 LIBRARY = "the class does not build what the config says: check the class, and report it if it is the library's own"
 OWN = "mend the class, or say in the table what it has: extra, options, frozen"
@@ -94,3 +97,80 @@ def _finding(
         expected=expected[component],
         actual=actual[component],
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Differing:
+    """The tensors of one component in which the built model and the closed form part."""
+
+    came: Sequence[Tensor]
+    """Owned by the built model, and by the closed form not there or tied to another."""
+    went: Sequence[Tensor]
+    resized: Sequence[tuple[Tensor, Tensor]]
+    """As the closed form has it, and as it was built."""
+
+
+def looks_like(component: str, expected: Inventory, actual: Inventory, symbols: Mapping[str, int]) -> str:
+    """``perhaps an untied decoder: … is V·D = 23,440,896 of its own``; ``""`` where nothing comes to mind.
+
+    :param symbols: the config's sizes, as in ``{"V": 30522, "D": 768}``.
+    """
+    found = _differing(component, expected, actual)
+    guesses = [*_untied(found, symbols), *_dense(found, symbols), *_rows(found, symbols)]
+    return f"perhaps {'; perhaps '.join(guesses)}" if guesses else ""
+
+
+def _differing(component: str, expected: Inventory, actual: Inventory) -> _Differing:
+    def owns(side: Inventory, tensor: Tensor) -> bool:
+        other = side.by_name.get(tensor.name)
+        return other is not None and other.tied_to is None
+
+    def of(side: Inventory) -> list[Tensor]:
+        return [tensor for tensor in side.tensors if tensor.component == component and tensor.tied_to is None]
+
+    return _Differing(
+        [tensor for tensor in of(actual) if not owns(expected, tensor)],
+        [tensor for tensor in of(expected) if not owns(actual, tensor)],
+        [
+            (expected.by_name[tensor.name], tensor)
+            for tensor in of(actual)
+            if owns(expected, tensor) and expected.by_name[tensor.name].shape != tensor.shape
+        ],
+    )
+
+
+def _untied(found: _Differing, symbols: Mapping[str, int]) -> Iterator[str]:
+    """V·D more is a decoder with a matrix of its own, V·D less one that shares it."""
+    for what, tensors in (("an untied decoder", found.came), ("a decoder that is tied after all", found.went)):
+        for width in TABLE_WIDTHS:
+            for tensor in tensors:
+                if "V" in symbols and tensor.shape == (symbols["V"], symbols.get(width)):
+                    yield f"{what}: {printable(tensor.name)} is V·{width} = {exact(tensor.size)}"
+
+
+def _dense(found: _Differing, symbols: Mapping[str, int]) -> Iterator[str]:
+    """D² + D is a pooler, or another dense layer."""
+    width = symbols.get("D")
+    for what, tensors in (
+        ("a pooler or a dense layer more", found.came),
+        ("no pooler, or a dense layer less", found.went),
+    ):
+        names = {tensor.name: tensor.shape for tensor in tensors}
+        square = [tensor for tensor in tensors if tensor.name.endswith(".weight") and tensor.shape == (width, width)]
+        with_bias = [each for each in square if names.get(f"{each.name.removesuffix('weight')}bias") == (width,)]
+        for row in fold(with_bias):
+            times = f" (×{row.times})" if row.times > 1 else ""
+            each = row.shape[0] * row.shape[1] + row.shape[0]
+            yield f"{what}: {printable(row.pattern.removesuffix('.weight'))}{times} is D² + D = {exact(each)}"
+
+
+def _rows(found: _Differing, symbols: Mapping[str, int]) -> Iterator[str]:
+    """k·D more is a table with k rows more."""
+    for before, after in found.resized:
+        if len(after.shape) != 2 or len(before.shape) != 2 or before.shape[1] != after.shape[1]:  # noqa: PLR2004
+            continue
+        rows, width = after.shape[0] - before.shape[0], after.shape[1]
+        symbol = next((name for name in TABLE_WIDTHS if symbols.get(name) == width), "")
+        product = f"{exact(abs(rows))}·{symbol}" if symbol else f"{exact(abs(rows))}·{exact(width)}"
+        more = "more" if rows > 0 else "fewer"
+        yield f"{exact(abs(rows))} rows {more}: {printable(after.name)}, {product} = {exact(abs(rows) * width)}"

@@ -6,13 +6,19 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from pytest_bertsize.findings import Finding, Kind, did_you_mean, shown
+from pytest_bertsize.findings import Finding, Kind
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory, parents_first
-from pytest_bertsize.quantity import exact, restated, signed
-from pytest_bertsize.review.broken_limit import what_was_forgotten
+from pytest_bertsize.review.broken_limit import (
+    bound_in_words,
+    layers_that_fit,
+    narrower,
+    sum_of_the_others,
+    to_accept,
+    what_was_forgotten,
+)
 from pytest_bertsize.review.off_closed_form import LIBRARY, OWN, compare
-from pytest_bertsize.table.byte_sizes import NAMED
-from pytest_bertsize.table.model import BYTES, FLOPS, unit_of
+from pytest_bertsize.table.model import BYTES, FLOPS
+from pytest_bertsize.wording import did_you_mean, exact, shown, signed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -208,68 +214,19 @@ def _absent_component(limit: Limit, subject: Review) -> Finding:
 
 def _broken(kind: Kind, limit: Limit, count: int, bound: int, subject: Review, actual: Inventory) -> Finding:
     side = kind.removesuffix("-budget")
-    message = f"{limit.component} is {exact(count)}, {exact(abs(count - bound))} {side} its {_bound(limit)}"
+    message = f"{limit.component} is {exact(count)}, {exact(abs(count - bound))} {side} its {bound_in_words(limit)}"
     if limit.measure:
         measured = next(each for each in subject.measured if each.name == limit.component)
         as_derived = measured.expected in {None, measured.actual}
-        fix = f"{_narrower(count, bound, measured.what)}{_accept(kind, limit, count) if as_derived else _OFF}"
+        fix = f"{narrower(count, bound, measured.what)}{to_accept(kind, limit, count) if as_derived else _OFF}"
         return _at(limit, Finding(kind, f"{message} ({measured.what})", fix, actual=count, limit=bound))
     as_derived = subject.expected is None or subject.expected[limit.component] == count
     fix = (
         (what_was_forgotten(actual, limit.component, bound) if as_derived else "")
-        or _sum_of_the_others(limit, bound, subject.budget, actual)
-        or f"{_layers_that_fit(kind, limit, bound, actual)}{_accept(kind, limit, count) if as_derived else _OFF}"
+        or sum_of_the_others(limit, bound, subject.budget, actual)
+        or f"{layers_that_fit(kind, limit, bound, actual)}{to_accept(kind, limit, count) if as_derived else _OFF}"
     )
     return _at(limit, Finding(kind, message, fix, actual=count, limit=bound))
-
-
-def _narrower(count: int, bound: int, what: str) -> str:
-    """What 16 bits in place of 32 would come to, where that fits."""
-    half = -(-count // 2)
-    return (
-        f"as float16 it is {exact(half)}, which fits; " if what.startswith("float32") and half <= bound < count else ""
-    )
-
-
-def _layers_that_fit(kind: Kind, limit: Limit, bound: int, actual: Inventory) -> str:
-    """How many of a component's identical layers its limit affords."""
-    have = actual.layers(limit.component)
-    if have == 1 or kind != "over-budget":
-        return ""
-    each = actual[limit.component] // have
-    return f"one layer of it is {exact(each)}, so {bound // each} of {have} fit; "
-
-
-def _sum_of_the_others(limit: Limit, bound: int, budget: tuple[Limit, ...], actual: Inventory) -> str:
-    """Whether a claimed total is the sum of the claimed parts, so that only these are wrong."""
-    parts = [
-        each
-        for each in budget
-        if each.component not in {TOTAL, TRAINABLE} and not each.measure and not _has_limits_below(each, budget)
-    ]
-    if limit.component != TOTAL or sum(part.maximum or 0 for part in parts) != bound:
-        return ""
-    off = [(part.component, actual[part.component] - (part.maximum or 0)) for part in parts]
-    named = ", ".join(f"{component} {signed(delta)}" for component, delta in off if delta)
-    return f"that is the sum of the other limits, and off by as much as they are: {named}" if named else ""
-
-
-def _has_limits_below(limit: Limit, budget: tuple[Limit, ...]) -> bool:
-    return any(other.component.startswith(f"{limit.component}.") for other in budget)
-
-
-def _bound(limit: Limit) -> str:
-    if limit.is_exact:
-        return f"exact limit of {exact(limit.maximum or 0)}"
-    named = limit.maximum is not None and limit.component == BYTES and str(limit) in NAMED
-    return f"limit of {limit}" + (f" ({exact(limit.maximum or 0)})" if named else "")
-
-
-def _accept(kind: Kind, limit: Limit, count: int) -> str:
-    """How to write the budget that takes the model as it is."""
-    bound = limit.bound(kind)
-    named = f"{bound} = " if isinstance(limit.written, dict) else ""
-    return f"to accept it, write {named}{restated(count, bound, limit.written_at(bound), unit_of(limit.component))}"
 
 
 def _tightest(limits: list[Limit]) -> Limit | None:

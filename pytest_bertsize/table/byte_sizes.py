@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.findings import did_you_mean, shown
 from pytest_bertsize.quantity import HOW_TO_WRITE_BYTES, parse_bytes
+from pytest_bertsize.wording import did_you_mean, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -104,8 +104,6 @@ BITS: Mapping[str, int] = MappingProxyType(
 )
 """Bits of one parameter, by the name that torch has for its dtype."""
 
-DEFAULT = "float32"
-"""What torch and transformers take where a config names none."""
 
 _ALIASES = {
     **dict.fromkeys(("fp64", "f64", "double"), "float64"),
@@ -160,38 +158,3 @@ def parse_limit(value: object) -> int:
             f"{shown(value)} is not the name of a limit: {HOW_TO_WRITE_BYTES}, or one of {', '.join(NAMED)}{hint}"
         )
     return parse_bytes(value)
-
-
-def dtype_of(config: Mapping[str, object]) -> str:
-    """The dtype that a config says its weights have, ``"float32"`` where it says none.
-
-    :param config: as it stands in the file: a model that is built from it on the meta device is always ``"float32"``.
-    :raises ValueError: where the config does not say one dtype by name.
-    """
-    if config.get("quantization_config") is not None:
-        raise ValueError(
-            "the config has a quantization_config, and so its weights are not of the one dtype that it names: write "
-            'the dtype in the budget, as in budget.bytes = { max = "440MB", dtype = "int4" }'
-        )
-    named = {key: config[key] for key in ("dtype", "torch_dtype") if config.get(key) is not None}
-    dtypes = {key: _named(key, value) for key, value in named.items()}
-    if len(set(dtypes.values())) > 1:
-        raise ValueError(
-            f'the config says dtype "{dtypes["dtype"]}" and torch_dtype "{dtypes["torch_dtype"]}": keep one'
-        )
-    return next(iter(dtypes.values()), DEFAULT)
-
-
-def _named(key: str, value: object) -> str:
-    if not isinstance(value, str):
-        raise ValueError(f'{key} is {shown(value)}, not the name of a dtype: write, for example, "float16"')  # noqa: TRY004
-    if value == "auto":
-        raise ValueError(
-            f'{key} is "auto", which is that of the weights, whatever it is: write, for example, "float16"'
-        )
-    name = value.removeprefix("torch.")
-    try:
-        bits_of(name)
-    except ValueError as error:
-        raise ValueError(f"{key}: {error}") from None
-    return name

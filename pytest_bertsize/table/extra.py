@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from pytest_bertsize.findings import did_you_mean, shown
 from pytest_bertsize.inventory import TOTAL, TRAINABLE
 from pytest_bertsize.table.model import BYTES, FLOPS
+from pytest_bertsize.wording import did_you_mean, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,8 +10,8 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from pytest_bertsize.findings import did_you_mean, printable, reason, shown
 from pytest_bertsize.table.schema import model_name
+from pytest_bertsize.wording import did_you_mean, printable, reason, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from pytest_bertsize.findings import did_you_mean, printable, shown
 from pytest_bertsize.inventory import TOTAL, TRAINABLE
 from pytest_bertsize.table.extra import ExtraTable
 from pytest_bertsize.table.model import BYTES, FLOPS
@@ -21,6 +20,7 @@ from pytest_bertsize.table.schema import (
     ModelTable,
 )
 from pytest_bertsize.table.toml import line_in_toml
+from pytest_bertsize.wording import did_you_mean, printable, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_bertsize import quantity
-from pytest_bertsize.quantity import exact
+from pytest_bertsize.wording import exact
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pytest_bertsize.quantity import Quantity
+
+NAMES = ("config.json", "bert_config.json")
+"""What a folder may hold one of."""
+YAML = (".yaml", ".yml")
+_NAME = r"[^\W\d]\w*"
+_CODE = re.compile(rf"{_NAME}(?:\.{_NAME})*:{_NAME}(?:\.{_NAME})*")
 
 BYTES, FLOPS = "bytes", "flops"
 """Keys of a budget that are no component."""
@@ -149,3 +157,23 @@ class Model:
     """The file that holds the weights, or the index of its parts."""
     tokenizer: str | None = None
     """The file that holds the vocabulary."""
+
+    @property
+    def is_made_by_code(self) -> bool:
+        """Whether the config is what a function of the project returns: ``"pkg.cfg:make"``."""
+        location = self.config.partition("#")[0]
+        is_file = self.inline is not None or location.lower().endswith((".json", *YAML))
+        return not is_file and _CODE.fullmatch(location) is not None
+
+    @property
+    def file(self) -> str:
+        """The file or the folder that the table names, ``""`` where the config lives elsewhere."""
+        elsewhere = self.inline is not None or self.is_made_by_code
+        return "" if elsewhere else self.config.partition("#")[0]
+
+    @property
+    def identity(self) -> str:
+        """What tells a model's config from those of others, whatever the model is called."""
+        if self.inline is not None:
+            return json.dumps(self.inline, sort_keys=True, default=str)
+        return self.config or self.factory or ""

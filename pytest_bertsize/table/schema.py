@@ -21,11 +21,11 @@ from pydantic import (
     model_validator,
 )
 
-from pytest_bertsize.findings import is_name, shown
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, levels
 from pytest_bertsize.quantity import parse_count, parse_flops
 from pytest_bertsize.table.byte_sizes import bits_of, parse_limit
 from pytest_bertsize.table.extra import ExtraTable  # noqa: TC001  (pydantic looks it up)
+from pytest_bertsize.wording import is_name, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

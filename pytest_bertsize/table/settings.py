@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import tomli
 from pydantic import ValidationError
 
-from pytest_bertsize.findings import did_you_mean, printable, reason
 from pytest_bertsize.table.globs import BadGlob, Expanded, expanded, matching
 from pytest_bertsize.table.mistakes import all_mistakes, dotted, sentence
 from pytest_bertsize.table.model import BYTES, FLOPS, AsBytes, Extra, Flops, Limit, Model
@@ -30,6 +29,7 @@ from pytest_bertsize.table.schema import (
     low_and_high,
 )
 from pytest_bertsize.table.toml import line_in_toml
+from pytest_bertsize.wording import did_you_mean, printable, reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

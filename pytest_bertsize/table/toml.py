@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from itertools import count, islice, pairwise
-from json import JSONDecodeError, loads
+from itertools import count, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import tomli
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+_STRING = re.compile(r"(\"\"\"|'''|\"|')(?s:.*)\1")
+
 
 _MARK = "looked-for"
 _DEEPEST = 20
 _TOML_HEADER = re.compile(r"^[ \t]*+\[.*$", re.MULTILINE)
-MOST_TOKENS = 50_000
-"""Brackets and strings of a JSON file that are looked at; what stands behind them has no line."""
-_JSON_STRING = r'"(?:[^"\\]|\\.)*+"?'
-_JSON_TOKEN = re.compile(rf"{_JSON_STRING}(?:\s*+:)?+|[{{}}\[\]]", re.DOTALL)
-_JSON_WORD = re.compile(rf"{_JSON_STRING}|[^\s{{}}\[\]:,\"]++", re.DOTALL)
 
 
 def line_in_toml(text: str, path: Sequence[str]) -> int | None:
@@ -173,52 +170,83 @@ def _is_array_of_tables(node: object) -> bool:
     return type(node).__name__ == "AoT"
 
 
-def lines_in_json(text: str) -> dict[tuple[str, ...], int]:
-    """The 1-based line of every key by its full path (the last one, where a key is repeated); a list is ``"[]"``."""
-    return {path: line for line, path, _ in _json_keys(text)}
+class CannotReplace(Exception):
+    """A value cannot be told from what stands around it."""
 
 
-def repeated_in_json(text: str) -> tuple[str, int] | None:
-    """The first key that stands in its object for the second time, and the 1-based line on which it does."""
-    seen = set()
-    for line, path, opened_at in _json_keys(text):
-        if (opened_at, path[-1]) in seen:
-            return path[-1], line
-        seen.add((opened_at, path[-1]))
-    return None
+def replaced(text: str, values: Mapping[tuple[str, ...], str]) -> str:
+    """``text`` with other values, each in the author's own style: quotes, and digits in groups or not.
+
+    :param values: by the path of its key, what to write: a TOML number, or a string in double quotes.
+    :raises CannotReplace: when one of them has no value of its own in the text.
+    """
+    for path, value in values.items():
+        start, end = _span(text, path)
+        text = text[:start] + _in_style(value, text[start:end]) + text[end:]
+    return text
 
 
-def line_of_number(text: str, digits: str) -> int | None:
-    """The 1-based line of the first value that is written so, such as ``NaN``."""
-    found = (token for token in _JSON_WORD.finditer(text) if token[0] == digits)
-    return next((text.count("\n", 0, token.start()) + 1 for token in found), None)
+def _span(text: str, path: Sequence[str]) -> tuple[int, int]:
+    """Where the value of a key begins and ends."""
+    for section in sections_of(text):
+        inner = path[len(section.header) :]
+        if inner and section.header == tuple(path[: len(section.header)]):
+            found = _span_in(section.body, inner)
+            if found:
+                return section.start + found[0], section.start + found[1]
+    raise CannotReplace(f"{'.'.join(path)} cannot be told from what stands around it")
 
 
-def _json_keys(text: str) -> Iterator[tuple[int, tuple[str, ...], int]]:
-    """Line and full path of every object key, and where its object opens; ``[]`` stands for a list's items."""
-    path: list[str] = []
-    opened: list[int] = []
-    line, counted = 1, 0
-    for token in islice(_JSON_TOKEN.finditer(text), MOST_TOKENS):
-        symbol = token[0]
-        if symbol in {"{", "["}:
-            opened.append(token.start())
-            path.append("[]")
-        elif symbol in {"}", "]"}:
-            if opened:
-                opened.pop()
-                path.pop()
-        elif symbol[-1] == ":" and opened and text[opened[-1]] == "{":
-            line += text.count("\n", counted, token.start())
-            counted = token.start()
-            path[-1] = _unquoted(symbol[:-1].rstrip())
-            yield line, tuple(path), opened[-1]
+def _span_in(body: str, path: Sequence[str]) -> tuple[int, int] | None:
+    """The same below one header; ``None`` where it is not there.
 
+    tomlkit writes back losslessly what it read: put a mark in place of the value, write, and look where it is.
+    """
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
 
-def _unquoted(token: str) -> str:
-    if "\\" not in token:
-        return token[1:-1]
+    mark = next(mark for mark in (f'"value-{number}"' for number in count()) if mark not in body)
     try:
-        return str(loads(token))
-    except JSONDecodeError:
-        return token
+        document = tomlkit.parse(body)
+        parent: Any = document
+        for part in path[:-1]:
+            parent = parent[part]
+        old = parent[path[-1]].as_string()
+        parent[path[-1]] = tomlkit.string(mark.strip('"'))
+        written = tomlkit.dumps(document)
+    except (TOMLKitError, AttributeError, KeyError, TypeError, ValueError):
+        return None
+    start = written.find(mark)
+    before, after = written[:start], written[start + len(mark) :]
+    return (start, start + len(old)) if start >= 0 and before + old + after == body else None
+
+
+def _in_style(value: str, old: str) -> str:
+    """``'"1_200M"'`` in place of ``"'1100M'"`` → ``"'1200M'"``; of a number of three digits none can be in groups."""
+    bare = value.strip('"')
+    if "_" not in old and len(re.sub(r"\D", "", old)) > len("999"):
+        bare = bare.replace("_", "")
+    quotes = match[1] if (match := _STRING.fullmatch(old)) else ""
+    return f"{quotes}{bare}{quotes}"
+
+
+def quoted(text: str) -> str:
+    """A string in double quotes."""
+    import tomlkit
+
+    return tomlkit.string(text).as_string()
+
+
+def key(name: str) -> str:
+    """One part of a dotted key, bare where it can be."""
+    import tomlkit
+
+    return tomlkit.key(name).as_string()
+
+
+def in_ascii(text: str) -> str:
+    """The same TOML for an output that cannot show all of it.
+
+    What is not ASCII stands in strings and keys in double quotes, where its escape is read as it, and in comments.
+    """
+    return re.sub(r"[^\x00-\x7f]", lambda found: f"\\U{ord(found[0]):08x}", text)

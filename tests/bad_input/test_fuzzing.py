@@ -22,12 +22,15 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from pytest_bertsize.closed_forms.registry import Registry
-from pytest_bertsize.config.model_config import ModelConfig, read
-from pytest_bertsize.findings import LONGEST, Finding, Unusable
+from pytest_bertsize.config.json_lines import line_of_number, lines_in_json, repeated_in_json
+from pytest_bertsize.config.model_config import ModelConfig
+from pytest_bertsize.config.source import read_file as read
+from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.quantity import LARGEST, compact_left, parse_count, percent_used, rounded_up
 from pytest_bertsize.review.check import examine
 from pytest_bertsize.table.settings import Settings, SettingsError, limits_from, load
-from pytest_bertsize.table.toml import line_in_toml, line_of_number, lines_in_json, repeated_in_json
+from pytest_bertsize.table.toml import line_in_toml
+from pytest_bertsize.wording import LONGEST
 from tests.bad_input import fuzzing
 from tests.support.family_configs import PAIRS, drawn
 from tests.test_quantity import as_number

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_bertsize.builder.child.making import instantiate
-from pytest_bertsize.builder.helper import Helper
-from pytest_bertsize.builder.limits import Limits
+from pytest_bertsize.builder.helper import Helper, Limits
 from pytest_bertsize.builder.messages import Built, NotBuilt, Request
 
 if TYPE_CHECKING:

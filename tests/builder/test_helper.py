@@ -14,8 +14,7 @@ import torch
 from pytest_bertsize.builder.child.listing import take_inventory
 from pytest_bertsize.builder.child.making import instantiate
 from pytest_bertsize.builder.confined import Refused
-from pytest_bertsize.builder.helper import Helper
-from pytest_bertsize.builder.limits import Limits
+from pytest_bertsize.builder.helper import Helper, Limits
 from pytest_bertsize.builder.messages import Built, NotBuilt, Request, understood
 from pytest_bertsize.closed_forms import FAMILIES, ClosedForm
 from pytest_bertsize.config.dims import Dims

@@ -171,19 +171,19 @@ def test_the_tokenizer_beside_a_config_or_in_a_folder_is_found(tmp_path: Path) -
     folder = tmp_path / "models" / "bert"
     folder.mkdir(parents=True)
     (folder / "config.json").write_text("{}")
-    assert tokenizer.beside(tmp_path, "models/bert/config.json") is None
+    assert tokenizer.found_beside(tmp_path, "models/bert/config.json") is None
     for name in ("vocab.json", "vocab.txt", "tokenizer.json"):
         (folder / name).write_text("{}")
-        assert tokenizer.beside(tmp_path, "models/bert/config.json") == f"models/bert/{name}"
-        assert tokenizer.beside(tmp_path, "models/bert") == f"models/bert/{name}"
+        assert tokenizer.found_beside(tmp_path, "models/bert/config.json") == f"models/bert/{name}"
+        assert tokenizer.found_beside(tmp_path, "models/bert") == f"models/bert/{name}"
     (tmp_path / "config.json").write_text("{}")
     (tmp_path / "vocab.txt").write_text("a")
-    assert tokenizer.beside(tmp_path, "config.json") == "vocab.txt"
+    assert tokenizer.found_beside(tmp_path, "config.json") == "vocab.txt"
 
 
 def test_a_broken_link_is_found_so_that_it_is_said(tmp_path: Path) -> None:
     (tmp_path / "vocab.txt").symlink_to("gone")
-    assert tokenizer.beside(tmp_path, "config.json") == "vocab.txt"
+    assert tokenizer.found_beside(tmp_path, "config.json") == "vocab.txt"
     with pytest.raises(Unusable, match="there is no such file"):
         tokenizer.vocabulary(tmp_path, "vocab.txt")
 

@@ -8,8 +8,9 @@ import pytest
 import transformers
 
 from pytest_bertsize.closed_forms.blocks import block, each, linear, repeat, tensors, terms
-from pytest_bertsize.closed_forms.freezing import freeze, frozen_parts
+from pytest_bertsize.closed_forms.freezing import freeze
 from pytest_bertsize.inventory import Inventory
+from pytest_bertsize.reports.frozen import frozen_parts
 from tests.support.family_configs import Case, case, typical
 
 SMALL = {"vocab_size": 30, "hidden_size": 4, "num_hidden_layers": 4, "num_attention_heads": 2, "intermediate_size": 6}

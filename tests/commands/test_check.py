@@ -142,7 +142,7 @@ def test_a_report_that_cannot_be_written_is_no_success(project: Project, monkeyp
     def no_room(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("pytest_bertsize.replaced_file.replace", no_room)
+    monkeypatch.setattr("pytest_bertsize.files.replace_file", no_room)
     err = io.StringIO()
     assert check(Order(Path(), ["size.json"]), io.StringIO(), err) == MISTAKEN
     assert "size.json could not be written: No space left on device" in err.getvalue()

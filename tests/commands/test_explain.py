@@ -15,7 +15,8 @@ from rich.cells import cell_len
 
 from pytest_bertsize.__main__ import main
 from pytest_bertsize.closed_forms import FAMILIES
-from pytest_bertsize.commands.explain.command import GOOD, MISTAKEN, Order, explain
+from pytest_bertsize.commands.console import GOOD, MISTAKEN
+from pytest_bertsize.commands.explain.command import Order, explain
 from pytest_bertsize.commands.explain.drawing import table
 from pytest_bertsize.commands.explain.formula_text import Writer
 from pytest_bertsize.commands.explain.leaves import leaves

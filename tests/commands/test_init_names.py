@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pytest_bertsize.commands import check
 from pytest_bertsize.commands.init.command import GOOD, Order, start
 from pytest_bertsize.commands.init.naming import model_name
-from pytest_bertsize.table import toml_text
+from pytest_bertsize.table import toml
 from tests.conftest import TINY
 from tests.support.starting_projects import holds, lay, proposed, started
 
@@ -116,9 +116,9 @@ def test_names_and_paths_with_odd_letters_are_read_back(tmp_path: Path, path: st
 
 @given(st.text())
 def test_so_is_any_text_as_a_string_and_as_a_key_in_ascii_too(text: str) -> None:
-    written = f"{toml_text.key(text)} = {toml_text.quoted(text)}\n"
+    written = f"{toml.key(text)} = {toml.quoted(text)}\n"
     assert tomllib.loads(written) == {text: text}
-    assert tomllib.loads(toml_text.in_ascii(written)) == {text: text}
+    assert tomllib.loads(toml.in_ascii(written)) == {text: text}
 
 
 @pytest.mark.parametrize("key", ['a "b"', "ключ", "a b", "#", "new\nline", "\x7f"])

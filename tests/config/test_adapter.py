@@ -25,7 +25,7 @@ from pytest_bertsize.config.adapter import (
     in_file,
     parse,
 )
-from pytest_bertsize.config.model_config import read
+from pytest_bertsize.config.source import read_file as read
 from pytest_bertsize.findings import Finding, Unusable
 from tests.closed_forms.test_lora import built_module
 from tests.support.family_configs import typical

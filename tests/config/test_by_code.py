@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_bertsize.builder.limits import MEGABYTE
-from pytest_bertsize.builder.own_process import Allowed, Lost, answer_of
-from pytest_bertsize.config.config_by_code import ALLOWED, read
+from pytest_bertsize.builder.own_process import MEGABYTE, Allowed, Lost, answer_of
+from pytest_bertsize.config.source import ALLOWED, _made_by_code
 from pytest_bertsize.findings import Finding, Unusable
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ def root(tmp_path: Path) -> Path:
 
 def made(root: Path, body: str, reference: str = "pkg.cfg:make", allowed: Allowed = ALLOWED) -> ModelConfig:
     (root / "pkg/cfg.py").write_text(textwrap.dedent(body), encoding="utf-8")
-    return read(root, reference, allowed)
+    return _made_by_code(root, reference, allowed)
 
 
 def refused(root: Path, body: str, reference: str = "pkg.cfg:make", allowed: Allowed = ALLOWED) -> Finding:
@@ -61,7 +60,7 @@ def test_a_change_within_the_same_second_is_seen(root: Path, monkeypatch: pytest
     for layers in (12, 13):
         (root / "pkg/cfg.py").write_text(f"def make(): return {{'num_hidden_layers': {layers}}}", encoding="utf-8")
         os.utime(root / "pkg/cfg.py", (0, 0))
-        assert read(root, "pkg.cfg:make").data == {"num_hidden_layers": layers}
+        assert _made_by_code(root, "pkg.cfg:make").data == {"num_hidden_layers": layers}
     assert not list(root.rglob("__pycache__"))
 
 

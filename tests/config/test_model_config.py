@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_bertsize import files
-from pytest_bertsize.config.model_config import LARGEST, ModelConfig, read
+from pytest_bertsize.config.model_config import LARGEST, ModelConfig
+from pytest_bertsize.config.source import read_file as read
 from pytest_bertsize.findings import Finding, Unusable
 
 OUTSIDE = ("config-refused", "the config lies outside the project", "copy it into the project")

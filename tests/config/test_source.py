@@ -7,18 +7,21 @@ import json
 import textwrap
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import tomli
 
+from pytest_bertsize.base.baseline import AtCommit, Missing
 from pytest_bertsize.base.git import Files
-from pytest_bertsize.config.model_config import ModelConfig
-from pytest_bertsize.config.source import file_named, identity, is_made_by_code, read, read_at, read_file
+from pytest_bertsize.config.source import read, read_file
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.table.model import Model
 from pytest_bertsize.table.settings import Settings
 from tests.support.git_projects import GitProject, repository
+
+if TYPE_CHECKING:
+    from pytest_bertsize.config.model_config import ModelConfig
 
 PLACE = "pyproject.toml#tool.bertsize.models.m.config"
 TABLE = """\
@@ -177,12 +180,12 @@ def test_a_function_is_told_from_a_file() -> None:
         "a b:c",
         "a:b:c",
     ]
-    assert [name for name in code if not is_made_by_code(model(name))] == []
-    assert [name for name in files if is_made_by_code(model(name))] == []
+    assert [name for name in code if not model(name).is_made_by_code] == []
+    assert [name for name in files if model(name).is_made_by_code] == []
 
 
 def test_a_config_in_the_table_is_never_taken_for_code() -> None:
-    assert not is_made_by_code(model("pkg.cfg:make", {"hidden_size": 1}))
+    assert not model("pkg.cfg:make", {"hidden_size": 1}).is_made_by_code
 
 
 def test_a_function_makes_the_config(tmp_path: Path) -> None:
@@ -204,16 +207,16 @@ def project(tmp_path: Path) -> GitProject:
     return found
 
 
-def at(project: GitProject, declared: Model) -> ModelConfig | str:
+def config_at(project: GitProject, declared: Model) -> ModelConfig:
     commit = project.commit()
     with Files(project.folder, commit) as files:
-        return read_at(declared, files, Settings(project.folder / "pyproject.toml", "", {}), "main")
+        return read(declared, Settings(project.folder / "pyproject.toml", "", {}), AtCommit(files, "main"))
 
 
-def config_at(project: GitProject, declared: Model) -> ModelConfig:
-    found = at(project, declared)
-    assert isinstance(found, ModelConfig)
-    return found
+def missing_at(project: GitProject, declared: Model) -> str:
+    with pytest.raises(Missing) as raised:
+        config_at(project, declared)
+    return str(raised.value)
 
 
 def test_files_of_a_revision_are_read_alike(project: GitProject) -> None:
@@ -231,20 +234,20 @@ def test_a_config_in_the_table_of_a_revision_is_read_without_lines(project: GitP
 
 
 def test_code_of_a_revision_is_not_run(project: GitProject) -> None:
-    assert at(project, model("cfg:make")) == "its config is made by code (cfg:make), which is not run"
+    assert missing_at(project, model("cfg:make")) == "its config is made by code (cfg:make), which is not run at main"
     assert not (project.folder / "ran").exists()
 
 
 def test_what_is_no_file_at_a_revision_is_said(project: GitProject) -> None:
-    assert at(project, model("nothing.yaml")) == "nothing.yaml is no file"
+    assert missing_at(project, model("nothing.yaml")) == "nothing.yaml is no file at main"
     project.write("both/config.json", {})
     project.write("both/bert_config.json", {})
-    assert at(project, model("both")) == "both holds both config.json and bert_config.json"
+    assert missing_at(project, model("both")) == "both holds both config.json and bert_config.json at main"
 
 
 def test_names_that_a_revision_has_not_are_refused(project: GitProject) -> None:
     with pytest.raises(Unusable, match=r"keys names num_blk, which is not in train.yaml at main#model"):
-        at(project, model("train.yaml#model", num_blk="num_hidden_layers"))
+        config_at(project, model("train.yaml#model", num_blk="num_hidden_layers"))
 
 
 # what a config is known by
@@ -252,12 +255,12 @@ def test_names_that_a_revision_has_not_are_refused(project: GitProject) -> None:
 
 def test_a_model_is_known_by_its_config_whatever_it_is_called() -> None:
     moved = replace(model(PLACE.replace(".m.", ".n."), {"b": 1, "a": 2}), name="n")
-    assert identity(moved) == identity(model(PLACE, {"a": 2, "b": 1}))
-    assert identity(moved) != identity(model(PLACE, {"a": 2, "b": 2}))
-    assert identity(model("config.json")) == "config.json"
-    assert identity(replace(model(""), factory="pkg:build")) == "pkg:build"
+    assert moved.identity == model(PLACE, {"a": 2, "b": 1}).identity
+    assert moved.identity != model(PLACE, {"a": 2, "b": 2}).identity
+    assert model("config.json").identity == "config.json"
+    assert replace(model(""), factory="pkg:build").identity == "pkg:build"
 
 
 def test_only_a_file_is_an_input_of_the_run() -> None:
-    assert file_named(model("a/config.json#model")) == "a/config.json"
-    assert [file_named(each) for each in (model("cfg:make"), model(PLACE, {}), model(""))] == ["", "", ""]
+    assert model("a/config.json#model").file == "a/config.json"
+    assert [each.file for each in (model("cfg:make"), model(PLACE, {}), model(""))] == ["", "", ""]

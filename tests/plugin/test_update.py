@@ -14,7 +14,7 @@ from pytest_bertsize.commands import check_report as report_check
 from pytest_bertsize.commands.check_report import ReportOrder, check_report
 from pytest_bertsize.plugin.update import Rewriter, asked_for
 from pytest_bertsize.reports.ci import VARIABLES
-from pytest_bertsize.review.accept import Change
+from pytest_bertsize.table.rewrite import Change
 from pytest_bertsize.table.settings import SettingsError, load
 from tests.bad_input.test_bad_runs import build_no_model_twice  # noqa: F401  (a fixture)
 from tests.support.ledger_alone import Config, Screen

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_bertsize.builder.helper import Helper
-from pytest_bertsize.builder.limits import Limits
+from pytest_bertsize.builder.helper import Helper, Limits
 from pytest_bertsize.builder.messages import Built, NotBuilt, Request
 from tests.support.tables import FITS, TABLE
 

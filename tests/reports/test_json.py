@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import tomli
 
-from pytest_bertsize.replaced_file import replace as replace_file
+from pytest_bertsize.files import replace_file
 from pytest_bertsize.reports.json import document, render
 from pytest_bertsize.table.model import Model
 from pytest_bertsize.table.settings import Settings

@@ -12,10 +12,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from pytest_bertsize.findings import printable
 from pytest_bertsize.reports.markdown.page import LONGEST, MARK, page
 from pytest_bertsize.reports.markdown.text import LONGEST as LONGEST_TEXT
 from pytest_bertsize.reports.markdown.text import code, math, table, text
+from pytest_bertsize.wording import printable
 from tests.support.family_configs import PAIRS, typical
 from tests.support.run_reports import (
     GROWN,

@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 from pytest_bertsize.builder.messages import NotBuilt
 from pytest_bertsize.inventory import Tensor
 from pytest_bertsize.quantity import parse_bytes, parse_count
-from pytest_bertsize.review import accept
-from pytest_bertsize.review.accept import Asked, Change, Refused, lowered, raised, sentence, settings_after
+from pytest_bertsize.review.accept import Asked, Refused
+from pytest_bertsize.table import rewrite
+from pytest_bertsize.table.rewrite import Change, lowered, raised, sentence, settings_after
 from pytest_bertsize.table.settings import SettingsError, limits_from
-from pytest_bertsize.table.toml_values import CannotReplace
+from pytest_bertsize.table.toml import CannotReplace
 from tests.conftest import BERT_BASE
 from tests.support.desk import Run, again, as_derived, lay
 from tests.support.git_projects import committed
@@ -424,7 +425,7 @@ def test_values_that_would_come_out_otherwise_are_refused_and_said(
     accepting = run(folder, text)
     for wrong in (text, text.replace("50K", "61K"), text.replace("50K", "60K")):
         with monkeypatch.context() as patch:
-            patch.setattr(accept, "replaced", lambda *_, wrong=wrong: wrong)
+            patch.setattr(rewrite, "replaced", lambda *_, wrong=wrong: wrong)
             with pytest.raises(SettingsError) as refused:
                 settings_after(accepting.settings, accepting.changes())
         for part in ("cannot be changed in place", "pyproject.toml:3", '"60K"', "pyproject.toml:4", "2_549"):
@@ -443,7 +444,7 @@ def test_values_that_would_come_out_otherwise_are_refused_and_said(
 )
 def test_whatever_else_would_be_changed_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch, beside: str) -> None:
     accepting = run(folder, X + 'budget.total = "50K"\n')
-    monkeypatch.setattr(accept, "replaced", lambda *_: beside)
+    monkeypatch.setattr(rewrite, "replaced", lambda *_: beside)
     with pytest.raises(SettingsError):
         accepting.text()
 
@@ -454,7 +455,7 @@ def test_a_value_that_cannot_be_told_from_its_surroundings_is_to_be_written_by_h
     def cannot(*_: object) -> str:
         raise CannotReplace("tool.bertsize.models.x.budget.total cannot be told")
 
-    monkeypatch.setattr(accept, "replaced", cannot)
+    monkeypatch.setattr(rewrite, "replaced", cannot)
     with pytest.raises(SettingsError) as refused:
         run(folder, X + 'budget.total = "50K"\n').text()
     for part in ("tool.bertsize.models.x.budget.total", "nothing was changed", "pyproject.toml:3", '"60K"'):

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.builder.messages import Built, NotBuilt
 from pytest_bertsize.closed_forms.registry import Registry
-from pytest_bertsize.plugin.items import Gate, Mode
-from pytest_bertsize.review.accept import lowered, raised, settings_after
+from pytest_bertsize.review.gate import Gate, Mode
+from pytest_bertsize.table.rewrite import lowered, raised, settings_after
 from pytest_bertsize.table.settings import Settings, parse
 
 if TYPE_CHECKING:
@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pytest_bertsize.base.baseline import Baseline
-    from pytest_bertsize.review.accept import Change, Refused, Verb
+    from pytest_bertsize.review.accept import Refused, Verb
     from pytest_bertsize.review.check import Subject
     from pytest_bertsize.review.review import Review
     from pytest_bertsize.table.model import Limit
+    from pytest_bertsize.table.rewrite import Change
 
 
 def as_derived(subject: Subject) -> Built:

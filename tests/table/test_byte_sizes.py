@@ -9,7 +9,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_bertsize.table.byte_sizes import BITS, NAMED, bits_of, bytes_of, dtype_of, parse_limit
+from pytest_bertsize.review.measures import dtype_of
+from pytest_bertsize.table.byte_sizes import BITS, NAMED, bits_of, bytes_of, parse_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable

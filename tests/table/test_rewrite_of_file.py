@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_bertsize.table.pyproject_file import replace
+from pytest_bertsize.table.rewrite import replace_pyproject
 from pytest_bertsize.table.settings import SettingsError
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def refused(path: Path, before: str | None = BEFORE) -> str:
     """What is said of a file that is left alone, beside which nothing is left."""
     names = sorted(path.parent.iterdir())
     with pytest.raises(SettingsError) as error:
-        replace(path, before, AFTER)
+        replace_pyproject(path, before, AFTER)
     assert sorted(path.parent.iterdir()) == names
     return str(error.value).replace(str(path), "FILE")
 
@@ -42,7 +42,7 @@ def only(path: Path) -> bytes:
 
 
 def test_a_file_is_replaced_and_nothing_else_is_left_in_its_folder(path: Path) -> None:
-    replace(path, BEFORE, AFTER)
+    replace_pyproject(path, BEFORE, AFTER)
     assert only(path) == AFTER.encode()
 
 
@@ -50,27 +50,27 @@ def test_a_file_is_replaced_and_nothing_else_is_left_in_its_folder(path: Path) -
 def test_line_endings_are_those_of_the_text(tmp_path: Path, ending: str) -> None:
     path = tmp_path / "pyproject.toml"
     path.write_bytes(f"a = 1{ending}b = 1".encode())
-    replace(path, f"a = 1{ending}b = 1", f"a = 2{ending}b = 1")
+    replace_pyproject(path, f"a = 1{ending}b = 1", f"a = 2{ending}b = 1")
     assert path.read_bytes() == f"a = 2{ending}b = 1".encode()
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o664, 0o755], ids=oct)
 def test_the_rights_of_the_file_are_kept(path: Path, mode: int) -> None:
     path.chmod(mode)
-    replace(path, BEFORE, AFTER)
+    replace_pyproject(path, BEFORE, AFTER)
     assert stat.S_IMODE(path.stat().st_mode) == mode
 
 
 def test_a_reader_sees_the_old_file_or_the_new_one(path: Path) -> None:
     with path.open("rb") as reader:
-        replace(path, BEFORE, AFTER)
+        replace_pyproject(path, BEFORE, AFTER)
         assert reader.read() == BEFORE.encode()
     assert path.read_bytes() == AFTER.encode()
 
 
 def test_a_new_file_is_made_where_there_is_none(tmp_path: Path) -> None:
     path = tmp_path / "pyproject.toml"
-    replace(path, None, AFTER)
+    replace_pyproject(path, None, AFTER)
     assert only(path) == AFTER.encode()
     assert stat.S_IMODE(path.stat().st_mode) == 0o644
 
@@ -160,7 +160,7 @@ def test_a_run_that_is_broken_off_while_it_writes_leaves_the_file_as_it_was(
     with monkeypatch.context() as patch:
         patch.setattr("os.fsync", interrupt)
         with pytest.raises(KeyboardInterrupt):
-            replace(path, BEFORE, AFTER)
+            replace_pyproject(path, BEFORE, AFTER)
     assert only(path) == BEFORE.encode()
 
 
@@ -175,5 +175,5 @@ def test_the_new_file_is_on_the_disk_before_it_takes_the_name(path: Path, monkey
         assert path.read_bytes() == BEFORE.encode()
 
     monkeypatch.setattr("os.fsync", note)
-    replace(path, BEFORE, AFTER)
+    replace_pyproject(path, BEFORE, AFTER)
     assert synced == [AFTER.encode()]

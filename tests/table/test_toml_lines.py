@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_bertsize.table.toml import line_in_toml, lines_in_json
+from pytest_bertsize.config.json_lines import lines_in_json
+from pytest_bertsize.table.toml import line_in_toml
 
 TEXT = st.text(max_size=8)
 SCALARS = st.none() | st.booleans() | st.integers() | TEXT | st.sampled_from(['"', "\\", '{"a":', "]", "\n", ":"])

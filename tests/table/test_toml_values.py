@@ -12,7 +12,7 @@ import tomlkit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_bertsize.table.toml_values import CannotReplace, replaced
+from pytest_bertsize.table.toml import CannotReplace, replaced
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
-from pytest_bertsize.findings import printable
+from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

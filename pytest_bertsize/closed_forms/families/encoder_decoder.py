@@ -14,8 +14,9 @@ from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.keys import ConfigKeys, Ignored, Values
 from pytest_bertsize.config.other_keys import without_effect
-from pytest_bertsize.findings import Finding, Kind, Unusable, printable, shown
+from pytest_bertsize.findings import Finding, Kind, Unusable
 from pytest_bertsize.inventory import levels, parents_first
+from pytest_bertsize.wording import printable, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

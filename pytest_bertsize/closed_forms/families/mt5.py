@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pytest_bertsize.closed_forms.deriving import Deriving
 from pytest_bertsize.closed_forms.families import t5
+from pytest_bertsize.closed_forms.family import Deriving
 from pytest_bertsize.config.keys import Switch
 
 SIZES = {"vocab_size": 250112, "d_ff": 1024, "num_layers": 8, "num_heads": 6}

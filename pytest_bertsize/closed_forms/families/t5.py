@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.closed_forms.blocks import activation, block, embedding, linear, parameter, repeat, tied
-from pytest_bertsize.closed_forms.deriving import Deriving
-from pytest_bertsize.closed_forms.family import Architecture
+from pytest_bertsize.closed_forms.family import Architecture, Deriving
 from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.config.keys import Choice, ConfigKeys, Ignored, Size, Switch, hidden_act
 from pytest_bertsize.config.vocabulary import ACTIVATIONS

@@ -5,21 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
-from pytest_bertsize.commands.console import say, style_of
+from pytest_bertsize.commands.console import GOOD, heading, mistaken, say, style_of, warnings
 from pytest_bertsize.commands.named_model import Explained, Named, explained
-from pytest_bertsize.findings import Finding, Unusable, did_you_mean, shown
+from pytest_bertsize.findings import Finding, Unusable
+from pytest_bertsize.wording import did_you_mean, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from rich.console import RenderableType
-    from rich.text import Text
 
     from pytest_bertsize.commands.explain.tree import Line
     from pytest_bertsize.reports.terminal.drawing import Style
 
-GOOD, MISTAKEN = 0, 2
-"""Exit status."""
 BYTES_AS_FLOAT32 = 4
 MEBIBYTE = 1024**2
 
@@ -46,13 +44,6 @@ def explain(order: Order, out: TextIO, err: TextIO) -> int:
         return mistaken(unusable, err)
     say(_drawn(chosen, lines, style_of(out, 0)), out)
     return GOOD
-
-
-def mistaken(unusable: Unusable, err: TextIO) -> int:
-    """A line for every mistake."""
-    for finding in unusable.findings:
-        say(f"ERROR: {finding.sentence}", err)
-    return MISTAKEN
 
 
 def _lines(order: Order, chosen: Explained) -> list[Line]:
@@ -91,33 +82,10 @@ def _drawn(chosen: Explained, lines: list[Line], style: Style) -> str:
     return draw(Group(*parts, *warnings(chosen.derivation.values.findings, style)), style)
 
 
-def heading(chosen: Explained) -> Text:
-    """Class, file and sizes."""
-    from rich.text import Text
-
-    options = {key: str(value).lower() for key, value in chosen.asked.items()}
-    sizes = {symbol: size for symbol, size in chosen.form.dims.sizes.items() if size is not None}
-    said = " ".join(f"{name}={value}" for name, value in {**options, **sizes}.items())
-    return Text.assemble(
-        (chosen.form.architecture.name, "bold"), "  ", (chosen.config.reference, "cyan"), "  ", (said, "dim")
-    )
-
-
-def warnings(findings: Iterable[Finding], style: Style) -> Iterator[RenderableType]:
-    """Keys that are ignored, and keys that are missing."""
-    from pytest_bertsize.reports.terminal.drawing import hanging
-
-    for finding in findings:
-        place = f" ({finding.place})" if finding.place else ""
-        yield hanging("! ", "yellow", f"{finding.message}{place}", style)
-        if finding.fix:
-            yield hanging("  → ", "cyan", finding.fix, style)
-
-
 def notes(chosen: Explained) -> Iterator[str]:
     """What is usually got wrong by hand, in this model's own numbers."""
     from pytest_bertsize.commands.explain.tree import formula_of_total
-    from pytest_bertsize.quantity import exact
+    from pytest_bertsize.wording import exact
 
     form = chosen.form
     formula = formula_of_total(form)

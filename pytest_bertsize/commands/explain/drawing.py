@@ -13,8 +13,8 @@ from rich.text import Text
 
 from pytest_bertsize.commands.explain.tree import NONE, TIED
 from pytest_bertsize.inventory import TOTAL
-from pytest_bertsize.quantity import exact
 from pytest_bertsize.reports.terminal.drawing import Style, fit, powers, usable
+from pytest_bertsize.wording import exact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

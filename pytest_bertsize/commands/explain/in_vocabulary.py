@@ -16,7 +16,7 @@ from pytest_bertsize.commands.explain.vocabularies import (
     transposed,
 )
 from pytest_bertsize.inventory import TOTAL, parents_first
-from pytest_bertsize.quantity import exact
+from pytest_bertsize.wording import exact
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ from sympy import sympify
 from pytest_bertsize.commands.explain.formula_text import Writer, by_repeat
 from pytest_bertsize.commands.explain.leaves import Leaf, leaves
 from pytest_bertsize.inventory import TOTAL, parents_first
-from pytest_bertsize.quantity import exact
+from pytest_bertsize.wording import exact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -12,11 +12,11 @@ from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.commands.console import say
 from pytest_bertsize.commands.init.project import Project, in_the_way, is_toml, project_above, read_project, root_above
 from pytest_bertsize.commands.init.proposal import Proposal, propose
-from pytest_bertsize.findings import printable
-from pytest_bertsize.table import pyproject_file
+from pytest_bertsize.table import rewrite
 from pytest_bertsize.table.schema import EXAMPLE
 from pytest_bertsize.table.settings import SettingsError, parse
-from pytest_bertsize.table.toml_text import in_ascii
+from pytest_bertsize.table.toml import in_ascii
+from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,7 +62,7 @@ def start(order: Order, out: TextIO, err: TextIO) -> int:
             return _nothing(found, err)
         after = _with_tables(before, found)
         if order.writes:
-            pyproject_file.replace(before.path, before.text, after)
+            rewrite.replace_pyproject(before.path, before.text, after)
     except SettingsError as error:
         say(f"ERROR: {error}", err)
         return MISTAKEN

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.commands.init.counted import counted_as
-from pytest_bertsize.findings import Unusable, printable
+from pytest_bertsize.findings import Unusable
+from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

@@ -11,10 +11,11 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.base.git import git
-from pytest_bertsize.config.model_config import LARGEST, NAMES
+from pytest_bertsize.config.model_config import LARGEST
 from pytest_bertsize.files import open_as_it_is
-from pytest_bertsize.findings import printable, reason
+from pytest_bertsize.table.model import NAMES
 from pytest_bertsize.table.settings import declares_models
+from pytest_bertsize.wording import printable, reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

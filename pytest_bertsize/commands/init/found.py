@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from pytest_bertsize.config import file_signatures, model_config
 from pytest_bertsize.config import yaml as yaml_config
 from pytest_bertsize.config.keys import LABELS
-from pytest_bertsize.config.model_config import NAMES, ModelConfig
 from pytest_bertsize.config.other_keys import of_no_count, snake
 from pytest_bertsize.config.vocabulary import INERT, PASSED, SYNONYMS
-from pytest_bertsize.findings import Unusable, printable
-from pytest_bertsize.table.toml_text import key, quoted
+from pytest_bertsize.findings import Unusable
+from pytest_bertsize.table.model import NAMES
+from pytest_bertsize.table.toml import key, quoted
+from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms import Family
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.commands.init.files import Listed
+    from pytest_bertsize.config.model_config import ModelConfig
 
 GOOGLES = ("vocab_size", "hidden_size", "num_hidden_layers")
 """Without a model_type, an object with these keys has the sizes of a BERT, as Google's bert_config.json has."""

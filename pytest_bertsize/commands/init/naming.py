@@ -6,7 +6,7 @@ import re
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.config.model_config import NAMES
+from pytest_bertsize.table.model import NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import tomli
 
-from pytest_bertsize.findings import shown
 from pytest_bertsize.table.settings import NothingDeclared, Settings, load
+from pytest_bertsize.wording import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,13 +11,13 @@ from pytest_bertsize.commands.init.files import listed
 from pytest_bertsize.commands.init.found import folded, search
 from pytest_bertsize.commands.init.limits import budget
 from pytest_bertsize.commands.init.naming import model_name
-from pytest_bertsize.config.model_config import NAMES
-from pytest_bertsize.config.source import file_named
-from pytest_bertsize.findings import Unusable, printable
+from pytest_bertsize.findings import Unusable
 from pytest_bertsize.review.check import conclude_unbuilt, examine
+from pytest_bertsize.table.model import NAMES
 from pytest_bertsize.table.schema import TABLE
 from pytest_bertsize.table.settings import parse
-from pytest_bertsize.table.toml_text import key, quoted
+from pytest_bertsize.table.toml import key, quoted
+from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,7 +77,7 @@ def _counted(found: Found, registry: Registry, declared: set[str], by_hand: list
 def _declared(project: Project) -> set[tuple[Path, str]]:
     """The files of declared models, and the places in them."""
     models = project.settings.models.values() if project.settings else ()
-    named = ((file, model.config.partition("#")[2]) for model in models if (file := file_named(model)))
+    named = ((file, model.config.partition("#")[2]) for model in models if (file := model.file))
     places = ((project.path.parent / file, inner) for file, inner in named)
     return set(_resolved(places))
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.inventory import CANONICAL, TOTAL
-from pytest_bertsize.quantity import compact_left, exact
+from pytest_bertsize.quantity import compact_left
+from pytest_bertsize.wording import exact
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from pytest_bertsize.findings import printable
 from pytest_bertsize.inventory import TOTAL, TRAINABLE
-from pytest_bertsize.quantity import compact_left, exact, signed
-from pytest_bertsize.reports import beside_lines
+from pytest_bertsize.quantity import compact_left
+from pytest_bertsize.reports import sentences
 from pytest_bertsize.reports.html.bars import Bars, bars
 from pytest_bertsize.reports.html.mathml import typeset
 from pytest_bertsize.reports.model_report import by_severity
-from pytest_bertsize.reports.sentences import deepest
-from pytest_bertsize.reports.terminal.component_table import (
+from pytest_bertsize.reports.rows import (
     NOTHING,
     changed,
     changed_by,
@@ -30,6 +28,8 @@ from pytest_bertsize.reports.terminal.component_table import (
     unique,
     urgent,
 )
+from pytest_bertsize.reports.sentences import deepest
+from pytest_bertsize.wording import exact, printable, signed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -226,8 +226,8 @@ def _view(model: ModelReport, report: RunReport, bounds: Bounds) -> dict[str, An
         "changes": base["changes"][: bounds.changes] if base else [],
         "changes_hidden": max(len(base["changes"]) - bounds.changes, 0) if base else 0,
         "moved": _moved,
-        "limited_by": beside_lines.limited_by(model),
-        "beside": list(beside_lines.sentences(model)),
+        "limited_by": sentences.limited_by(model),
+        "beside": list(sentences.sentences(model)),
         "fits": choices["fits"][: bounds.changes] if choices else [],
         "costs": choices["costs"][: bounds.changes] if choices else [],
         "layers": model["layers"][: bounds.layers],

@@ -6,20 +6,11 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from pytest_bertsize.findings import printable
 from pytest_bertsize.inventory import TOTAL
-from pytest_bertsize.quantity import exact, signed
-from pytest_bertsize.reports import beside_lines
+from pytest_bertsize.reports import sentences
 from pytest_bertsize.reports.model_report import by_severity
-from pytest_bertsize.reports.terminal.component_table import (
-    NOTHING,
-    changed_by,
-    counted,
-    difference,
-    off_by,
-    room,
-    urgent,
-)
+from pytest_bertsize.reports.rows import NOTHING, changed_by, counted, difference, off_by, room, urgent
+from pytest_bertsize.wording import exact, printable, signed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -53,7 +44,7 @@ def row(model: ModelReport) -> Markup:
         parts.append(
             _sentence(f"{exact(rest)} more {'component is' if rest == 1 else 'components are'} in the JSON report")
         )
-    parts += map(_sentence, beside_lines.sentences(model))
+    parts += map(_sentence, sentences.sentences(model))
     if model["findings"]:
         parts.append(_findings(by_severity(model["findings"])))
     return _AROUND.format(_together(parts))

@@ -6,20 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.inventory import TOTAL
-from pytest_bertsize.quantity import exact, signed
-from pytest_bertsize.reports import beside_lines
+from pytest_bertsize.reports import sentences
 from pytest_bertsize.reports.markdown.text import code, details, math, table, text
 from pytest_bertsize.reports.model_report import by_severity
-from pytest_bertsize.reports.terminal.component_table import (
-    changed,
-    changed_by,
-    counted,
-    differs,
-    off_by,
-    room,
-    unique,
-    urgent,
-)
+from pytest_bertsize.reports.rows import changed, changed_by, counted, differs, off_by, room, unique, urgent
+from pytest_bertsize.wording import exact, signed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,7 +42,7 @@ def model_parts(model: ModelReport) -> list[Part]:
     parts = [Part(_headline(model)), *_subject(model)]
     if rows := [row for row in model["components"] if counted(row) is not None]:
         parts += _components(rows, model)
-    if beside := [f"- {text(sentence)}" for sentence in beside_lines.sentences(model)]:
+    if beside := [f"- {text(sentence)}" for sentence in sentences.sentences(model)]:
         parts.append(Part("\n".join(beside)))
     if model["findings"]:
         parts.append(Part(_findings(model["findings"])))

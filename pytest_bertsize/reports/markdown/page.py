@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.inventory import TOTAL
-from pytest_bertsize.quantity import exact, signed
-from pytest_bertsize.reports.beside_lines import limited_by
 from pytest_bertsize.reports.markdown.model import Part, model_parts
 from pytest_bertsize.reports.markdown.text import code, table, text
-from pytest_bertsize.reports.terminal.component_table import room
+from pytest_bertsize.reports.rows import room
+from pytest_bertsize.reports.sentences import limited_by
+from pytest_bertsize.wording import exact, signed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,7 +6,7 @@ import re
 from html import escape
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.findings import printable
+from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,11 +12,12 @@ from rich.table import Table
 from rich.text import Text
 
 from pytest_bertsize import quantity
-from pytest_bertsize.inventory import TOTAL
-from pytest_bertsize.quantity import Quantity, compact_left, exact, percent_used, signed
-from pytest_bertsize.reports import beside_lines
+from pytest_bertsize.quantity import Quantity, compact_left, percent_used
+from pytest_bertsize.reports import sentences
+from pytest_bertsize.reports.rows import changed, counted, difference, differs, room, unique
 from pytest_bertsize.reports.terminal.drawing import NAME, Style, fit, hanging, powers, usable
 from pytest_bertsize.table.model import BYTES, FLOPS
+from pytest_bertsize.wording import exact
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -45,8 +46,6 @@ MOST_LINES = 200
 """Of a table; a model whose layers all differ has thousands of them."""
 BAR = 9
 """Cells of a full bar."""
-NOTHING = "\N{EN DASH}"
-"""Where there is no number."""
 
 
 def component_table(model: ModelReport, style: Style) -> RenderableType:
@@ -62,7 +61,7 @@ def component_table(model: ModelReport, style: Style) -> RenderableType:
     for line in lines:
         table.add_row(*(_cell(line, column, widths) for column in columns))
     parts: list[RenderableType] = [table]
-    said = [_other_totals(model), *_measured(model), *beside_lines.beside(model)]
+    said = [_other_totals(model), *_measured(model), *sentences.beside(model)]
     parts += [hanging("  ", "dim", f"({each})", style) for each in said if each]
     if len(all_lines) > len(lines):
         rest = len(all_lines) - len(lines)
@@ -162,7 +161,7 @@ def _measured(model: ModelReport) -> Iterator[str]:
     """What the numbers under the total are of, and where a forward pass multiplies."""
     if model["measures"]:
         yield "; ".join(f"{row['name']}: {row['what']}" for row in model["measures"])
-    yield from filter(None, (beside_lines.parts(row) for row in model["measures"]))
+    yield from filter(None, (sentences.parts(row) for row in model["measures"]))
 
 
 def _label(row: Component) -> str:
@@ -258,58 +257,3 @@ def _cell(line: _Line, column: Column, widths: dict[Column, int]) -> Text:
     if line.left is not None and column in {"left", "used", ""}:
         colour = "red" if line.left < 0 else "green"
     return Text(fit(text, widths["component"]) if column == "component" else text, style=colour)
-
-
-def unique(model: ModelReport) -> int | None:
-    """Its parameters, as they were built, or by the closed form where nothing is built."""
-    return model["totals"]["actual"] if model["built"] else model["totals"]["expected"]
-
-
-def counted(row: Component | Measure) -> int | None:
-    """What is there, or what the closed form says where nothing was built."""
-    return row["expected"] if row["actual"] is None else row["actual"]
-
-
-def off_by(row: Component) -> int | None:
-    """What is there too much, or too little, for the closed form; ``None`` where the two are not compared."""
-    return None if row["actual"] is None or row["expected"] is None else row["actual"] - row["expected"]
-
-
-def differs(row: Component) -> bool:
-    return bool(off_by(row))
-
-
-def changed_by(row: Component) -> int | None:
-    """What came since the base; ``None`` where nothing is compared."""
-    count = counted(row)
-    return None if count is None or row["base"] is None else count - row["base"]
-
-
-def changed(row: Component) -> bool:
-    return bool(changed_by(row))
-
-
-def difference(delta: int | None) -> str:
-    """``'+768'``, ``'='``, or a dash where nothing is compared."""
-    return NOTHING if delta is None else signed(delta) if delta else "="
-
-
-def urgent(rows: Sequence[Component], most: int) -> list[Component]:
-    """Those that a review needs, in their order: the total, what fails, differs or changed, what has a limit."""
-
-    def order(index: int) -> tuple[bool, ...]:
-        row = rows[index]
-        has = (row["name"] == TOTAL, row["failed"], differs(row), changed(row), row["limit"] is not None)
-        return *(not each for each in has), "." in row["name"]
-
-    return [rows[index] for index in sorted(sorted(range(len(rows)), key=order)[:most])]
-
-
-def room(row: Component | Measure) -> int | None:
-    """Room under the limit, or above the lower one; negative by how much a limit is broken."""
-    actual, low, high = counted(row) or 0, row["min"], row["max"]
-    if low is not None and actual < low:
-        return actual - low
-    if high is not None:
-        return high - actual
-    return None if low is None else actual - low

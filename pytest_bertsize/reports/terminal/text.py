@@ -11,12 +11,14 @@ from rich.text import Text
 
 from pytest_bertsize.findings import BROKEN
 from pytest_bertsize.inventory import TOTAL
-from pytest_bertsize.quantity import compact_left, exact
+from pytest_bertsize.quantity import compact_left
 from pytest_bertsize.reports import sentences
-from pytest_bertsize.reports.beside_lines import limited_by
 from pytest_bertsize.reports.model_report import by_severity, count_failed
-from pytest_bertsize.reports.terminal.component_table import component_table, counted, room, unique
+from pytest_bertsize.reports.rows import counted, room, unique
+from pytest_bertsize.reports.sentences import limited_by
+from pytest_bertsize.reports.terminal.component_table import component_table
 from pytest_bertsize.reports.terminal.drawing import NAME, Style, draw, fit, hanging, usable
+from pytest_bertsize.wording import exact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

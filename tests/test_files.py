@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_bertsize.replaced_file import replace
+from pytest_bertsize.files import replace_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,14 +24,14 @@ def path(tmp_path: Path) -> Path:
 
 def test_a_file_may_be_read_by_all_unless_another_mode_is_given(path: Path) -> None:
     path.chmod(0o600)
-    replace(path, b"after")
+    replace_file(path, b"after")
     assert stat.S_IMODE(path.stat().st_mode) == 0o644
-    replace(path, b"after", 0o640)
+    replace_file(path, b"after", 0o640)
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
 def test_what_is_written_is_what_was_given(path: Path) -> None:
-    replace(path, b"after\r\n\xff\n")
+    replace_file(path, b"after\r\n\xff\n")
     assert path.read_bytes() == b"after\r\n\xff\n"
     assert [*path.parent.iterdir()] == [path]
 
@@ -47,9 +47,9 @@ def test_the_owner_is_given_before_the_mode_and_not_where_none_is_asked_for(
         given.append((user, group))
 
     monkeypatch.setattr("os.chown", note)
-    replace(path, b"after", 0o640)
+    replace_file(path, b"after", 0o640)
     assert given == []
-    replace(path, b"after", 0o640, (12, 34))
+    replace_file(path, b"after", 0o640, (12, 34))
     assert given == [(12, 34)]
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
@@ -59,7 +59,7 @@ def test_an_owner_that_this_user_may_not_give_it_to_is_left_out(path: Path, monk
         raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
 
     monkeypatch.setattr("os.chown", deny)
-    replace(path, b"after", owner=(12, 34))
+    replace_file(path, b"after", owner=(12, 34))
     assert path.read_bytes() == b"after"
 
 
@@ -74,6 +74,6 @@ def test_a_step_that_fails_leaves_the_file_as_it_was(
     with monkeypatch.context() as patch:
         patch.setattr(step, fail)
         with pytest.raises(type(error)):
-            replace(path, b"after")
+            replace_file(path, b"after")
     assert [*path.parent.iterdir()] == [path]
     assert path.read_bytes() == b"before"

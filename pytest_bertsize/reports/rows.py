@@ -1,0 +1,71 @@
+"""The arithmetic of one row of a report."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pytest_bertsize.inventory import TOTAL
+from pytest_bertsize.wording import signed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pytest_bertsize.reports.shape import Component, Measure, ModelReport
+
+NOTHING = "\N{EN DASH}"
+"""Where there is no number."""
+
+
+def unique(model: ModelReport) -> int | None:
+    """Its parameters, as they were built, or by the closed form where nothing is built."""
+    return model["totals"]["actual"] if model["built"] else model["totals"]["expected"]
+
+
+def counted(row: Component | Measure) -> int | None:
+    """What is there, or what the closed form says where nothing was built."""
+    return row["expected"] if row["actual"] is None else row["actual"]
+
+
+def off_by(row: Component) -> int | None:
+    """What is there too much, or too little, for the closed form; ``None`` where the two are not compared."""
+    return None if row["actual"] is None or row["expected"] is None else row["actual"] - row["expected"]
+
+
+def differs(row: Component) -> bool:
+    return bool(off_by(row))
+
+
+def changed_by(row: Component) -> int | None:
+    """What came since the base; ``None`` where nothing is compared."""
+    count = counted(row)
+    return None if count is None or row["base"] is None else count - row["base"]
+
+
+def changed(row: Component) -> bool:
+    return bool(changed_by(row))
+
+
+def difference(delta: int | None) -> str:
+    """``'+768'``, ``'='``, or a dash where nothing is compared."""
+    return NOTHING if delta is None else signed(delta) if delta else "="
+
+
+def urgent(rows: Sequence[Component], most: int) -> list[Component]:
+    """Those that a review needs, in their order: the total, what fails, differs or changed, what has a limit."""
+
+    def order(index: int) -> tuple[bool, ...]:
+        row = rows[index]
+        has = (row["name"] == TOTAL, row["failed"], differs(row), changed(row), row["limit"] is not None)
+        return *(not each for each in has), "." in row["name"]
+
+    return [rows[index] for index in sorted(sorted(range(len(rows)), key=order)[:most])]
+
+
+def room(row: Component | Measure) -> int | None:
+    """Room under the limit, or above the lower one; negative by how much a limit is broken."""
+    actual, low, high = counted(row) or 0, row["min"], row["max"]
+    if low is not None and actual < low:
+        return actual - low
+    if high is not None:
+        return high - actual
+    return None if low is None else actual - low

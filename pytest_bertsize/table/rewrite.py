@@ -1,0 +1,180 @@
+"""Which budgets change, and the pyproject.toml that says so."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import tomli
+
+from pytest_bertsize import files
+from pytest_bertsize.table.mistakes import dotted
+from pytest_bertsize.table.model import unit_of
+from pytest_bertsize.table.settings import Settings, SettingsError, parse
+from pytest_bertsize.table.toml import CannotReplace, replaced
+from pytest_bertsize.wording import exact, reason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from pytest_bertsize.table.model import Limit, Model
+
+
+@dataclass(frozen=True)
+class Change:
+    """One bound of a budget, and what it is to say instead. Plain data: an xdist worker sends it as a dict."""
+
+    model: str
+    key: tuple[str, ...]
+    """Of the limit in the project's table."""
+    component: str
+    bound: str
+    """``max``, ``min`` or ``exact``."""
+    counted: int
+    after: str
+    """As TOML writes it: ``'"114M"'`` or ``'113_123_456'``."""
+
+    @property
+    def value(self) -> object:
+        """What TOML reads there then: a number, or a string such as ``"114M"``."""
+        return tomli.loads(f"x = {self.after}")["x"]
+
+    def size(self) -> int:
+        """What the bound lets pass then."""
+        return unit_of(self.component).parse(self.value)
+
+
+def limits_after(limits: Iterable[Limit], changes: Iterable[Change]) -> tuple[Limit, ...]:
+    """The limits of one model as they are once the changes are made."""
+    by_key: dict[tuple[str, ...], list[Change]] = {}
+    for change in changes:
+        by_key.setdefault(change.key, []).append(change)
+    return tuple(_after(limit, by_key.get(limit.table_key or (), [])) for limit in limits)
+
+
+def _after(limit: Limit, changes: Iterable[Change]) -> Limit:
+    for change in changes:
+        size = change.size()
+        written = {**limit.written, change.bound: change.value} if isinstance(limit.written, dict) else change.value
+        low = size if change.bound in {"min", "exact"} else limit.minimum
+        high = size if change.bound in {"max", "exact"} else limit.maximum
+        limit = replace(limit, minimum=low, maximum=high, written=written)
+    return limit
+
+
+def raised(changes: Iterable[Change]) -> list[Change]:
+    """One change for each bound, where several models of one table ask for it: that which lets all of them pass."""
+    found: dict[tuple[tuple[str, ...], str], Change] = {}
+    for change in changes:
+        place = (change.key, change.bound)
+        other = found.setdefault(place, change)
+        if (change.size() < other.size()) if change.bound == "min" else (change.size() > other.size()):
+            found[place] = change
+    return list(found.values())
+
+
+def lowered(changes: Iterable[Change], settings: Settings) -> list[Change]:
+    """The changes that leave room for none and are asked for by every model of their table."""
+    everything = list(changes)
+    found = []
+    for change in raised(everything):
+        asked_by = {other.model for other in everything if other.key == change.key}
+        everybody = settings.declared_by(settings.models[change.model].table_key)
+        if asked_by == {*everybody} and change.size() < (settings.limits[change.key].maximum or 0):
+            found.append(change)
+    return found
+
+
+def settings_after(settings: Settings, changes: Sequence[Change]) -> Settings:
+    """The pyproject.toml with the changes, and nothing else changed; checked by reading it again.
+
+    :raises SettingsError: when it cannot be.
+    """
+    values = {_path(change, settings.limits[change.key]): change.after for change in changes}
+    by_hand = ", ".join(f"{_place(path, settings)}: {dotted(path)} = {value}" for path, value in values.items())
+    try:
+        found = parse(replaced(settings.text, values), settings.path)
+    except CannotReplace as error:
+        raise SettingsError(f"{settings.path}: {error}, and nothing was changed: write {by_hand}") from None
+    for name, model in settings.models.items():
+        after = replace(model, limits=limits_after(model.limits, changes))
+        if name not in found.models or _as_numbers(found.models[name]) != _as_numbers(after):
+            raise SettingsError(f"{settings.path}: the budgets cannot be changed in place: write {by_hand}")
+    if _without(values, settings.text) != _without(values, found.text):
+        raise SettingsError(f"{settings.path}: the budgets cannot be changed and nothing else: write {by_hand}")
+    return found
+
+
+def _path(change: Change, limit: Limit) -> tuple[str, ...]:
+    return (*change.key, change.bound) if isinstance(limit.written, dict) else change.key
+
+
+def _place(path: tuple[str, ...], settings: Settings) -> str:
+    """``pyproject.toml:12``."""
+    line = settings.line(path)
+    return f"{settings.file}:{line}" if line else settings.file
+
+
+def _as_numbers(model: Model) -> Model:
+    """Without the spelling of its limits."""
+    return replace(model, limits=tuple(replace(limit, written=None) for limit in model.limits))
+
+
+def _without(paths: Iterable[tuple[str, ...]], text: str) -> dict[str, Any]:
+    """What a TOML file says beside some values."""
+    document = tomli.loads(text)
+    for path in paths:
+        table = document
+        for part in path[:-1]:
+            table = table[part]
+        del table[path[-1]]
+    return document
+
+
+def sentence(change: Change, before: Settings, after: Settings) -> str:
+    """``pyproject.toml:12: encoder: total "110M" → "114M", for 113,123,456``."""
+    was, now = (settings.limits[change.key] for settings in (before, after))
+    bound = f" {change.bound}" if isinstance(was.written, dict) else ""
+    values = " → ".join(_quoted(limit.written_at(change.bound)) for limit in (was, now))
+    place = _place(change.key, before)
+    return f"{place}: {change.model}: {change.component}{bound} {values}, for {exact(change.counted)}"
+
+
+def _quoted(value: object) -> str:
+    return exact(value) if isinstance(value, int) else f'"{value}"'
+
+
+def replace_pyproject(path: Path, before: str | None, after: str) -> None:
+    """Replace the file at once, with the rights that it has; its line endings are those of the text.
+
+    :param before: what it was read as; ``None`` for one that must not be there yet.
+    :raises SettingsError: when it is something else by now, or cannot be written; it is then as it was.
+    """
+    try:
+        refuse_another(path, before)
+        if before is None:
+            files.replace_file(path, after.encode())
+        else:
+            former = path.stat()
+            owner = former.st_uid, former.st_gid
+            files.replace_file(path, after.encode(), stat.S_IMODE(former.st_mode), owner)
+    except OSError as error:
+        raise SettingsError(f"{path}: cannot be written: {reason(error)}; nothing was changed") from None
+
+
+def refuse_another(path: Path, before: str | None) -> None:
+    """Refuse what is not the file that was read, or cannot be replaced.
+
+    :raises SettingsError: saying which.
+    """
+    if path.is_symlink():
+        raise SettingsError(f"{path} is a symlink, and is left alone: run this where the file itself is")
+    now = path.read_bytes() if path.exists() else None
+    if now != (None if before is None else before.encode()):
+        what = "is there by now" if before is None else "was changed since it was read"
+        raise SettingsError(f"{path} {what}, and is left alone: run this again")
+    if before is not None and not (os.access(path, os.W_OK) and path.stat().st_mode & 0o222):  # root may write all
+        raise SettingsError(f"{path} is read-only, and is left alone: make it writable, and run this again")

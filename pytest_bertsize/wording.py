@@ -1,0 +1,79 @@
+"""How foreign text, numbers and near misses are said."""
+
+from __future__ import annotations
+
+import json
+import re
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+LONGEST = 200
+"""The most characters of a foreign text that a message shows."""
+LONGEST_NUMBER = 10**30
+_STEERING = {"::": r":\x3a", "##": r"#\x23", "```": r"``\x60"}
+_PARTS = re.compile(rf"{'|'.join(_STEERING)}|.", re.DOTALL)
+
+
+def shown(value: object) -> str:
+    """A foreign value as a message shows it: as JSON writes it, printable, on one line, of bounded length."""
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        text = f"<{type(value).__name__}>"
+    return printable(text)
+
+
+def number(value: int) -> str:
+    """``30522`` → ``'30,522'``; a number that would fill lines is described instead."""
+    return f"{value:,}" if abs(value) < LONGEST_NUMBER else "a number of more than 30 digits"
+
+
+def printable(text: str, longest: int = LONGEST) -> str:
+    """``text`` as any log can take it: on one line, and at most ``longest`` characters.
+
+    No control characters, nothing that turns the direction of writing, no command of a build server, which reads
+    ``::error`` and ``##[error]`` in what it logs, and no end of the code block that a log is quoted in.
+    """
+    if len(text) <= longest and text.isprintable() and not any(start in text for start in _STEERING):
+        return text
+    parts = [_STEERING.get(part) or _escaped(part) for part in _PARTS.findall(text[: longest + 1])]
+    if sum(map(len, parts)) <= longest:
+        return "".join(parts)
+    room = (longest - 1 - sum(map(len, parts[: index + 1])) for index in range(len(parts)))
+    return "".join(part for part, left in zip(parts, room, strict=True) if left >= 0) + "…"
+
+
+def _escaped(char: str) -> str:
+    return char if char.isprintable() else char.encode("unicode_escape").decode()
+
+
+def reason(error: Exception) -> str:
+    """What the system or a parser says, without a path that a message has already, and without advice on Python."""
+    if "integer string conversion" in str(error):
+        return "a number of thousands of digits"
+    return printable((isinstance(error, OSError) and error.strerror) or str(error))
+
+
+def is_name(text: str) -> bool:
+    """Whether it can be the name of a family or of a class: ``"deberta-v2"``, ``"BertModel"``."""
+    return re.fullmatch(r"[A-Za-z_][\w-]{0,99}", text, re.ASCII) is not None
+
+
+def did_you_mean(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
+    """The known name that is nearest to a misspelt one, or ``""``."""
+    by_lower = {each.lower(): each for each in known}
+    found = get_close_matches(name[:LONGEST].lower(), list(by_lower), n=1, cutoff=cutoff)
+    return by_lower[found[0]] if found else ""
+
+
+def exact(count: int) -> str:
+    """``109482240`` → ``'109,482,240'``."""
+    return f"{count:,}"
+
+
+def signed(delta: int) -> str:
+    """``30522`` → ``'+30,522'``; zero is ``'0'``."""
+    return f"{delta:+,}" if delta else "0"
