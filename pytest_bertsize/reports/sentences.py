@@ -12,13 +12,12 @@ if TYPE_CHECKING:
 
     from pytest_bertsize.reports.shape import Base, Change, Checkpoint, Choices, Measure, ModelReport, RunBase
 
-MOST_PARTS = 6
-"""Of what does not train, before the rest is counted."""
-
-
 SHORT = 10
 """Characters of a commit's name that tell it from others."""
 MOST_PARTS = 3
+"""Components that one key moved, before the rest is counted."""
+MOST_FROZEN = 6
+"""Parts that do not train, before the rest is counted."""
 
 
 def against(base: Base, actual: int | None) -> str:
@@ -143,8 +142,8 @@ def trains(model: ModelReport) -> str:
     if trainable is None or not actual or trainable == actual:
         return ""
     tenths = -(-1000 * trainable // actual)
-    rest = len(model["frozen"]) - MOST_PARTS
-    named = ", ".join(model["frozen"][:MOST_PARTS]) + (f" and {rest} more" if rest > 0 else "")
+    rest = len(model["frozen"]) - MOST_FROZEN
+    named = ", ".join(model["frozen"][:MOST_FROZEN]) + (f" and {rest} more" if rest > 0 else "")
     frozen = f"; frozen: {named}" if named else ""
     return f"{exact(trainable)} of {exact(actual)} parameters train ({tenths / 10:g}%){frozen}"
 

@@ -1,0 +1,125 @@
+"""The plan of the house: rooms on floors, every import leads down, and what a room alone may import.
+
+Every import counts: late ones, those under TYPE_CHECKING, and modules that are named in a string for ``-m`` or
+``import_module``.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[2] / "pytest_bertsize"
+
+FLOORS = (
+    ("__main__",),
+    ("commands", "plugin"),
+    ("reports",),
+    ("review",),
+    ("base",),
+    ("closed_forms",),
+    ("config",),
+    ("checkpoint", "table"),
+    ("builder", "files", "quantity"),
+    ("__init__", "findings", "inventory", "wording"),
+)
+"""From the roof down. A room imports what stands on a lower floor, and nothing else; ``__init__`` is the version."""
+
+LIVES_IN = {
+    "pytest": "plugin",
+    "_pytest": "plugin",
+    "torch": "builder/child",
+    "transformers": "builder/child",
+    "peft": "builder/child",
+    "pydantic": "table",
+    "tomlkit": "table",
+    "yaml": "config",
+    "jinja2": "reports",
+    "markupsafe": "reports",
+}
+"""The one folder that may import a library."""
+
+JUNK_DRAWERS = {"utils", "util", "core", "common", "helpers", "misc"}
+MOST_ENTRIES = 20
+MODULES = {path.relative_to(PACKAGE): ast.parse(path.read_text("utf-8")) for path in sorted(PACKAGE.rglob("*.py"))}
+HANDS_ON = {"closed_forms/__init__.py", "plugin/__init__.py"}
+"""Faces that are more than their docstring: the public API for contributed forms, and the plugin itself."""
+
+
+def room_of(module: Path) -> str:
+    return module.parts[0].removesuffix(".py")
+
+
+def imported(tree: ast.AST) -> set[str]:
+    """Every module that is imported, or named in a string of its own, as a dotted path."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found |= {node.value} if re.fullmatch(r"pytest_bertsize(\.\w+)+", node.value) else set()
+    return found
+
+
+def rooms_of(names: set[str]) -> set[str]:
+    """``pytest_bertsize.config.source.read`` → ``config``; the package's own names are its version."""
+    ours = [name.split(".")[1] for name in names if name.startswith("pytest_bertsize.")]
+    return {part if (PACKAGE / part).is_dir() or (PACKAGE / f"{part}.py").is_file() else "__init__" for part in ours}
+
+
+def test_every_room_has_its_floor() -> None:
+    assert sorted(room for floor in FLOORS for room in floor) == sorted({room_of(module) for module in MODULES})
+
+
+@pytest.mark.parametrize("room", [room for floor in FLOORS for room in floor])
+def test_every_import_leads_down(room: str) -> None:
+    floor = next(index for index, rooms in enumerate(FLOORS) if room in rooms)
+    below = {room, *(each for rooms in FLOORS[floor + 1 :] for each in rooms)}
+    back = {
+        f"{module}: {other}"
+        for module, tree in MODULES.items()
+        if room_of(module) == room
+        for other in rooms_of(imported(tree)) - below
+    }
+    assert back == set()
+
+
+@pytest.mark.parametrize("library", LIVES_IN)
+def test_a_library_lives_in_one_room(library: str) -> None:
+    users = {module.as_posix() for module, tree in MODULES.items() if library in libraries(tree)}
+    assert users  # or the rule is about nothing
+    assert {user for user in users if not user.startswith(f"{LIVES_IN[library]}/")} == set()
+
+
+def libraries(tree: ast.AST) -> set[str]:
+    return {name.partition(".")[0] for name in imported(tree)}
+
+
+@pytest.mark.parametrize("face", [module.as_posix() for module in MODULES if module.name == "__init__.py"])
+def test_a_room_says_itself(face: str) -> None:
+    """A face that imported would load a whole room for one name."""
+    tree = MODULES[Path(face)]
+    assert ast.get_docstring(tree)
+    if face not in HANDS_ON and face != "__init__.py":
+        assert len(tree.body) == 1
+
+
+def test_the_folder_is_seen_at_a_glance() -> None:
+    entries = {path.name for path in PACKAGE.iterdir() if path.name != "__pycache__"}
+    assert len(entries) <= MOST_ENTRIES
+    assert {path.stem for path in PACKAGE.rglob("*")} & JUNK_DRAWERS == set()
+
+
+def test_the_tests_stand_in_the_rooms_of_what_they_test() -> None:
+    tests = Path(__file__).parents[1]
+    rooms = {room for floor in FLOORS for room in floor if (PACKAGE / room).is_dir()}
+    folders = {path.name for path in tests.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert folders == {*rooms, "bad_input", "data", "project", "support"}
+    loose = {path.name.removeprefix("test_") for path in tests.glob("test_*.py")}
+    assert {name for name in loose if not (PACKAGE / name).is_file()} == set()
