@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MEGABYTE = 1024 * 1024
-
-
 BETWEEN_LOOKS = 0.05
 """Seconds between two looks at the memory of the process."""
 ISOLATION = "-I" if sys.flags.isolated else "-P"

@@ -31,10 +31,15 @@ MOST_MEMORY = 64 * MEGABYTE
 """By the closed form; what a build takes is watched, and may be a little more."""
 BYTES_OF_A_TENSOR = 3_600
 """What a tensor takes on the meta device, with its share of modules and its name: measured, 3.4 to 3.6 KB."""
-RANK = "r"
-"""The symbol of an adapter's rank (Hu et al. 2021, arXiv 2106.09685)."""
 BYTES_OF_A_LABEL = 190
 """transformers writes the name of each into two dictionaries."""
+RANK = "r"
+"""The symbol of an adapter's rank (Hu et al. 2021, arXiv 2106.09685)."""
+CONTRIBUTE = (
+    "describe a class of your own by factory, backbone and extra, contribute a closed form (hook "
+    "pytest_bertsize_closed_forms), or write closed_form = false to hold it to its budget alone"
+)
+CORRECT = f"correct the name, {CONTRIBUTE}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +171,9 @@ def _refuse_the_absurd(form: ClosedForm, config: ModelConfig) -> None:
         raise Unusable(Finding("config-refused", message, "correct its sizes", file=config.file))
 
 
+# which family, which class, which constructor arguments: what the table and the config's own words say
+
+
 def family_name(model: Model, config: ModelConfig, registry: Registry) -> str:
     """The file's ``model_type``, or the table's ``family`` where the file has none; never a guess.
 
@@ -282,10 +290,3 @@ def constructor_arguments(model: Model, architecture: Architecture) -> dict[str,
             )
         )
     return {**architecture.options, **model.options}
-
-
-CONTRIBUTE = (
-    "describe a class of your own by factory, backbone and extra, contribute a closed form (hook "
-    "pytest_bertsize_closed_forms), or write closed_form = false to hold it to its budget alone"
-)
-CORRECT = f"correct the name, {CONTRIBUTE}"

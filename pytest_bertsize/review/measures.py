@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 DEFAULT_DTYPE = "float32"
 """What torch and transformers take where a config names none."""
-
-
 COUNTS = {"unique": "ties once", "stored": "ties written out", "unrolled": "shared layers unrolled"}
 """Which of the totals the bytes are of, in words."""
 

@@ -12,14 +12,12 @@ from pytest_bertsize.wording import exact, printable, signed
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-TABLE_WIDTHS = ("D", "E")
-"""Of a word table: the model's own width, or that of factorised embeddings."""
-
-
 LIBRARY = "the class does not build what the config says: check the class, and report it if it is the library's own"
 OWN = "mend the class, or say in the table what it has: extra, options, frozen"
 MOST_NAMED = 4
 """Tensors that one sentence names before it counts the rest."""
+TABLE_WIDTHS = ("D", "E")
+"""Of a word table: the model's own width, or that of factorised embeddings."""
 
 
 def compare(
@@ -97,6 +95,9 @@ def _finding(
         expected=expected[component],
         actual=actual[component],
     )
+
+
+# what it looks like
 
 
 @dataclass(frozen=True, slots=True)
