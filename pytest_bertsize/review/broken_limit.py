@@ -1,7 +1,8 @@
-"""What a count by hand usually forgets, recognised from the number itself.
+"""The way out of a limit that does not hold: what its author forgot, what would fit, how to accept what is there.
 
-From some 35 public derivations: biases left out, one layer counted instead of all, the pooler, the head or the position
-table missing, the tied decoder counted twice. A guess is only made where it explains a limit to the parameter.
+What a count by hand usually forgets is recognised from the number itself. Some 35 public derivations leave biases out,
+count one layer instead of all, miss the pooler, the head or the position table, or count the tied decoder twice. A
+guess is only made where it explains a limit to the parameter.
 """
 
 from __future__ import annotations
