@@ -18,6 +18,7 @@ from docs.finding_kinds import KINDS
 from pytest_bertsize import plugin
 from pytest_bertsize.__main__ import parser
 from pytest_bertsize.closed_forms import FAMILIES
+from pytest_bertsize.reports.json import FOR_PAGES
 from pytest_bertsize.table.byte_sizes import NAMED
 from pytest_bertsize.table.validate_pyproject import tool_schema
 
@@ -131,7 +132,7 @@ def report_objects() -> dict[str, tuple[str, dict[str, tuple[str, str]]]]:
 def _fields(node: ast.ClassDef) -> dict[str, tuple[str, str]]:
     found: dict[str, tuple[str, str]] = {}
     for each, following in zip(node.body, [*node.body[1:], None], strict=True):
-        if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name):
+        if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name) and each.target.id not in FOR_PAGES:
             said = following.value if isinstance(following, ast.Expr) else None
             doc = str(said.value) if isinstance(said, ast.Constant) else ""
             found[each.target.id] = (ast.unparse(each.annotation), doc)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import prod
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from pytest_bertsize.inventory import Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 Count: TypeAlias = Any
 """An ``int``, or a sympy expression of the config's symbols."""
@@ -176,55 +176,74 @@ def with_leaves(module: Block, change: Callable[[Parameter], Parameter]) -> Bloc
     return replace(module, children=children)
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
-    """One parameter of the tree: the size of a single copy, and through which repeats it is multiplied."""
+class Term(NamedTuple):
+    """One parameter of the tree: where it stands, and through which repeats it is multiplied."""
 
+    parameter: Parameter
+    prefix: str
+    """Of its name: ``encoder.layer.*.output.dense.``, a star for the index of a layer that is not unrolled."""
     component: str
-    size: Count
     times: Count
+    """How many copies there are."""
     passes: Count
     """How often a forward pass uses it, all copies together."""
-    tied: bool = False
-    trainable: bool = True
 
     @property
-    def own(self) -> Count:
-        """What a single copy adds to the count; a tied one owns nothing."""
-        return 0 if self.tied else self.size
+    def name(self) -> str:
+        return f"{self.prefix}{self.parameter.name}"
+
+    @property
+    def size(self) -> Count:
+        """Of a single copy."""
+        return prod(self.parameter.shape)
+
+    @property
+    def trainable(self) -> bool:
+        return self.parameter.trainable
 
     @property
     def total(self) -> Count:
-        return self.times * self.own
+        """What all copies add to the count; a tied one owns nothing."""
+        return 0 if self.parameter.tied_to else self.times * self.size
 
 
-def terms(node: Node, component: str = "", times: Count = 1, passes: Count = 1) -> Iterator[Term]:
-    """Every parameter with what it owns, without unrolling a single repeat."""
-    component = node.component or component
-    if isinstance(node, Parameter):
-        tied = node.tied_to is not None
-        yield Term(component, prod(node.shape), times, passes, tied=tied, trainable=node.trainable)
-        return
-    copies = 1 if node.times is None else node.times
-    used = copies if node.passes is None else node.passes
-    for child in node.children:
-        yield from terms(child, component, times * copies, passes * used)
+def terms(node: Node) -> Iterator[Term]:
+    """Every parameter, without unrolling a single repeat."""
+    return _walk(node, lambda block, name: (name if block.times is None else f"{name}*.",), "", "", 1, 1)
 
 
-def tensors(node: Node, prefix: str = "", component: str = "") -> Iterator[Tensor]:
+def tensors(node: Node) -> Iterator[Tensor]:
     """Every tensor by its full name, repeats unrolled. Dimensions must be integers."""
+    for term in _walk(node, _copies, "", "", 1, 1):
+        leaf = term.parameter
+        yield Tensor(term.name, leaf.shape, term.component, leaf.trainable, leaf.tied_to)
+
+
+def _copies(block: Block, name: str) -> Iterable[str]:
+    """``encoder.layer.`` → ``encoder.layer.0.``, ``encoder.layer.1.``, …"""
+    if block.times is None:
+        return (name,)
+    return (f"{name}{copy}." for copy in block.keys or range(block.start, block.start + block.times))
+
+
+def _walk(
+    node: Node,
+    inside: Callable[[Block, str], Iterable[str]],
+    prefix: str,
+    component: str,
+    times: Count,
+    passes: Count,
+) -> Iterator[Term]:
+    """Every parameter below a node.
+
+    :param inside: the prefixes of a block's children.
+    """
     component = node.component or component
     if isinstance(node, Parameter):
-        yield Tensor(f"{prefix}{node.name}", node.shape, component, node.trainable, node.tied_to)
+        yield Term(node, prefix, component, times, passes)
         return
-    for inside in _prefixes(node, prefix):
+    if node.times is not None:
+        times, passes = times * node.times, passes * (node.times if node.passes is None else node.passes)
+    for within in inside(node, f"{prefix}{node.name}." if node.name else prefix):
         for child in node.children:
-            yield from tensors(child, inside, component)
-
-
-def _prefixes(node: Block, prefix: str) -> list[str]:
-    """``encoder.layer`` → ``encoder.layer.0.``, ``encoder.layer.1.``, …; a block without a name adds none."""
-    name = f"{prefix}{node.name}." if node.name else prefix
-    if node.times is None:
-        return [name]
-    return [f"{name}{copy}." for copy in node.keys or range(node.start, node.start + node.times)]
+            yield from _walk(child, inside, within, component, times, passes)

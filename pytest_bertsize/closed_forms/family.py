@@ -12,8 +12,9 @@ from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory, is_within, roll_up
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
+    from pytest_bertsize.closed_forms.formula import Formula
     from pytest_bertsize.config.keys import ConfigKeys, Rule, Values
     from pytest_bertsize.config.model_config import ModelConfig
     from pytest_bertsize.inventory import Tensor
@@ -145,16 +146,19 @@ class ClosedForm:
         """Every tensor by name: repeats are unrolled when they are listed, so look at :attr:`total` first."""
         return _Derived(self)
 
-    def formulas(self) -> dict[str, str]:
-        """A formula for every component at every level and for the total: ``{"pooler": "D² + D", …}``.
+    def formulas(self) -> dict[str, Formula]:
+        """A formula for every component at every level and for the total: ``{"pooler": D² + D, …}``.
 
         The blocks are called again with symbols; repeats stay factored out, as in ``L·(4·D² + …)``.
         """
         from pytest_bertsize.closed_forms.formula import Formulas
 
-        dims = self.dims.symbolic()
-        numbers = {symbol: self.dims.sizes[name] for name, symbol in dims.sizes.items() if symbol is not None}
-        return Formulas(terms(self.architecture.blocks(dims)), numbers).by_component()
+        return Formulas(self.dims).by_component(self.symbolic)
+
+    @property
+    def symbolic(self) -> Iterator[Term]:
+        """The :attr:`terms` once more, of symbols."""
+        return terms(self.architecture.blocks(self.dims.symbolic()))
 
 
 class _Derived(Inventory):

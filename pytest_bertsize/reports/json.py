@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.settings import Settings
 
 SCHEMA = 1
+FOR_PAGES = ("latex", "mathml")
+"""What a model's report holds for other formats: it is what :class:`Component` says already."""
 _HARMLESS_IN_HTML = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
 """These stand in texts alone, and mean the same there; a page may take the report in as it is."""
 
@@ -56,7 +58,8 @@ def document(
 
 
 def render(report: Mapping[str, Any]) -> str:
-    return json.dumps(report, ensure_ascii=False, indent=2).translate(_HARMLESS_IN_HTML) + "\n"
+    models = [{key: said for key, said in model.items() if key not in FOR_PAGES} for model in report["models"]]
+    return json.dumps({**report, "models": models}, ensure_ascii=False, indent=2).translate(_HARMLESS_IN_HTML) + "\n"
 
 
 def is_ours(content: str) -> bool:

@@ -98,6 +98,8 @@ def model_report(review: Review) -> ModelReport:
         built=not review.unbuilt,
         closed_form=review.closed_form,
         symbols=dict(review.symbols),
+        latex={formula.text: formula.latex for formula in review.formulas.values()},
+        mathml=_mathml(review),
         totals=Totals(
             expected=expected.unique if expected else None,
             actual=actual.unique if actual else None,
@@ -115,6 +117,14 @@ def model_report(review: Review) -> ModelReport:
         choices=_choices(review),
         findings=[_finding(finding) for finding in review.findings],
     )
+
+
+def _mathml(review: Review) -> dict[str, str]:
+    if not review.formulas:
+        return {}
+    from pytest_bertsize.closed_forms.formula import of_symbol
+
+    return {each.text: each.mathml for each in (*review.formulas.values(), *map(of_symbol, review.symbols))}
 
 
 def _base(comparison: Comparison) -> Base:
@@ -172,7 +182,7 @@ def _component(name: str, review: Review) -> Component:
     limit = review.limit(name)
     return Component(
         name=printable(name),
-        formula=review.formulas.get(name),
+        formula=review.formulas[name].text if name in review.formulas else None,
         expected=review.expected[name] if review.expected else None,
         actual=review.actual[name] if review.actual else None,
         base=review.base[name] if review.base else None,

@@ -281,6 +281,10 @@ class ModelReport(TypedDict):
     """``False``: not compared with a closed form, by the table's own word."""
     symbols: dict[str, int]
     """The config's sizes by their letter: ``{"V": 30522, "D": 768}``."""
+    latex: dict[str, str]
+    """Each formula, by its text, as Markdown shows it."""
+    mathml: dict[str, str]
+    """Each formula and each symbol, by its text, as a page shows it."""
     totals: Totals
     """Of the whole model."""
     components: list[Component]

@@ -12,6 +12,8 @@ from pytest_bertsize.wording import exact, printable, signed
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from pytest_bertsize.closed_forms.formula import Formula
+
 LIBRARY = "the class does not build what the config says: check the class, and report it if it is the library's own"
 OWN = "mend the class, or say in the table what it has: extra, options, frozen"
 MOST_NAMED = 4
@@ -21,7 +23,11 @@ TABLE_WIDTHS = ("D", "E")
 
 
 def compare(
-    expected: Inventory, actual: Inventory, formulas: Mapping[str, str], symbols: Mapping[str, int], fix: str = LIBRARY
+    expected: Inventory,
+    actual: Inventory,
+    formulas: Mapping[str, Formula],
+    symbols: Mapping[str, int],
+    fix: str = LIBRARY,
 ) -> list[Finding]:
     """A finding for each component whose tensors differ in name, shape, tie or trainability; ``[]`` if none does.
 
@@ -75,7 +81,7 @@ def _dimensions(shape: tuple[int, ...]) -> str:
 
 
 def _finding(
-    component: str, reasons: list[str], expected: Inventory, actual: Inventory, formulas: Mapping[str, str]
+    component: str, reasons: list[str], expected: Inventory, actual: Inventory, formulas: Mapping[str, Formula]
 ) -> Finding:
     delta = actual[component] - expected[component]
     formula = formulas.get(component)

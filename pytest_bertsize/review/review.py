@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from pytest_bertsize.base.comparison import Comparison
     from pytest_bertsize.checkpoint.headers import Stored
+    from pytest_bertsize.closed_forms.formula import Formula
     from pytest_bertsize.closed_forms.what_if import Cost, Fit
     from pytest_bertsize.review.measures import Measured
     from pytest_bertsize.table.model import Limit
@@ -52,7 +53,7 @@ class Review:
     budget: tuple[Limit, ...]
     """Empty: counted and compared with the closed form, held to no limit."""
     findings: tuple[Finding, ...]
-    formulas: Mapping[str, str] = field(default_factory=dict, repr=False)
+    formulas: Mapping[str, Formula] = field(default_factory=dict, repr=False)
     closed_form: bool = True
     """``False``: there is none to compare with, by the table's own word."""
     unbuilt: bool = False

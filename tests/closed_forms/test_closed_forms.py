@@ -16,6 +16,7 @@ from pytest_bertsize.closed_forms.blocks import block, linear, repeat, tensors, 
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.inventory import Tensor
+from tests.support.formulas import value_of
 
 BERT = FAMILIES["bert"]
 ARCHITECTURES = {each.name: each for each in BERT.architectures}
@@ -29,20 +30,26 @@ def closed_form(architecture: str, sizes: dict[str, int], **switches: Any) -> Cl
 
 
 def test_the_field_knows_these_formulas() -> None:
-    assert closed_form("BertForMaskedLM", BASE).formulas() == {
-        "embeddings": "D·P + D·T + D·V + 2·D",
-        "embeddings.word": "D·V",
-        "embeddings.position": "D·P",
-        "embeddings.token_type": "D·T",
+    form = closed_form("BertForMaskedLM", BASE)
+    known = {
+        "embeddings": "V·D + P·D + T·D + 2·D",
+        "embeddings.word": "V·D",
+        "embeddings.position": "P·D",
+        "embeddings.token_type": "T·D",
         "embeddings.norm": "2·D",
-        "encoder": "L·(4·D² + 2·D·I + 9·D + I)",
+        "encoder": "L·(4·D² + 2·I·D + 9·D + I)",
         "encoder.attention": "L·(4·D² + 4·D)",
-        "encoder.feed_forward": "L·(2·D·I + D + I)",
-        "encoder.norm": "4·D·L",
-        "head": "D² + 3·D + V",
+        "encoder.feed_forward": "L·(2·I·D + I + D)",
+        "encoder.norm": "4·L·D",
+        "head": "D² + V + 3·D",
         "head.decoder": "V",
         "head.transform": "D² + 3·D",
-        "total": "D² + D·P + D·T + D·V + 5·D + L·(4·D² + 2·D·I + 9·D + I) + V",
+        "total": "V·D + P·D + T·D + 2·D + L·(4·D² + 2·I·D + 9·D + I) + D² + V + 3·D",
+    }
+    assert {component: formula.text for component, formula in form.formulas().items()} == known
+    assert {component: value_of(formula, BASE) for component, formula in known.items()} == {
+        **form.components,
+        "total": form.total,
     }
 
 
@@ -106,7 +113,7 @@ def test_every_file_of_a_family_is_in_the_registry() -> None:
 
 def test_no_closed_form_imports_the_library() -> None:
     package = Path(pytest_bertsize.__file__).parent
-    beside = [package / f"{name}.py" for name in ("config_keys", "config_sheet", "config_values", "model_config")]
+    beside = [*(package / "config").glob("*.py")]
     files = [*(package / "closed_forms").rglob("*.py"), *beside]
     imported = {
         alias.name.split(".")[0]

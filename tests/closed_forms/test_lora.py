@@ -222,10 +222,9 @@ def test_a_formula_for_any_rank() -> None:
     root = adapted(
         form.architecture.blocks(dims), adapter(**QUERY_VALUE), sympy.Symbol("r", positive=True, integer=True)
     )
-    numbers = {symbol: form.dims.sizes[name] for name, symbol in dims.sizes.items()}
-    formulas = Formulas(terms(root), numbers).by_component()
-    assert formulas["adapters.lora"] == "4·D·L·r"
-    assert formulas["encoder.attention"] == "L·(4·D² + 4·D)"
+    formulas = Formulas(form.dims).by_component(terms(root))
+    assert formulas["adapters.lora"].text == "4·L·r·D"
+    assert formulas["encoder.attention"].text == "L·(4·D² + 4·D)"
 
 
 def test_a_thousand_layers_are_adapted_in_no_time() -> None:

@@ -15,10 +15,10 @@ from rich.cells import cell_len
 
 from pytest_bertsize.__main__ import main
 from pytest_bertsize.closed_forms import FAMILIES
+from pytest_bertsize.closed_forms.formula import Formulas
 from pytest_bertsize.commands.console import GOOD, MISTAKEN
 from pytest_bertsize.commands.explain.command import Order, explain
 from pytest_bertsize.commands.explain.drawing import table
-from pytest_bertsize.commands.explain.formula_text import Writer
 from pytest_bertsize.commands.explain.leaves import leaves
 from pytest_bertsize.commands.explain.tree import Line, tree
 from pytest_bertsize.commands.named_model import Named
@@ -26,6 +26,7 @@ from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.reports.terminal.drawing import Style, draw
 from tests.support.bert_reviews import BERT, chinese
 from tests.support.family_configs import PAIRS, sample
+from tests.support.formulas import value_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 CHINESE = str(EXAMPLES / "d-bert-base-chinese" / "config.json")
@@ -188,18 +189,10 @@ def test_components_sum_to_the_total_and_no_number_is_cut_at_80_columns(family: 
 def test_every_written_formula_gives_its_number(family: str) -> None:
     for case in sample(family, FAMILIES[family].architectures[0].name)[:2]:
         form = case.closed_form()
-        writer, names = Writer(form.dims), {key: value for key, value in form.dims.sizes.items() if value}
+        formulas = Formulas(form.dims)
         for leaf in leaves(form):
-            assert value_of(writer.one([leaf]), names) == leaf.owned, leaf
-        assert value_of(writer.all(leaves(form)), names) == form.total
-
-
-def value_of(formula: str, sizes: dict[str, int]) -> int:
-    """What a reader with a calculator gets."""
-    superscripts = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
-    powers = re.sub("[⁰¹²³⁴⁵⁶⁷⁸⁹]+", lambda exponent: f"**{exponent[0].translate(superscripts)}", formula)
-    python = powers.replace("·", "*").replace("/", "//")
-    return int(eval(python, {"__builtins__": {}, "floor": int, "Max": max, "Min": min, "ceiling": int, **sizes}))  # noqa: S307
+            assert value_of(formulas.one([leaf.symbolic]).text, form.dims.sizes) == leaf.owned, leaf
+        assert value_of(formulas.all(leaf.symbolic for leaf in leaves(form)).text, form.dims.sizes) == form.total
 
 
 # width, colour, encoding

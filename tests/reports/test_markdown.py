@@ -14,9 +14,8 @@ from markdown_it import MarkdownIt
 
 from pytest_bertsize.reports.markdown.page import LONGEST, MARK, page
 from pytest_bertsize.reports.markdown.text import LONGEST as LONGEST_TEXT
-from pytest_bertsize.reports.markdown.text import code, math, table, text
+from pytest_bertsize.reports.markdown.text import code, table, text
 from pytest_bertsize.wording import printable
-from tests.support.family_configs import PAIRS, typical
 from tests.support.run_reports import (
     GROWN,
     LAYER,
@@ -388,35 +387,3 @@ def _base(word: str) -> RunBase:
 def _elements(html: str) -> list[str]:
     """Tags in their order; code and spans are ways to write a text, and the empty comment keeps texts apart."""
     return [tag for tag in re.findall(r"<[^>]+>", html) if not re.fullmatch(r"</?(?:code|span)>|<!-- -->", tag)]
-
-
-# formulas
-
-
-@pytest.mark.parametrize(
-    ("formula", "latex"),
-    [
-        ("V", "V"),
-        ("D·P + 2·D", r"D \cdot P + 2 \cdot D"),
-        ("L·(4·D² + D·I)", r"L \cdot (4 \cdot D^{2} + D \cdot I)"),
-        ("De¹⁰ - 1", r"\mathrm{De}^{10} - 1"),
-        ("P·floor(D/A)", r"P \cdot \lfloor D / A \rfloor"),
-        ("floor((D + 1)/A)·(B)", r"\lfloor (D + 1) / A \rfloor \cdot (B)"),
-        ("hidden_size", r"\mathrm{hidden}_{\mathrm{size}}"),
-    ],
-)
-def test_a_formula_is_set_as_mathematics(formula: str, latex: str) -> None:
-    assert math(formula) == f"$`{latex}`$"
-
-
-@pytest.mark.parametrize("formula", [r"\input{x}", "D)", "(D", "a`$ b", "D$", "x{y}", "a|b", "D\nE%", "é", ""])
-def test_what_is_no_formula_of_ours_is_code(formula: str) -> None:
-    assert math(formula).startswith(("`", "<code>"))
-
-
-@pytest.mark.parametrize("family", sorted({family for family, _ in PAIRS}))
-def test_every_closed_form_can_be_set(family: str) -> None:
-    architecture = next(architecture for each, architecture in PAIRS if each == family)
-    formulas = {formula for case in typical(family, architecture) for formula in case.closed_form().formulas().values()}
-    assert formulas
-    assert [formula for formula in formulas if not math(formula).startswith("$`")] == []

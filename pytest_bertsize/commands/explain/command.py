@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from pytest_bertsize.closed_forms.formula import Formula
     from pytest_bertsize.commands.explain.tree import Line
     from pytest_bertsize.reports.terminal.drawing import Style
 
@@ -84,11 +85,11 @@ def _drawn(chosen: Explained, lines: list[Line], style: Style) -> str:
 
 def notes(chosen: Explained) -> Iterator[str]:
     """What is usually got wrong by hand, in this model's own numbers."""
-    from pytest_bertsize.commands.explain.tree import formula_of_total
+    from pytest_bertsize.inventory import TOTAL
     from pytest_bertsize.wording import exact
 
     form = chosen.form
-    formula = formula_of_total(form)
+    formula = form.formulas()[TOTAL]
     yield f"total = {formula}"
     yield from _without_effect(chosen, formula)
     if form.stored != form.total:
@@ -99,11 +100,9 @@ def notes(chosen: Explained) -> Iterator[str]:
     yield f"a count is not a size in bytes: as float32 it takes {exact(size)} of them, {size / MEBIBYTE:,.1f} MiB"
 
 
-def _without_effect(chosen: Explained, formula: str) -> Iterator[str]:
+def _without_effect(chosen: Explained, formula: Formula) -> Iterator[str]:
     """Sizes that are in no formula, above all the number of heads."""
-    from pytest_bertsize.commands.explain.formula_text import symbols_in
-
-    used = symbols_in(formula)
+    used = formula.symbols
     for size in chosen.derivation.family.keys.sizes:
         value = chosen.form.dims.sizes[size.symbol]
         if value is not None and size.symbol not in used:

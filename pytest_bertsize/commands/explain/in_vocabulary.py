@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.commands.explain.formula_text import Writer, by_repeat
+from pytest_bertsize.closed_forms.formula import Formulas
 from pytest_bertsize.commands.explain.leaves import Leaf, leaves
-from pytest_bertsize.commands.explain.tree import TIED, Line, by_level
+from pytest_bertsize.commands.explain.tree import TIED, Line, by_level, by_repeat
 from pytest_bertsize.commands.explain.vocabularies import (
     BERT4KERAS,
     in_bert4keras,
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pytest_bertsize.closed_forms import ClosedForm
+    from pytest_bertsize.closed_forms.formula import Formula
 
 _ORDER = {name: index for index, name in enumerate(dict.fromkeys(BERT4KERAS.values()))}
 
@@ -29,7 +30,7 @@ _ORDER = {name: index for index, name in enumerate(dict.fromkeys(BERT4KERAS.valu
 def named(form: ClosedForm, vocabulary: str) -> list[Line]:
     """A line for every layer or tensor, each component's sum under its lines, and the total."""
     found = leaves(form)
-    naming = _Naming(form, Writer(form.dims), {leaf.name: leaf for leaf in found}, vocabulary)
+    naming = _Naming(form, Formulas(form.dims), {leaf.name: leaf for leaf in found}, vocabulary)
     tops = by_level(found, "")
     lines = [line for name in parents_first(tops) for line in naming.component(name, tops[name])]
     if vocabulary == "bert4keras":
@@ -40,26 +41,29 @@ def named(form: ClosedForm, vocabulary: str) -> list[Line]:
 @dataclass(frozen=True, slots=True)
 class _Naming:
     form: ClosedForm
-    writer: Writer
+    formulas: Formulas
     by_name: dict[str, Leaf]
     vocabulary: str
 
     def component(self, name: str, members: list[Leaf]) -> list[Line]:
         lines: list[Line] = []
         sums: list[str] = []
-        for repeats, group in by_repeat(members):
+        for repeats, group in by_repeat(members).items():
             times, single = group[0].times, sum(leaf.owned for leaf in group)
             shown = self._lines(group, None if repeats == 1 else times)
             lines += shown
             if repeats != 1:
                 one = "one Transformer" if self.vocabulary == "bert4keras" else "one layer"
-                lines.append(Line(0, f"{one} of {times:,}", self.writer.one(group), "", single, times * single))
+                lines.append(Line(0, f"{one} of {times:,}", self._one(group).text, "", single, times * single))
             sums += [exact(single) if repeats == 1 else f"{times:,}·{exact(single)}"]
         if len(lines) == 1:
             return lines
         total = sum(leaf.times * leaf.owned for leaf in members)
         numbers = " + ".join(sums) if any("·" in each for each in sums) else ""
-        return [*lines, Line(0, name, self.writer.all(members), numbers, total)]
+        return [*lines, Line(0, name, self.formulas.all(leaf.symbolic for leaf in members).text, numbers, total)]
+
+    def _one(self, members: Sequence[Leaf]) -> Formula:
+        return self.formulas.one(leaf.symbolic for leaf in members)
 
     def _lines(self, members: list[Leaf], times: int | None) -> list[Line]:
         groups: dict[str, list[Leaf]] = {}
@@ -86,11 +90,11 @@ class _Naming:
             source = group[0].tied_to or ""
             owner = self._name(self.by_name[source]) if source in self.by_name else source
             return Line(1, name, f"{TIED}{owner}", self._shape(name, group[0]), 0, times and 0, minor=True, tensor=True)
-        formula, count = self.writer.one(group), sum(leaf.owned for leaf in group)
+        formula, count = self._one(group), sum(leaf.owned for leaf in group)
         numbers, tensor = self._numbers(name, group, formula), self.vocabulary != "bert4keras"
-        return Line(1, name, formula, numbers, count, times and times * count, tensor=tensor)
+        return Line(1, name, formula.text, numbers, count, times and times * count, tensor=tensor)
 
-    def _numbers(self, name: str, group: Sequence[Leaf], formula: str) -> str:
+    def _numbers(self, name: str, group: Sequence[Leaf], formula: Formula) -> str:
         """A tensor's shape; of a layer of several modules, what each of them has."""
         if self.vocabulary != "bert4keras":
             return self._shape(name, group[0])
@@ -99,7 +103,7 @@ class _Naming:
             modules[leaf.module] = modules.get(leaf.module, 0) + leaf.owned
         counts = list(modules.values())
         if len(counts) == 1:
-            return self.writer.numbers(formula)
+            return formula.in_numbers(self.form.dims.sizes)
         if len(set(counts)) == 1:
             return f"{len(counts)}·{exact(counts[0])}"
         return " + ".join(map(exact, counts))

@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING
 
 from sympy import sympify
 
-from pytest_bertsize.commands.explain.formula_text import Writer, by_repeat
+from pytest_bertsize.closed_forms.formula import Formulas
 from pytest_bertsize.commands.explain.leaves import Leaf, leaves
 from pytest_bertsize.inventory import TOTAL, parents_first
 from pytest_bertsize.wording import exact
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pytest_bertsize.closed_forms import ClosedForm, Family
     from pytest_bertsize.closed_forms.blocks import Count
+    from pytest_bertsize.closed_forms.formula import Formula
 
 _NORM = re.compile(r"norm|(^|[._])ln", re.IGNORECASE)
 TIED, NONE = "tied to ", "none in "
@@ -52,7 +53,7 @@ def tree(form: ClosedForm, family: Family, *, tensors: bool = False) -> list[Lin
     """
     found = leaves(form)
     layers = frozenset(size.symbol for size in family.keys.sizes if size.repeats)
-    planted = _Tree(Writer(form.dims), {leaf.name: leaf for leaf in found}, layers, tensors=tensors)
+    planted = _Tree(Formulas(form.dims), form.dims.sizes, {leaf.name: leaf for leaf in found}, layers, tensors=tensors)
     tops = by_level(found, "")
     absent = [name for name in family.component_names(form.dims) if "." not in name]
     lines: list[Line] = []
@@ -62,13 +63,6 @@ def tree(form: ClosedForm, family: Family, *, tensors: bool = False) -> list[Lin
         else:
             lines.append(Line(0, name, f"{NONE}{form.architecture.name}", minor=True))
     return [*lines, Line(0, TOTAL, count=form.total)]
-
-
-def formula_of_total(form: ClosedForm) -> str:
-    """The components' formulas in a row: ``V·D + P·D + … + L·(4·D² + …)``."""
-    found, writer = leaves(form), Writer(form.dims)
-    tops = by_level(found, "")
-    return " + ".join(text for name in parents_first(tops) if (text := writer.all(tops[name])) != "0")
 
 
 def by_level(found: Iterable[Leaf], above: str) -> dict[str, list[Leaf]]:
@@ -83,7 +77,8 @@ def by_level(found: Iterable[Leaf], above: str) -> dict[str, list[Leaf]]:
 
 @dataclass(frozen=True, slots=True)
 class _Tree:
-    writer: Writer
+    formulas: Formulas
+    sizes: Mapping[str, int]
     by_name: dict[str, Leaf]
     layers: frozenset[str]
     """Symbols of the family's numbers of layers."""
@@ -91,7 +86,7 @@ class _Tree:
 
     def top(self, name: str, members: list[Leaf]) -> list[Line]:
         """A component, then what stands in it once, and each of its layers once."""
-        groups = by_repeat(members)
+        groups = list(by_repeat(members).items())
         total = sum(leaf.times * leaf.owned for leaf in members)
         below: list[Line] = []
         for repeats, group in groups:
@@ -102,19 +97,20 @@ class _Tree:
                 continue
             single = sum(leaf.owned for leaf in group)
             label = self._label(name, repeats, group[0])
-            below.append(Line(1, label, self.writer.one(group), "", single, times * single))
+            below.append(Line(1, label, self._one(group).text, "", single, times * single))
             below += self._inside(name, group, 2, times)
-        formula = self.writer.all(members)
-        return [
-            Line(0, name, formula, self._in_numbers(groups) if below else self.writer.numbers(formula), total),
-            *below,
-        ]
+        formula = self.formulas.all(leaf.symbolic for leaf in members)
+        numbers = self._in_numbers(groups) if below else formula.in_numbers(self.sizes)
+        return [Line(0, name, formula.text, numbers, total), *below]
+
+    def _one(self, members: Iterable[Leaf]) -> Formula:
+        return self.formulas.one(leaf.symbolic for leaf in members)
 
     def _label(self, name: str, repeats: Count, leaf: Leaf) -> str:
         factor, symbols = sympify(repeats).as_coeff_Mul()
         of_layers = factor == 1 and {str(symbol) for symbol in symbols.free_symbols} <= self.layers
         what = "one layer" if name in STACKS and of_layers else "one"
-        used = f", used {leaf.passes:,} times" if leaf.passes != leaf.times else ""
+        used = f", used {leaf.term.passes:,} times" if leaf.term.passes != leaf.times else ""
         return f"{what} of {leaf.times:,}{used}"
 
     def _in_numbers(self, groups: list[tuple[Count, list[Leaf]]]) -> str:
@@ -142,10 +138,12 @@ class _Tree:
     def _line(
         self, depth: int, name: str, group: Sequence[Leaf], times: int | None, *, numbers: bool, minor: bool = False
     ) -> Line:
-        formula = self.writer.one(group)
+        formula = self._one(group)
         count = sum(leaf.owned for leaf in group)
-        text = self.writer.numbers(formula) if numbers and count else ""
-        return Line(depth, name, formula, text if text != formula else "", count, times and times * count, minor)
+        text = formula.in_numbers(self.sizes) if numbers and count else ""
+        return Line(
+            depth, name, formula.text, text if text != formula.text else "", count, times and times * count, minor
+        )
 
     def _own(self, members: list[Leaf], depth: int, times: int | None) -> list[Line]:
         """A component's tensors; one kind alone says no more than its component did."""
@@ -173,22 +171,27 @@ class _Tree:
         return "" if component == leaf.component else component
 
     def _tied(self, depth: int, name: str, leaf: Leaf, times: int | None) -> Line:
-        shared = f"{exact(leaf.size)} shared"
+        shared = f"{exact(leaf.term.size)} shared"
         return Line(depth, name, f"{TIED}{self._tie(leaf)}", shared, 0, times and 0, minor=True)
 
     def _tensor(self, leaf: Leaf, depth: int, times: int | None) -> Line:
         name = leaf.name.rpartition(".*.")[2]
-        frozen = "" if leaf.trainable else ", frozen"
+        frozen = "" if leaf.term.trainable else ", frozen"
         shape = f"({', '.join(map(str, leaf.shape))})"
         if leaf.tied_to:
             source = self._tie(leaf) or leaf.tied_to
             return Line(depth, name, f"{TIED}{source}", shape, 0, times and 0, minor=True, tensor=True)
-        formula, count = self.writer.one([leaf]), leaf.size
+        formula, count = self._one([leaf]).text, leaf.term.size
         return Line(depth, name, formula, f"{shape}{frozen}", count, times and times * count, minor=True, tensor=True)
 
 
-def _grouped(members: Iterable[Leaf], by: Callable[[Leaf], str]) -> dict[str, list[Leaf]]:
-    groups: dict[str, list[Leaf]] = {}
+def by_repeat(members: Iterable[Leaf]) -> dict[Count, list[Leaf]]:
+    """The tensors by how often they are repeated, in order of appearance."""
+    return _grouped(members, lambda leaf: leaf.repeats)
+
+
+def _grouped(members: Iterable[Leaf], by: Callable[[Leaf], Count]) -> dict[Count, list[Leaf]]:
+    groups: dict[Count, list[Leaf]] = {}
     for leaf in members:
         groups.setdefault(by(leaf), []).append(leaf)
     return groups

@@ -14,7 +14,6 @@ from pytest_bertsize.inventory import TOTAL, TRAINABLE
 from pytest_bertsize.quantity import compact_left
 from pytest_bertsize.reports import sentences
 from pytest_bertsize.reports.html.bars import Bars, bars
-from pytest_bertsize.reports.html.mathml import typeset
 from pytest_bertsize.reports.model_report import by_severity
 from pytest_bertsize.reports.rows import (
     NOTHING,
@@ -32,7 +31,7 @@ from pytest_bertsize.reports.sentences import deepest
 from pytest_bertsize.wording import exact, printable, signed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pytest_bertsize.reports.shape import Component, FindingRow, ModelReport, RunReport
 
@@ -111,7 +110,6 @@ def _templates() -> Environment:
         "signed": difference,
         "left": compact_left,
         "size": _bytes,
-        "typeset": typeset,
         "short": lambda commit: commit[:10],
         "plural": lambda count, one, many: f"{exact(count)} {one if count == 1 else many}",
         "dims": lambda shape: "absent" if shape is None else " × ".join(map(exact, shape)) or "scalar",
@@ -220,7 +218,8 @@ def _view(model: ModelReport, report: RunReport, bounds: Bounds) -> dict[str, An
         "findings": findings[: bounds.findings],
         "findings_hidden": max(len(findings) - bounds.findings, 0),
         "bars": _bars(model, bounds.cells),
-        "rows": _lines(shown, bounds),
+        "rows": _lines(shown, model["mathml"], bounds),
+        "typeset": lambda symbol: _typeset(symbol, model["mathml"]),
         "rows_hidden": len(rows) - len(shown),
         "columns": _columns(rows, model),
         "changes": base["changes"][: bounds.changes] if base else [],
@@ -332,14 +331,19 @@ class Line:
     formula: str | Markup
 
 
-def _lines(rows: Sequence[Component], bounds: Bounds) -> list[Line]:
+def _typeset(text: str, mathml: Mapping[str, str]) -> str | Markup:
+    """A formula of ours in MathML; any other text as it is."""
+    return Markup(mathml[text]) if text in mathml else text  # noqa: S704  (printed by sympy, which escapes)
+
+
+def _lines(rows: Sequence[Component], mathml: Mapping[str, str], bounds: Bounds) -> list[Line]:
     lines, taken = [], 0
     shown = {row["name"] for row in rows}
     for row in rows:
         parent, _, last = row["name"].rpartition(".")
         formula: str | Markup = row["formula"] or ""
-        if formula and taken + len(typeset(formula)) <= bounds.formulas:
-            formula = typeset(formula)
+        if formula and taken + len(_typeset(formula, mathml)) <= bounds.formulas:
+            formula = _typeset(formula, mathml)
             taken += len(formula)
         lines.append(
             Line(

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.reports import sentences
-from pytest_bertsize.reports.markdown.text import code, details, math, table, text
+from pytest_bertsize.reports.markdown.text import LONGEST, code, details, table, text
 from pytest_bertsize.reports.model_report import by_severity
 from pytest_bertsize.reports.rows import changed, changed_by, counted, differs, off_by, room, unique, urgent
 from pytest_bertsize.wording import exact, signed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pytest_bertsize.reports.shape import Base, Change, Choices, Component, FindingRow, Fit, Layer, ModelReport
 
@@ -52,7 +52,7 @@ def model_parts(model: ModelReport) -> list[Part]:
         parts.append(Part(_fits(choices["fits"])))
     if choices and choices["costs"]:
         parts.append(Part(_costs(choices), is_detail=True))
-    return [*parts, *_layers(model["layers"]), *_formulas(model["components"])]
+    return [*parts, *_layers(model["layers"]), *_formulas(model)]
 
 
 def _headline(model: ModelReport) -> str:
@@ -248,11 +248,16 @@ def _layer_name(layer: Layer) -> str:
     return f"{text(layer['name'], _NAME)}{times}"
 
 
-def _formulas(components: Sequence[Component]) -> list[Part]:
+def _formulas(model: ModelReport) -> list[Part]:
     rows = [
-        (text(row["name"], _NAME), math(row["formula"]), _number(row["expected"]))
-        for row in components
+        (text(row["name"], _NAME), math(row["formula"], model["latex"]), _number(row["expected"]))
+        for row in model["components"]
         if row["formula"]
     ]
     drawn = table(("component", "closed form", "parameters"), rows[:MOST_ROWS], left=2)
     return [Part(details("Closed form", drawn), is_detail=True)] if rows else []
+
+
+def math(formula: str, latex: Mapping[str, str]) -> str:
+    """A formula of ours as GitHub sets it; any other text as code."""
+    return f"$`{latex[formula]}`$" if formula in latex else code(formula, LONGEST)
