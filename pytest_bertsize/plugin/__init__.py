@@ -86,10 +86,6 @@ def pytest_configure(config: pytest.Config) -> None:
         from pytest_bertsize.plugin import startup
 
         startup.open_for_run(config)
-    if config.getoption("htmlpath", None) and not hasattr(config, "workerinput"):
-        from pytest_bertsize.plugin import pytest_html
-
-        pytest_html.register(config)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -171,5 +167,5 @@ class FailureReports:
 
 
 def _is_of_failed_review(report: pytest.TestReport) -> bool:
-    """A marked test may fail in its own lines, with a model that is within its budget."""
+    """The test of a model that is within its budget may be failed by another plugin, which has its own words for it."""
     return hasattr(report, "bertsize") and report.bertsize["model"]["verdict"] == "failed"

@@ -40,17 +40,9 @@ class Attachments:
             _attach(failure.review, item, report)
         elif isinstance(failure, Mistaken):
             _fail(report, str(failure))
-        elif call.when == "call" and REVIEW in item.stash:
-            if isinstance(item, BudgetItem):
-                _attach(item.stash[REVIEW], item, report)
-            elif _is_shown(item):
-                _show(model_report(item.stash[REVIEW]), item, report)
+        elif isinstance(item, BudgetItem) and call.when == "call" and REVIEW in item.stash:
+            _attach(item.stash[REVIEW], item, report)
         return report
-
-
-def _is_shown(item: pytest.Item) -> bool:
-    """Whether anybody looks at the model of a test that has not failed for it: pytest-html has a row for each test."""
-    return bool(item.config.getoption("htmlpath", None))
 
 
 def _held_after_all(item: pytest.Item) -> BaseException | None:
@@ -73,13 +65,9 @@ def _fail(report: pytest.TestReport, message: str) -> None:
 
 def _attach(review: Review, item: pytest.Item, report: pytest.TestReport) -> None:
     model = model_report(review)
-    _show(model, item, report)
+    report.bertsize = {"declared": isinstance(item, BudgetItem), "model": model}  # type: ignore[attr-defined]
     others = [(name, value) for name, value in item.user_properties if not name.startswith(_PROPERTY)]
     item.user_properties[:] = [*others, *((f"{_PROPERTY}{name}", value) for name, value in _properties(model, review))]
-
-
-def _show(model: ModelReport, item: pytest.Item, report: pytest.TestReport) -> None:
-    report.bertsize = {"declared": isinstance(item, BudgetItem), "model": model}  # type: ignore[attr-defined]
 
 
 def _properties(model: ModelReport, review: Review) -> Iterator[tuple[str, object]]:

@@ -195,6 +195,19 @@ def test_an_unbuildable_model_fails_and_the_next_is_checked(project: Project) ->
     result.stdout.fnmatch_lines([message, "2 configured, 2 checked, 1 failed"])
 
 
+def test_what_another_plugin_has_against_the_test_of_a_model_is_said_in_its_own_words(project: Project) -> None:
+    conftest = """
+        import pytest
+        @pytest.hookimpl(wrapper=True)
+        def pytest_runtest_call(item):
+            yield
+            assert "its own" == "words"
+    """
+    result = project(FITS, conftest=conftest).runpytest("--bert-budget", "--bert-budget-no-build")
+    assert outcome(result) == {"failed": 1}
+    result.stdout.fnmatch_lines(["E*AssertionError: assert 'its own' == 'words'"])
+
+
 def test_report_only_is_said(project: Project) -> None:
     result = project(FITS.replace("budget.total = 59_549", 'budget = "report-only"')).runpytest("--bert-budget")
     assert result.ret == pytest.ExitCode.OK

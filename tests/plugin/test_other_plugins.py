@@ -367,4 +367,4 @@ def test_the_whole_gate_beside_all_of_them_is_what_it_is_alone(
     assert covered() == 75
     page = Path("page.html").read_text("utf-8")
     assert ("66,528" in page) == (verdict == "fails")
-    assert "off formula" in page
+    assert ("vs formula" in page) == (verdict == "fails")

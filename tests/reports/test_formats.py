@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -15,12 +15,15 @@ import pytest
 from pytest_bertsize.reports import formats, gitlab
 from pytest_bertsize.reports.files import ReportFiles, report_files
 from pytest_bertsize.reports.formats import CODE_QUALITY, format_of, may_be_replaced
+from pytest_bertsize.reports.html import page as html
+from pytest_bertsize.reports.markdown import page as markdown
 from pytest_bertsize.table.settings import SettingsError
 from tests.support.ledger_alone import declared
+from tests.support.parsed_page import Page
 from tests.support.run_reports import failing, passing, run
 
 if TYPE_CHECKING:
-    from pytest_bertsize.reports.shape import RunBase
+    from pytest_bertsize.reports.shape import Component, RunBase, RunReport
     from tests.conftest import Project
 
 TABLE = """
@@ -151,6 +154,25 @@ def test_a_real_run_writes_all_of_them(project: Project) -> None:
     assert gitlab.is_ours(first)
 
 
+@pytest.mark.parametrize("write", [html.page, markdown.page], ids=["HTML", "Markdown"])
+@pytest.mark.parametrize("side", ["expected", "base"])
+def test_a_component_that_differs_or_changed_is_in_every_table_that_is_cut(
+    write: Callable[[RunReport], str], side: Literal["expected", "base"]
+) -> None:
+    model = passing()
+    head, *rest = model["components"]
+    alike = head | {"limit": None, "min": None, "max": None, "failed": False, "formula": None}
+    others = [alike | {"name": f"same{n:03}"} for n in range(300)]
+    one_off: Component = {**alike, "name": "late.odd"}
+    one_off[side] = (alike["actual"] or 0) - 768
+    model["components"] = [head, *others, one_off, *rest]
+    written = Page(write(run(model))).text
+    assert "same001" in written
+    assert "same299" not in written
+    assert "late.odd" in written
+    assert "+768" in written
+
+
 # JUnit's file, which pytest writes
 
 
@@ -204,3 +226,10 @@ def test_junit_has_a_marked_test_that_failed_once_however_often_it_was_looked_at
     """
     found = properties(project(TABLE, None, test_marked=test))["test_marked"]
     assert (found["mine"], found["bertsize.verdict"], found["bertsize.total"]) == ("1", "failed", "59549")
+
+
+def test_junit_has_nothing_of_a_marked_test_whose_model_is_within_its_budget(project: Project) -> None:
+    test = "import pytest\n@pytest.mark.bert_budget('fits')\ndef test_marked(): pass\n"
+    found = properties(project(TABLE, None, test_marked=test), "--bert-budget", "--bert-budget-no-build")
+    assert found["test_marked"] == {}
+    assert found["fits"]
