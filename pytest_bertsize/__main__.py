@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -47,12 +46,6 @@ def _checked(given: argparse.Namespace, helper: Helper | None) -> int:
     return check(Order(given.project, given.report, given.verbose, given.base, builds), helper=helper)
 
 
-def _check_report(given: argparse.Namespace) -> int:
-    from pytest_bertsize.commands.check_report import ReportOrder, check_report
-
-    return check_report(ReportOrder(given.path, given.project, given.commit))
-
-
 def _init(given: argparse.Namespace) -> int:
     _without_plugins_of_pydantic()
     from pytest_bertsize.commands.init.command import Order, start
@@ -82,12 +75,6 @@ def _folder(written: str) -> Path:
     return Path(written).absolute()
 
 
-def _name_of_commit(written: str) -> str:
-    if not re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", written):
-        raise argparse.ArgumentTypeError(f"{written!r} is not the full name of a commit, as git rev-parse HEAD says it")
-    return written
-
-
 def parser() -> argparse.ArgumentParser:
     found = argparse.ArgumentParser(
         prog="python -m pytest_bertsize",
@@ -97,20 +84,6 @@ def parser() -> argparse.ArgumentParser:
     commands = found.add_subparsers(required=True, metavar="COMMAND")
     _add_init(commands)
     _add_check(commands)
-    report = commands.add_parser(
-        "check-report",
-        allow_abbrev=False,
-        help="refuse a JSON report that is incomplete, or of another commit, table or config",
-    )
-    report.set_defaults(run=_check_report)
-    report.add_argument("path", type=Path, metavar="PATH", help="the report")
-    _add_project(report)
-    report.add_argument(
-        "--commit",
-        type=_name_of_commit,
-        metavar="SHA",
-        help="the commit it has to be of (default: the one checked out)",
-    )
     _add_explain(commands)
     _add_diff(commands)
     return found

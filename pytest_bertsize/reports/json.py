@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from pytest_bertsize.reports.shape import ModelReport, RunBase, RunReport
     from pytest_bertsize.table.settings import Settings
 
-SCHEMA = 1
 FOR_PAGES = ("latex", "mathml")
 """What a model's report holds for other formats: it is what :class:`Component` says already."""
 _HARMLESS_IN_HTML = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
@@ -42,7 +41,7 @@ def document(
 
     not_checked = names_not_checked(models, settings.names)
     return {
-        "schema": SCHEMA,
+        "schema": 1,
         "mode": "full" if builds else "no-build",
         "versions": {"pytest_bertsize": __version__, **versions, "python": platform.python_version()},
         "commit": commit,

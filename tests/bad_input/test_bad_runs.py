@@ -54,7 +54,7 @@ class Case:
     files: dict[str, str] = field(default_factory=dict)
     symlinks: dict[str, str] = field(default_factory=dict)
     args: list[str] = field(default_factory=lambda: ["--bert-budget"])
-    """Of pytest; of ``python -I -m pytest_bertsize`` where the first is ``check`` or ``check-report``."""
+    """Of pytest; of ``python -I -m pytest_bertsize`` where the first is ``check``."""
     env: dict[str, str] = field(default_factory=dict)
     unset: list[str] = field(default_factory=list)
     python: list[str] = field(default_factory=list)
@@ -71,7 +71,7 @@ class Case:
 
     @property
     def is_outer_check(self) -> bool:
-        return self.args[:1] in (["check"], ["check-report"])
+        return self.args[:1] == ["check"]
 
     @property
     def is_mistake(self) -> bool:

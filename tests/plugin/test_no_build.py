@@ -287,18 +287,6 @@ def test_the_code_quality_report_has_the_findings(project: Project) -> None:
     assert row["description"] == "bursts: head is 2,549, 1 over its limit of 2,548; to accept it, write 2_549"
 
 
-def test_a_report_without_a_build_is_refused_as_a_proof(project: Project) -> None:
-    project(FITS)
-    assert check("--report", "size.json").returncode == 0
-    command = [sys.executable, "-I", "-m", "pytest_bertsize", "check-report", "size.json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert (
-        'REFUSED size.json: its mode is "no-build": nothing was built, and no closed form compared with a build\n'
-        in done.stdout + done.stderr
-    )
-
-
 # what cannot be held without a build
 
 
