@@ -10,7 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pytest_bertsize.builder.helper import Helper
+
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001  (it has no other name)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -48,17 +52,17 @@ def _checked(given: argparse.Namespace, helper: Helper | None) -> int:
 
 def _init(given: argparse.Namespace) -> int:
     _without_plugins_of_pydantic()
-    from pytest_bertsize.commands.init.command import Order, start
+    from pytest_bertsize.commands.init.command import start
 
-    return start(Order(given.project, given.write), sys.stdout, sys.stderr)
+    return start(given.project, sys.stdout, sys.stderr, writes=given.write)
 
 
 def _explain(given: argparse.Namespace) -> int:
-    from pytest_bertsize.commands.explain.command import Order, explain
+    from pytest_bertsize.commands.explain.command import explain
     from pytest_bertsize.commands.named_model import Named
 
     named = Named(given.config, given.architecture, given.family, given.option)
-    return explain(Order(named, given.names, given.tensors), sys.stdout, sys.stderr)
+    return explain(named, sys.stdout, sys.stderr, names=given.names, tensors=given.tensors)
 
 
 def _diff(given: argparse.Namespace) -> int:
@@ -89,24 +93,24 @@ def parser() -> argparse.ArgumentParser:
     return found
 
 
-def _add_init(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    init = commands.add_parser(
-        "init",
-        allow_abbrev=False,
-        help="find the configs of a project, and propose a table with a budget for each",
-    )
-    init.set_defaults(run=_init)
+def _command(
+    commands: Commands, name: str, does: str, run: Callable[[argparse.Namespace], int]
+) -> argparse.ArgumentParser:
+    command = commands.add_parser(name, allow_abbrev=False, help=does)
+    command.set_defaults(run=run)
+    return command
+
+
+def _add_init(commands: Commands) -> None:
+    does = "find the configs of a project, and propose a table with a budget for each"
+    init = _command(commands, "init", does, _init)
     _add_project(init)
     init.add_argument("--write", action="store_true", help="add the tables to pyproject.toml (default: print them)")
 
 
-def _add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    check = commands.add_parser(
-        "check",
-        allow_abbrev=False,
-        help="check every model that pyproject.toml declares, without pytest, conftest or plugins",
-    )
-    check.set_defaults(run=_check)
+def _add_check(commands: Commands) -> None:
+    does = "check every model that pyproject.toml declares, without pytest, conftest or plugins"
+    check = _command(commands, "check", does, _check)
     _add_project(check)
     check.add_argument(
         "--report",
@@ -129,13 +133,9 @@ def _add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     check.add_argument("-v", "--verbose", action="count", default=0, help="unfold components (-v) and tensors (-vv)")
 
 
-def _add_explain(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    explain = commands.add_parser(
-        "explain",
-        allow_abbrev=False,
-        help="show what the count of a config is made of: component, formula, numbers, parameters",
-    )
-    explain.set_defaults(run=_explain)
+def _add_explain(commands: Commands) -> None:
+    does = "show what the count of a config is made of: component, formula, numbers, parameters"
+    explain = _command(commands, "explain", does, _explain)
     explain.add_argument(
         "config",
         metavar="CONFIG",
@@ -151,13 +151,9 @@ def _add_explain(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     explain.add_argument("--tensors", action="store_true", help="go down to tensors and their shapes")
 
 
-def _add_diff(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    diff = commands.add_parser(
-        "diff",
-        allow_abbrev=False,
-        help="show what changes from one config to another: component by component, and key by key",
-    )
-    diff.set_defaults(run=_diff)
+def _add_diff(commands: Commands) -> None:
+    does = "show what changes from one config to another: component by component, and key by key"
+    diff = _command(commands, "diff", does, _diff)
     diff.add_argument("a", metavar="A", help="a config, as for explain")
     diff.add_argument("b", metavar="B", help="the other one")
     _add_model(diff)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from pytest_bertsize.commands.named_model import Explained
     from pytest_bertsize.findings import Finding, Unusable
 
-GOOD, MISTAKEN = 0, 2
-"""Exit status."""
+GOOD, FOUND, MISTAKEN = 0, 1, 2
+"""Exit status: as it should be, or shown; a finding; a mistake in a table, in a config or on the command line."""
 
 
 def style_of(out: TextIO, verbosity: int) -> Style:

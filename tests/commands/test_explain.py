@@ -17,7 +17,7 @@ from pytest_bertsize.__main__ import main
 from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.closed_forms.formula import Formulas
 from pytest_bertsize.commands.console import GOOD, MISTAKEN
-from pytest_bertsize.commands.explain.command import Order, explain
+from pytest_bertsize.commands.explain.command import explain
 from pytest_bertsize.commands.explain.drawing import table
 from pytest_bertsize.commands.explain.leaves import leaves
 from pytest_bertsize.commands.explain.tree import Line, tree
@@ -230,7 +230,7 @@ def test_ascii_where_that_is_all_there_is(tmp_path: Path) -> None:
     config = tmp_path / "模型.json"
     write(config, read(CHINESE))
     out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
-    assert explain(Order(Named(str(config))), out, sys.stderr) == GOOD
+    assert explain(Named(str(config)), out, sys.stderr) == GOOD
     out.seek(0)
     text = out.read()
     assert "L*(4*D^2 + 2*I*D + 9*D + I)" in text

@@ -9,7 +9,7 @@ import pytest
 import tomli
 
 from pytest_bertsize.commands import check
-from pytest_bertsize.commands.init.command import GOOD, MISTAKEN
+from pytest_bertsize.commands.console import GOOD, MISTAKEN
 from tests.conftest import TINY
 from tests.support.git_projects import repository
 from tests.support.starting_projects import GOOGLE, SAVED, holds, lay, proposed, said, started

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_bertsize.base import git as git_of_project
+from pytest_bertsize.commands.console import MISTAKEN
 from pytest_bertsize.commands.init import files as search_files
 from pytest_bertsize.commands.init import found
-from pytest_bertsize.commands.init.command import MISTAKEN, NOTHING
+from pytest_bertsize.commands.init.command import NOTHING
 from pytest_bertsize.files import open_as_it_is
 from tests.conftest import TINY
 from tests.support.git_projects import repository

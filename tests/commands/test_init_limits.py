@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.closed_forms.what_if import Variants, insensitive
 from pytest_bertsize.commands import check
-from pytest_bertsize.commands.init.command import GOOD
+from pytest_bertsize.commands.console import GOOD
 from pytest_bertsize.commands.init.counted import counted
 from pytest_bertsize.commands.init.found import Found
 from pytest_bertsize.commands.init.limits import budget, limit_above

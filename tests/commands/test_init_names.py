@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_bertsize.commands import check
-from pytest_bertsize.commands.init.command import GOOD, Order, start
+from pytest_bertsize.commands.console import GOOD
+from pytest_bertsize.commands.init.command import start
 from pytest_bertsize.commands.init.naming import model_name
 from pytest_bertsize.table import toml
 from tests.conftest import TINY
@@ -133,6 +134,6 @@ def test_an_output_that_cannot_show_a_name_gets_toml_all_the_same(tmp_path: Path
     lay(tmp_path, **{"clé ключ😀/config.json": TINY})
     raw = io.BytesIO()
     out = io.TextIOWrapper(raw, "ascii")
-    assert start(Order(tmp_path), out, io.StringIO()) == GOOD
+    assert start(tmp_path, out, io.StringIO()) == GOOD
     models = tomllib.loads(raw.getvalue().decode("ascii"))["tool"]["bertsize"]["models"]
     assert [table["config"] for table in models.values()] == ["clé ключ😀/config.json"]

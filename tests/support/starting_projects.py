@@ -11,7 +11,7 @@ from typing import Any
 import tomli
 
 from pytest_bertsize.commands import check
-from pytest_bertsize.commands.init.command import Order, start
+from pytest_bertsize.commands.init.command import start
 from tests.conftest import TINY
 
 GOOGLE = {key: value for key, value in TINY.items() if key not in {"model_type", "architectures"}}
@@ -42,7 +42,7 @@ def started(here: Path, *, project: str = "", writes: bool = False) -> tuple[int
     """The exit status of ``init``, and what it prints, in a folder that is the project's or has it below."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.chdir(here):
-        status = start(Order(Path(project) if project else here, writes), out, err)
+        status = start(Path(project) if project else here, out, err, writes=writes)
     return status, out.getvalue(), err.getvalue()
 
 

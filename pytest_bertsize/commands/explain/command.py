@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
 from pytest_bertsize.commands.console import GOOD, heading, mistaken, say, style_of, warnings
@@ -23,38 +22,30 @@ BYTES_AS_FLOAT32 = 4
 MEBIBYTE = 1024**2
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
-    """What the command line asks for."""
-
-    named: Named
-    names: str | None = None
-    """Another vocabulary for the lines; ``None`` for components."""
-    tensors: bool = False
-
-
-def explain(order: Order, out: TextIO, err: TextIO) -> int:
+def explain(named: Named, out: TextIO, err: TextIO, *, names: str | None = None, tensors: bool = False) -> int:
     """Print the tree of one model.
 
+    :param names: another vocabulary for the lines; ``None`` for components.
+    :param tensors: whether the tree goes down to them.
     :returns: the exit status.
     """
     try:
-        chosen = explained(order.named)
-        lines = _lines(order, chosen)
+        chosen = explained(named)
+        lines = _lines(chosen, names, tensors=tensors)
     except Unusable as unusable:
         return mistaken(unusable, err)
     say(_drawn(chosen, lines, style_of(out, 0)), out)
     return GOOD
 
 
-def _lines(order: Order, chosen: Explained) -> list[Line]:
+def _lines(chosen: Explained, names: str | None, *, tensors: bool) -> list[Line]:
     from pytest_bertsize.commands.explain.in_vocabulary import named
     from pytest_bertsize.commands.explain.tree import tree
 
-    if order.names is None:
-        return tree(chosen.form, chosen.derivation.family, tensors=order.tensors)
-    _check_names(order.names, chosen)
-    return named(chosen.form, order.names)
+    if names is None:
+        return tree(chosen.form, chosen.derivation.family, tensors=tensors)
+    _check_names(names, chosen)
+    return named(chosen.form, names)
 
 
 def _check_names(names: str, chosen: Explained) -> None:

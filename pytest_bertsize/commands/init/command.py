@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import shlex
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from pytest_bertsize.closed_forms.registry import Registry
-from pytest_bertsize.commands.console import say
+from pytest_bertsize.commands.console import GOOD, MISTAKEN, say
 from pytest_bertsize.commands.init.project import Project, in_the_way, is_toml, project_above, read_project, root_above
 from pytest_bertsize.commands.init.proposal import Proposal, propose
 from pytest_bertsize.table import rewrite
@@ -20,74 +18,63 @@ from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-GOOD, NOTHING, MISTAKEN = 0, 1, 2
-"""Exit status: proposed, or all declared already; nothing to propose; a mistake in the table or on the command line."""
+NOTHING = 1
+"""Exit status: nothing was found that can be declared."""
 NEXT = "pytest --bert-budget"
 NEXT_WITHOUT_PYTEST = "python -I -m pytest_bertsize check"
 """Where pytest, started here, would read the table of another folder."""
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
-    """What the command line asks for."""
-
-    root: Path
-    """The folder of the pyproject.toml, be there one or not."""
-    writes: bool = False
-    """Whether the tables are written, or only printed."""
-
-    @property
-    def is_here(self) -> bool:
-        return os.path.realpath(self.root) == os.path.realpath(Path.cwd())
-
-    @property
-    def folder(self) -> str:
-        """As it is written on the next command line."""
-        below = os.path.relpath(self.root)
-        return str(self.root) if below.startswith(os.pardir) else below
-
-
-def start(order: Order, out: TextIO, err: TextIO) -> int:
+def start(root: Path, out: TextIO, err: TextIO, *, writes: bool = False) -> int:
     """Propose a table for every config that the project does not declare yet.
 
+    :param root: the folder of the pyproject.toml, be there one or not.
+    :param writes: whether the tables are written, or only printed.
     :returns: the exit status.
     """
     try:
-        before = read_project(order.root)
+        before = read_project(root)
         found = propose(before, Registry())
         for line in (*found.left_out, *(f"by hand: {each}" for each in found.by_hand)):
             say(line, err)
         if not found.tables:
             return _nothing(found, err)
         after = _with_tables(before, found)
-        if order.writes:
+        if writes:
             rewrite.replace_pyproject(before.path, before.text, after)
     except SettingsError as error:
         say(f"ERROR: {error}", err)
         return MISTAKEN
-    command = _next(before, order)
-    if order.writes:
-        _say_written(before, found, order, out)
+    command = _next(before)
+    if writes:
+        _say_written(before, found, out)
         say(f"next: {command}", out)
     else:
         _print(before, found, after, out)
         say(f"nothing is written: add --write, or paste this into pyproject.toml; then run {command}", err)
-    for line in _of_others(before, order):
+    for line in _of_others(before):
         say(line, err)
     return GOOD
 
 
-def _next(project: Project, order: Order) -> str:
+def _next(project: Project) -> str:
     """The command that reads the table from where init was started."""
-    if order.is_here and (project.is_root or project.becomes_root or not root_above(order.root)):
-        return NEXT
-    return NEXT_WITHOUT_PYTEST if order.is_here else f"{NEXT_WITHOUT_PYTEST} --project {shlex.quote(order.folder)}"
+    if not project.is_here:
+        return f"{NEXT_WITHOUT_PYTEST} --project {shlex.quote(_shown(project.root))}"
+    return NEXT if project.is_root or project.becomes_root or not root_above(project.root) else NEXT_WITHOUT_PYTEST
 
 
-def _of_others(project: Project, order: Order) -> Iterator[str]:
+def _shown(folder: Path) -> str:
+    """As it is written on the next command line."""
+    below = os.path.relpath(folder)
+    return str(folder) if below.startswith(os.pardir) else below
+
+
+def _of_others(project: Project) -> Iterator[str]:
     """Folders above may be the project that is meant, or the one that pytest takes for it."""
-    above = root_above(order.root)
+    above = root_above(project.root)
     no_longer = f"pytest's settings in {above} then no longer apply to it"
     if above and project.becomes_root:
         yield f"the [tool.pytest] in {project.path} makes its folder a root: {no_longer}"
@@ -96,7 +83,7 @@ def _of_others(project: Project, order: Order) -> Iterator[str]:
             f"pytest takes {above} for its root: for pytest to read this table, give {project.path} a [tool.pytest] "
             f'with minversion = "9.0"; {no_longer}'
         )
-    if order.is_here and project.text is None and (other := project_above(order.root)):
+    if project.is_here and project.text is None and (other := project_above(project.root)):
         yield f"{other} is above this folder: if it is the one of this project, name its folder by --project"
 
 
@@ -110,13 +97,13 @@ def _print(before: Project, found: Proposal, after: str, out: TextIO) -> None:
     say(text.rstrip("\n"), out)
 
 
-def _say_written(before: Project, found: Proposal, order: Order, out: TextIO) -> None:
+def _say_written(before: Project, found: Proposal, out: TextIO) -> None:
     count = len(found.tables)
     names = ", ".join(found.tables)
     made = ", a new file" if before.text is None else ""
     say(f"{before.path.name}{made}: {count} model{'s' * (count > 1)} declared ({printable(names, 1_000)})", out)
     if before.becomes_root:
-        this = "this folder" if order.is_here else order.folder
+        this = "this folder" if before.is_here else _shown(before.root)
         say(f"its [tool.pytest] makes {this} pytest's root, so that this table is the one that is read", out)
 
 

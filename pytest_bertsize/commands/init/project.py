@@ -49,6 +49,15 @@ class Project:
     """Whether pytest has settings in this folder, which make it a root."""
 
     @property
+    def root(self) -> Path:
+        return self.path.parent
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it is the folder that init was started in."""
+        return os.path.realpath(self.root) == os.path.realpath(os.curdir)
+
+    @property
     def is_new(self) -> bool:
         return self.text is None or not self.text.strip()
 

@@ -44,7 +44,7 @@ class Proposal:
 
 def propose(project: Project, registry: Registry) -> Proposal:
     """A table for every config of the project that is not declared yet and that passes its own limits."""
-    root = project.path.parent
+    root = project.root
     files = listed(root)
     seen = search(files, registry)
     seen.found.sort(key=lambda each: (each.file.count("/"), each.reference))
@@ -78,7 +78,7 @@ def _declared(project: Project) -> set[tuple[Path, str]]:
     """The files of declared models, and the places in them."""
     models = project.settings.models.values() if project.settings else ()
     named = ((file, model.config.partition("#")[2]) for model in models if (file := model.file))
-    places = ((project.path.parent / file, inner) for file, inner in named)
+    places = ((project.root / file, inner) for file, inner in named)
     return set(_resolved(places))
 
 
