@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LLAMA = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 8, "num_hidden_layers": 2}
+D2L = {"num_hiddens": 48, "ffn_num_hiddens": 72, "num_heads": 4, "num_blks": 3, "vocab_size": 101, "max_len": 40}
+"""A BERT, by the names that "Dive into Deep Learning" has for its sizes."""
 
 
 # what is a config
@@ -68,6 +70,7 @@ def test_a_class_that_is_known_says_the_family(tmp_path: Path) -> None:
         {"model_type": "bert", "model_name_or_path": "bert-base-uncased", "max_seq_length": 128, "seed": 1},
         {"hidden_size": 768, "learning_rate": 1e-4, "layers": "all"},
         {"model_type": {"value": "bert"}, "hidden_size": {"value": 768}},
+        {"model": D2L},
         [TINY],
         {"layers": [TINY]},
     ],
@@ -155,43 +158,8 @@ def test_names_of_its_own_are_not_taken_for_defaults_of_the_library(tmp_path: Pa
     )
 
 
-D2L = {"num_hiddens": 48, "ffn_num_hiddens": 72, "num_heads": 4, "num_blks": 3, "vocab_size": 101, "max_len": 40}
-"""As in "Dive into Deep Learning"."""
-
-
-def test_sizes_under_names_that_nobody_knows_are_told(tmp_path: Path) -> None:
-    lines = "\n".join(f"  {name}: {size}" for name, size in D2L.items())
-    lay(tmp_path, **{"conf/model/d2l.yaml": f"seed: 1\nmodel:\n{lines}\n", "config.json": TINY})
-    assert configs(tmp_path) == ["config.json"]
-    assert said(tmp_path) == [
-        (
-            "by hand: conf/model/d2l.yaml#model looks like a model by names of its own (num_hiddens, ffn_num_hiddens, "
-            'num_heads, num_blks, max_len): if it is a BERT, declare it with family = "bert" and keys = '
-            '{ num_hiddens = "hidden_size" }, for example'
-        ),
-    ]
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        {"vocab_size": 101, "max_len": 40, "min_len": 2},
-        {"vocab_size": 101, "hidden_dropout": 0.1, "num_heads": True, "silent": 1},
-        {"num_hiddens": 48, "num_heads": 4, "num_blks": 3},
-        {"model_type": "rnn", "transformers_version": "4", "vocab_size": 9, "num_layers": 2, "hidden": 4},
-        {"vocab_size": 101, "model": {"num_heads": 4, "num_blks": 3}},
-    ],
-)
-def test_what_has_fewer_sizes_or_is_of_another_kind_is_not(tmp_path: Path, content: Any) -> None:
-    lay(tmp_path, **{"config.json": TINY, "train.json": content})
-    assert [line for line in said(tmp_path) if "looks like" in line] == []
-
-
-def test_of_many_of_them_some_are_told_and_the_rest_is_counted(tmp_path: Path) -> None:
-    lay(tmp_path, **{"config.json": TINY, "sweep.json": {f"run{n}": D2L for n in range(9)}})
-    lines = said(tmp_path)
-    assert [line.split()[2] for line in lines[:-1]] == [f"sweep.json#run{n}" for n in range(5)]
-    assert lines[-1] == "by hand: 4 more look like models by names of their own"
+def test_a_config_among_names_that_nobody_knows_is_found(tmp_path: Path) -> None:
+    assert configs(lay(tmp_path, **{"train.json": {**D2L, "teacher": TINY}})) == ["train.json#teacher"]
 
 
 def test_a_model_that_would_be_red_today_is_told_in_place_of_proposed(tmp_path: Path) -> None:

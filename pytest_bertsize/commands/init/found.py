@@ -34,19 +34,6 @@ SIZES = frozenset("VDLAI")
 """Symbols of which a config has at least one; a script that trains has a max_seq_length as well."""
 MOST_CONFIGS = 500
 _SYMBOLS = {name: symbol for symbol, names in SYNONYMS.items() for name in names if symbol != LABELS}
-_STEMS = {
-    "ffn": "intermediate_size",
-    "head": "num_attention_heads",
-    "blk": "num_hidden_layers",
-    "layer": "num_hidden_layers",
-    "hidden": "hidden_size",
-    "len": "max_position_embeddings",
-}
-"""How words of a size's name begin that somebody made up, and what it then means."""
-_ENOUGH = 2
-"""Sizes beside that of a vocabulary that make a model of an object."""
-MOST_LIKELY = 5
-"""Objects that are told because they look like a model."""
 _UNREADABLE = "*?[#"
 """Characters of a path that a table would read as something else."""
 
@@ -89,8 +76,6 @@ class Search:
     by_hand: list[ByHand] = field(default_factory=list)
     others: dict[str, list[str]] = field(default_factory=dict)
     """Configs by their model_type, of families that are not known."""
-    likely: int = 0
-    """Objects that look like a model, by names that nobody knows."""
 
 
 def search(files: Listed, registry: Registry) -> Search:
@@ -104,8 +89,6 @@ def search(files: Listed, registry: Registry) -> Search:
             why = f"after {len(found.found):,} configs no more were looked for: {of_many}"
             found.by_hand.append(ByHand("", why))
             break
-    if (rest := found.likely - MOST_LIKELY) > 0:
-        found.by_hand.append(ByHand("", f"{rest} more look like models by names of their own"))
     return found
 
 
@@ -186,24 +169,11 @@ class _Looking:
         """Sizes by the names of another library: which model they are of, nobody can tell."""
         found = symbols(data)
         if not {"V", "D", "L"} <= found.keys():
-            return "V" in found and self._under_unknown_names(path, data)
+            return False
         meant = {name: SYNONYMS[symbol][0] for symbol, name in found.items() if name != SYNONYMS[symbol][0]}
         keys = ", ".join(f"{key(name)} = {quoted(meaning)}" for name, meaning in meant.items())
         said = f"has sizes under names of its own ({_listed(list(meant))}) and no model_type"
         self._say(path, f'{said}: if it is a BERT, declare it with family = "bert" and keys = {{ {keys} }}')
-        return True
-
-    def _under_unknown_names(self, path: tuple[str, ...], data: dict[str, object]) -> bool:
-        """Sizes by names that somebody made up."""
-        named = {name: meant for name, value in data.items() if type(value) is int and (meant := _likely(name))}
-        if len(set(named.values())) < _ENOUGH:
-            return False
-        self.search.likely += 1
-        if self.search.likely <= MOST_LIKELY:
-            said = f"looks like a model by names of its own ({_listed(list(named))})"
-            (name, meant), *_ = named.items()
-            keys = f"keys = {{ {key(name)} = {quoted(meant)} }}, for example"
-            self._say(path, f'{said}: if it is a BERT, declare it with family = "bert" and {keys}')
         return True
 
     def _add_own_names(self, path: tuple[str, ...], own: list[str], missing: list[str]) -> None:
@@ -235,12 +205,6 @@ def symbols(data: Mapping[str, object]) -> dict[str, str]:
         if type(value) is int and (symbol := _SYMBOLS.get(snake(name))):
             found.setdefault(symbol, name)
     return found
-
-
-def _likely(name: str) -> str:
-    """The key that a name was made up for: ``ffn_num_hiddens`` says intermediate_size."""
-    words = snake(name).split("_")
-    return next((meant for stem, meant in _STEMS.items() if any(word.startswith(stem) for word in words)), "")
 
 
 def names_of_its_own(data: Mapping[str, object], family: Family) -> list[str]:
