@@ -14,12 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest_bertsize.reports.shape
-from docs.finding_kinds import KINDS
 from pytest_bertsize import plugin
 from pytest_bertsize.__main__ import parser
 from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.reports.json import FOR_PAGES
-from pytest_bertsize.table.byte_sizes import NAMED
 from pytest_bertsize.table.validate_pyproject import tool_schema
 
 if TYPE_CHECKING:
@@ -114,11 +112,6 @@ def _of_any_name(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     return next(iter(schema["patternProperties"].values()))
 
 
-def named_limits() -> str:
-    rows = ((f'`"{each.name}"`', f"{each.bytes:,}", f"[{each.what}]({each.source_url})") for each in NAMED.values())
-    return table(("limit", "bytes", "what it is"), rows).replace("| --- | --- | --- |", "| --- | --: | --- |")
-
-
 # the report
 
 
@@ -209,15 +202,7 @@ def _type_schema(kind: str) -> dict[str, Any]:
     return {"type": _TYPES[kind]} if kind in _TYPES else {"allOf": [{"$ref": f"#/definitions/{kind}"}]}
 
 
-# findings and families
-
-
-def findings() -> str:
-    parts = (
-        f"## {name}\n\n*{' or '.join(kind.severities)}.* {kind.means}\n\n**What to do:** {kind.fix}\n"
-        for name, kind in KINDS.items()
-    )
-    return "\n".join(parts)
+# families
 
 
 def families() -> str:
@@ -232,9 +217,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "pytest-options": pytest_options,
     "commands": commands,
     "keys": keys,
-    "named-limits": named_limits,
     "report": report,
-    "findings": findings,
     "families": families,
 }
 

@@ -1,8 +1,7 @@
-"""Parameters as bytes: how wide a dtype is, which one a config names, and the limits on files that people meet."""
+"""Parameters as bytes: how wide a dtype is, which one a config names, and the limits that have a name."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -12,90 +11,12 @@ from pytest_bertsize.wording import did_you_mean, shown
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-MB, GB = 10**6, 10**9
-MIB, GIB = 2**20, 2**30
+NAMED: Mapping[str, int] = MappingProxyType({"github-file": 100 * 2**20, "pypi-file": 100 * 2**20})
+"""The largest file that GitHub takes in a push, and PyPI in an upload unless a project was granted more, in bytes.
 
-
-@dataclass(frozen=True, slots=True)
-class NamedLimit:
-    """A limit that a service sets to a file or a folder, under a name that a budget may use."""
-
-    name: str
-    bytes: int
-    what: str
-    source_url: str
-
-
-_GITHUB = "https://docs.github.com/en/repositories/working-with-files/managing-large-files"
-
-NAMED: Mapping[str, NamedLimit] = MappingProxyType(
-    {
-        limit.name: limit
-        for limit in (
-            NamedLimit(
-                "github-file",
-                100 * MIB,
-                "a push to GitHub with a larger file is refused",
-                f"{_GITHUB}/about-large-files-on-github",
-            ),
-            NamedLimit(
-                "github-warning",
-                50 * MIB,
-                "git warns of a larger file when it is pushed to GitHub",
-                f"{_GITHUB}/about-large-files-on-github",
-            ),
-            NamedLimit(
-                "github-lfs-file",
-                2 * GB,
-                "the largest file in Git LFS on GitHub Free and Pro",
-                f"{_GITHUB}/about-git-large-file-storage",
-            ),
-            NamedLimit(
-                "huggingface-file",
-                20 * GB,
-                "the largest file that the Hugging Face Hub recommends, before weights are split",
-                "https://huggingface.co/docs/hub/storage-limits",
-            ),
-            NamedLimit(
-                "lambda-unzipped",
-                250 * MIB,
-                "an AWS Lambda function and its layers, unzipped; AWS writes 250 MB and enforces 262,144,000 bytes",
-                "https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html",
-            ),
-            NamedLimit(
-                "vercel-function",
-                250 * MB,
-                "a function on Vercel, unzipped, on its standard path and not in Python",
-                "https://vercel.com/docs/functions/limitations",
-            ),
-            NamedLimit(
-                "cloudflare-asset",
-                25 * MIB,
-                "a static asset of Cloudflare Workers or Pages, such as weights that a browser loads",
-                "https://developers.cloudflare.com/workers/static-assets/",
-            ),
-            NamedLimit(
-                "onnx-file",
-                2 * GIB,
-                "an ONNX file without external data: no protobuf may be larger",
-                "https://onnxruntime.ai/docs/tutorials/web/large-models.html",
-            ),
-            NamedLimit(
-                "google-play-module",
-                200 * MB,
-                "the base module or a feature module of an app on Google Play, as it is downloaded",
-                "https://support.google.com/googleplay/android-developer/answer/9859372",
-            ),
-            NamedLimit(
-                "ios-app",
-                4 * GB,
-                "an app in the App Store, uncompressed",
-                "https://developer.apple.com/help/app-store-connect/reference/maximum-build-file-sizes",
-            ),
-        )
-    }
-)
-"""Where a source says MB or GB and not how many bytes, these are powers of 1,000: the smaller of the two readings."""
+Sources: "About large files on GitHub" (docs.github.com) says 100 MiB. "Storage Limits" (docs.pypi.org) says 100.0 MB,
+which PyPI enforces as ``100 * ONE_MIB`` (``MAX_FILESIZE`` in warehouse/constants.py).
+"""
 
 BITS: Mapping[str, int] = MappingProxyType(
     {"float64": 64, "float32": 32, "float16": 16, "bfloat16": 16}
@@ -150,7 +71,7 @@ def parse_limit(value: object) -> int:
     :raises ValueError: for anything else, saying what to write.
     """
     if isinstance(value, str) and value in NAMED:
-        return NAMED[value].bytes
+        return NAMED[value]
     if isinstance(value, str) and value[:1].isalpha():
         near = did_you_mean(value, NAMED)
         hint = f'; did you mean "{near}"?' if near else ""

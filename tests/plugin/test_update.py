@@ -303,7 +303,7 @@ def test_tightening_passes_writes_and_says_what_it_changed(project: Project) -> 
 
 @pytest.mark.parametrize("extra", [["-n2"], ["-n2", "--reruns", "1"], ["--reruns", "1"]], ids=" ".join)
 def test_workers_and_reruns_change_it_once(project: Project, extra: list[str]) -> None:
-    pytester = project(ROOMY + BURSTS + '    budget.bytes = { max = "cloudflare-asset" }\n', test_a=A_TEST)
+    pytester = project(ROOMY + BURSTS + '    budget.bytes = { max = "github-file" }\n', test_a=A_TEST)
     before = text()
     result = pytester.runpytest_inprocess(*UPDATE, *extra)
     assert result.ret == pytest.ExitCode.OK
@@ -313,10 +313,10 @@ def test_workers_and_reruns_change_it_once(project: Project, extra: list[str]) -
 
 def test_a_rerun_of_a_model_that_stays_red_does_not_turn_it_green(project: Project, tiny: dict[str, Any]) -> None:
     big = {**tiny, "vocab_size": 600_000}
-    pytester = project(BURSTS + '    budget.bytes = "cloudflare-asset"\n', big)
+    pytester = project(BURSTS + '    budget.bytes = "github-file"\n', big)
     result = pytester.runpytest_inprocess(*UPDATE, "--reruns", "1")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    assert "bursts: bytes is left as it is: 'cloudflare-asset' is not the project's to change" in said(result)
+    assert "bursts: bytes is left as it is: 'github-file' is not the project's to change" in said(result)
     assert result.stdout.str().count("bytes is left as it is") == 1
 
 

@@ -14,9 +14,9 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from markdown_it import MarkdownIt
 
-from docs.finding_kinds import KINDS
 from pytest_bertsize.commands.check import Order, check
-from pytest_bertsize.findings import Kind
+from pytest_bertsize.findings import Kind, Severity
+from pytest_bertsize.table.byte_sizes import NAMED
 from tests.conftest import BERT_BASE
 from tests.support import run_reports
 from tests.support.documents import ROOT, evaluate, is_shown_by
@@ -158,8 +158,18 @@ def test_every_part_of_the_reference_stands_in_one_page() -> None:
     assert sorted(re.findall(r"<!-- generated: ([\w-]+) -->", text)) == sorted(generator().PARTS)
 
 
-def test_every_kind_of_finding_is_explained() -> None:
-    assert list(KINDS) == list(get_args(Kind))
+def test_every_limit_by_name_is_told_with_its_bytes() -> None:
+    page = DOCUMENTS["docs/reference/table.md"].read_text("utf-8")
+    assert re.findall(r'^\| `"(.+)"` \| ([\d,]+) \|', page, flags=re.MULTILINE) == [
+        (name, f"{size:,}") for name, size in NAMED.items()
+    ]
+
+
+def test_every_kind_of_finding_is_explained_with_how_severe_it_can_be_and_what_to_do() -> None:
+    page = DOCUMENTS["docs/reference/findings.md"].read_text("utf-8")
+    told = re.findall(r"^## (\S+)\n\n\*([a-z ]+)\.\* .+\n\n\*\*What to do:\*\* .+$", page, flags=re.MULTILINE)
+    assert [kind for kind, _ in told] == re.findall(r"^## (.+)$", page, flags=re.MULTILINE) == list(get_args(Kind))
+    assert {word for _, severities in told for word in severities.split(" or ")} == {*get_args(Severity)}
 
 
 def complaints_of_schema(*paths: Path) -> str:

@@ -251,7 +251,7 @@ def test_the_deployment_passes_by_bytes_and_flops(pytester: pytest.Pytester) -> 
 @pytest.mark.parametrize(
     ("old", "new", "headline"),
     [
-        ('"lambda-unzipped", dtype = "float16"', '"lambda-unzipped", dtype = "float32"', "encoder: bytes 437,928,960,"),
+        ('"220MB", dtype = "float16"', '"220MB", dtype = "float32"', "encoder: bytes 437,928,960,"),
         ("seq_len = 128", "seq_len = 129", "encoder: flops "),
         ('count = "unrolled" }', 'count = "unrolled" }\nhead = 0\nencoder = 0', "exported: encoder "),
     ],

@@ -196,10 +196,10 @@ def test_a_model_that_was_not_built_is_not_accepted(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("limit", "name"),
     [
-        ('"vercel-function"', "vercel-function"),
-        ('{ max = "cloudflare-asset", dtype = "float16" }', "cloudflare-asset"),
+        ('"github-file"', "github-file"),
+        ('{ max = "pypi-file", dtype = "float16" }', "pypi-file"),
         ('{ min = "github-file" }', "github-file"),
-        ('{ exact = "lambda-unzipped" }', "lambda-unzipped"),
+        ('{ exact = "pypi-file" }', "pypi-file"),
     ],
 )
 def test_a_limit_of_somebody_else_is_not_changed_and_stays_red(
