@@ -200,7 +200,7 @@ _IMPORTABLE = (
 )
 _OF_FACTORIES = {
     **_NOT_INSTALLED,
-    "No module named 'keras": "pip install 'pytest-bertsize[keras]'",
+    "No module named 'keras": "pip install keras keras-hub",
     "ModuleNotFoundError": _IMPORTABLE,
     "ImportError": _IMPORTABLE,
     "memory": "build on the device that is set, which is meta: nothing has to be loaded or moved",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import textwrap
@@ -18,7 +17,7 @@ import pytest
 
 from pytest_bertsize.builder.child.making import instantiate
 from pytest_bertsize.builder.helper import Helper, Limits
-from pytest_bertsize.builder.messages import Built, NotBuilt, Request
+from pytest_bertsize.builder.messages import Built, NotBuilt, Request, way_out
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -499,6 +498,12 @@ def test_a_module_that_is_not_there_names_what_to_correct(
     assert "factory" in said
 
 
+def test_where_keras_is_not_installed_what_to_install_is_said() -> None:
+    for module in ("keras", "keras_hub"):
+        reason = f"backbone:build could not be built: ModuleNotFoundError: No module named '{module}' (backbone.py:5)"
+        assert way_out(reason, own=True) == "pip install keras keras-hub"
+
+
 def test_without_a_config_it_is_called_with_nothing(project: Project) -> None:
     Path("sizes.json").write_text("[3, 2]")
     table = models(
@@ -570,78 +575,3 @@ def test_the_module_itself_is_there_for_a_test_and_the_folder_is_the_same_afterw
     code = "import os, sys, pytest; os.chdir('elsewhere'); sys.exit(pytest.main(['..', '--rootdir=..']))"
     result = here.run(sys.executable, "-c", code)
     result.assert_outcomes(passed=1)
-
-
-# Keras
-
-
-KERAS: dict[str, tuple[str, Any]] = {
-    "functional": (
-        "i = keras.Input((4,)); return keras.Model(i, keras.layers.Dense(3)(i))",
-        [("dense.kernel", (4, 3)), ("dense.bias", (3,))],
-    ),
-    "in_a_module_of_torch": (
-        "made = torch.nn.Module(); made.inner = functional(); made.head = torch.nn.Linear(3, 2); return made",
-        "inner is a layer of Keras in a module of torch, which does not list all of its weights",
-    ),
-    "half_built": (
-        "made = Own(); made.a.build((None, 4)); made.built = True; return made",
-        "* has no weights before it is built: call it once, on shapes",
-    ),
-    "never_built": ("return Own()", "* has no weights before it is built: call it once, on shapes"),
-    "built_by_a_call": (
-        "made = Own(); made(keras.KerasTensor((None, 4))); return made",
-        [
-            ("own.dense.kernel", (4, 3)),
-            ("own.dense.bias", (3,)),
-            ("own.dense_1.kernel", (3, 2)),
-            ("own.dense_1.bias", (2,)),
-        ],
-    ),
-}
-KERAS_LIBRARY = """
-import keras, torch
-class Own(keras.Model):
-    def __init__(self):
-        super().__init__()
-        self.a, self.b = keras.layers.Dense(3), keras.layers.Dense(2)
-    def call(self, x): return self.b(self.a(x))
-"""
-
-
-@pytest.fixture(scope="module")
-def of_keras(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    root = tmp_path_factory.mktemp("keras")
-    functions = (f"def {name}():\n    {body}\n" for name, (body, _) in KERAS.items())
-    (root / "own.py").write_text(KERAS_LIBRARY + "\n".join(functions))
-    told = answers([asked(root, f"own:{name}", name) for name in KERAS], building=60)
-    return {name: found(answer) for name, answer in told.items()}
-
-
-@pytest.mark.skipif(sys.version_info >= (3, 14), reason="keras-hub cannot be installed there yet")
-@pytest.mark.parametrize("name", KERAS)
-def test_a_model_of_keras_is_listed_whole_or_refused(of_keras: dict[str, Any], name: str) -> None:
-    said, expected = of_keras[name], KERAS[name][1]
-    if isinstance(expected, str):
-        assert isinstance(said, str), said
-        assert fnmatchcase(said, expected), said
-    else:
-        assert said == expected
-
-
-def test_the_example_in_keras_counts_what_bert4keras_counts(tmp_path: Path) -> None:
-    shutil.copytree(Path(__file__).parents[2] / "examples" / "keras-backbone", tmp_path, dirs_exist_ok=True)
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "--bert-budget",
-        "--bert-budget-report=size.json",
-    ]
-    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=180, check=False)
-    assert result.returncode == 0, result.stdout
-    (model,) = json.loads((tmp_path / "size.json").read_text("utf-8"))["models"]
-    assert model["totals"]["actual"] == 101_678_594

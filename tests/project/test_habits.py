@@ -9,6 +9,7 @@ import shlex
 import subprocess
 import sys
 import tomllib
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -126,7 +127,7 @@ def test_ci_runs_the_python_versions_of_the_classifiers() -> None:
 def test_ci_runs_the_lowest_and_the_newest_versions() -> None:
     matrix = parsed(GITHUB / "workflows" / "ci.yml")["jobs"]["tests"]["strategy"]["matrix"]
     assert matrix["environment"] == ["test"]
-    assert {each["environment"] for each in matrix["include"]} == {"lowest", "lowest-pytest"}
+    assert {each["environment"] for each in matrix["include"]} == {"lowest", "lowest-pytest", "keras"}
 
 
 def environments_of_workflows() -> set[str]:
@@ -142,6 +143,15 @@ def test_a_workflow_calls_environments_of_tox_that_there_are() -> None:
     assert found <= ENVIRONMENTS
 
 
+def test_keras_is_installed_in_its_own_environment_alone() -> None:
+    """It brings TensorFlow along, which is larger than all that the other tests need."""
+    asks = [name for name, group in PYPROJECT["dependency-groups"].items() if "keras" in json.dumps(group)]
+    uses = [name for name in ENVIRONMENTS if TOX.get(f"testenv:{name}", "dependency_groups", fallback="") in asks]
+    assert (asks, uses) == (["keras"], ["keras"])
+    assert TOX["testenv:keras"]["commands"] == "pytest -m keras {posargs:tests/project/test_keras.py}"
+    assert PYPROJECT["tool"]["pytest"]["addopts"][-2:] == ["-m", "not keras"]
+
+
 def pins(name: str) -> dict[str, str]:
     lines = (line for line in (ROOT / name).read_text("utf-8").splitlines() if line and not line.startswith("#"))
     return dict(line.split("==") for line in lines)
@@ -154,7 +164,7 @@ def lowest(requirements: list[str]) -> dict[str, str]:
 
 def test_the_lowest_versions_are_the_lower_bounds_but_of_torch() -> None:
     extras = PYPROJECT["project"]["optional-dependencies"]
-    bounds = lowest([*PYPROJECT["project"]["dependencies"], *extras["peft"], *extras["yaml"]])
+    bounds = lowest([*PYPROJECT["project"]["dependencies"], *chain.from_iterable(extras.values())])
     pinned = pins("constraints-lowest.txt")
     assert pinned.keys() == bounds.keys()
     assert pinned.pop("torch") == pins("constraints.txt")["torch"]
