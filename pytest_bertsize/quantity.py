@@ -226,36 +226,18 @@ def percent_used(actual: int, limit: int) -> str:
     return f"{share + 1 if rest and share >= 100 else share}%"  # noqa: PLR2004
 
 
-def rounded_up(count: int, like: object, quantity: Quantity | None = None) -> str:
-    """``count`` written in the style of ``like``, rounded up: what a budget in that style has to say to pass.
-
-    ``(113_123_456, "110M")`` → ``'"114M"'``; ``(113_123_456, 86_000_000)`` → ``'113_123_456'``.
-
-    :param quantity: what is counted; otherwise the first of parameters, bytes and FLOPs that is written so, which can
-        only be the wrong one for ``"500B"`` of bytes.
-    """
-    return _rounded(count, like, quantity, ROUND_CEILING)
-
-
-def rounded_down(count: int, like: object, quantity: Quantity | None = None) -> str:
-    """``count`` written in the style of ``like``, rounded down: the largest minimum in that style that it passes."""
-    return _rounded(count, like, quantity, ROUND_FLOOR)
-
-
 def restated(count: int, bound: str, like: object, quantity: Quantity) -> str:
-    """What a bound has to say to let ``count`` pass: ``max`` or ``min`` in the style of ``like``, ``exact`` exactly."""
-    if bound == "exact":
-        return f"{count:_}"
-    return (rounded_down if bound == "min" else rounded_up)(count, like, quantity)
+    """What a bound has to say to let ``count`` pass: ``max`` or ``min`` in the style of ``like``, ``exact`` exactly.
 
-
-def _rounded(count: int, like: object, quantity: Quantity | None, rounding: str) -> str:
-    text = like if isinstance(like, str) else ""
-    kinds = (PARAMETERS, BYTES, FLOPS) if quantity is None else (quantity,)
-    kind, match = next(((kind, match) for kind in kinds if (match := kind.match(text))), (PARAMETERS, None))
-    if match is None or kind.scales[match["unit"]] == 1:
-        return f'"{count:_}B"' if match and match["unit"] else f"{count:_}"
-    return f'"{_in_steps(count, match["digits"], kind.scales[match["unit"]], rounding)}{match["unit"]}"'
+    A maximum is rounded up, a minimum down: ``113_123_456`` like ``"110M"`` → ``'"114M"'`` and ``'"113M"'``; like
+    ``86_000_000`` → ``'113_123_456'``.
+    """
+    match = quantity.match(like) if isinstance(like, str) and bound != "exact" else None
+    unit = match["unit"] if match else ""
+    if match is None or quantity.scales[unit] == 1:
+        return f'"{count:_}{unit}"' if unit else f"{count:_}"
+    rounding = ROUND_FLOOR if bound == "min" else ROUND_CEILING
+    return f'"{_in_steps(count, match["digits"], quantity.scales[unit], rounding)}{unit}"'
 
 
 def _in_steps(count: int, digits: str, scale: int, rounding: str) -> str:

@@ -24,8 +24,6 @@ from pytest_bertsize.quantity import (
     parse_flops,
     percent_used,
     restated,
-    rounded_down,
-    rounded_up,
 )
 from pytest_bertsize.wording import exact, signed
 
@@ -341,25 +339,25 @@ def test_the_share_that_is_used_fits_four_characters_and_tells_over_from_within(
     ],
 )
 def test_a_new_budget_is_written_in_the_style_of_the_old(count: int, like: object, text: str) -> None:
-    assert rounded_up(count, like) == text
+    assert restated(count, "max", like, PARAMETERS) == text
 
 
 @given(COUNTS, STYLES)
 def test_a_rounded_budget_lets_its_count_pass_and_keeps_its_style(count: int, like: object) -> None:
-    written = rounded_up(count, like)
+    written = restated(count, "max", like, PARAMETERS)
     budget = parse_count(written.strip('"') if written.startswith('"') else int(written))
     assert count <= budget
-    assert rounded_up(budget, like) == written
+    assert restated(budget, "max", like, PARAMETERS) == written
 
 
 @given(COUNTS, st.sampled_from(["K", "M", "B", "T"]), st.integers(0, 12))
 def test_a_rounded_budget_is_less_than_one_step_above(count: int, unit: str, places: int) -> None:
-    written = rounded_up(count, f"1{'.' if places else ''}{'0' * places}{unit}").strip('"')
+    written = restated(count, "max", f"1{'.' if places else ''}{'0' * places}{unit}", PARAMETERS).strip('"')
     assert 0 <= as_number(written.replace("_", "")) - count < Fraction(SCALES[unit], 10**places)
 
 
 def test_a_style_of_many_decimals_can_be_kept() -> None:
-    assert rounded_up(10**13, "1.000000000000000000K") == '"10_000_000_000.000000000000000000K"'
+    assert restated(10**13, "max", "1.000000000000000000K", PARAMETERS) == '"10_000_000_000.000000000000000000K"'
 
 
 @pytest.mark.parametrize(
@@ -378,17 +376,21 @@ def test_a_style_of_many_decimals_can_be_kept() -> None:
     ],
 )
 def test_a_new_minimum_is_written_in_the_style_of_the_old(count: int, like: object, text: str) -> None:
-    assert rounded_down(count, like) == text
+    assert restated(count, "min", like, PARAMETERS) == text
 
 
 @given(COUNTS, STYLES)
 def test_a_count_passes_its_rounded_minimum_and_no_larger_one_in_that_style(count: int, like: object) -> None:
     low, high = (
         parse_count(text.strip('"') if text.startswith('"') else int(text))
-        for text in (rounded_down(count, like), rounded_up(count, like))
+        for text in (restated(count, "min", like, PARAMETERS), restated(count, "max", like, PARAMETERS))
     )
     assert low <= count <= high
-    assert rounded_down(low, like) == rounded_up(low, like) == rounded_down(count, like)
+    assert (
+        restated(low, "min", like, PARAMETERS)
+        == restated(low, "max", like, PARAMETERS)
+        == restated(count, "min", like, PARAMETERS)
+    )
     assert (low == high) == (low == count)
 
 
@@ -415,6 +417,7 @@ def test_each_bound_is_restated_so_that_the_count_just_passes(bound: str, like: 
         ("min", "1.0KiB", BYTES, '"0.5KiB"'),
         ("max", "500B", PARAMETERS, '"1B"'),
         ("min", "500B", PARAMETERS, '"0B"'),
+        ("max", "500MB", FLOPS, "600"),
         ("min", "1.0G", FLOPS, '"0.0G"'),
         ("exact", "500B", BYTES, "600"),
     ],
@@ -545,59 +548,57 @@ def test_flops_have_the_bounds_of_bytes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "like", "text"),
+    ("count", "like", "quantity", "text"),
     [
-        (219_028_596, "440MB", '"220MB"'),
-        (219_028_596, "440.0MB", '"219.1MB"'),
-        (219_028_596, "420MiB", '"209MiB"'),
-        (219_028_596, "1GiB", '"1GiB"'),
-        (1_288_490_189, "1.2GiB", '"1.5GiB"'),  # a tenth of a GiB is no whole number of bytes
-        (1_288_490_189, "1.25GiB", '"1.25GiB"'),
-        (1_000, "1KB", '"1KB"'),
-        (22_348_431_360, "22G", '"23G"'),
-        (22_348_431_360, "22.0G", '"22.4G"'),
-        (22_348_431_360, "1P", '"1P"'),
-        (219_028_596, "github-file", "219_028_596"),
+        (219_028_596, "440MB", BYTES, '"220MB"'),
+        (219_028_596, "440.0MB", BYTES, '"219.1MB"'),
+        (219_028_596, "420MiB", BYTES, '"209MiB"'),
+        (219_028_596, "1GiB", BYTES, '"1GiB"'),
+        (1_288_490_189, "1.2GiB", BYTES, '"1.5GiB"'),  # a tenth of a GiB is no whole number of bytes
+        (1_288_490_189, "1.25GiB", BYTES, '"1.25GiB"'),
+        (1_000, "1KB", BYTES, '"1KB"'),
+        (22_348_431_360, "22G", FLOPS, '"23G"'),
+        (22_348_431_360, "22.0G", FLOPS, '"22.4G"'),
+        (22_348_431_360, "1P", FLOPS, '"1P"'),
+        (219_028_596, "github-file", BYTES, "219_028_596"),
     ],
 )
-def test_bytes_and_flops_are_written_in_the_style_of_the_old(count: int, like: object, text: str) -> None:
-    assert rounded_up(count, like) == text
+def test_bytes_and_flops_are_written_in_the_style_of_the_old(
+    count: int, like: object, quantity: Quantity, text: str
+) -> None:
+    assert restated(count, "max", like, quantity) == text
 
 
 @pytest.mark.parametrize(
-    ("count", "like", "text"),
+    ("count", "like", "quantity", "text"),
     [
-        (219_028_596, "440MB", '"219MB"'),
-        (219_028_596, "440.0MB", '"219.0MB"'),
-        (219_028_596, "420MiB", '"208MiB"'),
-        (219_028_596, "1GiB", '"0GiB"'),
-        (1_288_490_189, "1.2GiB", '"1.0GiB"'),  # a tenth of a GiB is no whole number of bytes
-        (1_288_490_189, "1.25GiB", '"1.00GiB"'),
-        (22_348_431_360, "22.0G", '"22.3G"'),
-        (219_028_596, "github-file", "219_028_596"),
+        (219_028_596, "440MB", BYTES, '"219MB"'),
+        (219_028_596, "440.0MB", BYTES, '"219.0MB"'),
+        (219_028_596, "420MiB", BYTES, '"208MiB"'),
+        (219_028_596, "1GiB", BYTES, '"0GiB"'),
+        (1_288_490_189, "1.2GiB", BYTES, '"1.0GiB"'),  # a tenth of a GiB is no whole number of bytes
+        (1_288_490_189, "1.25GiB", BYTES, '"1.00GiB"'),
+        (22_348_431_360, "22.0G", FLOPS, '"22.3G"'),
+        (219_028_596, "github-file", BYTES, "219_028_596"),
     ],
 )
-def test_a_minimum_of_bytes_and_flops_is_written_in_the_style_of_the_old(count: int, like: object, text: str) -> None:
-    assert rounded_down(count, like) == text
+def test_a_minimum_of_bytes_and_flops_is_written_in_the_style_of_the_old(
+    count: int, like: object, quantity: Quantity, text: str
+) -> None:
+    assert restated(count, "min", like, quantity) == text
 
 
 @given(OTHERS, st.sampled_from([unit for unit in BYTE_SCALES if unit]), st.integers(0, 12))
 def test_bytes_pass_their_rounded_minimum(count: int, unit: str, places: int) -> None:
     like = f"1{'.' if places else ''}{'0' * places}{unit}"
-    low = parse_bytes(rounded_down(count, like, BYTES).strip('"'))
+    low = parse_bytes(restated(count, "min", like, BYTES).strip('"'))
     assert 0 <= count - low < BYTE_SCALES[unit]
-
-
-def test_a_style_that_could_be_two_is_that_of_what_is_counted() -> None:
-    assert rounded_up(600, "500B", BYTES) == '"600B"'
-    assert rounded_up(600, "500B", PARAMETERS) == rounded_up(600, "500B") == '"1B"'
-    assert rounded_up(600, "500MB", FLOPS) == "600"
 
 
 @given(OTHERS, st.sampled_from([unit for unit in BYTE_SCALES if unit]), st.integers(0, 12))
 def test_rounded_bytes_let_their_number_pass_and_keep_their_style(count: int, unit: str, places: int) -> None:
     like = f"1{'.' if places else ''}{'0' * places}{unit}"
-    written = rounded_up(count, like, BYTES)
+    written = restated(count, "max", like, BYTES)
     fits = parse_bytes(written.strip('"')) if count <= LARGEST_OF_OTHERS - BYTE_SCALES[unit] else LARGEST_OF_OTHERS
     assert count <= fits
     assert fits - count < BYTE_SCALES[unit] or fits == LARGEST_OF_OTHERS
@@ -606,7 +607,7 @@ def test_rounded_bytes_let_their_number_pass_and_keep_their_style(count: int, un
 
 @given(OTHERS, st.sampled_from([unit for unit in FLOP_SCALES if unit]), st.integers(0, 12))
 def test_rounded_flops_are_less_than_one_step_above(count: int, unit: str, places: int) -> None:
-    written = rounded_up(count, f"1{'.' if places else ''}{'0' * places}{unit}", FLOPS).strip('"').replace("_", "")
+    written = restated(count, "max", f"1{'.' if places else ''}{'0' * places}{unit}", FLOPS).strip('"').replace("_", "")
     value = Fraction(written.removesuffix(unit)) * FLOP_SCALES[unit]
     assert 0 <= value - count < Fraction(FLOP_SCALES[unit], 10**places)
 

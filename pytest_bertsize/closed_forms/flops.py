@@ -1,7 +1,7 @@
 """FLOPs of a forward pass: by closed form where a family is proven, and a count of torch's by component.
 
 Matrix products only, 2 FLOPs for a multiply-add, as torch's own counter has it (Kaplan et al. 2020, arXiv 2001.08361,
-table 1). For BERT: L·(2·B·S·(4·D² + 2·D·I) + 4·B·S²·D), its pooler and its head.
+table 1). For BERT: L·(2·S·(4·D² + 2·D·I) + 4·S²·D), its pooler and its head.
 """
 
 from __future__ import annotations
@@ -42,19 +42,17 @@ UNEXPECTED = "unexpected"
 """The component of what multiplies outside of all others, as of tensors that no closed form knows."""
 
 
-def flops(architecture: Architecture | str, dims: Dims, *, seq_len: int, batch: int = 1) -> dict[str, int] | None:
-    """FLOPs of one forward pass for every component at every level; ``None`` for an architecture that is not proven.
+def flops(architecture: Architecture, dims: Dims, *, seq_len: int) -> dict[str, int] | None:
+    """FLOPs of a forward pass of one text for every component at every level; ``None`` for what is not proven.
 
-    :param architecture: by name, or itself: a contributed one is never taken for ours.
-    :param seq_len: tokens in each text.
-    :param batch: how many texts; of a multiple choice, how many choices.
+    :param architecture: itself: a contributed one is never taken for ours of the same name.
+    :param seq_len: tokens in the text; a multiple choice is one choice.
     """
-    known = _proven(architecture)
-    if known is None:
+    if not any(each is architecture for family in PROVEN for each in FAMILIES[family].architectures):
         return None
     own: Counter[str] = Counter()
-    for component, times, product in _products(known.blocks(dims), seq_len):
-        own[component] += times * product * batch * (1 if _once_a_text(component, known.name) else seq_len)
+    for component, times, product in _products(architecture.blocks(dims), seq_len):
+        own[component] += times * product * (1 if _once_a_text(component, architecture.name) else seq_len)
     return roll_up({component: 2 * count for component, count in own.items() if count})
 
 
@@ -74,11 +72,6 @@ def by_component(rows: Iterable[tuple[str, int]], inventory: Inventory) -> dict[
     for path, count in rows:
         own[next((modules[each] for each in _around(path) if each in modules), UNEXPECTED)] += count
     return roll_up(dict(own))
-
-
-def _proven(architecture: Architecture | str) -> Architecture | None:
-    ours = (each for family in PROVEN for each in FAMILIES[family].architectures)
-    return next((each for each in ours if each is architecture or each.name == architecture), None)
 
 
 def _once_a_text(component: str, architecture: str) -> bool:

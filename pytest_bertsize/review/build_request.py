@@ -58,7 +58,7 @@ def without_closed_form(
 
 def for_factory(model: Model, config: ModelConfig) -> dict[str, Any]:
     """The config as the project's own code knows it: by its own names, with the table's overrides."""
-    data: dict[str, Any] = config.data if config.by_own_names is None else config.by_own_names
+    data: dict[str, Any] = config.as_written
     for key, value in model.overrides.items():
         full = config.names_in_file.get((*config.key_path, key), (*config.key_path, key))
         data = _with(data, full[len(config.key_path) :], value)

@@ -26,7 +26,7 @@ from pytest_bertsize.config.json_lines import line_of_number, lines_in_json, rep
 from pytest_bertsize.config.model_config import ModelConfig
 from pytest_bertsize.config.source import read_file as read
 from pytest_bertsize.findings import Finding, Unusable
-from pytest_bertsize.quantity import LARGEST, compact_left, parse_count, percent_used, rounded_up
+from pytest_bertsize.quantity import LARGEST, PARAMETERS, compact_left, parse_count, percent_used, restated
 from pytest_bertsize.review.check import examine
 from pytest_bertsize.table.settings import Settings, SettingsError, limits_from, load
 from pytest_bertsize.table.toml import line_in_toml
@@ -252,7 +252,7 @@ def test_what_cannot_be_shown_is_refused_all_the_same(value: object) -> None:
 @given(st.integers(0, LARGEST), fuzzing.COUNT_TEXTS)
 @example(0, "0.0000000B")
 def test_a_budget_in_the_style_of_any_other_lets_its_count_pass(count: int, like: str) -> None:
-    proposed = rounded_up(count, like)
+    proposed = restated(count, "max", like, PARAMETERS)
     assert parse_count(proposed.strip('"') if proposed.startswith('"') else int(proposed)) >= count
 
 

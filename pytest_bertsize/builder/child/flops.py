@@ -21,12 +21,12 @@ class Uncountable(Exception):
     """There is no count, for the reason in this one sentence."""
 
 
-def counted(model: nn.Module, *, seq_len: int, batch: int = 1) -> list[list[Any]]:
+def counted(model: nn.Module, *, seq_len: int) -> list[list[Any]]:
     """Count what a forward pass multiplies: ``[path of a module, FLOPs]``, each its own without those inside it.
 
     The rows sum to the total of :class:`torch.utils.flop_counter.FlopCounterMode`: matrix products and convolutions,
-    2 FLOPs for a multiply-add. The model is left in its mode of evaluation. Its input is ``seq_len`` token ids for
-    each of ``batch`` texts; an encoder-decoder gets as many for its decoder, and a multiple choice is one choice.
+    2 FLOPs for a multiply-add. The model is left in its mode of evaluation. Its input is one text of ``seq_len``
+    token ids; an encoder-decoder gets as many for its decoder, and a multiple choice is one choice.
 
     :param model: on the meta device. A part that is called where it is not registered counts for its caller.
     :raises Uncountable: when the forward pass fails, takes other arguments, or multiplies nothing.
@@ -35,7 +35,7 @@ def counted(model: nn.Module, *, seq_len: int, batch: int = 1) -> list[list[Any]
 
     _refuse_recurrent(model)
     _check_positions(model, seq_len)
-    inputs = _inputs(model, seq_len, batch)
+    inputs = _inputs(model, seq_len)
     counter = FlopCounterMode(display=False)
     tally = _Tally(counter)
     with ExitStack() as hooks:
@@ -99,7 +99,7 @@ class _Tally:
         self._seen = total
 
 
-def _inputs(model: nn.Module, seq_len: int, batch: int) -> Mapping[str, Any]:
+def _inputs(model: nn.Module, seq_len: int) -> Mapping[str, Any]:
     """Token ids for every argument that needs some.
 
     :raises Uncountable: when the forward pass takes no ``input_ids``, or needs more.
@@ -107,7 +107,7 @@ def _inputs(model: nn.Module, seq_len: int, batch: int) -> Mapping[str, Any]:
     import torch
 
     choices = any(type(module).__name__.endswith("ForMultipleChoice") for module in model.modules())
-    shape = (batch, 1, seq_len) if choices else (batch, seq_len)
+    shape = (1, 1, seq_len) if choices else (1, seq_len)
     inputs = {"input_ids": torch.zeros(shape, dtype=torch.int64, device="meta")}
     signature = inspect.signature(model.forward)
     two_stacks = getattr(getattr(model, "config", None), "is_encoder_decoder", False)
