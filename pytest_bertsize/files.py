@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 """How the few lines begin that stand in a checkout for a file of git-LFS."""
+ZIP, PICKLE = b"PK\x03\x04", b"\x80"
+"""How a file begins that torch.save has written, and one of Python's objects."""
 MOST_MARKS = 4_000_000
 """Commas and opening brackets in one JSON text; a vocabulary of 250,000 tokens and as many merges has 1.5 million."""
 

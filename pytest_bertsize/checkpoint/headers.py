@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeGuard
 
-from pytest_bertsize.files import Place
+from pytest_bertsize.dtypes import DTYPES, whole_bytes
+from pytest_bertsize.files import PICKLE, ZIP, Place
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import Inventory, Tensor
 from pytest_bertsize.wording import printable, shown
@@ -39,19 +40,12 @@ MOST_NAMED = 4
 LENGTH = 8
 """Bytes at the start of a file that say how long its header is."""
 
-BITS = {
-    **dict.fromkeys(("F4",), 4),
-    **dict.fromkeys(("F6_E2M3", "F6_E3M2"), 6),
-    **dict.fromkeys(("BOOL", "U8", "I8", "F8_E5M2", "F8_E4M3", "F8_E8M0", "F8_E4M3FNUZ", "F8_E5M2FNUZ"), 8),
-    **dict.fromkeys(("I16", "U16", "F16", "BF16"), 16),
-    **dict.fromkeys(("I32", "U32", "F32"), 32),
-    **dict.fromkeys(("C64", "F64", "I64", "U64"), 64),
-}
-"""Of one element, by dtype as safetensors 0.8 writes it."""
+BITS = {**dict(DTYPES.values()), "F4": 4, "F6_E2M3": 6, "F6_E3M2": 6}
+"""Of one element, by dtype as safetensors 0.8 writes it; it has the last three to itself."""
 
 OTHERS = {
-    b"PK\x03\x04": "a zip archive, as torch.save writes it",
-    b"\x80\x02": "a pickle, as torch.save once wrote it",
+    ZIP: "a zip archive, as torch.save writes it",
+    PICKLE + b"\x02": "a pickle, as torch.save once wrote it",
     b"\x89HDF": "HDF5, as Keras writes it",
     b"GGUF": "GGUF",
 }
@@ -81,7 +75,7 @@ class _Entry(NamedTuple):
 
 
 def bytes_of(elements: int, dtype: str) -> int:
-    return -(-elements * BITS[dtype] // 8)
+    return whole_bytes(elements, BITS[dtype])
 
 
 def read(root: Path, reference: str) -> Stored:

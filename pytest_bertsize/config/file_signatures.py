@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from typing import TYPE_CHECKING, NamedTuple
+
+from pytest_bertsize.files import LFS_POINTER, PICKLE, ZIP
 
 if TYPE_CHECKING:
     from json import JSONDecodeError
@@ -19,16 +22,14 @@ class Mistaken(NamedTuple):
 PYTHON = Mistaken("this is a Python dict, not JSON", "write it with json.dump")
 
 _BYTES = {
-    b"version https://git-lfs.github.com/spec/": Mistaken(
-        "this is a git-LFS pointer, not the config", "run git lfs pull"
-    ),
-    b"\xef\xbb\xbf": Mistaken(
+    LFS_POINTER: Mistaken("this is a git-LFS pointer, not the config", "run git lfs pull"),
+    BOM_UTF8: Mistaken(
         "the file starts with a byte order mark, which transformers refuses", "save it as UTF-8 without BOM"
     ),
-    b"\xff\xfe": Mistaken("the file is UTF-16", "save it as UTF-8"),
-    b"\xfe\xff": Mistaken("the file is UTF-16", "save it as UTF-8"),
-    b"PK\x03\x04": Mistaken("this is a zip archive, as torch.save writes it", "name the model's config.json"),
-    b"\x80": Mistaken("this is a pickle, which is never loaded", "name the model's config.json"),
+    BOM_UTF16_LE: Mistaken("the file is UTF-16", "save it as UTF-8"),
+    BOM_UTF16_BE: Mistaken("the file is UTF-16", "save it as UTF-8"),
+    ZIP: Mistaken("this is a zip archive, as torch.save writes it", "name the model's config.json"),
+    PICKLE: Mistaken("this is a pickle, which is never loaded", "name the model's config.json"),
 }
 
 _ENTRY = r"[\w.-]++"

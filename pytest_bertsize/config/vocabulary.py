@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pytest_bertsize.dtypes import OF_PARAMETERS
+
 ACTIVATIONS = frozenset(
     "gelu gelu_10 gelu_fast gelu_new gelu_python gelu_pytorch_tanh gelu_python_tanh gelu_accurate hardswish laplace "
     "leaky_relu linear mish quick_gelu relu relu2 relu6 sigmoid silu sqrtsoftplus swish tanh prelu xielu".split()
@@ -55,9 +57,7 @@ KNOWN_IMPLEMENTATIONS = frozenset(
 )
 DTYPE = frozenset({"dtype", "torch_dtype"})
 """Keys whose value transformers looks up among all that torch has: ``"_dynamo"`` imports hundreds of modules."""
-KNOWN_DTYPES = frozenset(
-    "auto float64 float32 float16 bfloat16 double float half int8 uint8 float8_e4m3fn float8_e5m2".split()
-)
+KNOWN_DTYPES = frozenset(("auto", "double", "float", "half", *OF_PARAMETERS))
 NUMBER_FORMAT = DTYPE | {"quantization_config"}
 """Keys that say in which numbers a model computes, which changes no count."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from pytest_bertsize.dtypes import OF_PARAMETERS, whole_bytes
 from pytest_bertsize.quantity import HOW_TO_WRITE_BYTES, parse_bytes
 from pytest_bertsize.wording import did_you_mean, shown
 
@@ -18,11 +19,7 @@ Sources: "About large files on GitHub" (docs.github.com) says 100 MiB. "Storage 
 which PyPI enforces as ``100 * ONE_MIB`` (``MAX_FILESIZE`` in warehouse/constants.py).
 """
 
-BITS: Mapping[str, int] = MappingProxyType(
-    {"float64": 64, "float32": 32, "float16": 16, "bfloat16": 16}
-    | dict.fromkeys(("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "int8", "uint8"), 8)
-    | {"int4": 4}
-)
+BITS: Mapping[str, int] = MappingProxyType({name: dtype.bits for name, dtype in OF_PARAMETERS.items()} | {"int4": 4})
 """Bits of one parameter, by the name that torch has for its dtype."""
 
 
@@ -62,7 +59,7 @@ def bytes_of(parameters: int, dtype: str) -> int:
 
     :raises ValueError: for an unknown dtype.
     """
-    return -(-parameters * bits_of(dtype) // 8)
+    return whole_bytes(parameters, bits_of(dtype))
 
 
 def parse_limit(value: object) -> int:

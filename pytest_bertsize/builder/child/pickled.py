@@ -7,38 +7,16 @@ import pickle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pytest_bertsize.dtypes import DTYPES
+from pytest_bertsize.files import ZIP
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import torch
 
-ZIP = b"PK\x03\x04"
-"""How a file begins that torch.save writes since 1.6; one from before cannot be mapped into memory."""
 WRAPPERS = ("state_dict", "model_state_dict", "model")
 """Where a training loop keeps the weights beside its other state."""
-
-DTYPES = {
-    "bool": "BOOL",
-    "uint8": "U8",
-    "int8": "I8",
-    "uint16": "U16",
-    "int16": "I16",
-    "float16": "F16",
-    "bfloat16": "BF16",
-    "uint32": "U32",
-    "int32": "I32",
-    "float32": "F32",
-    "complex64": "C64",
-    "uint64": "U64",
-    "int64": "I64",
-    "float64": "F64",
-    "float8_e4m3fn": "F8_E4M3",
-    "float8_e5m2": "F8_E5M2",
-    "float8_e4m3fnuz": "F8_E4M3FNUZ",
-    "float8_e5m2fnuz": "F8_E5M2FNUZ",
-    "float8_e8m0fnu": "F8_E8M0",
-}
-"""torch's names of dtypes as safetensors writes them."""
 
 
 class NotACheckpoint(Exception):
@@ -70,7 +48,7 @@ def _loaded(path: str) -> Any:
     import torch
 
     with Path(path).open("rb") as stream:
-        mapped = stream.read(len(ZIP)) == ZIP
+        mapped = stream.read(len(ZIP)) == ZIP  # as torch writes since 1.6; what is older cannot be mapped into memory
     try:
         return torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
     except pickle.UnpicklingError as error:  # its text advises to load the file without the protection
@@ -123,4 +101,4 @@ def _dtype(name: str, tensor: torch.Tensor) -> str:
     dtype = str(tensor.dtype).removeprefix("torch.")
     if dtype not in DTYPES:
         raise NotACheckpoint(f"the tensor {name[:100]!r} has the dtype {dtype}, which safetensors has no name for")
-    return DTYPES[dtype]
+    return DTYPES[dtype].stored

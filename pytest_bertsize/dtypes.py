@@ -1,0 +1,55 @@
+"""The dtypes of tensors: what torch calls them, what safetensors calls them, and how many bits one element takes."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Dtype(NamedTuple):
+    """One kind of number."""
+
+    stored: str
+    """As safetensors writes it."""
+    bits: int
+
+
+OF_PARAMETERS: Mapping[str, Dtype] = MappingProxyType(
+    {
+        "float64": Dtype("F64", 64),
+        "float32": Dtype("F32", 32),
+        "float16": Dtype("F16", 16),
+        "bfloat16": Dtype("BF16", 16),
+        "float8_e4m3fn": Dtype("F8_E4M3", 8),
+        "float8_e4m3fnuz": Dtype("F8_E4M3FNUZ", 8),
+        "float8_e5m2": Dtype("F8_E5M2", 8),
+        "float8_e5m2fnuz": Dtype("F8_E5M2FNUZ", 8),
+        "int8": Dtype("I8", 8),
+        "uint8": Dtype("U8", 8),
+    }
+)
+"""What weights are kept in, by the name that torch has for it."""
+
+DTYPES: Mapping[str, Dtype] = MappingProxyType(
+    {
+        **OF_PARAMETERS,
+        "float8_e8m0fnu": Dtype("F8_E8M0", 8),
+        "bool": Dtype("BOOL", 8),
+        "int16": Dtype("I16", 16),
+        "uint16": Dtype("U16", 16),
+        "int32": Dtype("I32", 32),
+        "uint32": Dtype("U32", 32),
+        "int64": Dtype("I64", 64),
+        "uint64": Dtype("U64", 64),
+        "complex64": Dtype("C64", 64),
+    }
+)
+"""All that torch saves and safetensors has a name for."""
+
+
+def whole_bytes(elements: int, bits: int) -> int:
+    """What so many elements take, a byte that is begun counted as a whole."""
+    return -(-elements * bits // 8)
