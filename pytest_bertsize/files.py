@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import stat
-import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NoReturn
@@ -15,7 +14,7 @@ from pytest_bertsize.findings import Finding, Kind, Unusable
 from pytest_bertsize.wording import printable, reason, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 """How the few lines begin that stand in a checkout for a file of git-LFS."""
@@ -33,13 +32,17 @@ class Place:
     reference: str
     """As the table has it, relative to the root."""
     what: str
-    """What the file should be, as in ``"checkpoint"``."""
+    """What the file should be, as in ``"checkpoint"``; where a folder may be named, the table's key."""
     kind: Kind
+    kind_outside: Kind | None = None
+    """Of the finding for a file outside the project, where it is another."""
+    what_to_name: str = ""
+    """What the table has to name, where another word than :attr:`what` tells that better."""
 
     @property
     def file(self) -> str:
         """The name in messages."""
-        path = Path(self.reference)
+        path = self.root / self.reference
         return printable(str(path.relative_to(self.root) if path.is_relative_to(self.root) else path))
 
     @property
@@ -52,9 +55,10 @@ class Place:
             real = (self.root / self.reference).resolve()
             outside = not real.is_relative_to(self.root.resolve())
         except (OSError, RuntimeError, ValueError) as error:  # a symlink loop, a NUL byte, a name that is too long
-            self.fail(f"the path cannot be followed: {reason(error)}", "write the path of a file")
+            self._fail_to_follow(error)
         if outside:
-            self.fail(f"the {self.what} lies outside the project", "copy it into the project")
+            kind = self.kind_outside or self.kind
+            self.fail(f"the {self.what} lies outside the project", "copy it into the project", kind)
         return real
 
     def is_folder(self) -> bool:
@@ -63,6 +67,32 @@ class Place:
     def has(self, name: str) -> bool:
         """Whether a folder has an entry of that name, be it a broken link."""
         return os.path.lexists(self.path / name)
+
+    def one_of(
+        self,
+        names: tuple[str, str],
+        otherwise: str = "name the file itself",
+        there: Callable[[Path], bool] = os.path.lexists,
+    ) -> Place:
+        """The file itself, where a folder is named that holds one of two.
+
+        :param otherwise: the way out of a folder that holds neither.
+        :param there: whether an entry of the folder is to be counted.
+        :raises Unusable: for a folder that holds neither, or both.
+        """
+        folder = self.path
+        try:
+            if not folder.is_dir():
+                return self
+            found = [name for name in names if there(folder / name)]
+        except OSError as error:  # a name that is too long, a folder that may not be looked into
+            self._fail_to_follow(error)
+        if not found:
+            self.fail(f"the folder holds neither {' nor '.join(names)}", otherwise)
+        one = self.entry(found[0])
+        if found[1:]:
+            self.fail(f"the folder holds both {' and '.join(names)}", f'name one: {self.what} = "{one.file}"')
+        return one
 
     def entry(self, name: str) -> Place:
         """A file of this folder."""
@@ -77,25 +107,33 @@ class Place:
 
         :raises Unusable: when it is missing, empty, not a regular file, or a git-LFS pointer.
         """
-        path = self.path
+        stream = self.opened_unread()
         try:
-            stream = open(path, "rb", opener=open_as_it_is)  # noqa: SIM115  (an opener; closed by the caller)
-        except FileNotFoundError:
-            self.fail("there is no such file", f"write the path of the {self.what}, relative to pyproject.toml")
-        except IsADirectoryError:
-            self.fail("this is a folder", "name a file")
-        except (OSError, ValueError) as error:
-            self.fail(f"the file cannot be read: {reason(error)}", "make it readable")
-        try:
-            self._check(stream)
+            self._check_start(stream)
         except BaseException:
             stream.close()
             raise
         return stream
 
-    def _check(self, stream: BinaryIO) -> None:
-        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+    def opened_unread(self) -> BinaryIO:
+        """The file, at its first byte, whatever it holds.
+
+        :raises Unusable: when it is missing, or not a regular file.
+        """
+        path = self.path
+        try:
+            return regular(path)
+        except FileNotFoundError:
+            what = self.what_to_name or self.what
+            self.fail("there is no such file", f"write the path of the {what}, relative to pyproject.toml")
+        except NotRegular:
             self.fail("this is not a regular file", "name a file")
+        except IsADirectoryError:
+            self.fail("this is a folder", "name a file")
+        except (OSError, ValueError) as error:
+            self.fail(f"the file cannot be read: {reason(error)}", "make it readable")
+
+    def _check_start(self, stream: BinaryIO) -> None:
         start = stream.read(len(LFS_POINTER))
         if not start:
             self.fail("the file is empty", f"write the {self.what} again")
@@ -142,9 +180,12 @@ class Place:
         except ValueError as error:
             self.fail(f"not JSON: {reason(error)}", "correct the file")
 
-    def fail(self, message: str, fix: str) -> NoReturn:
+    def _fail_to_follow(self, error: Exception) -> NoReturn:
+        self.fail(f"the path cannot be followed: {reason(error)}", "write the path of a file")
+
+    def fail(self, message: str, fix: str, kind: Kind | None = None) -> NoReturn:
         """:raises Unusable: always."""
-        raise Unusable(Finding(self.kind, message, fix, file=self.file))
+        raise Unusable(Finding(kind or self.kind, message, fix, file=self.file))
 
 
 class RepeatedKey(ValueError):
@@ -165,6 +206,22 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number")
 
 
+class NotRegular(OSError):
+    """A pipe or a device."""
+
+
+def regular(path: Path | str) -> BinaryIO:
+    """A regular file, at its first byte, opened once.
+
+    :raises OSError: when it cannot be opened, a folder and a symlink included.
+    """
+    stream = open(path, "rb", opener=open_as_it_is)  # noqa: SIM115  (an opener; closed by the caller)
+    if stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+        return stream
+    stream.close()
+    raise NotRegular
+
+
 def open_as_it_is(path: str, flags: int) -> int:
     """A named pipe must not hold the run up, and no symlink come in between."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
@@ -176,6 +233,8 @@ def replace_file(path: Path, content: bytes, mode: int = 0o644, owner: tuple[int
     :param owner: user and group that the file is to have, where this user may give it to them.
     :raises OSError: when it cannot be written.
     """
+    import tempfile
+
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     try:
         with os.fdopen(handle, "wb") as stream:

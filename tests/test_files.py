@@ -1,18 +1,15 @@
-"""A file is replaced at once, and no writer leaves half of one."""
+"""A file is found inside the project, and opened if it is one; it is replaced at once, and no writer leaves half of one."""
 
 from __future__ import annotations
 
 import errno
 import os
 import stat
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from pytest_bertsize.files import replace_file
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pytest_bertsize.files import NotRegular, Place, regular, replace_file
 
 
 @pytest.fixture
@@ -20,6 +17,28 @@ def path(tmp_path: Path) -> Path:
     found = tmp_path / "size.json"
     found.write_bytes(b"before")
     return found
+
+
+# found and opened
+
+
+def test_a_file_is_named_relative_to_the_project_wherever_that_is_named_from() -> None:
+    place = Place(Path("models"), "models/config.json", "config", "config-invalid")
+    assert place.file == "models/config.json"
+    assert place.neighbour("vocab.txt").file == "models/vocab.txt"
+    assert Place(Path("/p"), "/p/models/config.json", "config", "config-invalid").file == "models/config.json"
+
+
+def test_what_is_no_regular_file_is_not_opened(path: Path) -> None:
+    with regular(path) as stream:
+        assert stream.read() == b"before"
+    with pytest.raises(NotRegular):
+        regular(Path(os.devnull))
+    with pytest.raises(IsADirectoryError):
+        regular(path.parent)
+
+
+# replaced
 
 
 def test_a_file_may_be_read_by_all_unless_another_mode_is_given(path: Path) -> None:

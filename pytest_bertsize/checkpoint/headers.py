@@ -134,18 +134,9 @@ def _stored(file: str, entries: Mapping[str, _Entry], tied: Mapping[str, str] | 
 
 def _file(place: Place) -> Place:
     """The file itself, where a folder is named."""
-    if not place.is_folder():
-        return place
-    found = [name for name in (SINGLE, INDEX) if place.has(name)]
-    if len(found) == 1:
-        return place.entry(found[0])
-    if found:
-        place.fail(
-            f"the folder holds both {SINGLE} and {INDEX}", f'name one: checkpoint = "{place.entry(SINGLE).file}"'
-        )
     pickled = next((name for name in PICKLED if place.has(name)), None)
-    fix = f'write checkpoint = "{place.entry(pickled).file}"' if pickled else "name the file itself"
-    return place.fail(f"the folder holds neither {SINGLE} nor {INDEX}", fix)
+    otherwise = f'write checkpoint = "{place.entry(pickled).file}"' if pickled else "name the file itself"
+    return place.one_of((SINGLE, INDEX), otherwise)
 
 
 # one file

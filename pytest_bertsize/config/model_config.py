@@ -5,23 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import re
-import stat
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from pytest_bertsize.config import file_signatures
 from pytest_bertsize.config.json_lines import line_of_number, lines_in_json, repeated_in_json
-from pytest_bertsize.files import RepeatedKey, open_as_it_is, unique
+from pytest_bertsize.files import Place, RepeatedKey, unique
 from pytest_bertsize.findings import Finding, Kind, Unusable
 from pytest_bertsize.table.model import NAMES
 from pytest_bertsize.wording import printable, reason, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
 
 LARGEST = 1024 * 1024
 """Bytes; the largest config of a published model has a few hundred KB of label names."""
@@ -132,8 +130,10 @@ def contents(root: Path, location: str) -> tuple[bytes, str]:
 
     :raises Unusable: when there is no such file in the project.
     """
-    path, file = _config_file(root, location)
-    return _read_bytes(path, file), file
+    named = Place(root, location, "config", "config-invalid", "config-refused", "model's config.json")
+    place = named.one_of(NAMES, there=Path.is_file)
+    with place.opened_unread() as stream:
+        return stream.read(LARGEST + 1), place.file
 
 
 def parse(content: bytes, file: str, inner: str) -> ModelConfig:
@@ -176,56 +176,6 @@ def text_of(content: bytes, file: str) -> str:
 
 def fail(file: str, message: str, fix: str, line: int | None = None, kind: Kind = "config-invalid") -> NoReturn:
     raise Unusable(Finding(kind, message, fix, file=file, line=line))
-
-
-# the file
-
-
-def _config_file(root: Path, location: str) -> tuple[Path, str]:
-    """The one file that ``location`` means, symlinks resolved, and its name in messages.
-
-    Never asks a hub: what is not on disk is missing.
-    """
-    named = root / location
-    try:
-        if not _inside(root, named).is_dir():
-            return _inside(root, named), _relative(named, root)
-        found = [named / name for name in NAMES if (named / name).is_file()]
-        if len(found) == 1:
-            return _inside(root, found[0]), _relative(found[0], root)
-    except (OSError, RuntimeError, ValueError) as error:  # a symlink loop, a NUL byte, a name that is too long
-        fail(printable(location), f"the path cannot be followed: {reason(error)}", "write the path of a file")
-    folder = _relative(named, root)
-    if found:
-        fail(folder, f"the folder holds both {NAMES[0]} and {NAMES[1]}", f'name one: config = "{folder}/{NAMES[0]}"')
-    fail(folder, f"the folder holds neither {NAMES[0]} nor {NAMES[1]}", "name the file itself")
-
-
-def _inside(root: Path, path: Path) -> Path:
-    """The path without symlinks: what they lead to counts, not where they stand."""
-    real = path.resolve()
-    if not real.is_relative_to(root.resolve()):
-        message = "the config lies outside the project"
-        fail(_relative(path, root), message, "copy it into the project", kind="config-refused")
-    return real
-
-
-def _relative(path: Path, root: Path) -> str:
-    return printable(str(path.relative_to(root) if path.is_relative_to(root) else path))
-
-
-def _read_bytes(path: Path, file: str) -> bytes:
-    """The whole of a regular file, opened once."""
-    try:
-        with open(path, "rb", opener=open_as_it_is) as stream:
-            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-                fail(file, "this is not a regular file", "name a file")
-            content = stream.read(LARGEST + 1)
-    except FileNotFoundError:
-        fail(file, "there is no such file", "write the path of the model's config.json, relative to pyproject.toml")
-    except (OSError, ValueError) as error:
-        fail(file, f"the file cannot be read: {reason(error)}", "make it readable")
-    return content
 
 
 def _decode(content: bytes, file: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from codecs import BOM_UTF8
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import tomli
 from pydantic import ValidationError
 
+from pytest_bertsize.files import NotRegular, regular
 from pytest_bertsize.table.globs import BadGlob, Expanded, expanded, matching
 from pytest_bertsize.table.mistakes import all_mistakes, dotted, sentence
 from pytest_bertsize.table.model import BYTES, FLOPS, AsBytes, Extra, Flops, Limit, Model
@@ -213,15 +215,15 @@ def _extra(table: ExtraTable) -> Extra:
 
 def _read(path: Path) -> str:
     try:
-        if path.exists() and not path.is_file():
-            raise SettingsError(f"{path}: this is not a regular file")
-        with path.open("rb") as stream:
+        with regular(os.path.realpath(path)) as stream:
             content = stream.read(LARGEST + 1)
         if len(content) > LARGEST:
             raise SettingsError(f"{path}: the file is larger than {LARGEST:,} bytes")
         if content.startswith(BOM_UTF8):
             raise SettingsError(f"{path}: it begins with a byte order mark, which no TOML has; save it without one")
         return content.decode("utf-8")
+    except (NotRegular, IsADirectoryError):
+        raise SettingsError(f"{path}: this is not a regular file") from None
     except FileNotFoundError:
         if path.is_symlink():
             raise SettingsError(f"{path}: it is a symlink that leads nowhere") from None

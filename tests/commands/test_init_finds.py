@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_bertsize import files
 from pytest_bertsize.base import git as git_of_project
 from pytest_bertsize.commands.console import MISTAKEN
 from pytest_bertsize.commands.init import files as search_files
@@ -339,7 +340,7 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path, monkeypatch: pytest.
             raise PermissionError(errno.EACCES, "Permission denied")
         return open_as_it_is(path, flags)
 
-    monkeypatch.setattr(search_files, "open_as_it_is", opened)
+    monkeypatch.setattr(files, "open_as_it_is", opened)
     lay(tmp_path, **{"config.json": TINY, "b/config.json": {**TINY, "vocab_size": 99}})
     assert configs(tmp_path) == ["config.json"]
     assert said(tmp_path) == ["b/config.json cannot be read: Permission denied"]

@@ -692,7 +692,9 @@ def test_an_override_that_no_config_could_say_is_refused(value: object, what: st
 
 
 @pytest.mark.parametrize("key", ["dtype", "torch_dtype"])
-@pytest.mark.parametrize("value", [None, "float32", "torch.bfloat16", "auto", {"encoder": "float16", "decoder": None}])
+@pytest.mark.parametrize(
+    "value", [None, "float32", "torch.bfloat16", "float8_e4m3fnuz", "auto", {"encoder": "float16", "decoder": None}]
+)
 def test_a_number_format_is_passed_over_in_silence(key: str, value: object) -> None:
     values = read({key: value})
     assert (values.sizes, values.findings) == (SIZES, ())

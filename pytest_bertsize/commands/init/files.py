@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pytest_bertsize.base.git import git
 from pytest_bertsize.config.model_config import LARGEST
-from pytest_bertsize.files import open_as_it_is
+from pytest_bertsize.files import NotRegular, regular
 from pytest_bertsize.table.model import NAMES
 from pytest_bertsize.table.settings import declares_models
 from pytest_bertsize.wording import printable, reason
@@ -91,10 +91,10 @@ class Listed:
 
     def _content(self, file: str) -> bytes:
         try:
-            with open(self.root / file, "rb", opener=open_as_it_is) as stream:
-                if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-                    return b""
+            with regular(self.root / file) as stream:
                 content = stream.read(LARGEST + 1)
+        except NotRegular:
+            return b""
         except OSError as error:
             self.said.append(f"{printable(file)} cannot be read: {reason(error)}")
             return b""
