@@ -44,10 +44,9 @@ def _check(given: argparse.Namespace) -> int:
 
 
 def _checked(given: argparse.Namespace, helper: Helper | None) -> int:
-    from pytest_bertsize.commands.check import Order, check
+    from pytest_bertsize.commands.check import check
 
-    builds = not given.no_build
-    return check(Order(given.project, given.report, given.verbose, given.base, builds), helper=helper)
+    return check(given.project, helper, given.report, base=given.base, verbosity=given.verbose)
 
 
 def _init(given: argparse.Namespace) -> int:

@@ -81,8 +81,8 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
         raise pytest.UsageError(str(error)) from None
     detail = bool(reports) or config.get_verbosity() > 0
     result = helper.result if helper else xdist.results_of(config)
-    mode = Mode(builds=builds, formulas=bool(reports), detail=detail, verb=verb)
-    gate = Gate(settings, registry, result, base, mode)
+    mode = Mode(formulas=bool(reports), detail=detail, verb=verb)
+    gate = Gate(settings, registry, result if builds else None, base, mode)
     if helper:
         config.stash[LEDGER] = outcome.Ledger(config, settings, helper.versions, reports)
         config.pluginmanager.register(config.stash[LEDGER])
@@ -118,8 +118,8 @@ def status_of_run(config: pytest.Config) -> int:
     if found is None:
         sys.stderr.write("NOT CHECKED: pytest did not start, and no model was checked\n")
         return pytest.ExitCode.TESTS_FAILED
-    if found.not_checked and not found.told:
-        sys.stderr.write(f"NOT CHECKED: {', '.join(found.not_checked)}\n")
+    if (names := found.outcome.not_checked) and not found.told:
+        sys.stderr.write(f"NOT CHECKED: {', '.join(names)}\n")
     return found.status
 
 

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.review import check
-from pytest_bertsize.review.accept import accepted, tightened
-from pytest_bertsize.table.rewrite import limits_after, raised
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +17,6 @@ if TYPE_CHECKING:
     from pytest_bertsize.review.check import Subject
     from pytest_bertsize.review.review import Review
     from pytest_bertsize.table.model import Limit
-    from pytest_bertsize.table.rewrite import Change
     from pytest_bertsize.table.settings import Settings
 
 
@@ -27,8 +24,6 @@ if TYPE_CHECKING:
 class Mode:
     """What a run does with the declared models."""
 
-    builds: bool = True
-    """Whether any is built; else budgets are held against the closed form alone."""
     formulas: bool = False
     """Whether they are written out, for a report file."""
     detail: bool = True
@@ -38,19 +33,20 @@ class Mode:
 
 
 class Gate:
-    """Everything that one pytest process knows of the declared models."""
+    """Everything that one process knows of the declared models, whether pytest called it or nobody's code did."""
 
     def __init__(
         self,
         settings: Settings,
         registry: Registry,
-        result: Callable[[str], Built | NotBuilt],
+        result: Callable[[str], Built | NotBuilt] | None,
         baseline: Baseline | None = None,
         mode: Mode = Mode(),
     ) -> None:
         """Examine every declared model.
 
-        :param result: what became of a model that was asked for.
+        :param result: what became of a model that was asked for; ``None`` where nothing is built, and budgets are held
+            against the closed form alone.
         """
         self.settings = settings
         self.mode = mode
@@ -64,27 +60,31 @@ class Gate:
 
     def review(self, name: str, extra: tuple[Limit, ...] = ()) -> Review:
         """The review of one declared model, held to ``extra`` limits as well; waits for it to be built."""
-        subject = self.subjects[name]
-        if changes := self._changes_of_table(name) if self.mode.verb == "update" else []:
-            subject = check.with_limits(subject, limits_after(subject.model.limits, changes))
+        subject = self._accepted(name) if self.mode.verb == "update" else self.subjects[name]
         return self._concluded(subject, extra)
 
-    def _changes_of_table(self, name: str) -> list[Change]:
-        """What the budget of a model will say: several models may be declared by one table, which has one budget."""
-        return raised(change for each in self._of_its_table(name) for change in self.changes(each).changes)
+    def _accepted(self, name: str) -> Subject:
+        """A model held to what its budget will say: several models may be declared by one table, which has one."""
+        from pytest_bertsize.table.rewrite import limits_after, raised
+
+        subject = self.subjects[name]
+        changes = raised(change for each in self._of_its_table(name) for change in self.changes(each).changes)
+        return check.with_limits(subject, limits_after(subject.model.limits, changes)) if changes else subject
 
     def _of_its_table(self, name: str) -> list[str]:
         return self.settings.declared_by(self.settings.models[name].table_key)
 
     def changes(self, name: str) -> Asked:
         """What the budget of a model is to say instead, and what is not changed although it fails."""
+        from pytest_bertsize.review.accept import accepted, tightened
+
         if name not in self._changes:
             found, shared = self._concluded(self.subjects[name]), len(self._of_its_table(name)) > 1
             self._changes[name] = accepted(found, shared=shared) if self.mode.verb == "update" else tightened(found)
         return self._changes[name]
 
     def _concluded(self, subject: Subject, extra: tuple[Limit, ...] = ()) -> Review:
-        if not self.mode.builds:
+        if self._result is None:
             return check.conclude_unbuilt(subject, self.settings, extra, self.baseline)
         built = self._result(subject.model.name) if subject.request else None
         return check.conclude(subject, built, self.settings, extra, self.baseline)
@@ -92,5 +92,5 @@ class Gate:
     @property
     def requests(self) -> dict[str, Request]:
         """What there is to build: every model that the closed form has bounded."""
-        wanted = self.subjects if self.mode.builds else {}
+        wanted = {} if self._result is None else self.subjects
         return {name: subject.request for name, subject in wanted.items() if subject.request}

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_bertsize.commands.check import FOUND, GOOD, Order, check
+from pytest_bertsize.builder.helper import Helper
+from pytest_bertsize.commands.check import check
+from pytest_bertsize.commands.console import FOUND, GOOD
 from tests.support.git_projects import FITS, LAYER, GitProject, committed, repository
 
 if TYPE_CHECKING:
@@ -80,9 +82,9 @@ def test_workers_compare_as_one_process_does(project: Project, tiny: dict[str, A
     assert alone["models"][0]["base"]["total"] == TOTAL
 
 
-def outer(project: GitProject, **options: Any) -> tuple[int, str]:
+def outer(project: GitProject) -> tuple[int, str]:
     out = io.StringIO()
-    return check(Order(project.folder, base="main", **options), out), out.getvalue()
+    return check(project.folder, Helper(), base="main", out=out), out.getvalue()
 
 
 def test_a_run_in_which_nothing_changed_says_so(base: GitProject) -> None:

@@ -16,7 +16,9 @@ import pytest
 from pytest_bertsize.__main__ import parser
 from pytest_bertsize.base.git import Files, NoRevision, commit, resolve
 from pytest_bertsize.base.revision import BaseRevision, base_revision
-from pytest_bertsize.commands.check import MISTAKEN, Order, check
+from pytest_bertsize.builder.helper import Helper
+from pytest_bertsize.commands.check import check
+from pytest_bertsize.commands.console import MISTAKEN
 from tests.support.git_projects import FITS, GitProject, committed, git, repository
 
 if TYPE_CHECKING:
@@ -192,7 +194,7 @@ def refusal(pytester: pytest.Pytester, revision: str) -> str:
     inside = [line for line in result.stderr.lines if line]
     given = parser().parse_args(["check", f"--base={revision}"])
     out, err = io.StringIO(), io.StringIO()
-    assert check(Order(given.project, base=given.base), out, err) == MISTAKEN
+    assert check(given.project, Helper(), base=given.base, out=out, err=err) == MISTAKEN
     assert out.getvalue() == ""
     assert inside == [err.getvalue().rstrip().replace("--base", "--bert-budget-base")]
     return inside[0].removeprefix("ERROR: --bert-budget-base=")

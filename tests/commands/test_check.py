@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_bertsize.commands.check import FOUND, GOOD, MISTAKEN, Order, check
+from pytest_bertsize.builder.helper import Helper
+from pytest_bertsize.commands.check import check
+from pytest_bertsize.commands.console import FOUND, GOOD, MISTAKEN
 from tests.support.tables import FITS, TABLE
 
 if TYPE_CHECKING:
@@ -40,7 +42,7 @@ def test_models_within_their_budget_are_good(project: Project) -> None:
 def test_a_finding_is_printed_as_pytest_prints_it(project: Project) -> None:
     pytester = project(TABLE)
     out = io.StringIO()
-    assert check(Order(Path()), out) == FOUND
+    assert check(Path(), Helper(), out=out) == FOUND
     inside = pytester.runpytest("--bert-budget").stdout.str()
     text = out.getvalue()
     assert "bursts: head 2,549, limit 2,548 (+1)" in text
@@ -65,7 +67,7 @@ def test_more_is_unfolded_where_it_is_asked_for(project: Project) -> None:
 def test_a_project_elsewhere_is_named(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = project(FITS).path
     monkeypatch.chdir(tmp_path)
-    assert check(Order(root), io.StringIO()) == GOOD
+    assert check(root, Helper(), out=io.StringIO()) == GOOD
 
 
 # nobody else's code
@@ -144,13 +146,13 @@ def test_a_report_that_cannot_be_written_is_no_success(project: Project, monkeyp
 
     monkeypatch.setattr("pytest_bertsize.files.replace_file", no_room)
     err = io.StringIO()
-    assert check(Order(Path(), ["size.json"]), io.StringIO(), err) == MISTAKEN
+    assert check(Path(), Helper(), ["size.json"], out=io.StringIO(), err=err) == MISTAKEN
     assert "size.json could not be written: No space left on device" in err.getvalue()
 
 
 def test_a_model_that_cannot_be_read_fails_and_the_others_are_checked(project: Project) -> None:
     project(TABLE + '\n    [tool.bertsize.models.lost]\n    config = "lost.json"\n    budget = "report-only"\n')
     out = io.StringIO()
-    assert check(Order(Path()), out) == FOUND
+    assert check(Path(), Helper(), out=out) == FOUND
     assert "lost: lost.json: there is no such file" in out.getvalue()
     assert out.getvalue().endswith("3 configured, 3 checked, 2 failed\n")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 import tomli
 
-from pytest_bertsize.commands import check
+from pytest_bertsize.commands import console
 from pytest_bertsize.commands.console import GOOD, MISTAKEN
 from tests.conftest import TINY
 from tests.support.git_projects import repository
@@ -47,7 +47,7 @@ def test_what_is_printed_can_be_appended_to_the_file(tmp_path: Path, before: str
     lay(tmp_path, **{"config.json": TINY, "pyproject.toml": before})
     with (tmp_path / "pyproject.toml").open("a", encoding="utf-8", newline="") as file:
         file.write(started(tmp_path)[1])
-    assert holds(tmp_path)[0] == check.GOOD
+    assert holds(tmp_path)[0] == console.GOOD
     assert tomli.loads(before).items() <= tomli.loads((tmp_path / "pyproject.toml").read_text("utf-8")).items()
 
 
@@ -89,7 +89,7 @@ def test_line_endings_are_those_of_the_file(tmp_path: Path, end: str) -> None:
     after = written(tmp_path)
     assert after.startswith(before.encode())
     assert after.count(b"\n") == after.count(b"\r\n")
-    assert holds(tmp_path)[0] == check.GOOD
+    assert holds(tmp_path)[0] == console.GOOD
 
 
 def test_an_empty_file_is_as_good_as_none(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.closed_forms.what_if import Variants, insensitive
-from pytest_bertsize.commands import check
+from pytest_bertsize.commands import console
 from pytest_bertsize.commands.console import GOOD
 from pytest_bertsize.commands.init.counted import counted
 from pytest_bertsize.commands.init.found import Found
@@ -68,10 +68,10 @@ def test_a_part_that_only_other_classes_of_the_family_have_is_kept_out(
     lay(tmp_path, **{"config.json": {**BERT_BASE, "vocab_size": 21128, "architectures": [before]}})
     assert started(tmp_path, writes=True)[0] == GOOD
     assert f"budget.{part} = 0\n" in (tmp_path / "pyproject.toml").read_text("utf-8")
-    assert holds(tmp_path)[0] == check.GOOD
+    assert holds(tmp_path)[0] == console.GOOD
     changed(tmp_path / "config.json", architectures=[after])
     status, report = holds(tmp_path)
-    assert (status, f"✗ {part} " in report) == (check.FOUND, True)
+    assert (status, f"✗ {part} " in report) == (console.FOUND, True)
 
 
 def test_a_part_that_no_class_of_the_family_has_gets_no_limit(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ ALBERT = {**TINY, "model_type": "albert", "architectures": ["AlbertModel"], "emb
 def test_layers_that_share_their_weights_need_no_room_of_a_layer(tmp_path: Path) -> None:
     lay(tmp_path, **{"config.json": ALBERT})
     assert started(tmp_path, writes=True)[0] == GOOD
-    assert holds(tmp_path)[0] == check.GOOD
+    assert holds(tmp_path)[0] == console.GOOD
 
 
 @pytest.mark.parametrize(("family", "architecture"), dict(PAIRS).items())

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_bertsize.commands import check
+from pytest_bertsize.commands import console
 from pytest_bertsize.commands.console import GOOD
 from pytest_bertsize.commands.init.command import start
 from pytest_bertsize.commands.init.naming import model_name
@@ -112,7 +112,7 @@ def test_names_and_paths_with_odd_letters_are_read_back(tmp_path: Path, path: st
     (table,) = proposed(tmp_path).values()
     assert table["config"] == path
     assert started(tmp_path, writes=True)[0] == GOOD
-    assert holds(tmp_path)[0] == check.GOOD
+    assert holds(tmp_path)[0] == console.GOOD
 
 
 @given(st.text())
@@ -127,7 +127,7 @@ def test_so_are_keys_of_a_training_file(tmp_path: Path, key: str) -> None:
     lay(tmp_path, **{"train.json": {key: {"model": TINY}}})
     assert [table["config"] for table in proposed(tmp_path).values()] == [f"train.json#{key}.model"]
     assert started(tmp_path, writes=True)[0] == GOOD
-    assert holds(tmp_path)[0] == check.GOOD
+    assert holds(tmp_path)[0] == console.GOOD
 
 
 def test_an_output_that_cannot_show_a_name_gets_toml_all_the_same(tmp_path: Path) -> None:

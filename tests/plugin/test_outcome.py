@@ -43,34 +43,34 @@ def stdout_that_can_show_all(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_before_anything_ran_nothing_is_checked() -> None:
     ledger = opened("a", "b")
-    assert (ledger.models, ledger.failed, ledger.not_checked) == ([], 0, ["a", "b"])
+    assert (ledger.outcome.checked, ledger.outcome.failed, ledger.outcome.not_checked) == ([], 0, ["a", "b"])
 
 
 def test_models_are_told_in_the_order_of_their_declaration_whatever_ran_first() -> None:
     ledger = enter(opened("c", "a", "b"), found("b"), found("c"))
-    assert [model["name"] for model in ledger.models] == ["c", "b"]
-    assert ledger.not_checked == ["a"]
+    assert [model["name"] for model in ledger.outcome.checked] == ["c", "b"]
+    assert ledger.outcome.not_checked == ["a"]
 
 
 def test_models_that_failed_are_counted() -> None:
     ledger = enter(opened("a", "b", "c"), found("a", "failed"), found("b"), found("c", "failed"))
-    assert (ledger.failed, ledger.not_checked) == (2, [])
+    assert (ledger.outcome.failed, ledger.outcome.not_checked) == (2, [])
 
 
 def test_a_marked_test_does_not_check_the_declared_model() -> None:
     ledger = enter(opened("a"), found("a"), found("a", "failed"), by_declaration=False)
-    assert (ledger.models, ledger.failed, ledger.not_checked) == ([], 0, ["a"])
+    assert (ledger.outcome.checked, ledger.outcome.failed, ledger.outcome.not_checked) == ([], 0, ["a"])
 
 
 def test_a_report_of_another_test_is_nothing_to_the_ledger() -> None:
     ledger = opened("a")
     ledger.pytest_runtest_logreport(a_report("a"))
-    assert ledger.not_checked == ["a"]
+    assert ledger.outcome.not_checked == ["a"]
 
 
 def test_a_model_that_nobody_declared_is_nothing_to_the_ledger() -> None:
     ledger = enter(opened("a"), found("b", "failed"))
-    assert (ledger.models, ledger.failed, ledger.not_checked) == ([], 0, ["a"])
+    assert (ledger.outcome.checked, ledger.outcome.failed, ledger.outcome.not_checked) == ([], 0, ["a"])
 
 
 # the sticky failure
@@ -79,23 +79,23 @@ def test_a_model_that_nobody_declared_is_nothing_to_the_ledger() -> None:
 @pytest.mark.parametrize("runs", [["failed", "passed"], ["passed", "failed"], ["failed", "passed", "passed"]], ids=str)
 def test_a_model_that_failed_once_stays_failed_however_often_it_runs(runs: list[Literal["passed", "failed"]]) -> None:
     ledger = enter(opened("a"), *(found("a", verdict) for verdict in runs))
-    assert ledger.models == [found("a", "failed")]
-    assert ledger.failed == 1
+    assert ledger.outcome.checked == [found("a", "failed")]
+    assert ledger.outcome.failed == 1
 
 
 def test_the_first_failure_is_the_one_that_is_told() -> None:
     first, second = found("a", "failed", warning("one")), found("a", "failed", warning("two"))
-    assert enter(opened("a"), found("a"), first, second, found("a")).models == [first]
+    assert enter(opened("a"), found("a"), first, second, found("a")).outcome.checked == [first]
 
 
 def test_of_runs_that_passed_the_last_is_told() -> None:
     first, second = found("a", "passed", warning("one")), found("a", "passed", warning("two"))
-    assert enter(opened("a"), first, second).models == [second]
+    assert enter(opened("a"), first, second).outcome.checked == [second]
 
 
 def test_a_failure_of_one_model_is_none_of_another() -> None:
     ledger = enter(opened("a", "b"), found("a", "failed"), found("b"))
-    assert ledger.models == [found("a", "failed"), found("b")]
+    assert ledger.outcome.checked == [found("a", "failed"), found("b")]
 
 
 # the exit status

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from markdown_it import MarkdownIt
 
-from pytest_bertsize.commands.check import Order, check
+from pytest_bertsize.commands.check import check
 from pytest_bertsize.findings import Kind, Severity
 from pytest_bertsize.table.byte_sizes import NAMED
 from tests.conftest import BERT_BASE
@@ -182,7 +182,7 @@ def test_reports_are_what_their_json_schema_says(tmp_path: Path, monkeypatch: py
     project = committed(tmp_path / "project", BERT_BASE)
     project.write("config.json", {**BERT_BASE, "num_hidden_layers": 13})
     monkeypatch.chdir(tmp_path)
-    check(Order(project.folder, ["compared.json"], base="main", builds=False))
+    check(project.folder, None, ["compared.json"], base="main")
     models = (run_reports.failing(), run_reports.not_built(), run_reports.new(), run_reports.without_closed_form())
     (tmp_path / "others.json").write_text(json.dumps(run_reports.run(*models)), encoding="utf-8")
     assert json.loads((tmp_path / "compared.json").read_text("utf-8"))["base"]["commit"]

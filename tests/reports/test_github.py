@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from pytest_bertsize.commands.check import FOUND, GOOD, MISTAKEN, Order, check
+from pytest_bertsize.builder.helper import Helper
+from pytest_bertsize.commands.check import check
+from pytest_bertsize.commands.console import FOUND, GOOD, MISTAKEN
 from pytest_bertsize.reports.github import LARGEST_SUMMARY, MOST, append_to_summary, workflow_commands
 from pytest_bertsize.reports.markdown.page import MARK
 from tests.support.run_reports import failing, passing, refused, renamed, run
@@ -159,7 +161,7 @@ def test_the_outer_check_tells_the_same(project: Project, monkeypatch: pytest.Mo
     root = project(TABLE).path
     monkeypatch.setenv("GITHUB_WORKSPACE", str(root.parent))
     out = io.StringIO()
-    assert check(Order(root), out) == FOUND
+    assert check(root, Helper(), out=out) == FOUND
     assert annotations_in(out.getvalue().splitlines()) == [BURSTS.replace("file=", f"file={root.name}/")]
 
 
@@ -167,7 +169,7 @@ def test_the_outer_check_tells_the_same(project: Project, monkeypatch: pytest.Mo
 def test_an_output_that_cannot_show_an_arrow_gets_the_annotation_all_the_same(project: Project) -> None:
     root = project(TABLE).path
     out = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="replace")
-    assert check(Order(root), out) == FOUND
+    assert check(root, Helper(), out=out) == FOUND
     out.seek(0)
     assert annotations_in(out.read().splitlines()) == [BURSTS.replace("→", r"\u2192")]
 
@@ -203,7 +205,7 @@ def test_the_outer_check_puts_the_same_page_there(project: Project, summary: Pat
     pytester.runpytest("--bert-budget")
     inner = summary.read_text("utf-8").partition(MARK)[2]
     summary.write_text("", encoding="utf-8")
-    assert check(Order(pytester.path), io.StringIO()) == FOUND
+    assert check(pytester.path, Helper(), out=io.StringIO()) == FOUND
     assert summary.read_text("utf-8") == MARK + inner
 
 
@@ -239,12 +241,12 @@ def test_a_page_that_cannot_be_written_is_never_green_and_hides_no_verdict(
 
 def test_a_page_that_cannot_be_written_is_no_success_of_the_outer_check(project: Project, summary: Path) -> None:
     root = project(FITS).path
-    assert check(Order(root), io.StringIO()) == GOOD
+    assert check(root, Helper(), out=io.StringIO()) == GOOD
     summary.unlink()
     (summary.parent / "elsewhere").touch()
     summary.symlink_to("elsewhere")
     out, err = io.StringIO(), io.StringIO()
-    assert check(Order(root), out, err) == MISTAKEN
+    assert check(root, Helper(), out=out, err=err) == MISTAKEN
     assert out.getvalue().endswith("1 configured, 1 checked, 0 failed\n")
     assert err.getvalue() == f"ERROR: the report {summary} could not be written: it is no regular file\n"
     assert (summary.parent / "elsewhere").read_bytes() == b""

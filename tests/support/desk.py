@@ -46,8 +46,8 @@ class Run:
     builds: bool = True
 
     def __post_init__(self) -> None:
-        mode = Mode(builds=self.builds, verb=self.verb)
-        self.gate = Gate(self.settings, Registry(), self._result, self.baseline, mode)
+        result = self._result if self.builds else None
+        self.gate = Gate(self.settings, Registry(), result, self.baseline, Mode(verb=self.verb))
 
     def _result(self, name: str) -> Built | NotBuilt:
         return self.built[name] if name in self.built else as_derived(self.gate.subjects[name])

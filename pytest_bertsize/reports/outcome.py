@@ -1,0 +1,93 @@
+"""What a run comes to, whichever door it came in by: what was checked, its status, and the lines of its summary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+from pytest_bertsize.reports import github
+from pytest_bertsize.reports.ci import sign_of_ci
+from pytest_bertsize.reports.model_report import count_failed, names_not_checked
+from pytest_bertsize.reports.terminal import text as terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pytest_bertsize.reports.files import ReportFiles
+    from pytest_bertsize.reports.shape import ModelReport
+
+Status: TypeAlias = Literal["good", "found", "mistaken"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run was to check, what it checked, and what became of it."""
+
+    checked: Sequence[ModelReport]
+    """In the order of their declaration."""
+    versions: Mapping[str, str]
+    """Of the libraries that built them."""
+    reports: ReportFiles
+
+    @property
+    def declared(self) -> Sequence[str]:
+        return self.reports.settings.names
+
+    @property
+    def failed(self) -> int:
+        return count_failed(self.checked)
+
+    @property
+    def not_checked(self) -> list[str]:
+        return names_not_checked(self.checked, self.declared)
+
+    @property
+    def status(self) -> Status:
+        """``good`` where all was checked and all is within, and every report could be written."""
+        if self.reports.problems:
+            return "mistaken"
+        return "found" if self.not_checked or self.failed else "good"
+
+
+class Line(NamedTuple):
+    """Of a summary; it may have several of the terminal's."""
+
+    text: str
+    is_bad: bool = False
+    """Whether it says what is wrong with the run itself, and not with a model."""
+
+
+def summary(outcome: Outcome, style: terminal.Style, *, tables: bool = True, accepting: bool = False) -> Iterator[Line]:
+    """The lines at the end of a run, the failures themselves told before.
+
+    :param tables: whether models that passed are unfolded here, where that is asked for.
+    :param accepting: whether the run changes budgets itself.
+    """
+    models, reports = outcome.checked, outcome.reports
+    if models and style.verbosity >= 0:
+        yield Line(terminal.overview(models, style))
+        for model in models:
+            yield from map(Line, _told(model, style, tables=tables) if model["verdict"] == "passed" else ())
+    yield from (Line(problem, is_bad=True) for problem in reports.problems)
+    if outcome.not_checked:
+        yield Line(f"NOT CHECKED: {', '.join(outcome.not_checked)}", is_bad=True)
+    if reports.base and (text := terminal.base_of_run(reports.base, models, style)):
+        yield Line(text)
+    if github.reads_the_log():
+        report = reports.report(models, outcome.versions)
+        yield from map(Line, github.lines_for_log(report, reports.settings.root))
+    if not accepting and (way := terminal.way_to_accept(models, style)) and not sign_of_ci():
+        yield Line(way)
+    written = () if reports.problems else reports.paths
+    yield Line(terminal.count(models, len(outcome.declared), written, builds=reports.builds))
+
+
+def _told(model: ModelReport, style: terminal.Style, *, tables: bool) -> Iterator[str]:
+    """Of a model that passed: its table where it is asked for, else what changed; warnings always."""
+    if style.verbosity > 0:
+        if tables:
+            yield f"\n{terminal.breakdown(model, style)}\n"
+    elif changed := terminal.against_base(model, style):
+        yield changed
+    if warnings := terminal.notes(model, style):
+        yield warnings
