@@ -23,6 +23,8 @@ Kind: TypeAlias = Literal[
 ]
 BROKEN = frozenset({"over-budget", "under-budget"})
 """What says that a limit does not hold."""
+UNCHECKED: tuple[Kind, ...] = ("config-refused", "config-invalid", "unknown-closed-form", "build-failed")
+"""What keeps a model from being checked at all, the most urgent first."""
 Severity: TypeAlias = Literal["error", "warning", "note"]
 
 

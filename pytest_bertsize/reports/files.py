@@ -58,7 +58,7 @@ class ReportFiles:
         for path in self.paths:
             found = formats.format_of(path) or formats.JSON
             with self._told(path):
-                text = found.render(report, self.settings.root)
+                text = found.reporter.render(report, self.settings.root)
                 files.replace_file(path, text.encode(errors="backslashreplace"))
 
     def finish(self, models: Sequence[ModelReport], versions: Mapping[str, str]) -> None:

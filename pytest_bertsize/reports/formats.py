@@ -3,78 +3,49 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from pytest_bertsize.reports.shape import RunReport
 
-GENERATOR = '<meta name="generator" content="pytest-bertsize'
-"""In the head of every page of ours."""
-_HEAD = 4_096
-"""Characters of a page in which that stands."""
+
+class Reporter(Protocol):
+    """What the module of every format has."""
+
+    def render(self, report: RunReport, root: Path, /) -> str:
+        """The report as text.
+
+        :param root: the project's folder.
+        """
+        ...
+
+    def is_ours(self, text: str, /) -> bool:
+        """Whether it is an earlier report of this format, and not somebody else's."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """How a report becomes text, and how an earlier text of ours is told from somebody else's."""
+    """A kind of report, by the module of this room that writes it."""
 
-    render: Callable[[RunReport, Path], str]
-    """Of a report and the project's folder."""
-    is_ours: Callable[[str], bool]
+    module: str
 
-
-def _markdown(report: RunReport, _: Path) -> str:
-    from pytest_bertsize.reports.markdown import page as markdown
-
-    return markdown.page(report)
+    @property
+    def reporter(self) -> Reporter:
+        """Imported where a report is written or recognised, and no sooner."""
+        return cast("Reporter", import_module(f"pytest_bertsize.reports.{self.module}"))
 
 
-def _is_markdown(content: str) -> bool:
-    from pytest_bertsize.reports.markdown import page as markdown
-
-    return content.startswith(markdown.MARK)
-
-
-def _html(report: RunReport, _: Path) -> str:
-    from pytest_bertsize.reports.html import page as html
-
-    return html.page(report)
-
-
-def _json(report: RunReport, _: Path) -> str:
-    from pytest_bertsize.reports import json
-
-    return json.render(report)
-
-
-def _is_json(content: str) -> bool:
-    from pytest_bertsize.reports import json
-
-    return json.is_ours(content)
-
-
-def _code_quality(report: RunReport, root: Path) -> str:
-    from pytest_bertsize.reports import gitlab
-
-    return gitlab.render(report, root)
-
-
-def _is_code_quality(content: str) -> bool:
-    from pytest_bertsize.reports import gitlab
-
-    return gitlab.is_ours(content)
-
-
-JSON = Format(_json, _is_json)
-CODE_QUALITY = Format(_code_quality, _is_code_quality)
+JSON = Format("json")
+CODE_QUALITY = Format("gitlab")
 BY_SUFFIX = {
     ".codequality.json": CODE_QUALITY,
     ".json": JSON,
-    ".md": Format(_markdown, _is_markdown),
-    ".html": Format(_html, lambda content: GENERATOR in content[:_HEAD]),
+    ".md": Format("markdown.page"),
+    ".html": Format("html.page"),
 }
 """The first that fits, behind at least one character of a name."""
 BY_NAME = {"gl-code-quality-report.json": CODE_QUALITY}
@@ -94,6 +65,6 @@ def may_be_replaced(path: Path, found: Format) -> bool:
     """Whether what stands there is an earlier report of ours, or an empty file, which is nobody's."""
     content = path.read_bytes()
     try:
-        return not content or found.is_ours(content.decode("utf-8"))
+        return not content or found.reporter.is_ours(content.decode("utf-8"))
     except UnicodeDecodeError:
         return False

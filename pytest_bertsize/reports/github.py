@@ -63,7 +63,7 @@ def append_to_summary(path: Path, report: RunReport) -> None:
         raise OSError("it is no regular file")
     from pytest_bertsize.reports.markdown import page as markdown
 
-    text = markdown.page(report).encode("utf-8", "backslashreplace")
+    text = markdown.render(report).encode("utf-8", "backslashreplace")
     size = path.stat().st_size if path.exists() else 0
     between = b"\n\n" if size else b""
     if size + len(between) + len(text) > LARGEST_SUMMARY:
@@ -80,7 +80,7 @@ def _rows(report: RunReport, severity: str) -> list[tuple[ModelReport, FindingRo
 
 
 def _badness(row: tuple[ModelReport, FindingRow]) -> tuple[int, int]:
-    """What kept a model from being checked, then totals, then components; among these the largest difference."""
+    """What has no number, as what kept a model from being checked, then totals, then components, the largest first."""
     _, finding = row
     bound = finding["expected"] if finding["limit"] is None else finding["limit"]
     if finding["actual"] is None:

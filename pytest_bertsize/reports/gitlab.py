@@ -8,6 +8,7 @@ from collections import Counter
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
+from pytest_bertsize.findings import UNCHECKED
 from pytest_bertsize.reports.ci import prefix
 from pytest_bertsize.wording import printable
 
@@ -20,8 +21,6 @@ Severity = Literal["info", "minor", "major", "critical", "blocker"]
 
 TABLE = "pyproject.toml"
 """Where an issue stands that no line leads to."""
-UNCHECKED = frozenset({"config-invalid", "config-refused", "unknown-closed-form", "build-failed"})
-"""Kinds of errors that keep a model from being checked at all."""
 _SEVERITIES: dict[str, Severity] = {"error": "major", "warning": "minor", "note": "info"}
 _LONGEST = 2_000
 """Characters of a description."""

@@ -10,6 +10,7 @@ from pytest_bertsize.reports.model_report import count_failed, names_not_checked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from pytest_bertsize.reports.shape import ModelReport, RunBase, RunReport
     from pytest_bertsize.table.settings import Settings
@@ -56,7 +57,7 @@ def document(
     }
 
 
-def render(report: Mapping[str, Any]) -> str:
+def render(report: Mapping[str, Any], _root: Path | None = None) -> str:
     models = [{key: said for key, said in model.items() if key not in FOR_PAGES} for model in report["models"]]
     return json.dumps({**report, "models": models}, ensure_ascii=False, indent=2).translate(_HARMLESS_IN_HTML) + "\n"
 

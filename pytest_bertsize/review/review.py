@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from pytest_bertsize.findings import Finding, Kind
+from pytest_bertsize.findings import UNCHECKED, Finding, Kind
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory, parents_first
 from pytest_bertsize.review.broken_limit import (
     bound_in_words,
@@ -241,7 +241,7 @@ def _tightest(limits: list[Limit]) -> Limit | None:
     return replace(upper, minimum=lower.minimum, written=written)
 
 
-_ORDER = ("config-refused", "config-invalid", "unknown-closed-form", "build-failed", "over-budget", "under-budget")
+_ORDER: tuple[Kind, ...] = (*UNCHECKED, "over-budget", "under-budget")
 
 
 def _urgency(finding: Finding) -> tuple[int, bool, int]:

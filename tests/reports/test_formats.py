@@ -73,7 +73,7 @@ def test_what_a_format_writes_is_its_own_and_no_other_format_s(name: str, comple
     assert found
     not_checked = [] if complete else ["lost"]
     report = run(passing(), failing(), complete=complete, not_checked=not_checked)
-    path.write_text(found.render(report, tmp_path), "utf-8")
+    path.write_text(found.reporter.render(report, tmp_path), "utf-8")
     others = {id(other): other for other in formats.BY_SUFFIX.values() if other is not found}
     assert may_be_replaced(path, found)
     assert [may_be_replaced(path, other) for other in others.values()] == [False] * 3

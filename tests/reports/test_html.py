@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.inventory import Inventory, Tensor
-from pytest_bertsize.reports.html.page import page
+from pytest_bertsize.reports.html.page import render
 from tests.support import run_reports
 from tests.support.parsed_page import Page, words
 from tests.support.run_reports import (
@@ -222,14 +222,14 @@ def test_models_that_are_no_longer_declared() -> None:
 
 
 def test_a_page_of_several_models_begins_with_a_list_of_links() -> None:
-    found = Page(page(run(passing("good"), renamed(failing(), "bad"))))
+    found = Page(render(run(passing("good"), renamed(failing(), "bad"))))
     assert "1 of 2 models failed" in found.text
     assert "✗ failed bad 37.6M over budget ✓ passed good Within its budget, 685K left" in found.text
     assert [link["href"] for link in found.of("a")] == ["#report", "#model-1", "#model-2"]
 
 
 def test_a_page_of_one_model_has_no_list() -> None:
-    assert not Page(page(run(failing()))).of("nav")
+    assert not Page(render(run(failing()))).of("nav")
 
 
 def test_a_model_that_passed_is_folded_and_one_that_failed_is_open() -> None:
@@ -248,7 +248,7 @@ def test_nothing_changed_is_said_once_for_all() -> None:
 
 
 def test_an_incomplete_report_says_so_first() -> None:
-    found = Page(page(run(passing(), configured=3, not_checked=["left", "out"], complete=False)))
+    found = Page(render(run(passing(), configured=3, not_checked=["left", "out"], complete=False)))
     headline = next(words for tag, words in found.words if tag == "h1")
     assert headline == "INCOMPLETE: 2 of 3 models were not checked"
     assert "so it is not a pass. Not checked: left, out." in found.text

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from pytest_bertsize.reports.html.bars import bars
-from pytest_bertsize.reports.html.page import page
+from pytest_bertsize.reports.html.page import render
 from tests.support import run_reports
 from tests.support.run_reports import against, bert, reported, run
 
@@ -57,6 +57,6 @@ def test_a_budget_of_more_than_four_times_the_model_is_off_the_scale(limit: int,
 
 def test_growth_is_length_on_one_scale() -> None:
     model = against(reported(bert(14, 512, tied=True), total="200M"), bert(12, 512, tied=True))
-    text = page(run(model))
+    text = render(run(model))
     before, after = (float(width) for width in re.findall(r'class="side-name"[^>]*width:([\d.]+)%', text))
     assert after / before == pytest.approx((109_514_298 + 2 * run_reports.LAYER) / 109_514_298, rel=1e-5)

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from pytest_bertsize import __version__
-from pytest_bertsize.reports.html.page import page
+from pytest_bertsize.reports.html.page import render
 from tests.support.parsed_page import Page, words
 from tests.support.run_reports import (
     failing,
@@ -34,21 +34,21 @@ NASTY = (
 
 
 def every_page() -> Iterator[str]:
-    yield page(run(failing()))
-    yield page(run(passing()))
-    yield page(run(new()))
-    yield page(run(not_built()))
-    yield page(run(refused()))
-    yield page(run(without_closed_form()))
-    yield page(run(renamed(failing(), "tagger"), passing(), new(), not_built(), refused(), without_closed_form()))
-    yield page(run(configured=2, checked=0, not_checked=["a", "b"], complete=False))
+    yield render(run(failing()))
+    yield render(run(passing()))
+    yield render(run(new()))
+    yield render(run(not_built()))
+    yield render(run(refused()))
+    yield render(run(without_closed_form()))
+    yield render(run(renamed(failing(), "tagger"), passing(), new(), not_built(), refused(), without_closed_form()))
+    yield render(run(configured=2, checked=0, not_checked=["a", "b"], complete=False))
 
 
 # what every page is
 
 
 def test_a_page_says_in_its_first_lines_that_it_is_ours() -> None:
-    text = page(run(passing()))
+    text = render(run(passing()))
     assert text.startswith("<!doctype html>\n")
     assert f'<meta name="generator" content="pytest-bertsize {__version__}">' in text[:400]
 
@@ -63,7 +63,7 @@ def test_nothing_is_loaded_and_nothing_runs() -> None:
 
 
 def test_the_same_report_gives_the_same_bytes() -> None:
-    assert page(run(failing(), passing("b"))) == page(run(failing(), passing("b")))
+    assert render(run(failing(), passing("b"))) == render(run(failing(), passing("b")))
 
 
 def test_every_link_and_every_label_leads_to_something_that_is_there_once() -> None:
@@ -84,7 +84,7 @@ def test_headings_leave_no_level_out_and_there_is_one_at_the_top() -> None:
 
 
 def test_a_screen_reader_finds_its_way() -> None:
-    found = Page(page(run(failing(), passing("other"))))
+    found = Page(render(run(failing(), passing("other"))))
     assert found.of("html")[0]["lang"] == "en"
     assert [len(found.of(tag)) for tag in ("header", "nav", "main", "footer")] == [1, 1, 1, 1]
     assert len(found.of("caption")) == len(found.of("table"))
@@ -95,7 +95,7 @@ def test_a_screen_reader_finds_its_way() -> None:
 
 
 def test_a_bar_is_spoken_with_its_numbers() -> None:
-    spoken = [box["aria-label"] for box in Page(page(run(failing()))).of("div") if box.get("role") == "img"]
+    spoken = [box["aria-label"] for box in Page(render(run(failing()))).of("div") if box.get("role") == "img"]
     assert len(spoken) == 2
     assert spoken[0].startswith("main: 109,514,298 parameters, 485,702 below the budget of 110,000,000. embeddings ")
     assert "37,555,444 over the budget of 110,000,000" in spoken[1]
@@ -135,7 +135,7 @@ def test_foreign_text_is_text() -> None:
     report = run(hostile(), passing(), not_checked=[HOSTILE], configured=3, complete=False)
     report["base"] = {"revision": NASTY, "commit": None, "problem": HOSTILE, "removed": []}
     report["versions"][HOSTILE] = NASTY
-    text = page(report)
+    text = render(report)
     found = Page(text)
     assert not found.of("script")
     assert HOSTILE in found.text
@@ -150,18 +150,18 @@ def test_foreign_text_is_text() -> None:
 def test_a_text_of_any_length_leaves_the_page_small() -> None:
     model = failing()
     model["findings"][0]["message"] = "long " * 100_000
-    assert len(page(run(model)).encode()) < 32_000
+    assert len(render(run(model)).encode()) < 32_000
 
 
 # how large it is
 
 
 def test_a_page_of_one_model_is_small() -> None:
-    assert len(page(run(failing())).encode()) < 32_000
+    assert len(render(run(failing())).encode()) < 32_000
 
 
 def test_a_page_of_a_model_with_too_much_of_everything_is_less_than_64_kb_and_says_what_is_left_out() -> None:
-    text = page(run(large()))
+    text = render(run(large()))
     assert len(text.encode()) < 64_000
     left_out = re.findall(
         r"(\d+) more (components|findings|keys|tensors|entries) are in the JSON report", Page(text).text
@@ -171,7 +171,7 @@ def test_a_page_of_a_model_with_too_much_of_everything_is_less_than_64_kb_and_sa
 
 def test_what_is_left_out_and_what_is_shown_are_all_there_is() -> None:
     model = large()
-    found = Page(page(run(model)))
+    found = Page(render(run(model)))
     rows = [row for row in found.of("tr") if row.get("class", "").startswith("d")]
     components = re.search(r"(\d+) more components", found.text)
     layers = re.search(r"(\d+) more entries", found.text)

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from pytest_bertsize.reports.markdown.page import LONGEST, MARK, page
+from pytest_bertsize.reports.markdown.page import LONGEST, MARK, render
 from pytest_bertsize.reports.markdown.text import LONGEST as LONGEST_TEXT
 from pytest_bertsize.reports.markdown.text import code, table, text
 from pytest_bertsize.wording import printable
@@ -51,16 +51,16 @@ def cells(written: str, name: str) -> list[str]:
 
 
 def test_a_page_begins_with_the_mark_by_which_it_is_recognised() -> None:
-    assert page(run(passing())).startswith("<!-- pytest-bertsize report -->\n\n## ")
+    assert render(run(passing())).startswith("<!-- pytest-bertsize report -->\n\n## ")
 
 
 def test_the_title_counts_the_run() -> None:
-    assert "\n## ✓ Model size: 2 configured, 2 checked, 0 failed\n" in page(run(passing(), passing("other")))
-    assert "\n## ✗ Model size: 2 configured, 2 checked, 1 failed\n" in page(run(passing(), failing()))
+    assert "\n## ✓ Model size: 2 configured, 2 checked, 0 failed\n" in render(run(passing(), passing("other")))
+    assert "\n## ✗ Model size: 2 configured, 2 checked, 1 failed\n" in render(run(passing(), failing()))
 
 
 def test_an_incomplete_run_is_said_before_anything_else() -> None:
-    written = page(run(passing(), configured=3, not_checked=["a", "b"], complete=False))
+    written = render(run(passing(), configured=3, not_checked=["a", "b"], complete=False))
     assert written.splitlines()[2:6] == [
         "## ✗ Model size: INCOMPLETE: 3 configured, 1 checked, 0 failed",
         "",
@@ -70,19 +70,19 @@ def test_an_incomplete_run_is_said_before_anything_else() -> None:
 
 
 def test_of_many_models_that_were_not_checked_some_are_named_and_all_are_counted() -> None:
-    written = page(run(configured=500, not_checked=[f"m{n}" for n in range(500)], complete=False))
+    written = render(run(configured=500, not_checked=[f"m{n}" for n in range(500)], complete=False))
     assert "`m19` and 480 more**" in written
     assert "`m20`" not in written
 
 
 def test_models_that_failed_come_first() -> None:
-    written = page(run(passing("a"), renamed(failing(), "b"), passing("c")))
+    written = render(run(passing("a"), renamed(failing(), "b"), passing("c")))
     assert [line.split()[2] for line in written.splitlines() if line.startswith("### ")] == ["b:", "a:", "c:"]
     assert [line.split()[2] for line in lines_with("BertForMaskedLM |", written)] == ["b", "a", "c"]
 
 
 def test_several_models_have_an_overview_and_one_has_none() -> None:
-    assert cells(page(run(passing(), failing())), "✗ encoder")[:6] == [
+    assert cells(render(run(passing(), failing())), "✗ encoder")[:6] == [
         "✗ encoder",
         "BertForMaskedLM",
         "147,555,444",
@@ -90,11 +90,11 @@ def test_several_models_have_an_overview_and_one_has_none() -> None:
         "110M",
         "-37,555,444",
     ]
-    assert "| model |" not in page(run(failing()))
+    assert "| model |" not in render(run(failing()))
 
 
 def test_versions_and_commit_stand_at_the_end() -> None:
-    last = page(run(passing())).splitlines()[-1]
+    last = render(run(passing())).splitlines()[-1]
     assert "transformers 5.23.0, torch 2.13.0, Python 3.11.2; commit `aaaaaaaa" in last
 
 
@@ -103,7 +103,7 @@ def test_versions_and_commit_stand_at_the_end() -> None:
 
 def test_a_base_that_is_missing_is_said_with_its_problem() -> None:
     base: RunBase = {"revision": "origin/main", "commit": None, "problem": "git has no such revision", "removed": []}
-    assert "> [!WARNING]\n> **Not compared with `origin/main`**: git has no such revision\n" in page(
+    assert "> [!WARNING]\n> **Not compared with `origin/main`**: git has no such revision\n" in render(
         run(passing(), base=base)
     )
 
@@ -114,13 +114,13 @@ def test_models_that_are_gone_are_named_with_what_they_were() -> None:
         {"name": "lost", "config": "lost.json", "total": None, "limit": None},
     ]
     base = {"revision": "main", "commit": "b" * 40, "problem": "", "removed": removed}
-    written = page(run(passing(), base=base))
+    written = render(run(passing(), base=base))
     assert "Compared with `main` (`bbbbbbbbbbbb`)." in written
     assert "- `old` (`old.json`): 1,234 parameters, limit 2K\n- `lost` (`lost.json`)\n" in written
 
 
 def test_each_changed_key_has_what_it_moved() -> None:
-    written = page(run(failing()))
+    written = render(run(failing()))
     assert "**Since `main`**: **+38,041,146** (109,514,298 → 147,555,444)" in written
     assert f"- `num_hidden_layers` `12` → `14`: **+{2 * LAYER:,}** (encoder +{2 * LAYER:,})" in written
     assert f"- `tie_word_embeddings` `true` → `false`: **+{GROWN['head']:,}** (head" in written
@@ -132,7 +132,7 @@ def test_a_model_that_grew_and_shrank_says_both() -> None:
     model = failing()
     assert model["base"]
     model["base"]["shrunk"] = 1_000
-    assert "; +38,041,146 and -1,000)" in page(run(model))
+    assert "; +38,041,146 and -1,000)" in render(run(model))
 
 
 def test_a_key_that_moved_nothing_says_so() -> None:
@@ -141,15 +141,15 @@ def test_a_key_that_moved_nothing_says_so() -> None:
     model["base"]["changes"] = [
         {"key": "num_attention_heads", "before": "12", "after": "6", "total": 0, "components": {}}
     ]
-    assert "- `num_attention_heads` `12` → `6`: no parameter" in page(run(model))
+    assert "- `num_attention_heads` `12` → `6`: no parameter" in render(run(model))
 
 
 def test_a_new_model_is_said_to_be_new() -> None:
-    assert "**Since `main`**\n\n- new: main declares no model fresh" in page(run(new()))
+    assert "**Since `main`**\n\n- new: main declares no model fresh" in render(run(new()))
 
 
 def test_a_model_that_is_as_it_was_says_so_and_has_no_column_for_it() -> None:
-    written = page(run(passing()))
+    written = render(run(passing()))
     assert "**Since `main`**: 109,514,298 parameters, as before" in written
     assert "| base |" not in written
 
@@ -158,19 +158,19 @@ def test_a_model_that_is_as_it_was_says_so_and_has_no_column_for_it() -> None:
 
 
 def test_the_table_is_aligned_right_and_has_the_columns_that_say_something() -> None:
-    written = page(run(failing()))
+    written = render(run(failing()))
     assert (
         "| component | closed form | actual | off formula | base | change | budget | left |\n"
         "| :-- | --: | --: | --: | --: | --: | --: | --: |\n"
     ) in written
     plain = reported(bert(12, 512, tied=True), total="120M")
-    assert "| component | actual | budget | left |" in page(run(plain))
-    assert "| component | actual |\n" in page(run(reported(bert(12, 512, tied=True))))
+    assert "| component | actual | budget | left |" in render(run(plain))
+    assert "| component | actual |\n" in render(run(reported(bert(12, 512, tied=True))))
 
 
 def test_a_row_has_what_its_columns_promise() -> None:
     closed_form = 2 * 30_522 + 768 * 768 + 3 * 768 + 30_522 * 768
-    assert cells(page(run(failing())), "✗ head**") == [
+    assert cells(render(run(failing())), "✗ head**") == [
         "**✗ head**",
         f"{closed_form:,}",
         f"**{closed_form + 768:,}**",
@@ -183,7 +183,7 @@ def test_a_row_has_what_its_columns_promise() -> None:
 
 
 def test_a_model_that_passed_folds_its_table_away() -> None:
-    written = page(run(passing()))
+    written = render(run(passing()))
     assert "<details><summary>Components</summary>\n\n| component | actual |" in written
     assert "Every component is what its closed form says" in written
 
@@ -192,18 +192,18 @@ def test_a_model_that_is_off_within_a_component_is_not_said_to_match() -> None:
     model = failing()
     for row in model["components"]:
         row["expected"] = row["actual"]
-    assert "Every component is what its closed form says" not in page(run(model))
+    assert "Every component is what its closed form says" not in render(run(model))
 
 
 def test_a_finding_has_its_mark_its_place_and_its_way_out() -> None:
-    written = page(run(failing()))
+    written = render(run(failing()))
     assert "\n- ✗ total is 147,555,444, 37,555,444 over its limit of 110M (`pyproject.toml:11`)<br>→ " in written
     assert "\n- ! pruned_heads changes nothing here (`config.json:4`)\n" in written
     assert "\n- · max_position_embeddings is missing, 1,024 is taken\n" in written
 
 
 def test_what_would_fit_is_shown_and_what_next_changes_cost_is_folded_away() -> None:
-    written = page(run(failing()))
+    written = render(run(failing()))
     assert "- `num_hidden_layers` ≤ **8** (now 14), which is " in written
     assert "- no value of `max_position_embeddings`" in written
     assert "<details><summary>What the next change would cost</summary>\n\n| change | in the config |" in written
@@ -214,11 +214,11 @@ def test_where_no_single_key_helps_it_is_one_sentence() -> None:
     model = failing()
     assert model["choices"]
     model["choices"]["fits"] = model["choices"]["fits"][1:]
-    assert "**What would fit:** no value of one key alone (`max_position_embeddings`)" in page(run(model))
+    assert "**What would fit:** no value of one key alone (`max_position_embeddings`)" in render(run(model))
 
 
 def test_layers_that_differ_are_a_detail() -> None:
-    written = page(run(failing()))
+    written = render(run(failing()))
     assert "<details><summary>Layers that differ</summary>" in written
     assert cells(written, "bert.encoder.layer.12-13") == [
         "bert.encoder.layer.12-13 ×2",
@@ -229,7 +229,7 @@ def test_layers_that_differ_are_a_detail() -> None:
 
 
 def test_formulas_are_mathematics_inside_a_detail() -> None:
-    written = page(run(failing()))
+    written = render(run(failing()))
     inside = written.partition("<details><summary>Closed form</summary>")[2].partition("</details>")[0]
     assert "| encoder.attention | $`L \\cdot (4 \\cdot D^{2} + 4 \\cdot D)`$ |" in inside
     assert "$`" not in written.replace(inside, "")
@@ -246,7 +246,7 @@ def test_formulas_are_mathematics_inside_a_detail() -> None:
     ids=["not built", "refused", "without a closed form", "report-only"],
 )
 def test_a_model_that_lacks_something_says_what(model: ModelReport, said: str) -> None:
-    written = page(run(model))
+    written = render(run(model))
     assert said in written
     assert "None" not in written
 
@@ -264,7 +264,7 @@ def test_a_real_run_is_told(project: Project) -> None:
 
 
 def test_a_page_is_never_longer_than_a_comment_and_says_what_it_leaves_out() -> None:
-    written = page(run(*(renamed(large(), f"m{n}") for n in range(9)), *(passing(f"p{n}") for n in range(500))))
+    written = render(run(*(renamed(large(), f"m{n}") for n in range(9)), *(passing(f"p{n}") for n in range(500))))
     assert len(written) <= LONGEST < 65_536
     assert re.search(r"\*\*Not shown here: \d+ models and \d+ tables and lists\.\*\*", written)
     assert "| ✗ m8 | BertForMaskedLM |" in written
@@ -273,26 +273,26 @@ def test_a_page_is_never_longer_than_a_comment_and_says_what_it_leaves_out() -> 
 
 def test_details_go_before_any_model_does() -> None:
     models = [renamed(failing(), f"m{n}") for n in range(18)]
-    written = page(run(*models))
+    written = render(run(*models))
     assert written.count("\n### ") == 18
     assert 0 < written.count("<summary>Closed form</summary>") < 18
     assert "**Not shown here: " in written
 
 
 def test_later_models_go_before_earlier_ones() -> None:
-    written = page(run(*(renamed(failing(), f"m{n}") for n in range(200))))
+    written = render(run(*(renamed(failing(), f"m{n}") for n in range(200))))
     shown = re.findall(r"^### ✗ m(\d+):", written, re.MULTILINE)
     assert shown == [str(n) for n in range(len(shown))]
     assert 10 < len(shown) < 200
 
 
 def test_a_page_that_has_room_leaves_nothing_out() -> None:
-    assert "Not shown here" not in page(run(failing(), passing()))
+    assert "Not shown here" not in render(run(failing(), passing()))
 
 
 @given(st.lists(st.sampled_from([large(40, 40), failing(), passing(), refused()]), max_size=40))
 def test_no_table_and_no_detail_is_ever_cut(models: list[ModelReport]) -> None:
-    written = page(run(*models))
+    written = render(run(*models))
     assert len(written) <= LONGEST
     assert written.count("<details>") == written.count("</details>")
     for block in re.findall(r"(?:^\|.*\n)+", written, re.MULTILINE):
@@ -358,9 +358,9 @@ def test_a_reader_sees_what_was_written(foreign: str) -> None:
 @pytest.mark.parametrize("foreign", HOSTILE)
 def test_no_text_of_a_project_takes_effect_wherever_it_stands(foreign: str) -> None:
     """Rendered, a hostile report has the elements of a harmless one, and no other."""
-    harmless, hostile = (READER.render(page(run(_saying(word), base=_base(word)))) for word in ("x", foreign))
+    harmless, hostile = (READER.render(render(run(_saying(word), base=_base(word)))) for word in ("x", foreign))
     assert _elements(hostile) == _elements(harmless)
-    assert page(run(_saying(foreign))).count(MARK) == 1
+    assert render(run(_saying(foreign))).count(MARK) == 1
 
 
 def _saying(word: str) -> ModelReport:

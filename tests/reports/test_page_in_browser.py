@@ -13,7 +13,7 @@ from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.keys import Keys
 
-from pytest_bertsize.reports.html.page import page
+from pytest_bertsize.reports.html.page import render
 from tests.support.install_chromium import ABSENT, found
 from tests.support.run_reports import (
     bert,
@@ -128,7 +128,7 @@ def show(browser: webdriver.Chrome, tmp_path: Path) -> Show:
     def opened(*what: Any, width: int = 1200, scheme: str = "light", media: str = "", unfolded: bool = False) -> Any:
         report: RunReport = what[0] if "models" in what[0] else run(*what)
         path = tmp_path / "report.html"
-        path.write_text(page(report), encoding="utf-8")
+        path.write_text(render(report), encoding="utf-8")
         feature = {"name": "prefers-color-scheme", "value": scheme}
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": [feature]})
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 
-from pytest_bertsize.reports.html.page import page
+from pytest_bertsize.reports.html.page import render
 from tests.support.run_reports import run
 
 if TYPE_CHECKING:
@@ -58,4 +58,4 @@ class Page(HTMLParser):
 
 
 def words(*models: ModelReport, **more: Any) -> str:
-    return Page(page(run(*models, **more))).text
+    return Page(render(run(*models, **more))).text

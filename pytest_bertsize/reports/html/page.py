@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from pytest_bertsize.findings import UNCHECKED
 from pytest_bertsize.inventory import TOTAL, TRAINABLE
 from pytest_bertsize.quantity import compact_left
 from pytest_bertsize.reports import sentences
@@ -32,14 +33,20 @@ from pytest_bertsize.wording import exact, printable, signed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
+    from pytest_bertsize.findings import Kind
     from pytest_bertsize.reports.shape import Component, FindingRow, ModelReport, RunReport
 
+GENERATOR = '<meta name="generator" content="pytest-bertsize'
+"""In the head of every page of ours."""
+_HEAD = 4_096
+"""Characters of a page in which that stands."""
 MOST_BYTES = 50_000
 """Of one model's part of the page; the rest of a page of one model is less than 14,000."""
 LONGEST = 1_500
 """Characters of any text."""
-_WHY_NOT = {
+_WHY_NOT: Mapping[Kind, str] = {
     "config-refused": "Not checked: the config is refused",
     "config-invalid": "Not checked: the config or its budget has a mistake",
     "unknown-closed-form": "Not checked: there is no closed form for it",
@@ -66,7 +73,7 @@ class Bounds:
         return Bounds(*(max(getattr(self, name) // 2, 1) for name in self.__slots__))
 
 
-def page(report: RunReport) -> str:
+def render(report: RunReport, _root: Path | None = None) -> str:
     """The page of a run. What is not shown is counted, and is in the JSON report."""
     templates = _templates()
     ordered = sorted(report["models"], key=lambda model: model["verdict"] == "passed")
@@ -81,6 +88,11 @@ def page(report: RunReport) -> str:
         parts=parts,
         unchanged=bool(ordered) and all(_unchanged(model) for model in ordered),
     )
+
+
+def is_ours(text: str) -> bool:
+    """Whether it is a page that :func:`render` has made."""
+    return GENERATOR in text[:_HEAD]
 
 
 def _model(model: ModelReport, index: int, report: RunReport, alone: bool) -> Markup:  # noqa: FBT001
@@ -148,8 +160,8 @@ def headline(model: ModelReport) -> str:
         return _passed(model, total) + ("" if model["built"] else ", by the closed form: not built")
     errors = [finding for finding in model["findings"] if finding["severity"] == "error"]
     if total is None:
-        kinds = [kind for kind in _WHY_NOT if any(finding["kind"] == kind for finding in errors)]
-        return _WHY_NOT[kinds[0]] if kinds else "Not checked: it was not built"
+        kind = next((kind for kind in UNCHECKED if any(finding["kind"] == kind for finding in errors)), None)
+        return _WHY_NOT[kind] if kind else "Not checked: it was not built"
     return _broken(total) or _worst(model, errors)
 
 

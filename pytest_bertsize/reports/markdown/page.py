@@ -13,6 +13,7 @@ from pytest_bertsize.wording import exact, signed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from pytest_bertsize.reports.shape import ModelReport, Removed, RunBase, RunReport
 
@@ -30,7 +31,7 @@ _FOR_WHAT_IS_MISSING = 400
 """Characters kept for the sentence that says what is not shown."""
 
 
-def page(report: RunReport) -> str:
+def render(report: RunReport, _root: Path | None = None) -> str:
     """At most :data:`LONGEST` characters; what does not fit is left out whole, later models and details first."""
     models = sorted(report["models"], key=lambda model: model["verdict"] == "passed")
     top = "\n\n".join([MARK, _title(report), *_incomplete(report), *_base(report["base"])])
@@ -45,6 +46,11 @@ def page(report: RunReport) -> str:
     shelf.put([part for section in sections for part in section if part.is_detail and section[0] in shelf.kept])
     shown = [part for section in (overview, *sections) for part in section if part in shelf.kept]
     return "\n\n".join([top, *(part.text for part in shown), *_not_shown(sections, shelf), foot]) + "\n"
+
+
+def is_ours(text: str) -> bool:
+    """Whether it is a page that :func:`render` has made."""
+    return text.startswith(MARK)
 
 
 class _Shelf:
