@@ -32,6 +32,8 @@ class Attachments:
         """Runs after pytest's own plugins have had their say, ``skip`` and ``xfail`` among them."""
         report = yield
         failure = call.excinfo.value if call.excinfo else None
+        if isinstance(item, BudgetItem) and call.when == "call" and isinstance(failure, BudgetFailure | None):
+            _ask(item, report)
         if report.skipped and not isinstance(failure, BudgetFailure | Mistaken):
             failure = _held_after_all(item)
         if isinstance(failure, BudgetFailure):
@@ -96,19 +98,12 @@ def _location(item: pytest.Item, review: Review) -> tuple[str, int | None, str]:
     return (where.file or path, (where.line or 1) - 1, title) if where else (path, line, title)
 
 
-class Sender:
-    """Puts what a model's test asks for on its report, which comes back from xdist's workers."""
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(
-        self, item: pytest.Item, call: pytest.CallInfo[None]
-    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        report = yield
-        is_ours = call.excinfo is None or isinstance(call.excinfo.value, BudgetFailure)
-        if isinstance(item, BudgetItem) and call.when == "call" and is_ours:
-            asked = item.gate.changes(item.name)
-            report.bertsize_changes = [asdict(change) for change in asked.changes]  # type: ignore[attr-defined]
-            report.bertsize_refused = [asdict(each) for each in asked.refused]  # type: ignore[attr-defined]
-            if asked.changes:
-                report.bertsize_before = model_report(asked.review)  # type: ignore[attr-defined]
-        return report
+def _ask(item: BudgetItem, report: pytest.TestReport) -> None:
+    """What the model's test asks of its budget, where the run changes budgets."""
+    if item.gate.mode.verb is None:
+        return
+    asked = item.gate.changes(item.name)
+    report.bertsize_changes = [asdict(change) for change in asked.changes]  # type: ignore[attr-defined]
+    report.bertsize_refused = [asdict(each) for each in asked.refused]  # type: ignore[attr-defined]
+    if asked.changes:
+        report.bertsize_before = model_report(asked.review)  # type: ignore[attr-defined]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_bertsize.base import baseline
-from pytest_bertsize.plugin import contributions, makereport, outcome, update, xdist
+from pytest_bertsize.plugin import contributions, outcome, update, xdist
 from pytest_bertsize.plugin.items import GATE, Collector
 from pytest_bertsize.plugin.makereport import Attachments
 from pytest_bertsize.reports.model_report import run_base
@@ -88,8 +88,6 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
         config.pluginmanager.register(config.stash[LEDGER])
         config.pluginmanager.register(xdist.Controller([*gate.requests], helper))
         _ask(helper, gate, config)
-    if verb:
-        config.pluginmanager.register(makereport.Sender())
     if verb and helper:
         rewriter = update.Rewriter(settings, verb)
         config.stash[LEDGER].rewriter = rewriter
