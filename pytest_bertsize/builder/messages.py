@@ -150,6 +150,23 @@ def understood(message: Mapping[str, Any], name: str) -> Built | NotBuilt:
     )
 
 
+def message(result: Built | NotBuilt, name: str) -> dict[str, Any]:
+    """What :func:`understood` reads again as the same result, in a process that has not heard the helper."""
+    if isinstance(result, NotBuilt):
+        return {"name": name, "error": result.reason, "fix": result.fix}
+    known = {
+        "name": name,
+        "tensors": [(each.name, each.shape, each.trainable, each.tied_to) for each in result.tensors],
+        "declared_ties": result.declared_ties,
+        "buffers": sorted(result.buffers),
+        "buffered": result.buffered,
+        "stored": result.stored,
+        "flops": result.flops,
+        "problems": result.problems,
+    }
+    return {what: value for what, value in known.items() if value is not None}
+
+
 def _stored(
     name: object, shape: Sequence[object], dtype: object, tied_to: object
 ) -> tuple[str, tuple[int, ...], str, str | None]:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_bertsize.builder.messages import Built, NotBuilt
-from pytest_bertsize.inventory import Tensor
+from pytest_bertsize.builder.messages import Built, NotBuilt, message, understood
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -42,8 +40,8 @@ class Controller:
     def pytest_runtestloop(self) -> Generator[None, object, object]:
         """Workers start and collect while the models are built, and run no test before this hook is through."""
         if self.folder is not None:
-            results = {name: asdict(self.helper.result(name)) for name in self.names}
-            (self.folder / "results.json").write_text(json.dumps(results, default=sorted), encoding="utf-8")
+            results = {name: message(self.helper.result(name), name) for name in self.names}
+            (self.folder / "results.json").write_text(json.dumps(results), encoding="utf-8")
         return (yield)
 
     def pytest_unconfigure(self) -> None:
@@ -61,24 +59,8 @@ def results_of(config: pytest.Config) -> Callable[[str], Built | NotBuilt]:
 
     def result(name: str) -> Built | NotBuilt:
         try:
-            return _from_plain(everything()[name])
+            return understood(everything()[name], name)
         except OSError as error:
             return NotBuilt(f"the xdist worker cannot read what was built: {error}")
 
     return result
-
-
-def _from_plain(value: dict[str, Any]) -> Built | NotBuilt:
-    if "reason" in value:
-        return NotBuilt(value["reason"], value["fix"])
-    tensors = (Tensor(**{**tensor, "shape": tuple(tensor["shape"])}) for tensor in value["tensors"])
-    stored, flops = value["stored"], value["flops"]
-    return Built(
-        tuple(tensors),
-        value["declared_ties"],
-        frozenset(value["buffers"]),
-        value["buffered"],
-        None if stored is None else tuple((name, tuple(shape), *rest) for name, shape, *rest in stored),
-        None if flops is None else tuple((module, count) for module, count in flops),
-        value["problems"],
-    )

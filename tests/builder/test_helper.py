@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import textwrap
@@ -15,7 +16,7 @@ from pytest_bertsize.builder.child.listing import take_inventory
 from pytest_bertsize.builder.child.making import instantiate
 from pytest_bertsize.builder.confined import Refused
 from pytest_bertsize.builder.helper import Helper, Limits
-from pytest_bertsize.builder.messages import Built, NotBuilt, Request, understood
+from pytest_bertsize.builder.messages import Built, NotBuilt, Request, message, understood
 from pytest_bertsize.closed_forms import FAMILIES, ClosedForm
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.inventory import Inventory, Tensor
@@ -69,6 +70,26 @@ def test_one_helper_builds_every_model_and_says_with_what(helper: Helper) -> Non
     assert len(first.tensors) > len(third.tensors)
     assert helper.versions["torch"] == str(torch.__version__)
     assert set(helper.versions) == {"torch", "transformers"}
+
+
+EVERYTHING = Built(
+    (Tensor("a.weight", (2, 3), ""), Tensor("b.weight", (2, 3), "", trainable=False, tied_to="a.weight")),
+    {"b.weight": "a.weight"},
+    frozenset({"mask", "inv_freq"}),
+    5,
+    (("a.weight", (2, 3), "float16", None), ("b.weight", (2, 3), "float16", "a.weight")),
+    (("a", 12),),
+    {"flops": "it takes no input_ids"},
+)
+
+
+@pytest.mark.parametrize(
+    "result",
+    [EVERYTHING, Built(EVERYTHING.tensors, {}), NotBuilt("it was not built within 30 s"), NotBuilt("why", "what")],
+    ids=["everything", "nothing but tensors", "not built", "not built, and what to do"],
+)
+def test_a_result_is_the_same_to_a_process_that_has_not_heard_the_helper(result: Built | NotBuilt) -> None:
+    assert understood(json.loads(json.dumps(message(result, "a"))), "a") == result
 
 
 def test_a_model_that_needs_too_much_memory_fails_alone(helper: Helper) -> None:
