@@ -75,10 +75,9 @@ def examine(
                 settings.root, model.tokenizer, (config.file, model.checkpoint), found.form.inventory
             ),
         )
-        known = replace(known, findings=tuple(_placed(finding, model, settings) for finding in notes))
+        known = replace(known, findings=notes)
     except Unusable as unusable:
-        findings = tuple(_placed(finding, model, settings) for finding in unusable.findings)
-        return Subject(replace(known, findings=findings), None, list, model, config)
+        return Subject(replace(known, findings=unusable.findings), None, list, model, config)
     except Exception as error:  # noqa: BLE001  (whatever a config brings about is its model's failure, not the run's)
         message = printable(f"the gate itself failed on this config: {type(error).__name__}: {error}")
         finding = Finding("config-invalid", message, "report it, with the config", file=known.config)
@@ -117,12 +116,11 @@ def _without_closed_form(
 ) -> Subject:
     """``closed_form = false``: there is nothing to compare with but the budget, and every report says so."""
     request = build_request.without_closed_form(model, settings, config, registry, adapter)
-    noted = build_request.noted(request.family, request.architecture, registry)
     known = replace(
         known,
         family=request.family,
         architecture=model.factory or request.architecture,
-        findings=tuple(_placed(finding, model, settings) for finding in noted),
+        findings=tuple(build_request.noted(request.family, request.architecture, registry)),
         build=partial(_build_here, request),
     )
     return Subject(known, request, list, model, config)
@@ -188,8 +186,8 @@ def _with_limits(subject: Subject, extra: tuple[Limit, ...]) -> Review:
 def _against_base(found: Review, subject: Subject, settings: Settings, baseline: Baseline | None) -> Review:
     """With what became of the model, what was loosened, and the line of every finding."""
     today = Today(subject.model, subject.config, subject.derivation, found.actual)
-    findings = (*found.findings, *_loosened(subject, settings, baseline))
-    placed = tuple(_placed_or_not(finding, subject.model, settings) for finding in findings)
+    findings = (*found.findings, *_loosened(subject.model, baseline))
+    placed = tuple(_placed(finding, subject.model, settings) for finding in findings)
     return replace(found, comparison=compared(today, baseline), findings=placed)
 
 
@@ -255,16 +253,16 @@ def _with_checkpoint(concluded: Review, subject: Subject, built: Built, actual: 
         return replace(concluded, findings=(*concluded.findings, *unusable.findings))
     if stored is None:
         return concluded
-    return replace(concluded, stored=stored, findings=(*concluded.findings, *_differences(stored, actual, built)))
+    from pytest_bertsize.checkpoint import differences
+
+    found = differences.compared(stored, actual, built.buffers, of="the built model")
+    return replace(concluded, stored=stored, findings=(*concluded.findings, *found))
 
 
-def _loosened(subject: Subject, settings: Settings, baseline: Baseline | None) -> list[Finding]:
+def _loosened(model: Model, baseline: Baseline | None) -> list[Finding]:
     """What the budget lets pass that the base's did not."""
-    former = baseline.former(subject.model.name) if baseline else None
-    if former is None or baseline is None:
-        return []
-    found = loosened(former.model, subject.model, baseline.revision)
-    return [_placed(finding, subject.model, settings) for finding in found]
+    former = baseline.former(model.name) if baseline else None
+    return loosened(former.model, model, baseline.revision) if baseline and former else []
 
 
 def _ties(built: Built) -> list[Finding]:
@@ -294,23 +292,14 @@ def _unchecked(model: Model) -> Review:
 
 
 def _placed(finding: Finding, model: Model, settings: Settings) -> Finding:
-    """Complete a place in the model's own table: file, full key, line."""
-    if finding.table_key is None:
+    """Complete a place in the model's own table, with file, full key and line; a limit's own lacks its line alone."""
+    key = finding.table_key
+    if key is None:
         return finding
-    return _line_of(replace(finding, file=settings.file, table_key=(*model.table_key, *finding.table_key)), settings)
-
-
-def _placed_or_not(finding: Finding, model: Model, settings: Settings) -> Finding:
-    """Complete a place that is not complete yet: a limit's own place is."""
-    whole = finding.table_key is None or finding.table_key[: len(model.table_key)] == model.table_key
-    return _line_of(finding, settings) if whole else _placed(finding, model, settings)
-
-
-def _line_of(finding: Finding, settings: Settings) -> Finding:
-    """Look up the line of a key in the project's table."""
-    if finding.table_key is None or finding.line is not None:
-        return finding
-    return replace(finding, line=settings.line(finding.table_key))
+    if key[: len(model.table_key)] != model.table_key:
+        key = (*model.table_key, *key)
+        finding = replace(finding, file=settings.file, table_key=key)
+    return finding if finding.line is not None else replace(finding, line=settings.line(key))
 
 
 def _stored(model: Model, settings: Settings) -> Stored | None:
@@ -334,10 +323,3 @@ def _stored_by_helper(model: Model, built: Built) -> Stored | None:
         raise headers.refusal(model.checkpoint, built.problems.get("stored", "the helper process said nothing of it"))
     rows = ((name, list(shape), dtype, tied_to) for name, shape, dtype, tied_to in built.stored)
     return headers.from_rows(model.checkpoint, rows)
-
-
-def _differences(found: Stored, actual: Inventory, built: Built) -> list[Finding]:
-    """Where the checkpoint is not what was built."""
-    from pytest_bertsize.checkpoint.differences import compared
-
-    return compared(found, actual, built.buffers, of="the built model")
