@@ -154,7 +154,7 @@ def test_a_real_run_writes_all_of_them(project: Project) -> None:
     assert gitlab.is_ours(first)
 
 
-@pytest.mark.parametrize("write", [html.page, markdown.page], ids=["HTML", "Markdown"])
+@pytest.mark.parametrize("write", [html.render, markdown.render], ids=["HTML", "Markdown"])
 @pytest.mark.parametrize("side", ["expected", "base"])
 def test_a_component_that_differs_or_changed_is_in_every_table_that_is_cut(
     write: Callable[[RunReport], str], side: Literal["expected", "base"]
