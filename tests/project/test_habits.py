@@ -221,7 +221,7 @@ def test_a_version_that_the_changelog_does_not_have_is_not_released() -> None:
 
 
 def test_without_a_tag_nothing_is_asked_of_the_version() -> None:
-    subprocess.run([sys.executable, str(ROOT / "tests" / "version_of_tag.py")], check=True)
+    subprocess.run([sys.executable, str(ROOT / "tests" / "project" / "version_of_tag.py")], check=True)
 
 
 # what contributors read

@@ -17,7 +17,7 @@ def test_ci_runs_the_readmes_own_commands() -> None:
 
 
 def test_the_models_that_are_held_at_full_size_are_as_many_as_it_says() -> None:
-    lines = (ROOT / "tests" / "published-counts.jsonl").read_text("utf-8").splitlines()
+    lines = (ROOT / "tests" / "data" / "published-counts.jsonl").read_text("utf-8").splitlines()
     count = len({json.loads(line)["model"] for line in lines})
     page = (ROOT / "docs" / "explanation" / "counting.md").read_text("utf-8")
     assert f"{count} published models at full size" in " ".join(page.split())
