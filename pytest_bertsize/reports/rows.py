@@ -21,6 +21,18 @@ def unique(model: ModelReport) -> int | None:
     return model["totals"]["actual"] if model["built"] else model["totals"]["expected"]
 
 
+def total(model: ModelReport) -> Component | None:
+    """The row of the whole model; ``None`` where it was not counted."""
+    return next((row for row in model["components"] if row["name"] == TOTAL), None)
+
+
+def chosen(rows: Sequence[Component]) -> list[Component]:
+    """Everything at the first level, and below it what has a limit, differs or changed."""
+    wanted = {row["name"] for row in rows if "." not in row["name"] or row["limit"] or differs(row) or changed(row)}
+    wanted |= {name.rpartition(".")[0] for name in wanted}
+    return [row for row in rows if row["name"] in wanted]
+
+
 def counted(row: Component | Measure) -> int | None:
     """What is there, or what the closed form says where nothing was built."""
     return row["expected"] if row["actual"] is None else row["actual"]

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from pytest_bertsize.commands.explain.tree import NONE, TIED
 from pytest_bertsize.inventory import TOTAL
-from pytest_bertsize.reports.terminal.drawing import Style, fit, powers, usable
+from pytest_bertsize.reports.terminal.drawing import Style, columns_that_fit, fit, powers, usable
 from pytest_bertsize.wording import exact
 
 if TYPE_CHECKING:
@@ -93,11 +93,9 @@ def _layout(rows: Sequence[tuple[Line, dict[Column, str]]], style: Style) -> tup
     """Drop columns until the rest fits, sums being wrapped and names of tensors shortened as far as they have to be."""
     natural = {column: max(cell_len(column), *(cell_len(cells[column]) for _, cells in rows)) for column in COLUMNS}
     least = {**natural, **_least(rows)}
-    columns = [column for column in COLUMNS if any(cells[column] for _, cells in rows)]
     tight = natural if not any(line.tensor for line, _ in rows) else least
-    for dropped in DROPPED_FIRST:
-        if _needed(columns, tight) > usable(style) and dropped in columns:
-            columns.remove(dropped)
+    needed = {column: tight[column] + GAP for column in COLUMNS if any(cells[column] for _, cells in rows)}
+    columns = columns_that_fit(needed, DROPPED_FIRST, usable(style) + GAP)
     widths = dict(natural)
     for column in ("formula", ""):
         over = max(_needed(columns, widths) - usable(style), 0)

@@ -25,6 +25,7 @@ from pytest_bertsize.reports.rows import (
     differs,
     off_by,
     room,
+    total,
     unique,
     urgent,
 )
@@ -155,14 +156,14 @@ def _bytes(count: int) -> str:
 
 def headline(model: ModelReport) -> str:
     """What there is to know first: ``37.6M over budget``."""
-    total = _row(model, TOTAL)
+    whole = total(model)
     if model["verdict"] == "passed":
-        return _passed(model, total) + ("" if model["built"] else ", by the closed form: not built")
+        return _passed(model, whole) + ("" if model["built"] else ", by the closed form: not built")
     errors = [finding for finding in model["findings"] if finding["severity"] == "error"]
-    if total is None:
+    if whole is None:
         kind = next((kind for kind in UNCHECKED if any(finding["kind"] == kind for finding in errors)), None)
         return _WHY_NOT[kind] if kind else "Not checked: it was not built"
-    return _broken(total) or _worst(model, errors)
+    return _broken(whole) or _worst(model, errors)
 
 
 def _broken(row: Component) -> str:
@@ -191,11 +192,11 @@ def _worst(model: ModelReport, errors: Sequence[FindingRow]) -> str:
     return f"{model['headline'].removeprefix(model['name'] + ': ')}"
 
 
-def _passed(model: ModelReport, total: Component | None) -> str:
+def _passed(model: ModelReport, whole: Component | None) -> str:
     if model["report_only"]:
-        return "Held to no budget" if total is None else f"{exact(counted(total) or 0)} parameters, held to no budget"
-    left = room(total) if total else None
-    if total is None or left is None or total["max"] is None:
+        return "Held to no budget" if whole is None else f"{exact(counted(whole) or 0)} parameters, held to no budget"
+    left = room(whole) if whole else None
+    if whole is None or left is None or whole["max"] is None:
         return "Within its budget"
     return f"Within its budget, {compact_left(left)[1:]} left" if left else "Exactly its budget"
 
@@ -247,10 +248,6 @@ def _view(model: ModelReport, report: RunReport, bounds: Bounds) -> dict[str, An
     }
 
 
-def _row(model: ModelReport, name: str) -> Component | None:
-    return next((row for row in model["components"] if row["name"] == name), None)
-
-
 def _unchanged(model: ModelReport) -> bool:
     """Whether neither a key nor a count differs from the base."""
     base = model["base"]
@@ -279,20 +276,20 @@ class Figures:
 
 
 def _figures(model: ModelReport) -> Figures:
-    total, totals = _row(model, TOTAL), model["totals"]
+    whole, totals = total(model), model["totals"]
     count = unique(model)
     before = model["base"]["total"] if model["base"] else None
     change = None if before is None or count is None else count - before
-    left = room(total) if total else None
+    left = room(whole) if whole else None
     both = totals["actual"] is not None and totals["expected"] is not None and model["closed_form"]
     return Figures(
         totals["expected"] if count is None else count,
         totals["actual"] is not None,
         change,
         _percent(change, before) if change and before else "",
-        total["limit"] if total else None,
+        whole["limit"] if whole else None,
         left,
-        _side(total, left) if total and left is not None else "",
+        _side(whole, left) if whole and left is not None else "",
         sum(row["limit"] is not None for row in (*model["components"], *model["measures"])),
         (totals["actual"] or 0) - (totals["expected"] or 0) if both else None,
     )
@@ -314,13 +311,13 @@ def _bars(model: ModelReport, most: int) -> Bars | None:
     now.pop(TRAINABLE, None)
     if not now.get(TOTAL):
         return None
-    base, total = model["base"], _row(model, TOTAL)
+    base, whole = model["base"], total(model)
     before = None
     if base and base["total"] is not None:
         before = {row["name"]: row["base"] for row in model["components"] if row["base"] and row["name"] != TRAINABLE}
         before[TOTAL] = base["total"]
     label = base["revision"] if base else ""
-    limit = (None, "") if total is None else (total["max"], _highest(total))
+    limit = (None, "") if whole is None else (whole["max"], _highest(whole))
     return bars(now, before, label, limit, most)
 
 

@@ -9,7 +9,18 @@ from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.reports import sentences
 from pytest_bertsize.reports.markdown.text import LONGEST, code, details, table, text
 from pytest_bertsize.reports.model_report import by_severity
-from pytest_bertsize.reports.rows import changed, changed_by, counted, differs, off_by, room, unique, urgent
+from pytest_bertsize.reports.rows import (
+    changed,
+    changed_by,
+    chosen,
+    counted,
+    differs,
+    off_by,
+    room,
+    total,
+    unique,
+    urgent,
+)
 from pytest_bertsize.wording import exact, signed
 
 if TYPE_CHECKING:
@@ -78,33 +89,25 @@ def _subject(model: ModelReport) -> list[Part]:
 
 def _components(rows: Sequence[Component], model: ModelReport) -> list[Part]:
     """The table, folded away for a model that passed, and what it leaves out."""
-    chosen = _chosen(rows)
+    shown = urgent(chosen(rows), MOST_ROWS)
     columns = {
-        "component": [_label(row) for row in chosen],
+        "component": [_label(row) for row in shown],
         "closed form": [
-            _number(row["expected"]) if any(map(differs, rows)) or row["actual"] is None else "" for row in chosen
+            _number(row["expected"]) if any(map(differs, rows)) or row["actual"] is None else "" for row in shown
         ],
-        "actual": [_bold(_number(row["actual"]), row) for row in chosen],
-        "off formula": [_difference(off_by(row)) for row in chosen],
-        "base": [_number(row["base"]) if any(map(changed, rows)) else "" for row in chosen],
-        "change": [_difference(changed_by(row)) for row in chosen],
-        "budget": [text(row["limit"] or "") for row in chosen],
-        "left": [_left(row) for row in chosen],
+        "actual": [_bold(_number(row["actual"]), row) for row in shown],
+        "off formula": [_difference(off_by(row)) for row in shown],
+        "base": [_number(row["base"]) if any(map(changed, rows)) else "" for row in shown],
+        "change": [_difference(changed_by(row)) for row in shown],
+        "budget": [text(row["limit"] or "") for row in shown],
+        "left": [_left(row) for row in shown],
     }
     used = {name: cells for name, cells in columns.items() if any(cells)}
     drawn = table([*used], [*zip(*used.values(), strict=True)])
-    note = f"<sub>{'. '.join(_notes(rows, len(rows) - len(chosen), model))}.</sub>"
+    note = f"<sub>{'. '.join(_notes(rows, len(rows) - len(shown), model))}.</sub>"
     if model["verdict"] == "passed" and not any(map(changed, rows)):
         return [Part(details("Components", f"{drawn}\n\n{note}"))]
     return [Part(drawn), Part(note)]
-
-
-def _chosen(rows: Sequence[Component]) -> list[Component]:
-    """Everything at the first level, and below it what has a limit, differs or changed."""
-    wanted = {row["name"] for row in rows if "." not in row["name"] or row["limit"] or differs(row) or changed(row)}
-    wanted |= {name.rpartition(".")[0] for name in wanted}
-    chosen = [row for row in rows if row["name"] in wanted]
-    return urgent(chosen, MOST_ROWS)
 
 
 def _label(row: Component) -> str:
@@ -172,8 +175,8 @@ def _finding(finding: FindingRow) -> str:
 
 def _changes(base: Base, model: ModelReport) -> list[Part]:
     """What the model was, and which key moved what."""
-    total = next((row for row in model["components"] if row["name"] == TOTAL), None)
-    now = counted(total) if total else None
+    whole = total(model)
+    now = counted(whole) if whole else None
     lines = [f"- {text(said)}" for said in base["said"]]
     lines += [_change(change) for change in base["changes"][:MOST_CHANGES]]
     if rest := base["changes"][MOST_CHANGES:]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.reports.markdown.model import Part, model_parts
 from pytest_bertsize.reports.markdown.text import code, table, text
-from pytest_bertsize.reports.rows import room
+from pytest_bertsize.reports.rows import counted, room, total
 from pytest_bertsize.reports.sentences import limited_by
 from pytest_bertsize.wording import exact, signed
 
@@ -149,17 +148,16 @@ def _overview(models: Sequence[ModelReport]) -> list[Part]:
 
 
 def _overview_row(model: ModelReport) -> tuple[str, ...]:
-    total = next((row for row in model["components"] if row["name"] == TOTAL), None)
-    count = total and (total["expected"] if total["actual"] is None else total["actual"])
-    before = total["base"] if total else None
-    left = room(total) if total else None
+    whole = total(model)
+    count, before = (counted(whole), whole["base"]) if whole else (None, None)
+    left = room(whole) if whole else None
     mark = "✓" if model["verdict"] == "passed" else "✗"
     return (
         f"{mark} {text(model['name'], _NAME)}",
         text(model["architecture"], _NAME),
         "not counted" if count is None else exact(count),
         "" if count is None or before is None else signed(count - before),
-        "report-only" if model["report_only"] else text((total["limit"] if total else "") or limited_by(model)),
+        "report-only" if model["report_only"] else text((whole["limit"] if whole else "") or limited_by(model)),
         "" if left is None else signed(left),
     )
 

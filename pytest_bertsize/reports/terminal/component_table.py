@@ -14,8 +14,8 @@ from rich.text import Text
 from pytest_bertsize import quantity
 from pytest_bertsize.quantity import Quantity, compact_left, percent_used
 from pytest_bertsize.reports import sentences
-from pytest_bertsize.reports.rows import changed, counted, difference, differs, room, unique
-from pytest_bertsize.reports.terminal.drawing import NAME, Style, fit, hanging, powers, usable
+from pytest_bertsize.reports.rows import chosen, counted, difference, differs, room, unique
+from pytest_bertsize.reports.terminal.drawing import NAME, Style, columns_that_fit, fit, hanging, powers, usable
 from pytest_bertsize.table.model import BYTES, FLOPS
 from pytest_bertsize.wording import exact
 
@@ -37,7 +37,9 @@ COLUMNS: tuple[Column, ...] = (
     "used",
     "",
 )
-DROPPED_FIRST: tuple[Column, ...] = ("", "closed form", "used", "left", "budget", "vs base", "vs formula")
+DROPPED_FIRST: tuple[Column, ...] = ("", "closed form", "used", "left", "budget", "vs base")
+DROPPED_LAST: tuple[Column, ...] = ("vs formula",)
+"""Where names are as narrow as they can be."""
 UNITS: Mapping[str, Quantity] = {BYTES: quantity.BYTES, FLOPS: quantity.FLOPS}
 NARROWEST_NAME = 14
 TENSOR = 40
@@ -107,12 +109,8 @@ def _selected(components: Sequence[Component], verbosity: int) -> tuple[list[Com
     """The rows to show, and how many are left out; those all match and have no limit."""
     if verbosity > 0:
         return list(components), 0
-    wanted = {
-        row["name"] for row in components if "." not in row["name"] or row["limit"] or differs(row) or changed(row)
-    }
-    wanted |= {name.rpartition(".")[0] for name in wanted}
-    chosen = [row for row in components if row["name"] in wanted]
-    return chosen, len(components) - len(chosen)
+    shown = chosen(components)
+    return shown, len(components) - len(shown)
 
 
 def _lines(row: Component, model: ModelReport, style: Style) -> list[_Line]:
@@ -221,15 +219,13 @@ def _layout(lines: Sequence[_Line], style: Style) -> tuple[list[Column], dict[Co
         column: max(cell_len(_header(column)), *(cell_len(line.cells.get(column, "")) for line in lines))
         for column in COLUMNS
     }
-    columns = [column for column in COLUMNS if column not in _unused(lines, style)]
-    for dropped in DROPPED_FIRST:
-        if _needed(
-            columns, natural, NARROWEST_NAME if dropped == "vs formula" else _name_room(natural, style)
-        ) <= usable(style):
-            break
-        if dropped in columns:
-            columns.remove(dropped)
-    rest = _needed(columns, natural, 0)
+    unused = _unused(lines, style)
+    columns = [column for column in COLUMNS if column not in unused]
+    room = _name_room(natural, style)
+    for name, dropped in ((room, DROPPED_FIRST), (min(room, NARROWEST_NAME), DROPPED_LAST)):
+        needed = {column: (name if column == "component" else natural[column]) + 1 for column in columns}
+        columns = columns_that_fit(needed, dropped, usable(style))
+    rest = sum(natural[column] for column in columns if column != "component") + len(columns)
     return columns, {**natural, "component": min(natural["component"], max(usable(style) - rest, NARROWEST_NAME))}
 
 
@@ -243,10 +239,6 @@ def _unused(lines: Sequence[_Line], style: Style) -> set[Column]:
 def _name_room(natural: dict[Column, int], style: Style) -> int:
     """What names need before columns are dropped for them; a longer tensor name is shortened instead."""
     return min(natural["component"], TENSOR if style.verbosity > 1 else NAME)
-
-
-def _needed(columns: Sequence[Column], natural: dict[Column, int], name: int) -> int:
-    return sum(name if column == "component" else natural[column] for column in columns) + len(columns)
 
 
 def _cell(line: _Line, column: Column, widths: dict[Column, int]) -> Text:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from io import StringIO
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -13,7 +13,11 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from rich.console import RenderableType
+
+Column = TypeVar("Column", bound=str)
 
 NARROWEST = 60
 """Columns; a narrower terminal wraps."""
@@ -79,6 +83,18 @@ def hanging(mark: str, colour: str, sentence: str, style: Style) -> RenderableTy
     grid.add_column(overflow="fold")
     grid.add_row(Text(mark, style=colour), Text(powers(sentence, style)))
     return grid
+
+
+def columns_that_fit(needed: Mapping[Column, int], dropped_first: Iterable[Column], room: int) -> list[Column]:
+    """Whole columns are dropped, the least important ahead, until the rest fits.
+
+    :param needed: the cells of every column, with the gap beside it.
+    """
+    columns = list(needed)
+    for dropped in dropped_first:
+        if dropped in columns and sum(needed[column] for column in columns) > room:
+            columns.remove(dropped)
+    return columns
 
 
 def usable(style: Style) -> int:

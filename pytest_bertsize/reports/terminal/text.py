@@ -10,14 +10,13 @@ from rich.table import Table
 from rich.text import Text
 
 from pytest_bertsize.findings import BROKEN
-from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.quantity import compact_left
 from pytest_bertsize.reports import sentences
 from pytest_bertsize.reports.model_report import by_severity, count_failed
-from pytest_bertsize.reports.rows import counted, room, unique
+from pytest_bertsize.reports.rows import counted, room, total, unique
 from pytest_bertsize.reports.sentences import limited_by
 from pytest_bertsize.reports.terminal.component_table import component_table
-from pytest_bertsize.reports.terminal.drawing import NAME, Style, draw, fit, hanging, usable
+from pytest_bertsize.reports.terminal.drawing import NAME, Style, columns_that_fit, draw, fit, hanging, usable
 from pytest_bertsize.wording import exact
 
 if TYPE_CHECKING:
@@ -97,11 +96,9 @@ def overview(models: Sequence[ModelReport], style: Style) -> str:
     """One line for each model: mark, name, architecture, total, budget, left."""
     rows = [_overview_row(model) for model in models]
     widths = {column: max(cell_len(column), *(cell_len(row[column]) for row in rows)) for column in COLUMNS}
-    columns = list(COLUMNS)
-    for dropped in DROPPED_FIRST:
-        if _taken(columns, widths, NAME) > usable(style):
-            columns.remove(dropped)
-    name = min(widths["model"], usable(style) - _taken(columns, widths, 0))
+    needed = {**{column: widths[column] + 2 for column in COLUMNS}, "model": min(widths["model"], NAME) + 2}
+    columns = columns_that_fit(needed, DROPPED_FIRST, usable(style))
+    name = min(widths["model"], usable(style) - sum(needed[column] for column in columns) + needed["model"] - 2)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for column in columns:
         table.add_column(column, justify="left" if column in {"", "model", "architecture"} else "right", no_wrap=True)
@@ -128,23 +125,16 @@ def way_to_accept(models: Iterable[ModelReport], style: Style) -> str:
     return draw(hanging("→ ", "cyan", said, style), style) if acceptable else ""
 
 
-def _taken(columns: Sequence[Column], widths: dict[Column, int], name: int) -> int:
-    """Cells that the columns need, where names may be shortened to ``name``."""
-    return sum(min(widths[column], name) if column == "model" else widths[column] for column in columns) + 2 * len(
-        columns
-    )
-
-
 def _overview_row(model: ModelReport) -> dict[Column, str]:
-    total = next((row for row in model["components"] if row["name"] == TOTAL), None)
-    left = room(total) if total else None
-    limit = (total["limit"] if total else "") or limited_by(model)
+    whole = total(model)
+    left = room(whole) if whole else None
+    limit = (whole["limit"] if whole else "") or limited_by(model)
     return {
         "": "✓" if model["verdict"] == "passed" else "✗",
         "model": model["name"],
         "architecture": model["architecture"],
-        "parameters": "not counted" if total is None else exact(counted(total) or 0),
-        "budget": "report-only" if model["report_only"] else limit if total else "",
+        "parameters": "not counted" if whole is None else exact(counted(whole) or 0),
+        "budget": "report-only" if model["report_only"] else limit if whole else "",
         "left": "" if left is None else compact_left(left),
     }
 
