@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
 LONGEST = 200
 """The most characters of a foreign text that a message shows."""
@@ -62,11 +62,36 @@ def is_name(text: str) -> bool:
     return re.fullmatch(r"[A-Za-z_][\w-]{0,99}", text, re.ASCII) is not None
 
 
-def did_you_mean(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
+def nearest_to(name: object, known: Iterable[str], *, cutoff: float = 0.6) -> str:
     """The known name that is nearest to a misspelt one, or ``""``."""
+    if not isinstance(name, str):
+        return ""
     by_lower = {each.lower(): each for each in known}
     found = get_close_matches(name[:LONGEST].lower(), list(by_lower), n=1, cutoff=cutoff)
     return by_lower[found[0]] if found else ""
+
+
+def did_you_mean(name: object, known: Iterable[str], otherwise: str, written: Callable[[str], str] = repr) -> str:
+    """``did you mean 'hidden_size'?``, or what to write ``otherwise``, where no known name is near.
+
+    :param written: how the known name stands in the sentence.
+    """
+    found = nearest_to(name, known)
+    return f"did you mean {written(found)}?" if found else otherwise
+
+
+def listed(names: Sequence[str], most: int, separator: str = ", ", *, last: str = " and ") -> str:
+    """``a, b and 3 more``: the first few, and how many there are behind them."""
+    rest = len(names) - most
+    return separator.join(names[:most]) + (f"{last}{exact(rest)} more" if rest > 0 else "")
+
+
+def plural(count: int, one: str, many: str = "") -> str:
+    """``1 model``, ``2,000 models``.
+
+    :param many: where it is not ``one`` and an s.
+    """
+    return f"{number(count)} {one if count == 1 else many or f'{one}s'}"
 
 
 def exact(count: int) -> str:

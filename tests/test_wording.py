@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pytest_bertsize.wording import LONGEST, did_you_mean, is_name, number, printable, shown
+from pytest_bertsize.wording import (
+    LONGEST,
+    did_you_mean,
+    is_name,
+    listed,
+    nearest_to,
+    number,
+    plural,
+    printable,
+    shown,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 @pytest.mark.parametrize(
@@ -88,8 +103,36 @@ def test_anything_else_is_no_name(name: str) -> None:
 
 def test_the_nearest_name_is_found_in_whatever_case() -> None:
     known = ["hidden_size", "vocab_size", "BertModel"]
-    assert did_you_mean("hiden_size", known) == "hidden_size"
-    assert did_you_mean("HIDDEN_SIZE", known) == "hidden_size"
-    assert did_you_mean("bertmodel", known) == "BertModel"
-    assert did_you_mean("nothing like it", known) == ""
-    assert did_you_mean("x" * 1_000_000, known) == ""
+    assert nearest_to("hiden_size", known) == "hidden_size"
+    assert nearest_to("HIDDEN_SIZE", known) == "hidden_size"
+    assert nearest_to("bertmodel", known) == "BertModel"
+    assert nearest_to("nothing like it", known) == ""
+    assert nearest_to("x" * 1_000_000, known) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "written", "sentence"),
+    [
+        ("hiden_size", repr, "did you mean 'hidden_size'?"),
+        ("hiden_size", shown, 'did you mean "hidden_size"?'),
+        ("hiden_size", str, "did you mean hidden_size?"),
+        ("nothing like it", repr, "write it"),
+        (12, repr, "write it"),
+    ],
+)
+def test_a_near_miss_is_asked_about_and_anything_else_is_told_what_to_write(
+    name: object, written: Callable[[str], str], sentence: str
+) -> None:
+    assert did_you_mean(name, ["hidden_size", "vocab_size"], "write it", written) == sentence
+
+
+def test_a_list_names_the_first_and_counts_the_rest() -> None:
+    assert listed([], 2) == ""
+    assert listed(["a", "b"], 2) == "a, b"
+    assert listed(["a", "b", "c"], 2) == "a, b and 1 more"
+    assert listed(["a"] * 1_002, 2, "; ", last="; and ") == "a; a; and 1,000 more"
+
+
+def test_one_thing_is_not_said_as_several() -> None:
+    assert [plural(n, "row") for n in (0, 1, 2_000)] == ["0 rows", "1 row", "2,000 rows"]
+    assert plural(2, "component is", "components are") == "2 components are"

@@ -8,7 +8,7 @@ from posixpath import normpath
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.config.vocabulary import IMPLEMENTATIONS
-from pytest_bertsize.wording import printable
+from pytest_bertsize.wording import listed, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -133,6 +133,4 @@ def _without_effect(before: Mapping[str, object], after: Mapping[str, object], m
     changed = [key for key in {**before, **after} if before.get(key) != after.get(key)]
     rest = sorted(key for key in changed if key not in {*moved, *_IDENTITY})
     if rest:
-        named = ", ".join(printable(key) for key in rest[:MOST_NAMED])
-        more = f" and {len(rest) - MOST_NAMED} more" if rest[MOST_NAMED:] else ""
-        yield f"also changed, and moved nothing: {named}{more}"
+        yield f"also changed, and moved nothing: {listed([*map(printable, rest)], MOST_NAMED)}"

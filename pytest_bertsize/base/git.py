@@ -74,9 +74,8 @@ def _unknown(revision: str, folder: Path, *, shallow: bool) -> str:
         return f"this clone is shallow and does not reach {name}; run {full}"
     references = git(folder, "for-each-ref", "--format=%(refname:short)")
     known = references.stdout.decode("utf-8", "replace").split() if references else []
-    if not fetched and (nearest := did_you_mean(revision, known)):
-        return f"git knows no revision {name}; did you mean {nearest!r}?"
-    return f"git knows no revision {name}; run git fetch{fetched or f' origin {printable(revision)}'}"
+    fetch = f"run git fetch{fetched or f' origin {printable(revision)}'}"
+    return f"git knows no revision {name}; {fetch if fetched else did_you_mean(revision, known, fetch)}"
 
 
 def merge_base(folder: Path, revision: str) -> str | None:

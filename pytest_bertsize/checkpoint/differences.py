@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from pytest_bertsize.checkpoint.headers import bytes_of
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import Inventory, Tensor, pattern
-from pytest_bertsize.wording import LONGEST, exact, number, printable, shown, signed
+from pytest_bertsize.wording import LONGEST, exact, number, plural, printable, shown, signed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -185,7 +185,7 @@ def _missing(missing: list[Tensor], names: _Names, head: str, of: str) -> Iterab
     if not missing:
         return
     count = sum(tensor.size for tensor in missing)
-    what = f"{_tensors(missing)} of {of}, {_parameters(count)},"
+    what = f"{_tensors(missing)} of {of}, {plural(count, 'parameter')},"
     message = f"{what} {_is(missing)} not in the file: {_rows(missing, _as_it_is)}"
     fix = _untied_elsewhere(missing, names) or _other_class_fix(names, head)
     yield Finding("checkpoint-differs", message, fix, component=_component(missing), expected=count, actual=0)
@@ -208,7 +208,8 @@ def _extra(extra: list[Tensor], names: _Names, head: str, of: str) -> Iterable[F
         return
     count = sum(tensor.owned for tensor in extra)
     verb = "have" if len(extra) > 1 else "has"
-    message = f"{_tensors(extra)} of the file, {_parameters(count)}, {verb} no place in {of}: {_rows(extra, _as_it_is)}"
+    what = f"{_tensors(extra)} of the file, {plural(count, 'parameter')},"
+    message = f"{what} {verb} no place in {of}: {_rows(extra, _as_it_is)}"
     fix = _other_class_fix(names, head)
     yield Finding("checkpoint-differs", message, fix, expected=0, actual=count)
 
@@ -240,7 +241,7 @@ def _rows_fix(resized: list[tuple[Tensor, Tensor]]) -> str:
             continue
         rows, width = abs(filed.shape[0] - ours.shape[0]), ours.shape[1]
         more = "more" if filed.shape[0] > ours.shape[0] else "fewer"
-        product = f"{number(rows)} {more} row{'s' if rows > 1 else ''} of {width:,} = {_parameters(rows * width)}"
+        product = f"{plural(rows, f'{more} row')} of {width:,} = {plural(rows * width, 'parameter')}"
         if key == "vocab_size":
             product += f", as if the {'tokenizer' if more == 'more' else 'config'} was extended and the "
             product += "config was not" if more == "more" else "saved model was not"
@@ -262,7 +263,7 @@ def _duplicated(stored: Stored, model: Inventory, names: _Names, of: str) -> Ite
         listed = ", ".join(printable(tensor.name) for tensor in filed[:MOST_NAMED])
         yield Finding(
             "dead-weight",
-            f"{listed} is stored a second time, {_parameters(count)} in {number(size)} bytes: "
+            f"{listed} is stored a second time, {plural(count, 'parameter')} in {number(size)} bytes: "
             f"{of} shares it with {printable(names.tensors[present[0]].name)}",
             "save the model again with save_pretrained, which leaves the copy out; if the two differ, transformers "
             "loads them untied: write tie_word_embeddings = false",
@@ -337,15 +338,11 @@ def _head(extra: list[Tensor]) -> str:
 
 
 def _tensors(tensors: list[Tensor]) -> str:
-    return f"{len(tensors):,} tensor{'s' if len(tensors) > 1 else ''}"
+    return plural(len(tensors), "tensor")
 
 
 def _is(tensors: list[Tensor]) -> str:
     return "are" if len(tensors) > 1 else "is"
-
-
-def _parameters(count: int) -> str:
-    return f"{number(count)} parameter{'s' if count != 1 else ''}"
 
 
 def _component(tensors: list[Tensor]) -> str | None:

@@ -16,7 +16,7 @@ from pytest_bertsize.dtypes import DTYPES, whole_bytes
 from pytest_bertsize.files import PICKLE, ZIP, Place
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import Inventory, Tensor
-from pytest_bertsize.wording import printable, shown
+from pytest_bertsize.wording import listed, printable, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -280,5 +280,4 @@ def _some(names: list[str]) -> str:
 
 
 def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - MOST_NAMED:,} more" if names[MOST_NAMED:] else ""
-    return ", ".join(map(shown, names[:MOST_NAMED])) + more
+    return listed([*map(shown, names)], MOST_NAMED)

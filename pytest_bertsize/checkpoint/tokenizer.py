@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from pytest_bertsize.files import Place
 from pytest_bertsize.findings import Finding
-from pytest_bertsize.wording import number, shown
+from pytest_bertsize.wording import number, plural, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -135,7 +135,7 @@ def rows(vocabulary: Vocabulary, rows: int, width: int | None, component: str = 
     spare = rows - vocabulary.size
     if not spare:
         return []
-    has = f"{component} has {_count(rows, 'row')}, and {vocabulary.file} {_count(vocabulary.size, 'id')}"
+    has = f"{component} has {plural(rows, 'row')}, and {vocabulary.file} {plural(vocabulary.size, 'id')}"
     if spare < 0:
         cost = f", {number(-spare * width)} parameters more" if width else ""
         return [
@@ -155,7 +155,7 @@ def rows(vocabulary: Vocabulary, rows: int, width: int | None, component: str = 
 def _spare(vocabulary: Vocabulary, rows: int, width: int | None, component: str, has: str) -> Finding:
     spare = rows - vocabulary.size
     cost = f" of {width:,} = {number(spare * width)} parameters" if width else ""
-    unused = f"{has}: {_count(spare, 'row')}{cost} that no token reaches"
+    unused = f"{has}: {plural(spare, 'row')}{cost} that no token reaches"
     multiple = next((each for each in MULTIPLES if rows == -(-vocabulary.size // each) * each), None)
     return Finding(
         "dead-weight",
@@ -169,10 +169,6 @@ def _spare(vocabulary: Vocabulary, rows: int, width: int | None, component: str,
         actual=rows,
         file=vocabulary.file,
     )
-
-
-def _count(count: int, what: str) -> str:
-    return f"{number(count)} {what}{'s' if count != 1 else ''}"
 
 
 def rows_beside(root: Path, declared: str | None, beside: Iterable[str | None], inventory: Inventory) -> list[Finding]:

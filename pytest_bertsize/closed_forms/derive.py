@@ -12,7 +12,7 @@ from pytest_bertsize.closed_forms.own_class import NO_FAMILY, own_class
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.keys import LABELS
 from pytest_bertsize.findings import Finding, Kind, Unusable
-from pytest_bertsize.wording import did_you_mean, exact, is_name, printable, shown
+from pytest_bertsize.wording import exact, is_name, nearest_to, printable, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -232,7 +232,7 @@ def closed_form_of(model: Model, config: ModelConfig, registry: Registry) -> tup
 def _no_such_family(model: Model, config: ModelConfig, family: str, registry: Registry) -> NoReturn:
     message = f"there is no closed form for the family {shown(family)}"
     key = "family" if config.model_type is None else "model_type"
-    if nearest := did_you_mean(family, registry.names):
+    if nearest := nearest_to(family, registry.names):
         _refuse_at(key, f"{message}; the nearest is {nearest!r}", CORRECT, model, config)
     named = model.architecture or next(iter(config.architectures), "")
     like = registry.nearest(named)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms.blocks import Block, Parameter, tensors, terms
 from pytest_bertsize.closed_forms.module_tree import copies, one_name_each
-from pytest_bertsize.wording import did_you_mean, printable, shown
+from pytest_bertsize.wording import nearest_to, printable, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -66,7 +66,7 @@ def _instead(path: str, part: re.Match[str], names: Iterable[str]) -> str:
     end = part.string[part.end() :]
     outer = path.removesuffix(part[0])
     there = list(dict.fromkeys(name.removeprefix(outer).split(".")[0] for name in names if name.startswith(outer)))
-    if nearest := did_you_mean(part[0], there):
+    if nearest := nearest_to(part[0], there):
         return f"did you mean {shown(f'{outer}{nearest}{end}')}?"
     if elsewhere := _elsewhere(part[0], names):
         return f"did you mean {shown(f'{elsewhere}{end}')}?"

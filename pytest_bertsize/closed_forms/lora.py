@@ -26,7 +26,7 @@ from pytest_bertsize.closed_forms.module_tree import (
 from pytest_bertsize.closed_forms.parts.variations import tied_below
 from pytest_bertsize.config.adapter import ALL_LINEAR, in_table
 from pytest_bertsize.findings import Finding
-from pytest_bertsize.wording import did_you_mean, printable, shown
+from pytest_bertsize.wording import did_you_mean, nearest_to, printable, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -148,7 +148,7 @@ class _Targets:
         if isinstance(wanted, str) and wanted != ALL_LINEAR and re.fullmatch(r"[\w.-]+", wanted):
             return f"a string is a regular expression over a module's whole name, so write [{shown(wanted)}]"
         there = _last_names(self.root)
-        near = {did_you_mean(each, there) for each in wanted} - {""} if isinstance(wanted, tuple) else set()
+        near = {nearest_to(each, there) for each in wanted} - {""} if isinstance(wanted, tuple) else set()
         return f"there is {printable(', '.join(sorted(near or there)[:MOST_SHOWN]))}"
 
 
@@ -208,11 +208,10 @@ def _unmatched(adapter: Adapter, root: Module, place: Place) -> Iterator[Finding
     names = [name for module in root.all_in_it for name in (*module.names[:1], *module.lists[:1])]
     for wanted in adapter.target_modules if isinstance(adapter.target_modules, tuple) else ():
         if not any(_ends(name, [wanted]) for name in names):
-            nearest = did_you_mean(wanted, _last_names(root))
             yield Finding(
                 "ignored-key",
                 f"target_modules has {shown(wanted)}, which no module's name ends with: PEFT passes it over",
-                f"did you mean {shown(nearest)}?" if nearest else "remove it",
+                did_you_mean(wanted, _last_names(root), "remove it", shown),
                 "warning",
                 "adapters",
                 **place("target_modules"),

@@ -50,8 +50,7 @@ class _Saving:
         for end in self.adapter.modules_to_save:
             if end not in by_task and not any(name.endswith(end) for name in names):
                 last = {name.rsplit(".", 1)[-1] for name in names}
-                nearest = did_you_mean(end, last)
-                instead = f"did you mean {shown(nearest)}?" if nearest else "PEFT passes it over: remove it"
+                instead = did_you_mean(end, last, "PEFT passes it over: remove it", shown)
                 raise ValueError(f"modules_to_save has {shown(end)}, which is no module with parameters; {instead}")
         return self._changed(self.root)
 

@@ -82,8 +82,7 @@ def _keys(size: str) -> Iterator[str]:
 
 def _missing(key: str, model: Model, known: list[str]) -> Finding:
     who = next(each.name for each in model.extra for size in each.sizes if isinstance(size, str) and key in _keys(size))
-    nearest = did_you_mean(key, known)
-    fix = f"did you mean {nearest!r}?" if nearest else f"write {shown(key)} in the config, or a number in its place"
+    fix = did_you_mean(key, known, f"write {shown(key)} in the config, or a number in its place")
     message = f"the extra {shown(who)} is sized by {shown(key)}, a key that the config does not have"
     return Finding("config-invalid", message, fix, table_key=("extra",))
 

@@ -92,8 +92,7 @@ def _declared(named: Named, registry: Registry) -> Explained:
         raise Unusable(Finding("config-invalid", str(error))) from None
     model = settings.models.get(name)
     if model is None:
-        nearest = did_you_mean(name, settings.names)
-        fix = f"did you mean {nearest!r}?" if nearest else f"there are {', '.join(settings.names)}"
+        fix = did_you_mean(name, settings.names, f"there are {', '.join(settings.names)}")
         raise Unusable(Finding("config-invalid", f"{printable(file)} declares no model {shown(name)}", fix))
     config = source.read(model, settings)
     chosen = choose(model, config, registry, adapter_of(model, settings, config))

@@ -182,8 +182,7 @@ class _Reading:
     def _check_keys(self) -> None:
         for key in self.data:
             if key not in KNOWN:
-                nearest = did_you_mean(key, KNOWN)
-                fix = f"did you mean {nearest}?" if nearest else "remove it"
+                fix = did_you_mean(key, KNOWN, "remove it", written=str)
                 self.note(key, f"the key {shown(key)} is none of LoRA's in PEFT", fix)
             elif key in REFUSED and self.data[key] is not None:
                 message = f"{key} makes PEFT import the module that megatron_core names"
@@ -233,8 +232,7 @@ class _Reading:
         value = self.data.get(key, default)
         if value == default or (isinstance(value, str) and value in words):
             return value
-        nearest = did_you_mean(value, words) if isinstance(value, str) else ""
-        fix = f"did you mean {nearest!r}?" if nearest else f"write one of {', '.join(words)}"
+        fix = did_you_mean(value, words, f"write one of {', '.join(words)}")
         self.note(key, f"{key} is {shown(value)}, which PEFT does not know", fix)
         return default
 

@@ -59,8 +59,9 @@ def _made(reference: str, root: str) -> dict[str, Any]:
     for depth, name in enumerate(path.split(".")):
         if not hasattr(found, name):
             at = ".".join([module_name, *path.split(".")[:depth]])
-            nearest = did_you_mean(name, [each for each in vars(found) if not each.startswith("_")])
-            fix = f"did you mean {nearest}?" if nearest else "write MODULE:FUNCTION"
+            fix = did_you_mean(
+                name, [each for each in vars(found) if not each.startswith("_")], "write MODULE:FUNCTION", written=str
+            )
             raise NoConfig(f"{at} has no {name}", fix)
         found = getattr(found, name)
     if not callable(found):

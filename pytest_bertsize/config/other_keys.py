@@ -19,7 +19,7 @@ from pytest_bertsize.config.vocabulary import (
     SYNONYMS,
 )
 from pytest_bertsize.findings import Finding
-from pytest_bertsize.wording import LONGEST_NUMBER, did_you_mean, number, printable, shown
+from pytest_bertsize.wording import LONGEST_NUMBER, nearest_to, number, printable, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -113,7 +113,7 @@ def _check_key_of_table(key: str, sheet: Sheet) -> None:
         sheet.note(key, f"overrides.{printable(key)} is refused: {reason}", "remove it", "config-refused")
         return
     known = sorted(sheet.meaningful)
-    nearest = _by_another_name(key, sheet.keys) or did_you_mean(snake(key), known)
+    nearest = _by_another_name(key, sheet.keys) or nearest_to(snake(key), known)
     if sheet.keys.open and not nearest:
         return
     fix = f"did you mean {nearest}?" if nearest else f"it can override {', '.join(known)}"
@@ -126,7 +126,7 @@ def _key_meant(key: str, sheet: Sheet, *, labels: bool) -> str:
     if shape_key:
         counts = labels or shape_key != "num_labels"
         return shape_key if counts and shape_key not in sheet.values else ""
-    return did_you_mean(snake(key), sorted(sheet.meaningful), cutoff=0.87)
+    return nearest_to(snake(key), sorted(sheet.meaningful), cutoff=0.87)
 
 
 def _by_another_name(key: str, keys: ConfigKeys) -> str:

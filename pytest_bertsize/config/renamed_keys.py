@@ -61,8 +61,10 @@ def _without(data: dict[str, object], path: tuple[str, ...]) -> dict[str, object
 
 
 def _not_there(alias: str, target: str, config: ModelConfig) -> Finding:
-    nearest = did_you_mean(alias, _names(config.data))
-    fix = f"did you mean {printable(nearest)} = {shown(target)}?" if nearest else "write the name that the file has"
+    names = _names(config.data)
+    fix = did_you_mean(
+        alias, names, "write the name that the file has", lambda name: f"{printable(name)} = {shown(target)}"
+    )
     return _finding(alias, f"keys names {printable(alias)}, which is not in {config.reference}", fix)
 
 

@@ -145,8 +145,7 @@ class _Reading:
             return None
         if isinstance(value, str) and value in choice.words:
             return value
-        nearest = did_you_mean(value, choice.words) if isinstance(value, str) else ""
-        fix = f"did you mean {nearest!r}?" if nearest else f"write {choice.default or min(choice.words)!r}, for example"
+        fix = did_you_mean(value, choice.words, f"write {choice.default or min(choice.words)!r}, for example")
         self.sheet.note(choice.key, f"{choice.key} is {shown(value)}, which transformers does not know", fix)
         return choice.default
 

@@ -87,8 +87,7 @@ def _only_model(name: object, settings: Settings, place: str = "the fixture bert
             f'{place}: which model? {settings.file} declares {known}; write @pytest.mark.bert_budget("NAME")'
         )
     if not isinstance(name, str) or name not in settings.models:
-        nearest = did_you_mean(str(name), settings.names)
-        hint = f"did you mean {nearest!r}?" if nearest else f"there are {known}"
+        hint = did_you_mean(str(name), settings.names, f"there are {known}")
         raise SettingsError(f"{place}: no model {shown(name)} is declared in {settings.file}; {hint}")
     return name
 

@@ -10,6 +10,7 @@ import pytest
 from pytest_bertsize.plugin.longrepr import style_of
 from pytest_bertsize.reports.files import ReportFiles, report_files
 from pytest_bertsize.reports.outcome import Outcome, summary
+from pytest_bertsize.wording import plural
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -64,7 +65,7 @@ class Ledger:
 
     def pytest_report_header(self) -> str:
         count = len(self.settings.names)
-        return f"bertsize: {count} {'model' if count == 1 else 'models'} declared in {self.settings.path}"
+        return f"bertsize: {plural(count, 'model')} declared in {self.settings.path}"
 
     def pytest_sessionstart(self) -> None:
         """Write an incomplete report before anything runs: a run that dies leaves it, and not that of the run before.

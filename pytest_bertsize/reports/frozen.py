@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.inventory import is_within, pattern
-from pytest_bertsize.wording import number, printable
+from pytest_bertsize.wording import listed, number, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -62,8 +62,7 @@ def _layers(inventory: Inventory, still: Sequence[Tensor]) -> Iterator[str]:
             rest.setdefault(tensor.component, []).append(tensor)
     for component, own in rest.items():
         patterns = list(dict.fromkeys(pattern(tensor.name) for tensor in own))
-        more = f" and {len(patterns) - 1} more" if len(patterns) > 1 else ""
-        what = f"{printable(patterns[0])}{more}"
+        what = listed([*map(printable, patterns)], 1)
         yield f"{component or 'model'} in part: {number(sum(tensor.owned for tensor in own))} ({what})"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.quantity import percent_used
-from pytest_bertsize.wording import exact, signed
+from pytest_bertsize.wording import exact, listed, signed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -61,9 +61,7 @@ def _where(row: Change) -> str:
     if not lowest or (len(lowest) == 1 and row["total"]):
         return f" in {next(iter(lowest))}" if lowest else ""
     largest = sorted(lowest.items(), key=lambda item: -abs(item[1]))
-    parts = ", ".join(f"{name} {signed(count)}" for name, count in largest[:MOST_PARTS])
-    more = len(largest) - MOST_PARTS
-    return f" ({parts}{f' and {more} more' if more > 0 else ''})"
+    return f" ({listed([f'{name} {signed(count)}' for name, count in largest], MOST_PARTS)})"
 
 
 def fits(choices: Choices) -> str:
@@ -142,9 +140,7 @@ def trains(model: ModelReport) -> str:
     if trainable is None or not actual or trainable == actual:
         return ""
     tenths = -(-1000 * trainable // actual)
-    rest = len(model["frozen"]) - MOST_FROZEN
-    named = ", ".join(model["frozen"][:MOST_FROZEN]) + (f" and {rest} more" if rest > 0 else "")
-    frozen = f"; frozen: {named}" if named else ""
+    frozen = f"; frozen: {listed(model['frozen'], MOST_FROZEN)}" if model["frozen"] else ""
     return f"{exact(trainable)} of {exact(actual)} parameters train ({tenths / 10:g}%){frozen}"
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import Inventory, Tensor, fold
-from pytest_bertsize.wording import exact, printable, signed
+from pytest_bertsize.wording import exact, listed, printable, signed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -91,9 +91,7 @@ def _finding(
         else f"the closed form {exact(expected[component])}"
     )
     count = f"{component} is {signed(delta)} off {by}" if delta else f"{component} counts as {by} but differs within"
-    named = "; ".join(reasons[:MOST_NAMED]) + (
-        f"; and {len(reasons) - MOST_NAMED} more" if reasons[MOST_NAMED:] else ""
-    )
+    named = listed(reasons, MOST_NAMED, "; ", last="; and ")
     return Finding(
         "off-closed-form",
         f"{count}: {named}",

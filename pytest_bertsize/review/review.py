@@ -18,7 +18,7 @@ from pytest_bertsize.review.broken_limit import (
 )
 from pytest_bertsize.review.off_closed_form import LIBRARY, OWN, compare
 from pytest_bertsize.table.model import BYTES, FLOPS
-from pytest_bertsize.wording import did_you_mean, exact, shown, signed
+from pytest_bertsize.wording import did_you_mean, exact, plural, shown, signed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -110,7 +110,7 @@ class Review:
             return f"{self.name}: was not built"
         worst = min(self.errors, key=_urgency)
         more = len(self.errors) - 1
-        rest = f"; {more} more {'finding' if more == 1 else 'findings'}" if more else ""
+        rest = f"; {plural(more, 'more finding')}" if more else ""
         return f"{self.name}: {_one_line(worst)}{rest}"
 
     @property
@@ -198,8 +198,7 @@ def _at(limit: Limit, finding: Finding) -> Finding:
 
 def _unknown_component(limit: Limit, subject: Review, known: list[str]) -> Finding:
     names = [TOTAL, TRAINABLE, BYTES, FLOPS, *known]
-    nearest = did_you_mean(limit.component, names)
-    hint = f"did you mean {nearest!r}?" if nearest else f"there are {', '.join(names)}"
+    hint = did_you_mean(limit.component, names, f"there are {', '.join(names)}")
     message = f"the budget names the component {shown(limit.component)}, which no {subject.family} model has"
     return _at(limit, Finding("config-invalid", message, hint))
 

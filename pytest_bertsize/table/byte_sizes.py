@@ -46,9 +46,8 @@ def bits_of(dtype: str) -> int:
     bare = dtype.lower().removeprefix("torch.")
     if meant := bare if bare in BITS else _ALIASES.get(bare, ""):
         raise ValueError(f'{shown(dtype)} is not a dtype by its full name: write "{meant}"')
-    near = did_you_mean(bare, BITS)
-    hint = f'; did you mean "{near}"?' if near else ""
-    raise ValueError(f"{shown(dtype)} is not a dtype: write one of {', '.join(BITS)}{hint}")
+    hint = did_you_mean(bare, BITS, "", written=shown)
+    raise ValueError(f"{shown(dtype)} is not a dtype: write one of {', '.join(BITS)}{hint and f'; {hint}'}")
 
 
 def bytes_of(parameters: int, dtype: str) -> int:
@@ -70,9 +69,7 @@ def parse_limit(value: object) -> int:
     if isinstance(value, str) and value in NAMED:
         return NAMED[value]
     if isinstance(value, str) and value[:1].isalpha():
-        near = did_you_mean(value, NAMED)
-        hint = f'; did you mean "{near}"?' if near else ""
-        raise ValueError(
-            f"{shown(value)} is not the name of a limit: {HOW_TO_WRITE_BYTES}, or one of {', '.join(NAMED)}{hint}"
-        )
+        hint = did_you_mean(value, NAMED, "", written=shown)
+        instead = f"{HOW_TO_WRITE_BYTES}, or one of {', '.join(NAMED)}{hint and f'; {hint}'}"
+        raise ValueError(f"{shown(value)} is not the name of a limit: {instead}")
     return parse_bytes(value)

@@ -120,10 +120,7 @@ class ExtraTable(BaseModel):
         known = TIED.get(self.block, ())
         for parameter, source in self.tied.items():
             if parameter not in known:
-                nearest = did_you_mean(parameter, known)
-                there_are = (
-                    f"did you mean {nearest!r}?" if nearest else f"it can tie {' and '.join(known) or 'nothing'}"
-                )
+                there_are = did_you_mean(parameter, known, f"it can tie {' and '.join(known) or 'nothing'}")
                 yield f"{self.block} has no parameter {shown(parameter)} to tie; {there_are}"
             elif parameter == "bias" and self.bias is False:
                 yield "it has no bias to tie: remove bias = false, or the tie"

@@ -112,10 +112,8 @@ def _placeholders(text: object) -> list[str]:
 
 
 def _unknown(key: str) -> str:
-    nearest = did_you_mean(key, PLACEHOLDERS)
-    hint = (
-        f"did you mean {{{nearest}}}?" if nearest else "write {stem}, the file's name without its suffix, or {folder}"
-    )
+    otherwise = "write {stem}, the file's name without its suffix, or {folder}"
+    hint = did_you_mean(key, PLACEHOLDERS, otherwise, lambda name: f"{{{name}}}")
     return f"there is no placeholder {{{printable(key)}}}; {hint}"
 
 

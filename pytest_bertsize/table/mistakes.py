@@ -20,7 +20,7 @@ from pytest_bertsize.table.schema import (
     ModelTable,
 )
 from pytest_bertsize.table.toml import line_in_toml
-from pytest_bertsize.wording import did_you_mean, printable, shown
+from pytest_bertsize.wording import did_you_mean, nearest_to, printable, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -100,7 +100,7 @@ def _or_no_component(location: Sequence[str]) -> str:
     """``budget.byte`` may be meant for what is no count of parameters."""
     if location[2:3] != ("budget",) or len(location) < len(("models", "NAME", "budget", "COMPONENT")):
         return ""
-    nearest = did_you_mean(location[3], [BYTES, FLOPS], cutoff=0.75)
+    nearest = nearest_to(location[3], [BYTES, FLOPS], cutoff=0.75)
     return f"; or did you mean {nearest!r}?" if nearest and nearest != location[3] else ""
 
 
@@ -110,8 +110,8 @@ def _unknown_key(location: Sequence[str]) -> str:
     if location[2:4] in {("budget", "bytes"), ("budget", "flops")}:
         return _of(location[-1], BytesTable if location[3] == "bytes" else FlopsTable)
     if len(location) == len(("models", "NAME", "budget", "COMPONENT", "KEY")):
-        if nearest := did_you_mean(location[4], LimitTable.model_fields):
-            return f"unknown key; did you mean {nearest!r}?"
+        if meant := did_you_mean(location[4], LimitTable.model_fields, ""):
+            return f"unknown key; {meant}"
         has = "unknown key; a limit has min, max or exact"
         if location[3] in {TOTAL, TRAINABLE} or not location[4]:
             return has
@@ -123,8 +123,8 @@ def _unknown_key(location: Sequence[str]) -> str:
 def _of(key: str, table: type[BaseModel]) -> str:
     """What a key of a table may have been meant for."""
     known = table.model_fields
-    nearest = did_you_mean(key, known)
-    return f"unknown key; did you mean {nearest!r}?" if nearest else f"unknown key; there are {', '.join(known)}"
+    there_are = f"there are {', '.join(known)}"
+    return f"unknown key; {did_you_mean(key, known, there_are)}"
 
 
 def _missing_key(key: str, table: Mapping[str, Any]) -> str:
@@ -138,7 +138,7 @@ def _missing_key(key: str, table: Mapping[str, Any]) -> str:
 
 
 def _instead_of_models(table: Mapping[str, Any]) -> str:
-    nearest = did_you_mean("models", table)
+    nearest = nearest_to("models", table)
     return (
         f"; did you mean [tool.bertsize.models] where it says [tool.bertsize.{printable(nearest)}]?" if nearest else ""
     )

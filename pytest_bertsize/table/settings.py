@@ -31,7 +31,7 @@ from pytest_bertsize.table.schema import (
     low_and_high,
 )
 from pytest_bertsize.table.toml import line_in_toml
-from pytest_bertsize.wording import did_you_mean, printable, reason
+from pytest_bertsize.wording import nearest_to, printable, reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -249,9 +249,9 @@ def _parse(text: str, path: Path) -> dict[str, Any]:
 def _meant_for(document: dict[str, Any]) -> str:
     """A table that was probably meant to be ours: ``tool.bert-size``, ``tools.bertsize`` or ``bertsize``."""
     for name, inner in document.items():
-        if isinstance(inner, dict) and did_you_mean("tool", [name]) and (nearest := did_you_mean("bertsize", inner)):
+        if isinstance(inner, dict) and nearest_to("tool", [name]) and (nearest := nearest_to("bertsize", inner)):
             return f"{name}.{nearest}"
-    return did_you_mean("bertsize", document)
+    return nearest_to("bertsize", document)
 
 
 def _find_table(document: dict[str, Any], path: Path) -> dict[str, Any]:

@@ -54,8 +54,7 @@ def _check_names(names: str, chosen: Explained) -> None:
 
     known = ", ".join(VOCABULARIES)
     if names not in VOCABULARIES:
-        nearest = did_you_mean(names, VOCABULARIES)
-        fix = f"did you mean {nearest}?" if nearest else f"write one of {known}"
+        fix = did_you_mean(names, VOCABULARIES, f"write one of {known}", written=str)
         raise Unusable(Finding("config-invalid", f"--names {shown(names)}: there are {known}", fix))
     if names != "transformers" and chosen.derivation.family.name != FAMILY:
         message = f"--names {names} knows the family {FAMILY!r}, and this is {chosen.derivation.family.name!r}"

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
+from pytest_bertsize import wording
 from pytest_bertsize.base.git import git
 from pytest_bertsize.config.model_config import LARGEST
 from pytest_bertsize.files import NotRegular, regular
@@ -178,8 +179,8 @@ def _tables_below(root: Path, paths: list[str], said: list[str]) -> list[str]:
     folders = [path.rpartition("/")[0] for path in paths if path.endswith(f"/{TABLE}") and declares_models(root / path)]
     folders.sort()
     if folders:
-        more = f" and {len(folders) - 1} more" if len(folders) > 1 else ""
-        said.append(f"left out: {printable(folders[0])}{more}, with a [tool.bertsize] in a {TABLE} below this folder")
+        named = wording.listed([*map(printable, folders)], 1)
+        said.append(f"left out: {named}, with a [tool.bertsize] in a {TABLE} below this folder")
     return folders
 
 

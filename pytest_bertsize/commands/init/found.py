@@ -16,7 +16,7 @@ from pytest_bertsize.config.vocabulary import INERT, PASSED, SYNONYMS
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.table.model import NAMES
 from pytest_bertsize.table.toml import key, quoted
-from pytest_bertsize.wording import printable
+from pytest_bertsize.wording import listed, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -226,9 +226,7 @@ def lacks(data: Mapping[str, object], family: Family) -> list[str]:
 
 
 def _listed(names: list[str]) -> str:
-    most = 6
-    rest = f" and {len(names) - most} more" if len(names) > most else ""
-    return f"{', '.join(map(printable, names[:most]))}{rest}"
+    return listed([*map(printable, names)], 6)
 
 
 def _is_text(path: str) -> bool:
@@ -242,10 +240,6 @@ def _is_text(path: str) -> bool:
 
 def folded(others: Mapping[str, list[str]]) -> Iterator[str]:
     """One line for all configs of families that are not known."""
-    said = (f"{printable(name)} ({_listed(places[:1])}{_more(len(places) - 1)})" for name, places in others.items())
+    said = (f"{printable(name)} ({listed([*map(printable, places)], 1)})" for name, places in others.items())
     if others:
         yield f"left out: not of a family that is known: {', '.join(said)}"
-
-
-def _more(count: int) -> str:
-    return f" and {count} more" if count else ""

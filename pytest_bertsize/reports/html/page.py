@@ -30,7 +30,7 @@ from pytest_bertsize.reports.rows import (
     urgent,
 )
 from pytest_bertsize.reports.sentences import deepest
-from pytest_bertsize.wording import exact, printable, signed
+from pytest_bertsize.wording import exact, plural, printable, signed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -124,7 +124,7 @@ def _templates() -> Environment:
         "left": compact_left,
         "size": _bytes,
         "short": lambda commit: commit[:10],
-        "plural": lambda count, one, many: f"{exact(count)} {one if count == 1 else many}",
+        "plural": plural,
         "dims": lambda shape: "absent" if shape is None else " × ".join(map(exact, shape)) or "scalar",
     }
     return templates
@@ -179,7 +179,7 @@ def _below(row: Component) -> bool:
 
 def _worst(model: ModelReport, errors: Sequence[FindingRow]) -> str:
     """Of a model whose total is within its budget."""
-    rest = f"; {exact(len(errors) - 1)} more {'error' if len(errors) == 2 else 'errors'}" if errors[1:] else ""  # noqa: PLR2004
+    rest = f"; {plural(len(errors) - 1, 'more error')}" if errors[1:] else ""
     broken = [row for row in model["components"] if _broken(row)]
     if broken:
         row = min(broken, key=lambda row: room(row) or 0)

@@ -21,7 +21,7 @@ from pytest_bertsize.reports.rows import (
     unique,
     urgent,
 )
-from pytest_bertsize.wording import exact, signed
+from pytest_bertsize.wording import exact, plural, signed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -142,7 +142,7 @@ def _notes(rows: Sequence[Component], hidden: int, model: ModelReport) -> list[s
     elif compared and not any(map(differs, compared)) and not _is_off(model):
         notes.append("Every component is what its closed form says")
     if hidden:
-        notes.append(f"{exact(hidden)} {'component is' if hidden == 1 else 'components are'} not shown")
+        notes.append(f"{plural(hidden, 'component is', 'components are')} not shown")
     totals = model["totals"]
     if totals["stored"] not in {None, unique(model)}:
         notes.append(f"With ties written out {_number(totals['stored'])}")

@@ -8,7 +8,7 @@ from pytest_bertsize.reports.markdown.model import Part, model_parts
 from pytest_bertsize.reports.markdown.text import code, table, text
 from pytest_bertsize.reports.rows import counted, room, total
 from pytest_bertsize.reports.sentences import limited_by
-from pytest_bertsize.wording import exact, signed
+from pytest_bertsize.wording import exact, listed, plural, signed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,8 +78,8 @@ def _not_shown(sections: Sequence[Sequence[Part]], shelf: _Shelf) -> list[str]:
     if not models + parts:
         return []
     what = [
-        *([f"{exact(models)} {'model' if models == 1 else 'models'}"] if models else []),
-        *([f"{exact(parts)} {'table or list' if parts == 1 else 'tables and lists'}"] if parts else []),
+        *([plural(models, "model")] if models else []),
+        *([plural(parts, "table or list", "tables and lists")] if parts else []),
     ]
     return [f"**Not shown here: {' and '.join(what)}.** A comment takes no more; the JSON report has everything."]
 
@@ -108,9 +108,7 @@ def _incomplete(report: RunReport) -> list[str]:
 
 
 def _names(names: Sequence[str]) -> str:
-    rest = len(names) - MOST_NAMES
-    more = f" and {exact(rest)} more" if rest > 0 else ""
-    return ", ".join(code(name, _NAME) for name in names[:MOST_NAMES]) + more
+    return listed([code(name, _NAME) for name in names], MOST_NAMES)
 
 
 def _base(base: RunBase | None) -> list[str]:
