@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +19,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 from transformers import BertConfig, BertForMaskedLM, BertModel
 
+from pytest_bertsize.builder import helper
 from pytest_bertsize.closed_forms import formula
 from pytest_bertsize.plugin import items, longrepr, marker, outcome, xdist
+from tests.support.warm_helper import Warm, command, started
 
-pytest_plugins = ["pytester"]
+pytest_plugins = ["pytester", "tests.support.cpu_time"]
 
 # Nothing here is timed. Under tox, which is what gates a merge, the same examples are drawn each time; at the desk new ones.
 settings.register_profile(
@@ -75,6 +79,31 @@ def others_plugins_wait(request: pytest.FixtureRequest, monkeypatch: pytest.Monk
     if "pytester" in request.fixturenames:
         request.getfixturevalue("pytester")  # which discards what is set before
     monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:randomly -p no:html")
+
+
+@pytest.fixture(scope="session")
+def warm() -> Iterator[Warm]:
+    """What helpers are forked from (tests/support/warm_helper.py); it starts with the first."""
+    with tempfile.TemporaryDirectory() as folder:
+        warm = Warm(f"{folder}/socket")
+        yield warm
+        warm.stop()
+
+
+@pytest.fixture(autouse=True)
+def warm_helper(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, warm: Warm) -> None:
+    """Helpers of runs in this process, and of pytester's in one of their own, do not import torch again."""
+    if "cold_helper" in request.fixturenames:
+        return
+    monkeypatch.setattr(helper, "started", partial(started, warm))
+    if "pytester" in request.fixturenames:
+        pytester = request.getfixturevalue("pytester")
+        monkeypatch.setattr(pytester, "_getpytestargs", lambda: tuple(command(warm, "-m", "pytest")))
+
+
+@pytest.fixture
+def cold_helper() -> None:
+    """For a test whose subject is the helper's process: it is started by the real command, and imports everything."""
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import selectors
-import subprocess
 import sys
 from dataclasses import asdict, dataclass, field, replace
 from threading import Thread
@@ -20,12 +19,13 @@ from pytest_bertsize.builder.own_process import (
     MEGABYTE,
     cause_of_death,
     end,
-    environment,
     memory_of,
+    started,
 )
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Sequence
 
 
@@ -105,14 +105,7 @@ class Helper:
             return
         self._buffer.clear()
         self._importing, self._watched = True, None
-        self._process = subprocess.Popen(  # noqa: S603  (our own module, by our own interpreter)
-            list(self.command),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=environment(),
-            start_new_session=True,
-        )
+        self._process = started(self.command)
 
     def _send(self) -> None:
         """Hand the requests over; more than a pipe holds wait in a thread until the process has imported."""

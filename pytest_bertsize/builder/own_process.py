@@ -14,7 +14,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 MEGABYTE = 1024 * 1024
@@ -59,15 +59,7 @@ def answer_of(module: str, question: Mapping[str, Any], folder: Path, allowed: A
     :param folder: where it runs.
     :raises Lost: when the process is dead, silent or babbling.
     """
-    process = subprocess.Popen(  # noqa: S603  (our own module, by our own interpreter)
-        [sys.executable, ISOLATION, "-m", module],
-        cwd=folder,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=environment(),
-        start_new_session=True,
-    )
+    process = started([sys.executable, ISOLATION, "-m", module], folder)
     try:
         assert process.stdin is not None
         with contextlib.suppress(OSError):  # a process that is dead already is noticed where it is read
@@ -78,6 +70,19 @@ def answer_of(module: str, question: Mapping[str, Any], folder: Path, allowed: A
         raise Lost("its process answered nonsense") from None
     finally:
         end(process)
+
+
+def started(command: Sequence[str], folder: Path | None = None) -> subprocess.Popen[bytes]:
+    """A process that leads a group of its own, by which :func:`end` finds what it has started in turn."""
+    return subprocess.Popen(  # noqa: S603  (our own module, by our own interpreter)
+        list(command),
+        cwd=folder,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment(),
+        start_new_session=True,
+    )
 
 
 def end(process: subprocess.Popen[bytes]) -> None:

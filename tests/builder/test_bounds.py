@@ -17,6 +17,8 @@ from pytest_bertsize.closed_forms.derive import BYTES_OF_A_LABEL, BYTES_OF_A_TEN
 if TYPE_CHECKING:
     from tests.conftest import Project
 
+pytestmark = pytest.mark.usefixtures("cold_helper")
+
 TABLE = """
 [tool.bertsize.models.encoder]
 config = "config.json"

@@ -316,6 +316,7 @@ def test_help_and_markers_say_what_there_is(pytester: pytest.Pytester) -> None:
     pytester.runpytest("--markers").stdout.fnmatch_lines(["@pytest.mark.bert_budget(model=None, [*][*]limits): *"])
 
 
+@pytest.mark.usefixtures("cold_helper")
 def test_an_unused_plugin_loads_nothing(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """

@@ -1,0 +1,124 @@
+"""The tests' own short cut: a helper that is forked from a warm process is, to its parent, the one that is started."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_bertsize.builder import helper, own_process
+from pytest_bertsize.builder.helper import Helper, Limits
+from pytest_bertsize.builder.messages import Built, NotBuilt, Request
+from tests.support import warm_helper, warm_process
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.support.warm_helper import Warm
+
+TINY = {"vocab_size": 11, "hidden_size": 4, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 3}
+ASKED = [
+    Request("bert", "bert", "BertForMaskedLM", TINY, {}, seq_len=7),
+    Request("electra", "electra", "ElectraModel", TINY, {}),
+    Request("refused", "bert", "BertModel", {**TINY, "hidden_act": "foo"}, {}),
+    Request("nowhere", "bert", "NoSuchModel", TINY, {}),
+]
+OWN = """
+import os, signal, sys, time
+from torch import nn
+def where():
+    raise ValueError(f"{os.path.realpath(os.getcwd())} {os.environ.get('SAID')} {sys.gettrace()} {sys.stdin.read()!r}")
+def kills(): os.kill(os.getppid(), signal.SIGKILL); time.sleep(1)
+def never(): time.sleep(99)
+def takes(): held = b"x" * 200 * 2**20; time.sleep(99)
+def line(): return nn.Linear(3, 2)
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    (tmp_path / "own.py").write_text(OWN)
+    return tmp_path
+
+
+def asked(root: Path, name: str) -> Request:
+    return Request(name, "", "", {}, {}, root=str(root), factory=f"own:{name}", config_given=False)
+
+
+@pytest.fixture
+def forked(warm: Warm, monkeypatch: pytest.MonkeyPatch) -> None:
+    def started(command: Any) -> Any:
+        process = warm_helper.started(warm, command)
+        assert isinstance(process, warm_process.Forked)
+        return process
+
+    monkeypatch.setattr(helper, "started", started)
+
+
+@pytest.fixture
+def helpers() -> Iterator[list[Helper]]:
+    made: list[Helper] = []
+    yield made
+    for each in made:
+        each.stop()
+
+
+def answers(helpers: list[Helper], requests: list[Request], **limits: Any) -> dict[str, Built | NotBuilt]:
+    helpers.append(Helper(Limits(**limits)))
+    helpers[-1].ask(requests)
+    return {each.name: helpers[-1].result(each.name) for each in requests}
+
+
+def test_it_answers_what_the_real_one_does(
+    forked: None, own: Path, helpers: list[Helper], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests = [*ASKED, asked(own, "line"), asked(own, "where")]
+    monkeypatch.setenv("SAID", "what the run has set")
+    warm = answers(helpers, requests)
+    monkeypatch.setattr(helper, "started", own_process.started)
+    assert answers(helpers, requests) == warm
+    assert helpers[0].versions == helpers[1].versions
+    assert [name for name, answer in warm.items() if isinstance(answer, Built)] == ["bert", "electra", "line"]
+    told = warm["where"]
+    assert isinstance(told, NotBuilt)
+    assert told.reason.startswith(f"ValueError: {own.resolve()} what the run has set None ''")
+
+
+def test_it_is_killed_and_dies_as_the_real_one_does(forked: None, own: Path, helpers: list[Helper]) -> None:
+    requests = [asked(own, name) for name in ("kills", "never", "takes", "line")]
+    told = answers(helpers, requests, building=4, own_memory=100 * 2**20)
+    reasons = {name: answer.reason for name, answer in told.items() if isinstance(answer, NotBuilt)}
+    assert reasons == {
+        "kills": "the helper process was killed by SIGKILL",
+        "never": "it was not built within 4 s",
+        "takes": "it took more than 100 MB of memory",
+    }
+    assert isinstance(told["line"], Built)
+
+
+def test_what_is_stopped_is_gone(forked: None, helpers: list[Helper]) -> None:
+    helpers.append(Helper())
+    helpers[0].start()
+    process = helpers[0]._process
+    assert process
+    os.kill(process.pid, 0)
+    helpers[0].stop()
+    with pytest.raises(ProcessLookupError):
+        os.kill(process.pid, 0)
+
+
+def test_another_environment_of_the_import_is_the_real_ones(warm: Warm, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert warm.serves()
+    monkeypatch.setenv("PYTHONPATH", "/elsewhere")
+    assert not warm.serves()
+    assert warm_helper.command(warm, "-m", "pytest") == [sys.executable, "-m", "pytest"]
+
+
+def test_a_helper_that_is_no_helper_is_started(warm: Warm) -> None:
+    process = warm_helper.started(warm, [sys.executable, "-c", "print(3)"])
+    assert process.stdout
+    assert process.stdout.read() == b"3\n"
+    own_process.end(process)

@@ -1,0 +1,95 @@
+"""Helper processes that are forked from one that has imported torch and transformers, instead of importing them each.
+
+One warm process serves a test session (a worker, under xdist). It starts where the first helper is wanted, imports what
+the real helper imports and BERT's classes, and listens on a socket. For each helper it forks a process that takes over
+the pipes, the folder and the environment it is given, and runs the real helper's ``main``: the same protocol, limits,
+audit hooks and ways to end. Inside the tests' own process :func:`started` takes the place of ``own_process.started``;
+a run in a process of its own has it where it is started by :func:`command`.
+
+What such a run does not prove: that the command starts (``-P``, ``-I``, ``-m``), what the import costs in time and
+memory, what happens where it fails, and what the environment changes in it. Where a variable differs that an
+interpreter, torch or transformers read as they start, the real command is run. Tests whose subject is the process ask
+for ``cold_helper``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import socket
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from pytest_bertsize.builder import own_process
+from pytest_bertsize.builder.helper import Helper
+from tests.support import warm_process
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+READ_AT_START = re.compile("PYTHON|LD_|MALLOC_|OMP_|MKL_|TORCH|PYTORCH|CUDA|TRANSFORMERS_|HF_|HUGGING|KERAS|TOKENIZERS")
+
+
+def read_at_start(environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environment.items() if READ_AT_START.match(name)}
+
+
+@dataclass
+class Warm:
+    """The warm process of one test session."""
+
+    path: str
+    """Of its socket."""
+    imported: dict[str, str] = field(default_factory=lambda: read_at_start(own_process.environment()))
+    """The variables that it was started with."""
+    process: subprocess.Popen[bytes] | None = None
+
+    def socket(self) -> str:
+        """Its path, from when on it is listened to."""
+        if self.process is None:
+            with socket.socket(socket.AF_UNIX) as listening:
+                listening.bind(self.path)
+                listening.listen()
+                self.process = subprocess.Popen(
+                    [sys.executable, "-P", warm_process.__file__, str(listening.fileno())],
+                    stdin=subprocess.PIPE,  # which closes with this process, however it ends
+                    env=own_process.environment(),
+                    pass_fds=[listening.fileno()],
+                    start_new_session=True,
+                )
+        return self.path
+
+    def serves(self) -> bool:
+        """Whether a real helper would import the same as the warm process has."""
+        return read_at_start(own_process.environment()) == self.imported
+
+    def stop(self) -> None:
+        if self.process is not None:
+            assert self.process.stdin
+            self.process.stdin.close()
+            self.process.wait()
+
+    def cpu_time(self) -> float:
+        """Seconds, those of the helpers that have ended among them; 0 where the system does not say."""
+        with contextlib.suppress(OSError):
+            if self.process is not None:
+                fields = Path(f"/proc/{self.process.pid}/stat").read_text("ascii").rpartition(")")[2].split()
+                return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+        return 0.0
+
+
+def started(warm: Warm, command: Sequence[str], folder: Path | None = None) -> subprocess.Popen[bytes]:
+    """Instead of ``own_process.started``: the helper is forked where it may be; all else starts as it does."""
+    if command != Helper.command or not warm.serves():
+        return own_process.started(command, folder)
+    return cast("subprocess.Popen[bytes]", warm_process.fork(warm.socket()))
+
+
+def command(warm: Warm, *arguments: str, flags: Sequence[str] = ()) -> list[str]:
+    """``python -m MODULE ...``, whose helper is forked where it may be."""
+    between = [warm_process.__file__, warm.socket()] if warm.serves() else []
+    return [sys.executable, *flags, *between, *arguments]
