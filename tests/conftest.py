@@ -37,6 +37,19 @@ settings.load_profile("bertsize")
 
 assert all((BertConfig, BertForMaskedLM, BertModel, longrepr, formula, items, outcome, marker, xdist))
 
+ROOMS = (
+    *("table", "config", "closed_forms", "builder", "checkpoint", "base", "review", "reports"),
+    *("commands", "plugin", "bad_input", "project"),
+)
+"""Of tests/, in the order in which the data passes those of the package; what they all stand on lies beside them."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The first test that fails is the nearest to the cause."""
+    tests = Path(__file__).parent
+    items.sort(key=lambda item: (item.path.parent != tests) and 1 + ROOMS.index(item.path.relative_to(tests).parts[0]))
+
+
 BERT_BASE: dict[str, Any] = {
     "architectures": ["BertForMaskedLM"],
     "model_type": "bert",

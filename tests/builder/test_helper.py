@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-pytestmark = pytest.mark.usefixtures("cold_helper")
-
 TINY = {"vocab_size": 11, "hidden_size": 4, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 3}
 
 
@@ -35,7 +33,7 @@ def request(name: str = "tiny", architecture: str = "BertForMaskedLM", **config:
 
 
 @pytest.fixture
-def helper() -> Iterator[Helper]:
+def helper(cold_helper: None) -> Iterator[Helper]:
     helper = Helper()
     yield helper
     helper.stop()

@@ -135,6 +135,7 @@ def test_workers_change_neither_output_nor_exit_code(project: Project, verbosity
     assert _comparable(alone) == _comparable(spread)
 
 
+@pytest.mark.process
 def test_neither_workers_nor_hash_seed_nor_locale_change_a_byte_of_the_report(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from tests.conftest import Project
 
-pytestmark = pytest.mark.usefixtures("cold_helper")
+pytestmark = [pytest.mark.process, pytest.mark.usefixtures("cold_helper")]
 
 HEAVY = {"torch", "transformers", "numpy", "sympy", "jinja2", "peft", "yaml", "safetensors", "tokenizers"}
 TINY = {"vocab_size": 11, "hidden_size": 4, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 3}

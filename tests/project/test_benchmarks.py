@@ -85,6 +85,7 @@ def printed() -> str:
     return ended.stdout
 
 
+@pytest.mark.tool
 def test_at_reduced_size_every_line_is_printed_and_every_count_holds(printed: str, subtests: pytest.Subtests) -> None:
     blocks = [block for block in printed.split("\n\n") if block.startswith("|")]
     tables = dict(map(table_of, blocks))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import configparser
 import json
 import re
@@ -126,7 +127,7 @@ def test_ci_runs_the_python_versions_of_the_classifiers() -> None:
 
 def test_ci_runs_the_lowest_and_the_newest_versions() -> None:
     matrix = parsed(GITHUB / "workflows" / "ci.yml")["jobs"]["tests"]["strategy"]["matrix"]
-    assert matrix["environment"] == ["test"]
+    assert matrix["environment"] == ["whole"]
     assert {each["environment"] for each in matrix["include"]} == {"lowest", "lowest-pytest", "keras"}
 
 
@@ -139,7 +140,7 @@ def environments_of_workflows() -> set[str]:
 
 def test_a_workflow_calls_environments_of_tox_that_there_are() -> None:
     found = environments_of_workflows()
-    assert {"lint", "test", "lowest", "lowest-pytest", "newest", "closed-forms", "release"} <= found
+    assert {"lint", "whole", "lowest", "lowest-pytest", "newest", "closed-forms", "release"} <= found
     assert found <= ENVIRONMENTS
 
 
@@ -183,6 +184,25 @@ def test_the_lowest_environment_runs_files_that_there_are() -> None:
     files = [each.partition("::")[0] for each in command if each.startswith("tests/")]
     assert len(files) > 1
     assert [each for each in files if not (ROOT / each).exists()] == []
+
+
+def marks(path: Path) -> set[str]:
+    """The names behind ``pytest.mark.`` in the code of a file; what it says in its texts is other tests'."""
+    nodes = (each for each in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(each, ast.Attribute))
+    return {each.attr for each in nodes if ast.unparse(each.value) == "pytest.mark"}
+
+
+def test_a_mark_is_pytests_own_or_says_why_a_test_is_not_run_for_every_commit() -> None:
+    ours = {line.partition(":")[0] for line in PYPROJECT["tool"]["pytest"]["markers"]}
+    assert ours == {"process", "tool", "long"}
+    used = set().union(*(marks(path) for path in (ROOT / "tests").rglob("*.py")))
+    assert {"process", "tool", "parametrize"} <= used <= ours | {"parametrize", "skipif", "usefixtures"}
+
+
+def test_every_test_is_run_by_the_whole_and_all_but_those_marks_for_every_commit() -> None:
+    short, whole = (shlex.split(TOX[f"testenv:{name}"]["commands"]) for name in ("test", "whole"))
+    assert whole == ["pytest", "-n", "2", "{posargs}"]
+    assert short == [*whole[:-1], "-m", "not process and not tool and not long", "{posargs}"]
 
 
 # a release

@@ -18,6 +18,8 @@ from tests.support.paths import path_to, put_an_impostor_in, python_that
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+pytestmark = pytest.mark.tool
+
 MANIFEST = Path(__file__).parents[2] / ".pre-commit-hooks.yaml"
 HOOKS = yaml.safe_load(MANIFEST.read_text("utf-8"))
 NO_BUILD, FULL = "model size, without a build (bertsize)", "model size (bertsize)"

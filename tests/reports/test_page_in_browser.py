@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
     from pytest_bertsize.reports.shape import ModelReport, RunReport
 
+pytestmark = pytest.mark.tool
+
 FLAGS = (
     *(
         "--headless=new",
