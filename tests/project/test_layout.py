@@ -22,9 +22,9 @@ FLOORS = (
     ("base",),
     ("closed_forms",),
     ("config",),
-    ("checkpoint", "table"),
-    ("builder", "files", "quantity"),
-    ("__init__", "findings", "inventory", "wording"),
+    ("builder", "checkpoint", "table"),
+    ("files", "quantity"),
+    ("__init__", "dtypes", "findings", "inventory", "wording"),
 )
 """From the roof down. A room imports what stands on a lower floor, and nothing else; ``__init__`` is the version."""
 
