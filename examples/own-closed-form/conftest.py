@@ -2,15 +2,12 @@
 
 from dataclasses import replace
 
-from pytest_bertsize.closed_forms import Architecture, Family
-from pytest_bertsize.closed_forms.blocks import Block, linear
+from pytest_bertsize.closed_forms import Architecture, Block, Dims, Family, Size, linear
 from pytest_bertsize.closed_forms.families import bert
-from pytest_bertsize.config.dims import Dims
-from pytest_bertsize.config.keys import Size
 
 
 def projection(dims: Dims) -> Block:
-    """D·W, without a bias."""
+    """W·D, without a bias."""
     return linear("linear", dims.D, dims.W, bias=False, component="head.projection")
 
 

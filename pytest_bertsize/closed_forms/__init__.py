@@ -1,55 +1,56 @@
-"""The registry of closed forms: one file per family, found by ``model_type`` and loaded when it is asked for.
+"""What a closed form is written with: all that a ``conftest.py`` needs to contribute one is imported from here.
 
-Nothing here imports transformers or torch: a closed form never looks at the class that it checks.
+What is inside imports from the modules themselves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from functools import cache
-from importlib import import_module
-from typing import cast
-
-from pytest_bertsize.closed_forms.family import Architecture, ClosedForm, Family
-
-__all__ = ["FAMILIES", "Architecture", "ClosedForm", "Family"]
-
-_ENCODERS = (
-    *("bert", "roberta", "xlm-roberta", "camembert", "distilbert", "albert", "electra", "mobilebert"),
-    *("deberta", "deberta-v2", "modernbert", "mpnet", "ernie", "nomic_bert", "roformer", "convbert", "squeezebert"),
-    *("megatron-bert", "rembert", "roberta-prelayernorm", "xlm-roberta-xl", "data2vec-text", "big_bird"),
-    *("longformer", "ibert", "nystromformer", "fnet", "funnel", "luke", "layoutlm", "bert-generation", "eurobert"),
-    *("gte", "xmod", "splinter", "canine", "roc_bert", "yoso", "mra", "esm", "flaubert", "xlm", "xlnet", "tapas"),
+from pytest_bertsize.closed_forms.blocks import (
+    Block,
+    Count,
+    activation,
+    block,
+    conv1d,
+    each,
+    embedding,
+    frozen,
+    layer_norm,
+    linear,
+    lstm,
+    parameter,
+    repeat,
+    tied,
 )
-_DECODERS = ("gpt2", "openai-gpt")
-_ENCODER_DECODERS = ("bart", "mbart", "marian", "pegasus", "t5", "mt5", "encoder-decoder")
+from pytest_bertsize.closed_forms.families import FAMILIES
+from pytest_bertsize.closed_forms.family import Architecture, ClosedForm, Family
+from pytest_bertsize.config.dims import Dims
+from pytest_bertsize.config.keys import Choice, ConfigKeys, Ignored, Listing, Rule, Size, Switch
 
-_NAMES = (*_ENCODERS, *_DECODERS, *_ENCODER_DECODERS)
-"""In the order in which messages and the documentation name them; each has its file in ``families``."""
-
-
-class _Families(Mapping[str, Family]):
-    """Every family by its ``model_type``; a family's file is imported when it is looked up."""
-
-    def __getitem__(self, name: str) -> Family:
-        if name not in _NAMES:
-            raise KeyError(name)
-        return _load(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(_NAMES)
-
-    def __len__(self) -> int:
-        return len(_NAMES)
-
-    def __contains__(self, name: object) -> bool:
-        return name in _NAMES
-
-
-FAMILIES: Mapping[str, Family] = _Families()
-
-
-@cache
-def _load(name: str) -> Family:
-    module = import_module(f"{__name__}.families.{name.replace('-', '_')}")
-    return cast("Family", module.FAMILY)
+__all__ = [
+    "FAMILIES",
+    "Architecture",
+    "Block",
+    "Choice",
+    "ClosedForm",
+    "ConfigKeys",
+    "Count",
+    "Dims",
+    "Family",
+    "Ignored",
+    "Listing",
+    "Rule",
+    "Size",
+    "Switch",
+    "activation",
+    "block",
+    "conv1d",
+    "each",
+    "embedding",
+    "frozen",
+    "layer_norm",
+    "linear",
+    "lstm",
+    "parameter",
+    "repeat",
+    "tied",
+]

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
 from pytest_bertsize.builder.own_process import MEGABYTE
-from pytest_bertsize.closed_forms import ClosedForm
+from pytest_bertsize.closed_forms.family import ClosedForm
 from pytest_bertsize.closed_forms.own_class import NO_FAMILY, own_class
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.keys import LABELS
@@ -17,8 +17,8 @@ from pytest_bertsize.wording import exact, is_name, nearest_to, printable, shown
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pytest_bertsize.closed_forms import Architecture, Family
     from pytest_bertsize.closed_forms.blocks import Block
+    from pytest_bertsize.closed_forms.family import Architecture, Family
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.config.adapter import Adapter
     from pytest_bertsize.config.keys import Values

@@ -1,7 +1,7 @@
 """FLOPs of a forward pass: by closed form where a family is proven, and a count of torch's by component.
 
 Matrix products only, 2 FLOPs for a multiply-add, as torch's own counter has it (Kaplan et al. 2020, arXiv 2001.08361,
-table 1). For BERT: L·(2·S·(4·D² + 2·D·I) + 4·S²·D), its pooler and its head.
+table 1). For BERT: L·(2·S·(4·D² + 2·I·D) + 4·S²·D), its pooler and its head.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.closed_forms.blocks import Block
+from pytest_bertsize.closed_forms.families import FAMILIES
 from pytest_bertsize.inventory import common, is_within, roll_up
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms import FAMILIES
+from pytest_bertsize.closed_forms.families import FAMILIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from pytest_bertsize.closed_forms import ClosedForm
+from pytest_bertsize.closed_forms.family import ClosedForm
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.keys import LABELS, Size
 from pytest_bertsize.findings import Finding

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.closed_forms.derive import CONTRIBUTE, choose, derive
+from pytest_bertsize.closed_forms.families import FAMILIES
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.config import source
 from pytest_bertsize.config.adapter import adapter_of
@@ -21,8 +21,8 @@ from pytest_bertsize.wording import did_you_mean, printable, shown
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pytest_bertsize.closed_forms import ClosedForm
     from pytest_bertsize.closed_forms.derive import Derivation
+    from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.config.model_config import ModelConfig
 
 

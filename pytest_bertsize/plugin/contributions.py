@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms import Family
+from pytest_bertsize.closed_forms.family import Family
 from pytest_bertsize.closed_forms.registry import Conflict, Registry
 from pytest_bertsize.table.settings import SettingsError
 from pytest_bertsize.wording import printable

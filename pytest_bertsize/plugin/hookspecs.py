@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pytest_bertsize.closed_forms import Family
+    from pytest_bertsize.closed_forms.family import Family
 
 
 def pytest_bertsize_closed_forms() -> Iterable[Family]:  # type: ignore[empty-body]

@@ -14,7 +14,7 @@ from pytest_bertsize.wording import exact, shown, signed
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from pytest_bertsize.closed_forms import ClosedForm
+    from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.inventory import Inventory
     from pytest_bertsize.table.model import Limit
 

@@ -29,7 +29,7 @@ def example(pytester: pytest.Pytester, **changes: tuple[str, str]) -> pytest.Pyt
 def test_a_class_that_is_not_what_its_closed_form_says_fails_by_component(pytester: pytest.Pytester) -> None:
     result = example(pytester, colbert=("bias=False", "bias=True")).runpytest("--bert-budget")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["✗ head.projection is +128 off the closed form D·W = 98,304: linear.bias (128)*"])
+    result.stdout.fnmatch_lines(["✗ head.projection is +128 off the closed form W·D = 98,304: linear.bias (128)*"])
 
 
 def test_xdists_workers_know_it_too(pytester: pytest.Pytester) -> None:

@@ -187,4 +187,4 @@ def test_the_total_and_a_component_that_failed_are_never_left_out() -> None:
         row["failed"] = row["name"] == "part49.piece199"
     text = words(model)
     assert "failed: part49.piece199" in text
-    assert "total D" in text
+    assert "total V" in text

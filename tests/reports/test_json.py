@@ -17,6 +17,7 @@ from pytest_bertsize.files import replace_file
 from pytest_bertsize.reports.json import document, render
 from pytest_bertsize.table.model import Model
 from pytest_bertsize.table.settings import Settings
+from tests.support.run_reports import failing, run
 
 Project = Callable[..., pytest.Pytester]
 
@@ -137,6 +138,16 @@ def test_a_folder_that_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -
 
 
 def test_a_page_may_take_a_report_in_as_it_is() -> None:
-    text = render({"message": "</script><script>alert('1 & 2')</script>"})
+    headline = "</script><script>alert('1 & 2')</script>"
+    text = render({"models": [{"headline": headline}]})
     assert not {"<", ">", "&"} & set(text)
-    assert json.loads(text) == {"message": "</script><script>alert('1 & 2')</script>"}
+    assert json.loads(text) == {"models": [{"headline": headline}]}
+
+
+def test_a_formula_is_text_and_nothing_that_only_a_page_shows() -> None:
+    model = failing()
+    assert model["latex"]
+    assert model["mathml"]
+    written = json.loads(render(run(model)))["models"][0]
+    assert model.keys() - written.keys() == {"latex", "mathml"}
+    assert all(isinstance(row["formula"], str) for row in written["components"])

@@ -219,7 +219,7 @@ def test_a_missing_a_new_and_a_resized_tensor_are_named() -> None:
     )
     messages = {finding.component: finding.message for finding in reviewed(actual).errors}
     assert messages == {
-        "embeddings.position": f"embeddings.position is +393,216 off the closed form D·P = 393,216: {name} is (1,024, 768), "
+        "embeddings.position": f"embeddings.position is +393,216 off the closed form P·D = 393,216: {name} is (1,024, 768), "
         "by the closed form (512, 768)",
         "head.decoder": "head.decoder is -21,128 off the closed form V = 21,128: cls.predictions.bias (21,128) is missing "
         "from the built model",

@@ -1,1 +1,54 @@
-"""One file per family: what its classes consist of, and which keys of its config say so."""
+"""One file per family: what its classes consist of, and which keys of its config say so.
+
+A family is found by ``model_type``, and its file is loaded when it is asked for. Nothing here imports transformers or
+torch: a closed form never looks at the class that it checks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from typing import cast
+
+from pytest_bertsize.closed_forms.family import Family
+
+_ENCODERS = (
+    *("bert", "roberta", "xlm-roberta", "camembert", "distilbert", "albert", "electra", "mobilebert"),
+    *("deberta", "deberta-v2", "modernbert", "mpnet", "ernie", "nomic_bert", "roformer", "convbert", "squeezebert"),
+    *("megatron-bert", "rembert", "roberta-prelayernorm", "xlm-roberta-xl", "data2vec-text", "big_bird"),
+    *("longformer", "ibert", "nystromformer", "fnet", "funnel", "luke", "layoutlm", "bert-generation", "eurobert"),
+    *("gte", "xmod", "splinter", "canine", "roc_bert", "yoso", "mra", "esm", "flaubert", "xlm", "xlnet", "tapas"),
+)
+_DECODERS = ("gpt2", "openai-gpt")
+_ENCODER_DECODERS = ("bart", "mbart", "marian", "pegasus", "t5", "mt5", "encoder-decoder")
+
+_NAMES = (*_ENCODERS, *_DECODERS, *_ENCODER_DECODERS)
+"""In the order in which messages and the documentation name them; each has its file here."""
+
+
+class _Families(Mapping[str, Family]):
+    """Every family by its ``model_type``; a family's file is imported when it is looked up."""
+
+    def __getitem__(self, name: str) -> Family:
+        if name not in _NAMES:
+            raise KeyError(name)
+        return _load(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_NAMES)
+
+    def __len__(self) -> int:
+        return len(_NAMES)
+
+    def __contains__(self, name: object) -> bool:
+        return name in _NAMES
+
+
+FAMILIES: Mapping[str, Family] = _Families()
+
+
+@cache
+def _load(name: str) -> Family:
+    module = import_module(f"{__name__}.{name.replace('-', '_')}")
+    return cast("Family", module.FAMILY)

@@ -21,7 +21,7 @@ from pytest_bertsize.wording import exact
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pytest_bertsize.closed_forms import ClosedForm
+    from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.closed_forms.formula import Formula
 
 _ORDER = {name: index for index, name in enumerate(dict.fromkeys(BERT4KERAS.values()))}

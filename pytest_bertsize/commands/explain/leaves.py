@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from pytest_bertsize.inventory import pattern
 
 if TYPE_CHECKING:
-    from pytest_bertsize.closed_forms import ClosedForm
     from pytest_bertsize.closed_forms.blocks import Count, Term
+    from pytest_bertsize.closed_forms.family import ClosedForm
 
 
 @dataclass(frozen=True, slots=True)

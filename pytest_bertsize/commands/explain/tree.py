@@ -16,8 +16,8 @@ from pytest_bertsize.wording import exact
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from pytest_bertsize.closed_forms import ClosedForm, Family
     from pytest_bertsize.closed_forms.blocks import Count
+    from pytest_bertsize.closed_forms.family import ClosedForm, Family
     from pytest_bertsize.closed_forms.formula import Formula
 
 _NORM = re.compile(r"norm|(^|[._])ln", re.IGNORECASE)

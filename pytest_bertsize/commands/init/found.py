@@ -21,7 +21,7 @@ from pytest_bertsize.wording import listed, printable
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from pytest_bertsize.closed_forms import Family
+    from pytest_bertsize.closed_forms.family import Family
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.commands.init.files import Listed
     from pytest_bertsize.config.model_config import ModelConfig
