@@ -18,9 +18,12 @@ import pytest
 from pytest_bertsize.builder.child.making import instantiate
 from pytest_bertsize.builder.helper import Helper, Limits
 from pytest_bertsize.builder.messages import Built, NotBuilt, Request, way_out
+from tests.support.warm_helper import command
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from tests.support.warm_helper import Warm
 
 Project = Callable[..., pytest.Pytester]
 
@@ -548,14 +551,14 @@ def test_it_is_built_on_a_worker_as_well(project: Project, arguments: list[str])
     result.stdout.fnmatch_lines(["*2 configured, 2 checked, 1 failed*"])
 
 
-def test_the_outer_check_builds_it_too(project: Project) -> None:
+def test_the_outer_check_builds_it_too(project: Project, warm: Warm) -> None:
     table = models(
         own=f'{DESCRIBED}\n    factory = "own:build"\n    budget.total = "60K"',
         broken=f'{DESCRIBED}\n    factory = "own:broken"\n    budget.total = "60K"',
     )
     project(table, own=OWN)
-    command = [sys.executable, "-I", "-m", "pytest_bertsize", "check"]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    line = command(warm, "-m", "pytest_bertsize", "check", flags=["-I"])
+    result = subprocess.run(line, capture_output=True, text=True, timeout=120, check=False)
     assert result.returncode == 1
     assert "2 configured, 2 checked, 1 failed" in result.stdout
     assert "KeyError: 'lstm_hidden' (own.py:" in result.stdout

@@ -6,6 +6,7 @@ import io
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,23 +16,28 @@ from pytest_bertsize.builder.helper import Helper
 from pytest_bertsize.commands.check import check
 from pytest_bertsize.commands.console import FOUND, GOOD, MISTAKEN
 from tests.support.tables import FITS, TABLE
+from tests.support.warm_helper import command
 
 if TYPE_CHECKING:
     from tests.conftest import Project
+    from tests.support.warm_helper import Warm
 
 
-def run(*arguments: str, isolated: bool = True) -> subprocess.CompletedProcess[str]:
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def run(warm: Warm) -> Run:
     """As CI runs it: a fresh interpreter in the project's folder."""
-    flags = ["-I"] if isolated else []
-    return subprocess.run(
-        [sys.executable, *flags, "-m", "pytest_bertsize", "check", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+
+    def check(*arguments: str) -> subprocess.CompletedProcess[str]:
+        line = command(warm, "-m", "pytest_bertsize", "check", *arguments, flags=["-I"])
+        return subprocess.run(line, capture_output=True, text=True, check=False)
+
+    return check
 
 
-def test_models_within_their_budget_are_good(project: Project) -> None:
+def test_models_within_their_budget_are_good(project: Project, run: Run) -> None:
     project(FITS)
     done = run()
     assert (done.returncode, done.stderr) == (GOOD, "")
@@ -50,7 +56,7 @@ def test_a_finding_is_printed_as_pytest_prints_it(project: Project) -> None:
     assert text.splitlines()[-1] == "2 configured, 2 checked, 1 failed"
 
 
-def test_its_report_is_the_one_that_pytest_writes(project: Project) -> None:
+def test_its_report_is_the_one_that_pytest_writes(project: Project, run: Run) -> None:
     pytester = project(TABLE)
     assert run("--report", "outer.json").returncode == FOUND
     pytester.runpytest("--bert-budget", "--bert-budget-report=inner.json")
@@ -59,7 +65,7 @@ def test_its_report_is_the_one_that_pytest_writes(project: Project) -> None:
     assert outer["complete"] is True
 
 
-def test_more_is_unfolded_where_it_is_asked_for(project: Project) -> None:
+def test_more_is_unfolded_where_it_is_asked_for(project: Project, run: Run) -> None:
     project(FITS)
     assert "word_embeddings.weight (101, 48)" in run("-vv").stdout
 
@@ -73,7 +79,9 @@ def test_a_project_elsewhere_is_named(project: Project, tmp_path: Path, monkeypa
 # nobody else's code
 
 
-def test_no_conftest_and_no_module_of_the_project_is_run(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_conftest_and_no_module_of_the_project_is_run(
+    project: Project, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     burglar = "from pathlib import Path\nPath(__file__).with_suffix('.was_here').touch()\n"
     names = ("conftest", "sitecustomize", "torch", "transformers", "pytest_bertsize", "json")
     project(TABLE, None, **dict.fromkeys(names, burglar))
@@ -116,7 +124,7 @@ print(sorted({"pytest", "pluggy", "torch", "transformers", "sympy"} & sys.module
     ],
 )
 def test_a_mistake_is_one_line_and_writes_nothing(
-    project: Project, table: str, arguments: list[str], said: str
+    project: Project, run: Run, table: str, arguments: list[str], said: str
 ) -> None:
     project(table)
     before = sorted(Path().iterdir())
@@ -131,7 +139,7 @@ def test_a_mistake_is_one_line_and_writes_nothing(
 @pytest.mark.parametrize(
     "arguments", [["--repport", "x.json"], ["--rep", "x.json"], ["extra"], ["--project", "nowhere"]]
 )
-def test_a_mistaken_command_says_how_it_is_called(project: Project, arguments: list[str]) -> None:
+def test_a_mistaken_command_says_how_it_is_called(project: Project, run: Run, arguments: list[str]) -> None:
     project(FITS)
     done = run(*arguments)
     assert done.returncode == MISTAKEN

@@ -29,6 +29,8 @@ from tests.support.runs_beside import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from tests.support.warm_helper import Warm
+
 BOTH = pytest.mark.parametrize("verdict", [*LAYERS])
 
 
@@ -45,7 +47,7 @@ def shuffling(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def full(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Told]:
+def full(warm: Warm, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Told]:
     """The whole gate, with no other plugin that has a say; run once for each verdict."""
     found: dict[str, Told] = {}
 
@@ -55,7 +57,7 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Told]:
                 patch.chdir(tmp_path_factory.mktemp(verdict))
                 lay(verdict)
                 others = ("html", "randomly", "rerunfailures", "pytest_cov", "xdist", "metadata")
-                found[verdict] = alone(*GATE, *(f"-pno:{name}" for name in others))
+                found[verdict] = alone(warm, *GATE, *(f"-pno:{name}" for name in others))
         return found[verdict]
 
     return run
@@ -204,28 +206,32 @@ def covered() -> float:
 
 
 @pytest.mark.parametrize(("verdict", "workers"), [("passes", []), ("fails", ["-n2"])])
-def test_coverage_is_measured_in_the_same_run(pytester: pytest.Pytester, workers: list[str], verdict: str) -> None:
+def test_coverage_is_measured_in_the_same_run(
+    warm: Warm, pytester: pytest.Pytester, workers: list[str], verdict: str
+) -> None:
     lay(verdict)
-    plain, told = inside(pytester, *NO_BUILD), alone(*NO_BUILD, *COVERAGE, *workers)
+    plain, told = inside(pytester, *NO_BUILD), alone(warm, *NO_BUILD, *COVERAGE, *workers)
     is_as_alone(told, plain, verdict)
     assert told.counted == plain.counted
     assert covered() == 75
 
 
 def test_a_coverage_that_is_reached_turns_no_failed_model_green(
-    pytester: pytest.Pytester, full: Callable[[str], Told]
+    warm: Warm, pytester: pytest.Pytester, full: Callable[[str], Told]
 ) -> None:
     lay("fails")
-    told = alone(*GATE, *COVERAGE, "--cov-fail-under=75")
+    told = alone(warm, *GATE, *COVERAGE, "--cov-fail-under=75")
     is_as_alone(told, full("fails"), "fails")
     assert told.counted == [COUNTED["fails"]]
     assert "Required test coverage of 75% reached" in told.text
     assert covered() == 75
 
 
-def test_models_that_pass_turn_no_missed_coverage_green(pytester: pytest.Pytester, full: Callable[[str], Told]) -> None:
+def test_models_that_pass_turn_no_missed_coverage_green(
+    warm: Warm, pytester: pytest.Pytester, full: Callable[[str], Told]
+) -> None:
     lay("passes")
-    told = alone(*GATE, *COVERAGE, "--cov-fail-under=76")
+    told = alone(warm, *GATE, *COVERAGE, "--cov-fail-under=76")
     assert told.status == pytest.ExitCode.TESTS_FAILED
     assert told.report == full("passes").report
     assert told.counted == [COUNTED["passes"]]
@@ -278,10 +284,12 @@ def test_models_and_tests_that_are_marked_as_flaky_are_counted_once(
     assert (told.tests("failed"), told.tests("rerun")) == (2, 2 * 3)
 
 
-def test_a_marked_test_that_is_flaky_by_its_own_word_stays_red_without_the_option(pytester: pytest.Pytester) -> None:
+def test_a_marked_test_that_is_flaky_by_its_own_word_stays_red_without_the_option(
+    warm: Warm, pytester: pytest.Pytester
+) -> None:
     marked = TESTS.replace("    @pytest.mark.bert", "    @pytest.mark.flaky(reruns=3)\n    @pytest.mark.bert", 1)
     lay("fails", test_it=marked)
-    told = alone("-k", "test_marked")
+    told = alone(warm, "-k", "test_marked")
     assert told.status == pytest.ExitCode.TESTS_FAILED
     assert (told.tests("failed"), told.tests("rerun")) == (1, 3)
     assert "layered: encoder 66,528" in told.text
@@ -326,7 +334,7 @@ def test_an_attempt_that_another_plugin_lets_pass_turns_nothing_green(pytester: 
 
 
 @pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["alone", "-n2"])
-def test_a_rerun_builds_nothing_again(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+def test_a_rerun_builds_nothing_again(warm: Warm, pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
     factory = """
         from torch import nn
         def build():
@@ -337,7 +345,7 @@ def test_a_rerun_builds_nothing_again(pytester: pytest.Pytester, workers: tuple[
     Path("sized.py").write_text(textwrap.dedent(factory))
     table = '[tool.bertsize.models.sized]\nfactory = "sized:build"\nclosed_form = false\nbudget.total = 39\n'
     Path("pyproject.toml").write_text(f'[tool.pytest]\nminversion = "9.0"\n{table}')
-    told = alone(*GATE, "--reruns=2", *workers)
+    told = alone(warm, *GATE, "--reruns=2", *workers)
     assert told.status == pytest.ExitCode.TESTS_FAILED
     assert (told.tests("failed"), told.tests("rerun")) == (1, 2)
     assert told.counted == [("1", "1", "1")]
@@ -350,7 +358,7 @@ def test_a_rerun_builds_nothing_again(pytester: pytest.Pytester, workers: tuple[
 
 @BOTH
 def test_the_whole_gate_beside_all_of_them_is_what_it_is_alone(
-    pytester: pytest.Pytester, shuffling: None, full: Callable[[str], Told], verdict: str
+    warm: Warm, pytester: pytest.Pytester, shuffling: None, full: Callable[[str], Told], verdict: str
 ) -> None:
     lay(verdict)
     others = [
@@ -361,7 +369,7 @@ def test_the_whole_gate_beside_all_of_them_is_what_it_is_alone(
         "--self-contained-html",
         "-n2",
     ]
-    told = alone(*GATE, *others, "--strict-markers", "--strict-config", "-W", "error")
+    told = alone(warm, *GATE, *others, "--strict-markers", "--strict-config", "-W", "error")
     is_as_alone(told, full(verdict), verdict)
     assert told.counted == [COUNTED[verdict]]
     assert covered() == 75

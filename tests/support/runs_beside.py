@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.conftest import BERT_BASE
+from tests.support.warm_helper import command
+
+if TYPE_CHECKING:
+    from tests.support.warm_helper import Warm
 
 TABLE = """
     [tool.pytest]
@@ -83,9 +87,9 @@ class Told:
         return int(found[1]) if found else 0
 
 
-def alone(*arguments: str) -> Told:
+def alone(warm: Warm, *arguments: str) -> Told:
     """A run in a process of its own."""
-    line = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
+    line = command(warm, "-m", "pytest", "-p", "no:cacheprovider", *arguments)
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     return Told(done.returncode, written(), done.stdout + done.stderr)
 
