@@ -97,7 +97,13 @@ CASES = {topic: _cases(topic) for topic in TOPICS}
 
 
 def _parametrized(topic: str) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("case", CASES[topic], ids=[case.name for case in CASES[topic]])
+    cases = [pytest.param(case, id=case.name, marks=_marks(topic, case)) for case in CASES[topic]]
+    return pytest.mark.parametrize("case", cases)
+
+
+def _marks(topic: str, case: Case) -> tuple[pytest.MarkDecorator, ...]:
+    """What surrounds a process of its own is such a test's subject."""
+    return (pytest.mark.process,) if topic == "surroundings" and case.subprocess else ()
 
 
 BUILT: dict[str, Built | NotBuilt] = {}
