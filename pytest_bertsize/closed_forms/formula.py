@@ -272,8 +272,10 @@ class _Latex(LatexPrinter):  # type: ignore[misc]
 class _MathML(MathMLPresentationPrinter):  # type: ignore[misc]
     """Its signs end one element and begin the next. Without ``mfenced``, which browsers do not know any more."""
 
-    times, opening, closing = "<mo>\u2062</mo>", "<mo>(</mo>", "<mo>)</mo>"
+    times = "<mo>\u2062</mo>"
     """The invisible times, which a screen reader speaks."""
+    opening, closing = '<mo stretchy="false">(</mo>', '<mo stretchy="false">)</mo>'
+    """Of one height, though one element may hold the opening bracket and another the closing one."""
     plus = '</math><wbr><math><mo form="infix">+</mo>'
     minus = '</math><wbr><math><mo form="infix">\N{MINUS SIGN}</mo>'
     negative = '<mo form="prefix">\N{MINUS SIGN}</mo>'

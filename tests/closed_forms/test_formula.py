@@ -102,6 +102,13 @@ def test_a_long_sum_in_mathml_can_wrap_between_its_summands() -> None:
     assert f'</math><wbr><math><mo form="infix">{MINUS}</mo><mn>2</mn>' in markup
 
 
+def test_brackets_that_stand_in_two_elements_are_of_one_height() -> None:
+    formula = written((D, D), (D,), times=L).mathml
+    opening, closing = (piece for piece in formula.split("<wbr>") if "(" in piece or ")" in piece)
+    assert '<mo stretchy="false">(</mo>' in opening
+    assert '<mo stretchy="false">)</mo>' in closing
+
+
 def test_a_floor_in_mathml_has_its_brackets_and_stays_in_one_piece() -> None:
     markup = written((floor((D + 1) / A),)).mathml
     assert markup.count("<math>") == 1
