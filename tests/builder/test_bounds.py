@@ -37,9 +37,9 @@ def test_a_thousand_layers_take_what_the_closed_form_foresees_and_less_than_64_m
         import json, re, sys
         from pathlib import Path
         from dataclasses import asdict
-        from pytest_bertsize.build.messages import Request
-        from pytest_bertsize.build.listing import take_inventory
-        from pytest_bertsize.build.making import instantiate
+        from pytest_bertsize.builder.messages import Request
+        from pytest_bertsize.builder.child.listing import take_inventory
+        from pytest_bertsize.builder.child.making import instantiate
         def most(): return int(re.search(r"VmHWM:\\s*(\\d+)", Path("/proc/self/status").read_text())[1]) * 1024
         def request(layers):
             return asdict(Request("", "bert", "BertModel", {"num_hidden_layers": layers}, {}))

@@ -103,8 +103,8 @@ def test_a_model_that_needs_too_much_memory_fails_alone(helper: Helper) -> None:
 def test_the_parent_imports_neither_torch_nor_transformers(pytester: pytest.Pytester) -> None:
     code = """
         import sys
-        from pytest_bertsize.build.helper import Helper
-        from pytest_bertsize.build.messages import Request
+        from pytest_bertsize.builder.helper import Helper
+        from pytest_bertsize.builder.messages import Request
         helper = Helper()
         helper.ask([Request("a", "bert", "BertModel", {"num_hidden_layers": 1}, {})])
         print(type(helper.result("a")).__name__, sorted({"torch", "transformers", "sympy", "rich"} & set(sys.modules)))

@@ -269,4 +269,4 @@ def test_the_default_limits_leave_room_for_the_library() -> None:
 
 def test_a_module_that_is_no_process_of_ours_answers_nothing(root: Path) -> None:
     with pytest.raises(Lost, match="its process ended early, with status 1"):
-        answer_of("pytest_bertsize.build.nothing", {}, root, ALLOWED)
+        answer_of("pytest_bertsize.builder.nothing", {}, root, ALLOWED)
