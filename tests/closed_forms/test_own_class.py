@@ -72,7 +72,7 @@ def checked(folder: Path, table: str, module: nn.Module, config: dict[str, Any] 
     settings = parse(text, folder / "pyproject.toml")
     subject = examine(settings.models["own"], settings, Registry())
     if subject.request is None:
-        return subject.review
+        return conclude(subject, None, settings)
     built = understood({"name": "own", **take_inventory(module, own=True)}, "own")
     assert isinstance(built, Built)
     return conclude(subject, built, settings)

@@ -275,4 +275,4 @@ def test_without_the_option_pytest_loads_nothing_of_ours_but_the_plugin(
     )
     done = environment.run("-m", "pytest", "-q")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.splitlines()[-1] == "pytest_bertsize pytest_bertsize.plugin.hookspecs pytest_bertsize.plugin"
+    assert done.stdout.splitlines()[-1] == "pytest_bertsize pytest_bertsize.plugin pytest_bertsize.plugin.hookspecs"
