@@ -56,23 +56,11 @@ def check(
     files.write([], {})
     if files.problems:
         return _mistaken(files.problems, err)
-    gate = Gate(
-        settings,
-        registry,
-        helper.result if helper else None,
-        former,
-        Mode(formulas=bool(files), detail=bool(files) or verbosity > 0),
-    )
-    models = _reviewed(gate, helper)
+    mode = Mode(formulas=bool(files), detail=bool(files) or verbosity > 0)
+    models = _reviewed(Gate(settings, registry, helper.result if helper else None, former, mode), helper)
     outcome = Outcome(models, helper.versions if helper else {}, files)
     files.finish(models, outcome.versions)
-    style = style_of(out, verbosity)
-    _unfold(models, style, out)
-    lines = [*summary(outcome, style, tables=False)]
-    for line in lines:
-        if not line.is_bad:
-            say(line.text, out)
-    _mistaken((line.text for line in lines if line.is_bad), err)
+    _tell(outcome, style_of(out, verbosity), out, err)
     return EXIT[outcome.status]
 
 
@@ -87,13 +75,18 @@ def _reviewed(gate: Gate, helper: Helper | None) -> list[ModelReport]:
             helper.stop()
 
 
-def _unfold(models: Sequence[ModelReport], style: terminal.Style, out: TextIO) -> None:
-    """What failed, and the tables of what passed where they are asked for."""
-    for model in models:
+def _tell(outcome: Outcome, style: terminal.Style, out: TextIO, err: TextIO) -> None:
+    """What failed, the tables of what passed where they are asked for, and the summary."""
+    for model in outcome.checked:
         if model["verdict"] == "failed":
             say(f"{terminal.failure(model, style)}\n", out)
         elif style.verbosity > 0:
             say(f"{terminal.breakdown(model, style)}\n", out)
+    lines = [*summary(outcome, style, tables=False)]
+    for line in lines:
+        if not line.is_bad:
+            say(line.text, out)
+    _mistaken((line.text for line in lines if line.is_bad), err)
 
 
 def _mistaken(problems: Iterable[str], err: TextIO) -> int:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 NAMED: Mapping[str, int] = MappingProxyType({"github-file": 100 * 2**20, "pypi-file": 100 * 2**20})
 """The largest file that GitHub takes in a push, and PyPI in an upload unless a project was granted more, in bytes.
 
-Sources: "About large files on GitHub" (docs.github.com) says 100 MiB. "Storage Limits" (docs.pypi.org) says 100.0 MB,
+Sources: "About large files on GitHub" in GitHub's documentation says 100 MiB. "Storage Limits" in PyPI's says 100.0 MB,
 which PyPI enforces as ``100 * ONE_MIB`` (``MAX_FILESIZE`` in warehouse/constants.py).
 """
 
