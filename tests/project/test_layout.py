@@ -123,3 +123,17 @@ def test_the_tests_stand_in_the_rooms_of_what_they_test() -> None:
     assert folders == {*rooms, "bad_input", "data", "project", "support"}
     loose = {path.name.removeprefix("test_") for path in tests.glob("test_*.py")}
     assert {name for name in loose if not (PACKAGE / name).is_file()} == set()
+
+
+def test_mutation_changes_modules_that_there_are_and_runs_tests_that_there_are() -> None:
+    """Read, not imported: mutmut is in an environment of its own."""
+    module = ast.parse((PACKAGE.parent / "benchmarks" / "mutation.py").read_text("utf-8"))
+    (lists,) = (
+        node.value
+        for node in module.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "TESTS_OF"
+    )
+    named = ast.literal_eval(lists)
+    assert {name for name in named if Path(f"{name}.py") not in MODULES} == set()
+    tests = {test for those in named.values() for test in those}
+    assert {test for test in tests if not (PACKAGE.parent / "tests" / test).is_file()} == set()
