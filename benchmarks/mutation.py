@@ -49,8 +49,8 @@ TESTS_OF = {
     "review/broken_limit": ["review/test_review.py", "review/test_forgotten.py"],
     "review/review": ["review/test_review.py", "review/test_forgotten.py"],
     "review/accept": ["review/test_accept.py"],
-    "reports/outcome": ["plugin/test_outcome.py"],
-    "plugin/outcome": ["plugin/test_outcome.py"],
+    "reports/outcome": ["plugin/test_results.py"],
+    "plugin/results": ["plugin/test_results.py"],
 }
 LEAST_KILLED = 0.95
 OPERATORS = (*mutation_operators, (cst.If, operator_if_exp), (cst.CompIf, operator_if_exp))

@@ -21,7 +21,7 @@ from transformers import BertConfig, BertForMaskedLM, BertModel
 
 from pytest_bertsize.builder import helper
 from pytest_bertsize.closed_forms import formula
-from pytest_bertsize.plugin import items, longrepr, marker, outcome, xdist
+from pytest_bertsize.plugin import items, longrepr, marker, results, xdist
 from tests.support.warm_helper import Warm, command, started
 
 pytest_plugins = ["pytester", "tests.support.cpu_time"]
@@ -35,7 +35,7 @@ settings.register_profile(
 )
 settings.load_profile("bertsize")
 
-assert all((BertConfig, BertForMaskedLM, BertModel, longrepr, formula, items, outcome, marker, xdist))
+assert all((BertConfig, BertForMaskedLM, BertModel, longrepr, formula, items, results, marker, xdist))
 
 ROOMS = (
     *("table", "config", "closed_forms", "builder", "checkpoint", "base", "review", "reports"),

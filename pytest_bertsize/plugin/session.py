@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_bertsize.base import baseline
-from pytest_bertsize.plugin import contributions, outcome, update, xdist
+from pytest_bertsize.plugin import contributions, results, update, xdist
 from pytest_bertsize.plugin.items import GATE, Collector
 from pytest_bertsize.plugin.makereport import Attachments
 from pytest_bertsize.reports.model_report import run_base
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.builder.helper import Helper
 
 
-LEDGER = pytest.StashKey[outcome.Ledger]()
+LEDGER = pytest.StashKey[results.Ledger]()
 
 
 def table_path(config: pytest.Config) -> Path:
@@ -76,7 +76,7 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
             rewrite.refuse_another(settings.path, settings.text)
         registry = contributions.registry(config)
         base = baseline.of_run(settings, config.getoption("bert_budget_base"), registry, "--bert-budget-base")
-        reports = replace(outcome.asked_for(config, settings), base=run_base(base), builds=builds)
+        reports = replace(results.asked_for(config, settings), base=run_base(base), builds=builds)
     except SettingsError as error:
         raise pytest.UsageError(str(error)) from None
     detail = bool(reports) or config.get_verbosity() > 0
@@ -84,7 +84,7 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
     mode = Mode(formulas=bool(reports), detail=detail, verb=verb)
     gate = Gate(settings, registry, result if builds else None, base, mode)
     if helper:
-        config.stash[LEDGER] = outcome.Ledger(config, settings, helper.versions, reports)
+        config.stash[LEDGER] = results.Ledger(config, settings, helper.versions, reports)
         config.pluginmanager.register(config.stash[LEDGER])
         config.pluginmanager.register(xdist.Controller([*gate.requests], helper))
         _ask(helper, gate, config)

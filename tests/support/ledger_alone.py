@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import pytest
 
-from pytest_bertsize.plugin.outcome import Ledger
+from pytest_bertsize.plugin.results import Ledger
 from pytest_bertsize.reports.files import ReportFiles
 from pytest_bertsize.reports.shape import FindingRow, FoldedTensor, ModelReport
 from pytest_bertsize.table.model import Model

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 import pytest
 
-from pytest_bertsize.plugin.outcome import asked_for
+from pytest_bertsize.plugin.results import asked_for
 from pytest_bertsize.reports.json import FOR_PAGES
 from pytest_bertsize.table.settings import SettingsError
 from tests.support.ledger_alone import (
