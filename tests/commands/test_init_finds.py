@@ -154,7 +154,7 @@ def test_names_of_its_own_are_not_taken_for_defaults_of_the_library(tmp_path: Pa
     assert err.startswith(
         "by hand: train.json#model has names of its own (num_blks, num_hiddens) and lacks hidden_size, "
         "num_hidden_layers, num_attention_heads, intermediate_size, max_position_embeddings, type_vocab_size: declare "
-        'it by hand with keys = { num_blks = "hidden_size" }, for example\n'
+        'it by hand with keys = { num_blks = "…" }, and so on, each by what it means\n'
         "ERROR: no config was found that can be declared as it stands"
     )
 

@@ -178,7 +178,9 @@ class _Looking:
 
     def _add_own_names(self, path: tuple[str, ...], own: list[str], missing: list[str]) -> None:
         said = f"has names of its own ({_listed(own)}) and lacks {_listed(missing)}"
-        self._say(path, f'{said}: declare it by hand with keys = {{ {key(own[0])} = "{missing[0]}" }}, for example')
+        self._say(
+            path, f'{said}: declare it by hand with keys = {{ {key(own[0])} = "…" }}, and so on, each by what it means'
+        )
 
     def _add(self, path: tuple[str, ...], data: dict[str, object], family: str | None) -> None:
         if any(not part or "." in part for part in path):
