@@ -1,4 +1,7 @@
-"""A file that the project's table names: inside the project, regular, opened without waiting; its JSON, strictly."""
+"""A file that the project's table names: inside the project, regular, opened without waiting; its JSON, strictly.
+
+And a file that is written: replaced at once, or not at all.
+"""
 
 from __future__ import annotations
 

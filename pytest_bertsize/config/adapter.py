@@ -322,23 +322,12 @@ def adapter_of(model: Model, settings: Settings, config: ModelConfig, reader: Re
     :param reader: ``None`` for the project's folder.
     :raises Unusable: for a file that cannot be read, or for what it says.
     """
+    if model.adapter is None:
+        return None
+    said = model.family or config.model_type
+    family = said if isinstance(said, str) else ""
     if not isinstance(model.adapter, str):
-        return _in_table(model, config)
+        return parse(model.adapter, place=in_table, family=family, closed_form=model.closed_form)
     reader = reader or Disk(settings.root)
     file = model_config.parse(reader.adapter(model.adapter), f"{printable(model.adapter)}{reader.at}", "")
-    return _in_file(file, model, config)
-
-
-def _in_table(model: Model, config: ModelConfig) -> Adapter | None:
-    if model.adapter is None or isinstance(model.adapter, str):
-        return None
-    return parse(model.adapter, place=in_table, family=_family(model, config), closed_form=model.closed_form)
-
-
-def _in_file(file: ModelConfig, model: Model, config: ModelConfig) -> Adapter:
-    return parse(file.data, place=in_file(file), family=_family(model, config), closed_form=model.closed_form)
-
-
-def _family(model: Model, config: ModelConfig) -> str:
-    said = model.family or config.model_type
-    return said if isinstance(said, str) else ""
+    return parse(file.data, place=in_file(file), family=family, closed_form=model.closed_form)

@@ -110,7 +110,6 @@ def read_file(root: Path, reference: str) -> ModelConfig:
     """The config of a file, or of a folder that holds one of :data:`~pytest_bertsize.table.model.NAMES`.
 
     :param reference: perhaps with ``#key.path`` behind it.
-
     :raises Unusable: when there is none.
     """
     if not reference:
