@@ -1,13 +1,11 @@
-"""Shared by all tests.
-
-The BERT classes and our own modules are imported here, once: pytester restores ``sys.modules`` after each inner run,
-and torch cannot be imported twice.
-"""
+"""Shared by all tests."""
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import os
+import sys
 import tempfile
 import textwrap
 from collections.abc import Callable, Iterator
@@ -17,11 +15,8 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
-from transformers import BertConfig, BertForMaskedLM, BertModel
 
 from pytest_bertsize.builder import helper
-from pytest_bertsize.closed_forms import formula
-from pytest_bertsize.plugin import items, longrepr, marker, results, xdist
 from tests.support.warm_helper import Warm, command, started
 
 pytest_plugins = ["pytester", "tests.support.cpu_time"]
@@ -35,7 +30,22 @@ settings.register_profile(
 )
 settings.load_profile("bertsize")
 
-assert all((BertConfig, BertForMaskedLM, BertModel, longrepr, formula, items, results, marker, xdist))
+
+def pytest_collection(session: pytest.Session) -> None:
+    """Import the BERT classes and our own modules once in a process that runs tests, which xdist's controller does not.
+
+    pytester restores ``sys.modules`` after each inner run, and torch cannot be imported twice.
+    """
+    if not session.config.pluginmanager.has_plugin("dsession"):
+        import tomlkit
+        from transformers import BertConfig, BertForMaskedLM, BertModel
+
+        from pytest_bertsize.closed_forms import formula
+        from pytest_bertsize.plugin import items, longrepr, marker, results, xdist
+
+        assert all((BertConfig, BertForMaskedLM, BertModel, tomlkit))
+        assert all((longrepr, formula, items, results, marker, xdist))
+
 
 ROOMS = (
     *("table", "config", "closed_forms", "builder", "checkpoint", "base", "review", "reports"),
@@ -86,12 +96,58 @@ def no_ci(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.delenv(name)
 
 
+class Read:
+    """A distribution's metadata, each of which is read once."""
+
+    def __init__(self, distribution: importlib.metadata.Distribution) -> None:
+        self.distribution = distribution
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.distribution, name)
+        setattr(self, name, found)
+        return found
+
+
+@pytest.fixture(autouse=True, scope="session")
+def what_is_installed() -> Iterator[None]:
+    """An inner run looks through all that is installed for plugins, which is a third of its time; nothing comes or goes."""
+    distributions = importlib.metadata.distributions
+    known: dict[tuple[str, ...], list[Read]] = {}
+
+    def remembered(**context: Any) -> Any:
+        path = tuple(sys.path)
+        if context:
+            return distributions(**context)
+        if path not in known:
+            known[path] = [Read(each) for each in distributions()]
+        return known[path]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(importlib.metadata, "distributions", remembered)
+        yield
+
+
+OTHERS = ("randomly", "html", "metadata", "pytest_cov", "rerunfailures", "anyio")
+"""Plugins that are installed here: together they cost an inner run more than pytest and ours do."""
+
+
+def without_others(*but: str) -> str:
+    """Options of pytest."""
+    return " ".join(f"-p no:{name}" for name in OTHERS if name not in but)
+
+
 @pytest.fixture(autouse=True)
 def others_plugins_wait(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The plugins that we have to get along with are installed here, and stay out of inner runs until a test wants them."""
+    """The plugins that we have to get along with stay out of inner runs until a test wants them."""
     if "pytester" in request.fixturenames:
         request.getfixturevalue("pytester")  # which discards what is set before
-    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:randomly -p no:html")
+    monkeypatch.setenv("PYTEST_ADDOPTS", without_others())
+
+
+alone_and_spread = pytest.mark.parametrize(
+    "workers", [pytest.param([], id="alone"), pytest.param(["-n2"], id="-n2", marks=pytest.mark.process)]
+)
+"""The same run in one process, and with xdist's workers."""
 
 
 @pytest.fixture(scope="session")

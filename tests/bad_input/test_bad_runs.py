@@ -23,11 +23,13 @@ import tomlkit
 from pytest_bertsize.builder.helper import Helper
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.plugin import contributions
+from tests.support.warm_helper import command
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pytest_bertsize.builder.messages import Built, NotBuilt, Request
+    from tests.support.warm_helper import Warm
 
 assert all((bert, contributions, tomlkit))  # imported here once, and not again by each run inside this process
 
@@ -114,7 +116,7 @@ BUILT: dict[str, Built | NotBuilt] = {}
 def build_no_model_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each model is built by a helper process, once for all runs inside this process, whatever the case calls it."""
     asked: dict[str, tuple[str, Request]] = {}
-    ask, result = Helper.ask, Helper.result
+    start, ask, result = Helper.start, Helper.ask, Helper.result
 
     def note(helper: Helper, requests: Sequence[Request]) -> None:
         helper.versions.update(torch="2", transformers="5")
@@ -124,12 +126,15 @@ def build_no_model_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     def remember(_: Helper, name: str) -> Built | NotBuilt:
         key, request = asked[name]
         if key not in BUILT:
-            helper = Helper()
-            ask(helper, [request])
-            BUILT[key] = result(helper, name)
-            helper.stop()
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(Helper, "start", start)
+                helper = Helper()
+                ask(helper, [request])
+                BUILT[key] = result(helper, name)
+                helper.stop()
         return BUILT[key]
 
+    monkeypatch.setattr(Helper, "start", lambda _: None)
     monkeypatch.setattr(Helper, "ask", note)
     monkeypatch.setattr(Helper, "result", remember)
 
@@ -143,23 +148,23 @@ def folder(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @_parametrized("tables")
-def test_bad_tables(case: Case, pytester: pytest.Pytester, tiny: dict[str, Any]) -> None:
-    assert exit_status(case, pytester, tiny) == case.exit
+def test_bad_tables(case: Case, pytester: pytest.Pytester, warm: Warm, tiny: dict[str, Any]) -> None:
+    assert exit_status(case, pytester, warm, tiny) == case.exit
 
 
 @_parametrized("markers")
-def test_bad_markers(case: Case, pytester: pytest.Pytester, tiny: dict[str, Any]) -> None:
-    assert exit_status(case, pytester, tiny) == case.exit
+def test_bad_markers(case: Case, pytester: pytest.Pytester, warm: Warm, tiny: dict[str, Any]) -> None:
+    assert exit_status(case, pytester, warm, tiny) == case.exit
 
 
 @_parametrized("options")
-def test_bad_options(case: Case, pytester: pytest.Pytester, tiny: dict[str, Any]) -> None:
-    assert exit_status(case, pytester, tiny) == case.exit
+def test_bad_options(case: Case, pytester: pytest.Pytester, warm: Warm, tiny: dict[str, Any]) -> None:
+    assert exit_status(case, pytester, warm, tiny) == case.exit
 
 
 @_parametrized("surroundings")
 def test_bad_surroundings(case: Case, pytester: pytest.Pytester, tiny: dict[str, Any]) -> None:
-    assert exit_status(case, pytester, tiny) == case.exit
+    assert exit_status(case, pytester, None, tiny) == case.exit
 
 
 def test_no_two_cases_have_one_name() -> None:
@@ -171,11 +176,11 @@ def test_no_two_cases_have_one_name() -> None:
 # a run
 
 
-def exit_status(case: Case, pytester: pytest.Pytester, tiny: dict[str, Any]) -> int:
+def exit_status(case: Case, pytester: pytest.Pytester, warm: Warm | None, tiny: dict[str, Any]) -> int:
     """Of the case's run, which has said what it is to say and written what it is to write, and nothing else."""
     lay_out(case, tiny)
     before = _contents(pytester.path)
-    code, out, err = run(case, pytester)
+    code, out, err = run(case, pytester, warm)
     lines = [*out, *err]
     _matcher(lines).fnmatch_lines([_literal(line) for line in case.says])
     for line in ["*Traceback*", "*INTERNALERROR*", *case.not_said]:
@@ -202,8 +207,8 @@ def lay_out(case: Case, tiny: dict[str, Any]) -> None:
         Path(name).symlink_to(target)
 
 
-def run(case: Case, pytester: pytest.Pytester) -> tuple[int, list[str], list[str]]:
-    """Exit status, standard output and standard error."""
+def run(case: Case, pytester: pytest.Pytester, warm: Warm | None) -> tuple[int, list[str], list[str]]:
+    """Exit status, standard output and standard error; ``None`` where no helper is forked for a run in a process of its own."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in case.env.items():
             patch.setenv(name, value)
@@ -215,8 +220,9 @@ def run(case: Case, pytester: pytest.Pytester) -> tuple[int, list[str], list[str
                 result = pytester.runpytest_inprocess(*case.args)
             return int(result.ret), result.outlines, result.errlines
         flags, module = (["-I"], "pytest_bertsize") if case.is_outer_check else (["-P", *case.python], "pytest")
+        line = ["-m", module, *case.args]
         done = subprocess.run(
-            [sys.executable, *flags, "-m", module, *case.args],
+            command(warm, *line, flags=flags) if warm else [sys.executable, *flags, *line],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=SECONDS,

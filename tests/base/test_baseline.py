@@ -69,6 +69,7 @@ def test_a_layer_more_is_attributed_in_every_report(project: Project, tiny: dict
     assert rows["total"] == (TOTAL, TOTAL + LAYER)
 
 
+@pytest.mark.process
 def test_workers_compare_as_one_process_does(project: Project, tiny: dict[str, Any]) -> None:
     pytester = project("")
     found = committed(pytester.path, tiny)

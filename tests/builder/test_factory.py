@@ -539,6 +539,7 @@ def test_a_pooler_beside_one_that_was_rebuilt_is_pointed_out(project: Project) -
     assert [finding["kind"] for finding in report()["own"]["findings"]] == ["dead-weight"]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("arguments", [["-n", "2"], ["-n", "2", "--dist", "loadfile"]])
 def test_it_is_built_on_a_worker_as_well(project: Project, arguments: list[str]) -> None:
     table = models(
@@ -564,7 +565,9 @@ def test_the_outer_check_builds_it_too(project: Project, warm: Warm) -> None:
     assert "KeyError: 'lstm_hidden' (own.py:" in result.stdout
 
 
-def test_the_module_itself_is_there_for_a_test_and_the_folder_is_the_same_afterwards(project: Project) -> None:
+def test_the_module_itself_is_there_for_a_test_and_the_folder_is_the_same_afterwards(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     test = """
         from pathlib import Path
         def test_it(bert_budget):
@@ -574,7 +577,5 @@ def test_the_module_itself_is_there_for_a_test_and_the_folder_is_the_same_afterw
     """
     table = models(own=f'{DESCRIBED}\n    factory = "own:build"\n    budget.total = "60K"')
     here = project(table, own=OWN, test_own=test)
-    (here.path / "elsewhere").mkdir()
-    code = "import os, sys, pytest; os.chdir('elsewhere'); sys.exit(pytest.main(['..', '--rootdir=..']))"
-    result = here.run(sys.executable, "-c", code)
-    result.assert_outcomes(passed=1)
+    monkeypatch.chdir(here.mkdir("elsewhere"))
+    here.runpytest_inprocess("..", "--rootdir=..").assert_outcomes(passed=1)

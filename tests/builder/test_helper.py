@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import torch
 
+from pytest_bertsize.builder import helper as module
+from pytest_bertsize.builder import own_process
 from pytest_bertsize.builder.child.listing import take_inventory
 from pytest_bertsize.builder.child.making import instantiate
 from pytest_bertsize.builder.confined import Refused
@@ -32,8 +34,11 @@ def request(name: str = "tiny", architecture: str = "BertForMaskedLM", **config:
     return Request(name, "bert", architecture, {**TINY, **config}, {})
 
 
-@pytest.fixture
-def helper(cold_helper: None) -> Iterator[Helper]:
+@pytest.fixture(params=["forked", pytest.param("cold", marks=pytest.mark.process)])
+def helper(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Helper]:
+    """From the warm process, and in ``whole`` by the real command as well."""
+    if request.param == "cold":
+        monkeypatch.setattr(module, "started", own_process.started)
     helper = Helper()
     yield helper
     helper.stop()
@@ -100,6 +105,7 @@ def test_a_model_that_needs_too_much_memory_fails_alone(helper: Helper) -> None:
     assert isinstance(built, Built)
 
 
+@pytest.mark.process
 def test_the_parent_imports_neither_torch_nor_transformers(pytester: pytest.Pytester) -> None:
     code = """
         import sys
@@ -114,6 +120,7 @@ def test_the_parent_imports_neither_torch_nor_transformers(pytester: pytest.Pyte
     result.stdout.fnmatch_lines(["Built []"])
 
 
+@pytest.mark.process
 def test_the_helper_never_reaches_for_the_network_nor_for_standard_input(
     helper: Helper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

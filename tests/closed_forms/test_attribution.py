@@ -306,7 +306,7 @@ FLAGS = st.fixed_dictionaries(
 
 
 @given(DIMS, DIMS, FLAGS, FLAGS)
-@settings(max_examples=25)
+@settings(max_examples=10)
 def test_any_two_berts_add_up_in_both_directions(
     old: dict[str, int], new: dict[str, int], was: dict[str, Any], now: dict[str, Any]
 ) -> None:

@@ -19,12 +19,12 @@ from pytest_bertsize.closed_forms import FAMILIES, ClosedForm
 from pytest_bertsize.closed_forms.blocks import terms
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.vocabulary import INERT, PASSED
-from tests.support.family_configs import PAIRS, built_with, cases, config_class, mismatch, sample, typical
+from tests.support.family_configs import PAIRS, Case, built_with, cases, config_class, mismatch, sample, typical
 
 if TYPE_CHECKING:
     from pytest_bertsize.config.keys import Choice, Listing, Size, Switch
 
-EXAMPLES = 12
+EXAMPLES, MORE = 4, 12
 """Configs drawn for each architecture; ``benchmarks/closed_forms.py`` draws a thousand for each family."""
 
 
@@ -35,9 +35,17 @@ def test_every_tensor_is_the_built_models(family: str, architecture: str, data: 
     assert mismatch(data.draw(cases(family, architecture))) == ""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("family", "architecture"), PAIRS)
 @given(data=st.data())
-@settings(max_examples=3)
+@settings(max_examples=MORE)
+def test_every_tensor_of_more_configs_is_the_built_models(family: str, architecture: str, data: st.DataObject) -> None:
+    assert mismatch(data.draw(cases(family, architecture))) == ""
+
+
+@pytest.mark.parametrize(("family", "architecture"), PAIRS)
+@given(data=st.data())
+@settings(max_examples=2)
 def test_count_tensors_components_and_formula_tell_one_story(
     family: str, architecture: str, data: st.DataObject
 ) -> None:
@@ -77,7 +85,7 @@ LEFT_OUT = {
 def test_an_architecture_says_whether_labels_count(family: str, architecture: str) -> None:
     known = FAMILIES[family].architecture(architecture)
     assert known
-    drawn = [found.closed_form().dims for found in sample(family, architecture)]
+    drawn = [found.closed_form().dims for found in sample(family, architecture)[:10]]
     three, four = (
         [ClosedForm(known, Dims({**dims.sizes, "C": labels}, dims.switches)).total for dims in drawn]
         for labels in (3, 4)
@@ -150,20 +158,31 @@ def test_every_field_that_was_measured_to_change_a_count_has_a_meaning(name: str
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_a_field_that_is_said_to_change_no_count_changes_none(name: str) -> None:
-    """One field at a time, in every class of the family, around a model with all of its parts switched on and off."""
+    """In every class of the family, around a model with all of its parts switched on and off."""
     keys = FAMILIES[name].keys
     defaults = vars(config_class(name)())
     silent = [field for field in defaults if field in keys.all_ignored.keys() | keys.inert]
+    others = [[(field, value) for value in _others(defaults[field])] for field in silent]
+    rounds = [[each[number] for each in others if number < len(each)] for number in range(2)]
     changed = [
         f"{architecture.name}: {field} = {value!r}"
         for architecture in FAMILIES[name].architectures
         for plain in typical(name, architecture.name)
-        for before in [built_with(plain, {})]
-        for field in silent
-        for value in _others(defaults[field])
-        if built_with(plain, {field: value}) not in (before, None)
+        for fields in rounds
+        for field, value in _changing(plain, built_with(plain, {}), fields)
     ]
     assert changed == []
+
+
+def _changing(plain: Case, before: object, fields: list[tuple[str, object]]) -> list[tuple[str, object]]:
+    """Those with which something else is built: all at once, and halves of them where that is so or is refused."""
+    built = built_with(plain, dict(fields))
+    if built == before or (built is None and len(fields) == 1):
+        return []
+    if len(fields) == 1:
+        return fields
+    middle = len(fields) // 2
+    return _changing(plain, before, fields[:middle]) + _changing(plain, before, fields[middle:])
 
 
 def _default(field: dataclasses.Field[Any]) -> object:

@@ -159,11 +159,19 @@ def runnable(case: Case) -> Case:
 @pytest.mark.parametrize(
     ("family", "architecture"), [(name, each.name) for name in PROVEN for each in FAMILIES[name].architectures]
 )
-@given(data=st.data(), seq_len=st.integers(1, 7))
-@settings(max_examples=3)
+@pytest.mark.parametrize("examples", [1, pytest.param(3, marks=pytest.mark.long)])
 def test_the_closed_form_is_what_torch_counts_component_by_component(
-    family: str, architecture: str, data: st.DataObject, seq_len: int
+    family: str, architecture: str, examples: int
 ) -> None:
+    @given(data=st.data(), seq_len=st.integers(1, 7))
+    @settings(max_examples=examples)
+    def hold(data: st.DataObject, seq_len: int) -> None:
+        is_what_torch_counts(family, architecture, data, seq_len)
+
+    hold()
+
+
+def is_what_torch_counts(family: str, architecture: str, data: st.DataObject, seq_len: int) -> None:
     case = runnable(data.draw(cases(family, architecture)))
     form = case.closed_form()
     rows = counted(built(architecture, dict(case.config), **case.options), seq_len=seq_len)

@@ -79,6 +79,7 @@ def test_a_project_elsewhere_is_named(project: Project, tmp_path: Path, monkeypa
 # nobody else's code
 
 
+@pytest.mark.process
 def test_no_conftest_and_no_module_of_the_project_is_run(
     project: Project, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -92,6 +93,7 @@ def test_no_conftest_and_no_module_of_the_project_is_run(
     assert list(Path.cwd().glob("*.was_here")) == []
 
 
+@pytest.mark.process
 def test_pytest_is_not_even_imported(project: Project) -> None:
     project(FITS)
     code = """

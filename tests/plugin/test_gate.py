@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import alone_and_spread
+
 Project = Callable[..., pytest.Pytester]
 
 FITS = """
@@ -126,7 +128,9 @@ def _comparable(result: pytest.RunResult) -> str:
     return text[text.index("= FAILURES =") :]
 
 
-@pytest.mark.parametrize("verbosity", ["-q", "-v", "-vv"])
+@pytest.mark.parametrize(
+    "verbosity", ["-v", *(pytest.param(each, marks=pytest.mark.process) for each in ("-q", "-vv"))]
+)
 def test_workers_change_neither_output_nor_exit_code(project: Project, verbosity: str) -> None:
     pytester = project(BURSTS + FITS)
     alone = pytester.runpytest_subprocess("--bert-budget", "--color=yes", verbosity)
@@ -149,6 +153,7 @@ def test_neither_workers_nor_hash_seed_nor_locale_change_a_byte_of_the_report(
     assert len(written) == 1
 
 
+@pytest.mark.process
 def test_a_run_with_workers_has_one_helper(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """The helper announces itself through a sitecustomize; workers would each bring their own."""
     pytester = project(
@@ -230,7 +235,7 @@ def test_warnings_of_a_model_that_passes_are_printed(project: Project, tiny: dic
 # mistakes in table and options
 
 
-@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["alone", "-n2"])
+@alone_and_spread
 def test_nothing_declared_is_a_usage_error(project: Project, workers: list[str]) -> None:
     result = project("").runpytest_subprocess("--bert-budget", *workers)
     assert result.ret == pytest.ExitCode.USAGE_ERROR

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.conftest import alone_and_spread
+
 Project = Callable[..., pytest.Pytester]
 
 TABLE = """
@@ -140,7 +142,7 @@ def test_a_wrong_marker_fails_its_test_in_one_line(project: Project, marker: str
     result.stdout.no_fnmatch_line("*Traceback*")
 
 
-@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["alone", "-n2"])
+@alone_and_spread
 def test_a_wrong_table_fails_the_tests_that_need_it_and_no_other(project: Project, workers: list[str]) -> None:
     source = HEADER + "@pytest.mark.bert_budget\ndef test_it(): pass\ndef test_other(): pass"
     result = project("[tool.bertsize]\nmodel = 1\n", test_a=source).runpytest_subprocess(*workers)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.conftest import alone_and_spread
 from tests.support.git_projects import LAYER, committed
 from tests.support.tables import FITS, TABLE
 
@@ -440,6 +441,7 @@ def test_a_budget_that_was_loosened_since_the_base_is_refused(pytester: pytest.P
 # workers, markers, fixture
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("verbosity", ["-q", "-v"])
 def test_workers_change_neither_verdict_nor_report(project: Project, verbosity: str) -> None:
     pytester = project(TABLE)
@@ -453,7 +455,7 @@ def test_workers_change_neither_verdict_nor_report(project: Project, verbosity: 
     assert reports[0] == reports[1]
 
 
-@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["alone", "-n2"])
+@alone_and_spread
 def test_a_marked_test_is_held_to_the_closed_form(project: Project, workers: list[str]) -> None:
     source = """
         import pytest
@@ -480,7 +482,7 @@ def test_the_fixture_is_an_error_that_says_what_to_do(project: Project) -> None:
 # mistakes
 
 
-@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["alone", "-n2"])
+@alone_and_spread
 def test_the_option_alone_is_a_mistake(project: Project, workers: list[str]) -> None:
     result = project(FITS).runpytest_subprocess("--bert-budget-no-build", *workers)
     assert result.ret == pytest.ExitCode.USAGE_ERROR

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.conftest import without_others
 from tests.support.runs_beside import (
     COUNTED,
     GATE,
@@ -36,14 +37,14 @@ BOTH = pytest.mark.parametrize("verdict", [*LAYERS])
 
 @pytest.fixture(autouse=True)
 def others_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All but pytest-randomly, which tests/conftest.py keeps out of inner runs with the others."""
-    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:randomly")
+    """All but pytest-randomly, and anyio's, which has no say in any run here."""
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:randomly -p no:anyio")
 
 
 @pytest.fixture
 def shuffling(monkeypatch: pytest.MonkeyPatch) -> None:
     """pytest-randomly too."""
-    monkeypatch.delenv("PYTEST_ADDOPTS")
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:anyio")
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +59,23 @@ def full(warm: Warm, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str]
                 lay(verdict)
                 others = ("html", "randomly", "rerunfailures", "pytest_cov", "xdist", "metadata")
                 found[verdict] = alone(warm, *GATE, *(f"-pno:{name}" for name in others))
+        return found[verdict]
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> Callable[[pytest.Pytester, str], Told]:
+    """The gate without building, as :func:`full`."""
+    found: dict[str, Told] = {}
+
+    def run(pytester: pytest.Pytester, verdict: str) -> Told:
+        if verdict not in found:
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setenv("PYTEST_ADDOPTS", without_others())
+                patch.chdir(tmp_path_factory.mktemp(verdict))
+                lay(verdict)
+                found[verdict] = inside(pytester, *NO_BUILD)
         return found[verdict]
 
     return run
@@ -95,10 +113,10 @@ OPTIONS: Sequence[tuple[str, ...]] = [
 @BOTH
 @pytest.mark.parametrize("options", OPTIONS, ids=" ".join)
 def test_an_option_of_pytest_changes_neither_verdict_nor_report(
-    pytester: pytest.Pytester, options: tuple[str, ...], verdict: str
+    pytester: pytest.Pytester, quick: Callable[[pytest.Pytester, str], Told], options: tuple[str, ...], verdict: str
 ) -> None:
     lay(verdict)
-    plain, told = inside(pytester, *NO_BUILD), inside(pytester, *NO_BUILD, *options)
+    plain, told = quick(pytester, verdict), inside(pytester, *NO_BUILD, *options)
     is_as_alone(told, plain, verdict)
     assert told.counted == plain.counted
 
@@ -107,14 +125,14 @@ def test_an_option_of_pytest_changes_neither_verdict_nor_report(
     ("verdict", "more"),
     [
         *((verdict, more) for verdict in LAYERS for more in ([], ["-s"], ["-p", "no:xdist"])),
-        ("fails", ["-n2"]),
+        pytest.param("fails", ["-n2"], marks=pytest.mark.process),
     ],
 )
 def test_without_a_terminal_the_exit_status_and_the_reports_say_it(
-    pytester: pytest.Pytester, more: list[str], verdict: str
+    pytester: pytest.Pytester, quick: Callable[[pytest.Pytester, str], Told], more: list[str], verdict: str
 ) -> None:
     lay(verdict)
-    plain, told = inside(pytester, *NO_BUILD), inside(pytester, *NO_BUILD, *WITHOUT_TERMINAL, *more)
+    plain, told = quick(pytester, verdict), inside(pytester, *NO_BUILD, *WITHOUT_TERMINAL, *more)
     is_as_alone(told, plain, verdict)
     assert told.counted == []
 
@@ -128,6 +146,7 @@ def test_without_a_terminal_a_model_that_was_not_checked_is_red_and_named_in_the
     assert json.loads(told.report)["not_checked"] == ["plain"]
 
 
+@pytest.mark.process
 def test_no_warning_is_ours(pytester: pytest.Pytester, full: Callable[[str], Told]) -> None:
     verdict = "fails"
     lay(verdict)
@@ -151,11 +170,13 @@ def test_a_marker_is_known_where_markers_have_to_be(pytester: pytest.Pytester) -
 
 @pytest.mark.parametrize(
     ("verdict", "distribution"),
-    [("passes", "load"), ("fails", "each")],
+    [pytest.param("passes", "load", marks=pytest.mark.process), ("fails", "each")],
 )
-def test_workers_change_nothing(pytester: pytest.Pytester, distribution: str, verdict: str) -> None:
+def test_workers_change_nothing(
+    pytester: pytest.Pytester, quick: Callable[[pytest.Pytester, str], Told], distribution: str, verdict: str
+) -> None:
     lay(verdict)
-    plain = inside(pytester, *NO_BUILD)
+    plain = quick(pytester, verdict)
     workers = ("--tx=2*popen", "--dist=each") if distribution == "each" else ("-n2", f"--dist={distribution}")
     told = inside(pytester, *NO_BUILD, *workers)
     is_as_alone(told, plain, verdict)
@@ -176,7 +197,7 @@ def test_any_order_of_the_tests_gives_the_same_verdict(
     lay(verdict)
     plain = inside(pytester, *NO_BUILD, "-v", "-p", "no:randomly")
     orders = []
-    for seed in range(1, 7):
+    for seed in range(1, 5):
         told = inside(pytester, *NO_BUILD, "-v", f"--randomly-seed={seed}")
         assert f"--randomly-seed={seed}" in told.text
         is_as_alone(told, plain, verdict)
@@ -186,6 +207,7 @@ def test_any_order_of_the_tests_gives_the_same_verdict(
     assert {frozenset(each) for each in orders} == {frozenset(order(plain))}
 
 
+@pytest.mark.process
 def test_any_order_of_the_tests_is_one_that_workers_agree_on(pytester: pytest.Pytester, shuffling: None) -> None:
     lay("fails")
     plain = inside(pytester, *NO_BUILD, "-p", "no:randomly")
@@ -205,7 +227,9 @@ def covered() -> float:
     return float(json.loads(Path("coverage.json").read_text())["totals"]["percent_covered"])
 
 
-@pytest.mark.parametrize(("verdict", "workers"), [("passes", []), ("fails", ["-n2"])])
+@pytest.mark.parametrize(
+    ("verdict", "workers"), [("passes", []), pytest.param("fails", ["-n2"], marks=pytest.mark.process)]
+)
 def test_coverage_is_measured_in_the_same_run(
     warm: Warm, pytester: pytest.Pytester, workers: list[str], verdict: str
 ) -> None:
@@ -262,9 +286,11 @@ FLAKY = """
     ],
     ids=" ".join,
 )
-def test_a_rerun_never_turns_a_model_green(pytester: pytest.Pytester, options: tuple[str, ...], verdict: str) -> None:
+def test_a_rerun_never_turns_a_model_green(
+    pytester: pytest.Pytester, quick: Callable[[pytest.Pytester, str], Told], options: tuple[str, ...], verdict: str
+) -> None:
     lay(verdict)
-    plain, told = inside(pytester, *NO_BUILD), inside(pytester, *NO_BUILD, *options)
+    plain, told = quick(pytester, verdict), inside(pytester, *NO_BUILD, *options)
     is_as_alone(told, plain, verdict)
     if "no:terminal" not in options:
         assert told.counted == plain.counted
@@ -272,7 +298,7 @@ def test_a_rerun_never_turns_a_model_green(pytester: pytest.Pytester, options: t
         assert told.tests("rerun") == (4 if verdict == "fails" and "--rerun-except=BudgetFailure" not in options else 0)
 
 
-@pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["alone", "-n2"])
+@pytest.mark.parametrize("workers", [(), pytest.param(("-n2",), marks=pytest.mark.process)], ids=["alone", "-n2"])
 def test_models_and_tests_that_are_marked_as_flaky_are_counted_once(
     pytester: pytest.Pytester, workers: tuple[str, ...]
 ) -> None:
@@ -333,7 +359,7 @@ def test_an_attempt_that_another_plugin_lets_pass_turns_nothing_green(pytester: 
     assert told.counted == [COUNTED["fails"]]
 
 
-@pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["alone", "-n2"])
+@pytest.mark.parametrize("workers", [(), pytest.param(("-n2",), marks=pytest.mark.process)], ids=["alone", "-n2"])
 def test_a_rerun_builds_nothing_again(warm: Warm, pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
     factory = """
         from torch import nn
@@ -356,6 +382,7 @@ def test_a_rerun_builds_nothing_again(warm: Warm, pytester: pytest.Pytester, wor
 # all of them at once
 
 
+@pytest.mark.process
 @BOTH
 def test_the_whole_gate_beside_all_of_them_is_what_it_is_alone(
     warm: Warm, pytester: pytest.Pytester, shuffling: None, full: Callable[[str], Told], verdict: str

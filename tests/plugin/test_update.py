@@ -15,6 +15,7 @@ from pytest_bertsize.reports.ci import VARIABLES
 from pytest_bertsize.table.rewrite import Change
 from pytest_bertsize.table.settings import SettingsError, load
 from tests.bad_input.test_bad_runs import build_no_model_twice  # noqa: F401  (a fixture)
+from tests.conftest import without_others
 from tests.support.ledger_alone import Config, Screen
 
 if TYPE_CHECKING:
@@ -301,8 +302,17 @@ def test_tightening_passes_writes_and_says_what_it_changed(project: Project) -> 
     ]
 
 
-@pytest.mark.parametrize("extra", [["-n2"], ["-n2", "--reruns", "1"], ["--reruns", "1"]], ids=" ".join)
-def test_workers_and_reruns_change_it_once(project: Project, extra: list[str]) -> None:
+@pytest.fixture
+def reruns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTEST_ADDOPTS", without_others("rerunfailures"))
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [["-n2"], pytest.param(["-n2", "--reruns", "1"], marks=pytest.mark.process), ["--reruns", "1"]],
+    ids=" ".join,
+)
+def test_workers_and_reruns_change_it_once(project: Project, reruns: None, extra: list[str]) -> None:
     pytester = project(ROOMY + BURSTS + '    budget.bytes = { max = "github-file" }\n', test_a=A_TEST)
     before = text()
     result = pytester.runpytest_inprocess(*UPDATE, *extra)
@@ -311,7 +321,9 @@ def test_workers_and_reruns_change_it_once(project: Project, extra: list[str]) -
     assert [line.count("→") for line in said(result)] == [1, 1, 1]
 
 
-def test_a_rerun_of_a_model_that_stays_red_does_not_turn_it_green(project: Project, tiny: dict[str, Any]) -> None:
+def test_a_rerun_of_a_model_that_stays_red_does_not_turn_it_green(
+    project: Project, reruns: None, tiny: dict[str, Any]
+) -> None:
     big = {**tiny, "vocab_size": 600_000}
     pytester = project(BURSTS + '    budget.bytes = "github-file"\n', big)
     result = pytester.runpytest_inprocess(*UPDATE, "--reruns", "1")

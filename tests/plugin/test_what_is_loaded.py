@@ -16,6 +16,7 @@ import pytest
 
 from pytest_bertsize.builder.helper import Helper, Limits
 from pytest_bertsize.builder.messages import Built, NotBuilt, Request
+from tests.conftest import alone_and_spread
 from tests.support.tables import FITS, TABLE
 
 if TYPE_CHECKING:
@@ -246,7 +247,7 @@ def factories(**tokens: int) -> str:
     return "".join(FACTORY.format(name=name, tokens=count) for name, count in tokens.items())
 
 
-@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["alone", "-n2"])
+@alone_and_spread
 def test_a_factory_that_is_declared_under_several_names_is_called_once(project: Project, workers: list[str]) -> None:
     pytester = project(factories(first=7, second=7, third=7), counted=COUNTED)
     result = pytester.runpytest_subprocess("--bert-budget", "--bert-budget-report=size.json", *workers)

@@ -71,6 +71,7 @@ def report_of(use: Use) -> dict[str, Any]:
 # a run
 
 
+@pytest.mark.process
 def test_a_pull_request_within_its_budget_passes_and_is_compared_with_its_base(job: Job, changed: GitProject) -> None:
     check_out(job, changed, depth=2)
     use = job.use()
@@ -87,6 +88,7 @@ def test_a_pull_request_within_its_budget_passes_and_is_compared_with_its_base(j
     assert sorted(each.name for each in Path(folder).iterdir()) == ["bertsize.html", "bertsize.json"]
 
 
+@pytest.mark.process
 def test_a_model_over_its_budget_fails_and_its_page_is_kept(job: Job, tiny: dict[str, Any]) -> None:
     project = lay(job, {**tiny, "num_hidden_layers": 5})
     (job.workspace / "all services").mkdir()
@@ -106,12 +108,14 @@ def test_a_model_over_its_budget_fails_and_its_page_is_kept(job: Job, tiny: dict
 # what is no success
 
 
+@pytest.mark.process
 def test_a_package_of_the_project_does_not_stand_in_for_the_gate(job: Job, tiny: dict[str, Any]) -> None:
     lay(job, tiny).declare("")
     put_an_impostor_in(job.workspace)
     assert job.use().statuses == {CHECK: 2, COUNTS: 1}
 
 
+@pytest.mark.process
 def test_a_project_without_a_table_fails(job: Job) -> None:
     job.workspace.mkdir()
     use = job.use()
@@ -120,6 +124,7 @@ def test_a_project_without_a_table_fails(job: Job) -> None:
     assert use.outputs["failed"] == ""
 
 
+@pytest.mark.process
 def test_a_python_without_the_package_fails_and_says_what_to_write(
     job: Job, tmp_path: Path, tiny: dict[str, Any]
 ) -> None:
@@ -133,6 +138,7 @@ def test_a_python_without_the_package_fails_and_says_what_to_write(
     assert '"- run: pip install pytest-bertsize"' in line
 
 
+@pytest.mark.process
 def test_a_python_that_is_not_there_fails_and_says_what_to_write(job: Job, tiny: dict[str, Any]) -> None:
     lay(job, tiny)
     use = job.use(python=".venv/bin/python")
@@ -141,6 +147,7 @@ def test_a_python_that_is_not_there_fails_and_says_what_to_write(job: Job, tiny:
     assert len(errors_in(use)) == 1
 
 
+@pytest.mark.process
 def test_a_check_that_says_all_is_well_and_leaves_no_report_fails(
     job: Job, tmp_path: Path, tiny: dict[str, Any]
 ) -> None:
@@ -150,6 +157,7 @@ def test_a_check_that_says_all_is_well_and_leaves_no_report_fails(
     assert use.log == "There is no report to read.\n"
 
 
+@pytest.mark.process
 def test_the_report_of_an_earlier_use_is_not_taken_for_this_one(job: Job) -> None:
     job.workspace.mkdir()
     first = job.use()
@@ -161,6 +169,7 @@ def test_the_report_of_an_earlier_use_is_not_taken_for_this_one(job: Job) -> Non
     assert not Path(second.outputs["report"]).exists()
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("key", ["project", "base", "python", "artifact"])
 def test_what_an_input_says_is_not_run(job: Job, tiny: dict[str, Any], key: str) -> None:
     lay(job, tiny)
@@ -171,6 +180,7 @@ def test_what_an_input_says_is_not_run(job: Job, tiny: dict[str, Any], key: str)
     assert not [line for line in use.log.splitlines() if line.startswith("::warning")]
 
 
+@pytest.mark.process
 def test_an_unknown_base_fails(job: Job, tiny: dict[str, Any]) -> None:
     lay(job, tiny)
     use = job.use(base="--output=pwned")
@@ -194,6 +204,7 @@ def counts(job: Job, *arguments: str) -> Use:
     return use
 
 
+@pytest.mark.process
 def test_a_pull_request_that_could_not_be_compared_fails_and_says_what_to_write(job: Job, changed: GitProject) -> None:
     check_out(job, changed, depth=1)
     use = counts(job)
@@ -204,6 +215,7 @@ def test_a_pull_request_that_could_not_be_compared_fails_and_says_what_to_write(
     assert use.outputs["configured"] == "1"
 
 
+@pytest.mark.process
 def test_a_pull_request_whose_head_is_checked_out_is_not_compared_with_the_commit_before_it(
     job: Job, changed: GitProject
 ) -> None:
@@ -219,11 +231,13 @@ def test_a_pull_request_whose_head_is_checked_out_is_not_compared_with_the_commi
     assert "::this was not compared with the base of the pull request" in use.log
 
 
+@pytest.mark.process
 def test_a_pull_request_that_shall_be_compared_with_nothing_passes(job: Job, changed: GitProject) -> None:
     check_out(job, changed, depth=1)
     assert counts(job, "--base", "none").statuses == {COUNTS: 0}
 
 
+@pytest.mark.process
 def test_a_pull_request_that_brings_the_first_table_passes(job: Job, tmp_path: Path, tiny: dict[str, Any]) -> None:
     project = committed(tmp_path / "project", tiny, "")
     project.declare(FITS)

@@ -22,10 +22,13 @@ from tests.conftest import BERT_BASE
 from tests.support import run_reports
 from tests.support.documents import ROOT, evaluate, is_shown_by
 from tests.support.git_projects import committed
+from tests.support.warm_helper import programs
 
 if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
+
+    from tests.support.warm_helper import Warm
 
 DOCUMENTS = {
     path.relative_to(ROOT).as_posix(): path for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
@@ -33,9 +36,14 @@ DOCUMENTS = {
 each_document = pytest.mark.parametrize("name", DOCUMENTS)
 
 
+@pytest.fixture(scope="module")
+def bin_folder(warm: Warm, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return programs(warm, tmp_path_factory.mktemp("bin"))
+
+
 @each_document
-def test_every_block_does_what_it_says(name: str, tmp_path: Path) -> None:
-    evaluated = evaluate(DOCUMENTS[name], tmp_path)
+def test_every_block_does_what_it_says(name: str, tmp_path: Path, bin_folder: Path) -> None:
+    evaluated = evaluate(DOCUMENTS[name], tmp_path, bin_folder)
     assert evaluated >= DOCUMENTS[name].read_text("utf-8").count("\n```") // 2
 
 
@@ -76,10 +84,10 @@ repos: [{ repo: https://github.com/OWNER/pytest-bertsize, rev: v1, hooks: [{ id:
         ("```console\n$ pip install 'pytest-bertsize[jax]'\n```\n", "pytest-bertsize[jax]: neither"),
     ],
 )
-def test_a_block_that_says_something_else_is_an_error(tmp_path: Path, text: str, says: str) -> None:
+def test_a_block_that_says_something_else_is_an_error(tmp_path: Path, bin_folder: Path, text: str, says: str) -> None:
     (tmp_path / "page.md").write_text(text, encoding="utf-8")
     with pytest.raises(AssertionError, match=re.escape(says)):
-        evaluate(tmp_path / "page.md", tmp_path)
+        evaluate(tmp_path / "page.md", tmp_path, bin_folder)
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,7 @@ def runner(tmp_path: Path, tiny: dict[str, Any]) -> Runner:
 # a run
 
 
+@pytest.mark.process
 def test_a_merge_request_within_its_budget_passes_and_is_compared_with_its_base(runner: Runner) -> None:
     done = runner.run(SH)
     assert done.returncode == 0, done.stdout
@@ -93,6 +94,7 @@ def test_a_merge_request_within_its_budget_passes_and_is_compared_with_its_base(
     assert sorted(runner.project.git("ls-files", "--others").split()) == sorted(named)
 
 
+@pytest.mark.process
 def test_a_model_over_its_budget_fails_and_is_an_issue_at_its_line(runner: Runner, tiny: dict[str, Any]) -> None:
     (runner.folder / "all services").mkdir()
     runner.project.git("mv", "config.json", "pyproject.toml", "all services")
@@ -111,6 +113,7 @@ def test_a_model_over_its_budget_fails_and_is_an_issue_at_its_line(runner: Runne
 # what is no success
 
 
+@pytest.mark.process
 @SHELLS
 def test_a_python_without_the_package_fails_and_says_what_to_write(
     runner: Runner, tmp_path: Path, shell: Sequence[str]
@@ -123,6 +126,7 @@ def test_a_python_without_the_package_fails_and_says_what_to_write(
     assert second == 'Write under "bertsize:" in .gitlab-ci.yml: before_script: [pip install pytest-bertsize]'
 
 
+@pytest.mark.process
 @SHELLS
 def test_a_base_that_is_not_in_the_clone_fails_and_says_what_to_write(
     runner: Runner, tmp_path: Path, shell: Sequence[str]
@@ -135,6 +139,7 @@ def test_a_base_that_is_not_in_the_clone_fails_and_says_what_to_write(
     assert "GitLab: GIT_DEPTH: 0" in done.stdout
 
 
+@pytest.mark.process
 @SHELLS
 def test_a_project_without_a_table_fails_whatever_package_it_has(runner: Runner, shell: Sequence[str]) -> None:
     runner.project.write("pyproject.toml", "[tool.pytest]\n")
@@ -144,6 +149,7 @@ def test_a_project_without_a_table_fails_whatever_package_it_has(runner: Runner,
     assert done.stdout.startswith(f"ERROR: {runner.folder}/pyproject.toml")
 
 
+@pytest.mark.process
 @SHELLS
 def test_what_a_variable_says_is_not_run(runner: Runner, shell: Sequence[str]) -> None:
     hostile = ".$(touch pwned)`touch pwned`\"; touch pwned; \"'; touch pwned; '"

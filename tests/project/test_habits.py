@@ -201,8 +201,8 @@ def test_a_mark_is_pytests_own_or_says_why_a_test_is_not_run_for_every_commit() 
 
 def test_every_test_is_run_by_the_whole_and_all_but_those_marks_for_every_commit() -> None:
     short, whole = (shlex.split(TOX[f"testenv:{name}"]["commands"]) for name in ("test", "whole"))
-    assert whole == ["pytest", "-n", "2", "{posargs}"]
-    assert short == [*whole[:-1], "-m", "not process and not tool and not long and not keras", "{posargs}"]
+    assert whole == ["pytest", "-n", "2", "{posargs:--cov", "--cov-report=term-missing:skip-covered}"]
+    assert short == [*whole[:3], "-m", "not process and not tool and not long and not keras", "{posargs}"]
 
 
 # a release

@@ -34,6 +34,8 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 PACKAGE = ROOT / "pytest_bertsize"
 ONLY_FOR_BUILDING = {"torch", "transformers"}
 
+pytestmark = pytest.mark.tool  # hatchling and pip
+
 TABLE = """
     [tool.bertsize.models.tiny]
     config = "config.json"

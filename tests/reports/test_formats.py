@@ -187,7 +187,7 @@ def properties(pytester: pytest.Pytester, *arguments: str) -> dict[str, dict[str
     return found
 
 
-@pytest.mark.parametrize("arguments", [(), ("-n2",)], ids=str)
+@pytest.mark.parametrize("arguments", [(), pytest.param(("-n2",), marks=pytest.mark.process)], ids=str)
 def test_junit_has_what_is_known_of_each_model(project: Project, arguments: tuple[str, ...]) -> None:
     found = properties(project(TABLE), "--bert-budget", *arguments)
     components = {"embeddings": "7104", "encoder": "49896", "head": "2549"}

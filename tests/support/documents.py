@@ -33,6 +33,7 @@ from sybil.parsers.markdown.lexers import DirectiveInHTMLCommentLexer, RawFenced
 from pytest_bertsize.__main__ import parser
 from pytest_bertsize.reports import ci
 from pytest_bertsize.table.settings import SettingsError, parse
+from tests.conftest import without_others
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -97,20 +98,23 @@ def commands(source: str) -> Iterator[Command]:
         yield Command("\n".join(lines[:end]), "\n".join(lines[end:]))
 
 
-def environment(home: Path) -> dict[str, str]:
-    """That of a developer: no CI, no colours, 80 columns, git with a name and without settings of this machine."""
+def environment(home: Path, programs: Path) -> dict[str, str]:
+    """That of a developer: no CI, no colours, 80 columns, git with a name and without settings of this machine.
+
+    :param programs: the folder of the Python that is meant.
+    """
     foreign = (*ci.VARIABLES, "CI_", "GITHUB_", "GITLAB_", "GIT_", "PYTEST_", "FORCE_COLOR", "PY_COLORS")
     own = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
     who = {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in _COMMITTER.items()}
     return {
         **own,
         **who,
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PATH": os.pathsep.join([str(programs), str(Path(sys.executable).parent), os.environ["PATH"]]),
         "HOME": str(home),
         "COLUMNS": "80",
         "NO_COLOR": "1",
         "PYTHONIOENCODING": "utf-8",
-        "PYTEST_ADDOPTS": "-p no:randomly",
+        "PYTEST_ADDOPTS": without_others(),
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_CONFIG_NOSYSTEM": "1",
     }
@@ -124,6 +128,7 @@ class Story:
     """What the blocks of a document have led to so far."""
 
     home: Path
+    programs: Path
     projects: int = 0
     folder: Path | None = None
     file: str = ""
@@ -153,7 +158,7 @@ class Story:
         done = subprocess.run(
             ["bash", "-c", f"(exit {self.status})\n{line}"],  # noqa: S607  (the reader's own shell)
             cwd=self.folder,
-            env=environment(self.home),
+            env=environment(self.home, self.programs),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -169,7 +174,7 @@ class Story:
         done = subprocess.run(
             [sys.executable, "-m", *arguments],
             cwd=self.folder,
-            env=environment(self.home),
+            env=environment(self.home, self.programs),
             capture_output=True,
             text=True,
             check=False,
@@ -330,21 +335,22 @@ def _regions(document: Document) -> Iterable[Region]:
         yield Region(region.start, region.end, evaluator=_comment, lexemes=region.lexemes)
 
 
-def read(path: Path, home: Path) -> Document:
+def read(path: Path, story: Story) -> Document:
     """A document whose examples can be evaluated, one after the other."""
     document = Sybil([_regions]).parse(path)
-    document.namespace["story"] = Story(home)
+    document.namespace["story"] = story
     return document
 
 
-def evaluate(path: Path, home: Path) -> int:
+def evaluate(path: Path, home: Path, programs: Path) -> int:
     """Hold a document to what its blocks say.
 
     :param home: where its projects are laid out.
+    :param programs: the folder of ``python`` and ``pytest``.
     :returns: how many there are.
     :raises AssertionError: at the first block that says something else.
     """
-    examples = list(read(path, home).examples())
+    examples = list(read(path, Story(home, programs)).examples())
     for example in examples:
         example.evaluate()
     return len(examples)

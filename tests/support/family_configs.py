@@ -14,7 +14,6 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import transformers
-from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from pytest_bertsize.builder.child.listing import take_inventory
@@ -93,21 +92,7 @@ def config_class(family: str) -> Any:
 @cache
 def sample(family: str, architecture: str) -> tuple[Case, ...]:
     """A few dozen configs, the same each time."""
-    drawn: list[Case] = []
-
-    @settings(
-        max_examples=40,
-        database=None,
-        derandomize=True,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(cases(family, architecture))
-    def draw(case: Case) -> None:
-        drawn.append(case)
-
-    draw()
-    return tuple(drawn)
+    return tuple(drawn(family, architecture, Random(seed)) for seed in range(40))  # noqa: S311
 
 
 def typical(family: str, architecture: str) -> tuple[Case, Case]:

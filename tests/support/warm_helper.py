@@ -4,7 +4,7 @@ One warm process serves a test session (a worker, under xdist). It starts where 
 the real helper imports and BERT's classes, and listens on a socket. For each helper it forks a process that takes over
 the pipes, the folder and the environment it is given, and runs the real helper's ``main``: the same protocol, limits,
 audit hooks and ways to end. Inside the tests' own process :func:`started` takes the place of ``own_process.started``;
-a run in a process of its own has it where it is started by :func:`command`.
+a run in a process of its own has it where it is started by :func:`command`, and a line of a shell by :func:`programs`.
 
 What such a run does not prove: that the command starts (``-P``, ``-I``, ``-m``), what the import costs in time and
 memory, what happens where it fails, and what the environment changes in it. Where a variable differs that an
@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shlex
 import socket
 import subprocess
 import sys
@@ -93,3 +94,26 @@ def command(warm: Warm, *arguments: str, flags: Sequence[str] = ()) -> list[str]
     """``python -m MODULE ...``, whose helper is forked where it may be."""
     between = [warm_process.__file__, warm.socket()] if warm.serves() else []
     return [sys.executable, *flags, *between, *arguments]
+
+
+PYTHON = """#!/bin/sh
+flags=
+case "$1" in -I|-P) flags=$1; shift;; esac
+case "$1 $2" in
+"-m pytest"|"-m pytest_bertsize") exec {python} $flags {warm} "$@";;
+*) exec {python} $flags "$@";;
+esac
+"""
+PYTEST = """#!/bin/sh
+exec {python} -P {warm} -m pytest "$@"
+"""
+
+
+def programs(warm: Warm, folder: Path) -> Path:
+    """The folder, with a ``python`` and a ``pytest`` whose helpers are forked where they may be."""
+    between = [warm_process.__file__, warm.socket()] if warm.serves() else []
+    for name, script in {"python": PYTHON, "pytest": PYTEST}.items():
+        path = folder / name
+        path.write_text(script.format(python=shlex.quote(sys.executable), warm=shlex.join(between)), encoding="utf-8")
+        path.chmod(0o755)
+    return folder

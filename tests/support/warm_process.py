@@ -111,9 +111,28 @@ def _forked(connection: socket.socket, main: Any) -> int:
         os.environ.clear()
         os.environ.update(given["environment"])
         os.chdir(given["folder"])
+        _measured()
         main()
     finally:
         os._exit(1)
+
+
+def _measured() -> None:
+    """Where coverage is measured, write down what was run before each answer: who has asked kills the process then."""
+    if "coverage" not in sys.modules:
+        return
+    from coverage import Coverage
+
+    from pytest_bertsize.builder.child import __main__ as child
+
+    answer = vars(child)["answer"]
+
+    def saving(*arguments: Any) -> None:
+        if current := Coverage.current():
+            current.save()
+        answer(*arguments)
+
+    vars(child)["answer"] = saving
 
 
 def _say_who_ended(connections: dict[int, socket.socket]) -> None:
