@@ -54,7 +54,9 @@ TESTS_OF = {
 }
 LEAST_KILLED = 0.95
 OPERATORS = (*mutation_operators, (cst.If, operator_if_exp), (cst.CompIf, operator_if_exp))
-SLOW_TO_IMPORT = ("pydantic", "rich", "sympy", "tomlkit", "transformers.models.bert.modeling_bert")
+SLOW_TO_IMPORT = ("hypothesis", "pydantic", "rich", "sympy", "tomlkit", "transformers.models.bert.modeling_bert")
+IMPORTED_ALREADY = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
+"""Not by pytest, which would have rewritten the asserts of these plugins."""
 ROOT = Path(__file__).parents[1]
 PACKAGE = "pytest_bertsize"
 
@@ -126,7 +128,7 @@ def _run_tests(tests: Iterable[str], seconds: int, *, quiet: bool) -> NoReturn:
                 os.dup2(nowhere, stream)
         sys.dont_write_bytecode = quiet  # a mutant may be as long as the next and as old
         os.environ["PYTHONDONTWRITEBYTECODE"] = "1" if quiet else ""
-        status = pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests], [QuickFirst()])
+        status = pytest.main(["-x", "-q", "-p", "no:cacheprovider", *IMPORTED_ALREADY, *tests], [QuickFirst()])
     finally:
         os._exit(status)
 
