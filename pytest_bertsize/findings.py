@@ -9,6 +9,7 @@ Kind: TypeAlias = Literal[
     "over-budget",
     "under-budget",
     "off-closed-form",
+    "read-otherwise",
     "unknown-closed-form",
     "config-invalid",
     "config-refused",

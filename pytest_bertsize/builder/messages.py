@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, cast
@@ -37,6 +37,22 @@ class Request:
     """A pickled checkpoint to list the tensors of."""
     seq_len: int = 0
     """Tokens of a forward pass whose operations are counted; 0: none is made."""
+    asked: tuple[str, ...] = ()
+    """Keys that the config object is asked for its values of; ``encoder.hidden_size`` for one in an object."""
+    unknown: tuple[str, ...] = ()
+    """Keys that are not handed over; asked is whether the config's class has them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigSaid:
+    """What the library's config object says, made from what the file writes."""
+
+    said: Mapping[str, Any]
+    """By key that it was asked for, as far as it has it: a number, a boolean, a word, ``None``, or a list of them."""
+    read: tuple[str, ...] = ()
+    """Keys of the file that were not handed over, and that its class has."""
+    by: str = "transformers"
+    """``"transformers 5.23.0"``, or the name of a class that is no library's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +73,8 @@ class Built:
     """What each module of a forward pass takes itself, without the modules in it."""
     problems: Mapping[str, str] = field(default_factory=dict)
     """Why there is no :attr:`stored` or :attr:`flops`, though it was asked for."""
+    config: ConfigSaid | None = None
+    """``None`` where nothing was asked, as of a model that a function of the project builds."""
 
     def inventory(self, expected: Inventory | None) -> Inventory:
         """Give every tensor its component: that of the closed form, else the nearest enclosing one.
@@ -147,6 +165,7 @@ def understood(message: Mapping[str, Any], name: str) -> Built | NotBuilt:
         tuple(_stored(*row) for row in message["stored"]) if "stored" in message else None,
         tuple(_flops(*row) for row in message["flops"]) if "flops" in message else None,
         {str(what): printable(str(why)) for what, why in message.get("problems", {}).items()},
+        _config_said(**message["config"]) if "config" in message else None,
     )
 
 
@@ -163,6 +182,7 @@ def message(result: Built | NotBuilt, name: str) -> dict[str, Any]:
         "stored": result.stored,
         "flops": result.flops,
         "problems": result.problems,
+        "config": asdict(result.config) if result.config else None,
     }
     return {what: value for what, value in known.items() if value is not None}
 
@@ -172,6 +192,19 @@ def _stored(
 ) -> tuple[str, tuple[int, ...], str, str | None]:
     tensor = _tensor(name, shape, True, tied_to)  # noqa: FBT003
     return tensor.name, tensor.shape, str(dtype), tensor.tied_to
+
+
+def _config_said(said: Mapping[str, object], read: Sequence[object], by: object) -> ConfigSaid:
+    values = {str(key): printable(each) if isinstance(each, str) else each for key, each in said.items()}
+    if not all(_is_plain(each) for each in values.values()):
+        raise ValueError(said)
+    return ConfigSaid(values, tuple(str(key) for key in read), printable(str(by)))
+
+
+def _is_plain(value: object) -> bool:
+    if isinstance(value, list):
+        return all(_is_plain(each) for each in value)
+    return value is None or isinstance(value, bool | int | float | str)
 
 
 def _flops(module: object, operations: object) -> tuple[str, int]:

@@ -207,5 +207,8 @@ class Deriving(Family):
 
     def resolve(self, config: ModelConfig, overrides: Mapping[str, object], architecture: Architecture) -> Values:
         """What a config says, and what follows from it."""
-        follows = self.derive({**config.data, **overrides})
-        return Family.resolve(self, replace(config, data={**config.data, **follows}), overrides, architecture)
+        from pytest_bertsize.config.handed_over import handed_over, written
+
+        follows = self.derive(written(self.keys, config, overrides))
+        found = Family.resolve(self, replace(config, data={**config.data, **follows}), overrides, architecture)
+        return replace(found, for_build=handed_over(self.keys, config, overrides))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pytest_bertsize.config.vocabulary import ACTIVATIONS
+from pytest_bertsize.config.vocabulary import ACTIVATIONS, INERT, PASSED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -26,7 +26,7 @@ class Size:
     key: str
     symbol: str
     default: int | None
-    """What the library uses when the file does not say; ``None`` where it then takes another size in its place."""
+    """What is assumed when the file does not say; ``None`` where the library then takes another size in its place."""
     repeats: bool = False
     """Whether it is a number of layers, which costs time to build."""
     minimum: int = 1
@@ -154,7 +154,7 @@ class ConfigKeys:
     labels: int = 2
     """Default of ``num_labels``."""
     inert: frozenset[str] = frozenset()
-    """Further keys of the family's published configs that change no count; they never reach the build."""
+    """Further keys of the family's published configs that change no count; the class may refuse their values."""
     open: bool = False
     """Whether a key of nobody's may be read by the project's own code, and is no reason to say anything."""
 
@@ -190,6 +190,11 @@ class ConfigKeys:
         return {**EVERYWHERE_IGNORED, **self.ignored}
 
     @property
+    def known(self) -> set[str]:
+        """Every key that changes a count, or that is known to change none."""
+        return {*self.meaningful, *self.all_ignored, *self.inert, *INERT, *PASSED}
+
+    @property
     def all_rules(self) -> tuple[Rule, ...]:
         return (*(multiple(*pair) for pair in self.divisible), *(same(*pair) for pair in self.equal), *self.rules)
 
@@ -216,6 +221,11 @@ class Values:
     switches: dict[str, Any]
     """By key: booleans, words and tuples."""
     for_build: dict[str, object]
-    """Keyword arguments for the family's config class, and nothing else."""
+    """Keyword arguments for the family's config class: what is written, under its own names, and nothing else."""
     findings: tuple[Finding, ...]
     """Warnings: nothing that kept the values from being read."""
+    assumed: Mapping[str, object] = field(default_factory=dict)
+    """By key what the closed form takes each to be, defaults among them; ``encoder.hidden_size`` for one in an object.
+    What the library takes in place of a key that is not there is not assumed."""
+    unknown: tuple[str, ...] = ()
+    """Keys of the file that the family does not know, which the config class does not get to see."""

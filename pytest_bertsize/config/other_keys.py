@@ -10,13 +10,12 @@ from pytest_bertsize.config.keys import LABELS
 from pytest_bertsize.config.vocabulary import (
     DTYPE,
     IMPLEMENTATIONS,
-    INERT,
     KNOWN_DTYPES,
     KNOWN_IMPLEMENTATIONS,
-    NUMBER_FORMAT,
     PASSED,
     REFUSED,
     SYNONYMS,
+    WITHHELD,
 )
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.wording import LONGEST_NUMBER, nearest_to, number, printable, shown
@@ -52,9 +51,9 @@ def refused(key: str, value: object) -> str:
     return REFUSED.get(key, "")
 
 
-def of_no_count(key: str) -> bool:
-    """Whether a key says in which numbers, or by which code, a model computes: neither reaches the build."""
-    return key in NUMBER_FORMAT or _says_which_code(key)
+def is_withheld(key: str) -> bool:
+    """Whether a key steers the library: who saved the file, in which numbers or by which code a model computes."""
+    return key in WITHHELD or _says_which_code(key)
 
 
 def _says_which_code(key: str) -> bool:
@@ -83,7 +82,7 @@ def _check_key_of_file(key: str, sheet: Sheet, *, labels: bool) -> None:
         return
     if reason := refused(key, sheet.config.data[key]):
         sheet.note(key, f"the key {shown(key)} is refused: {reason}", "remove it", "config-refused")
-    elif key in PASSED | INERT | sheet.keys.inert or of_no_count(key):
+    elif key in sheet.known or is_withheld(key):
         return
     elif meant := _key_meant(key, sheet, labels=labels):
         sheet.note(key, f"{shown(key)} is not a key of this family and would be ignored", f'write "{meant}"')
@@ -105,9 +104,10 @@ def beyond_json(value: object) -> str:
 
 
 def _check_key_of_table(key: str, sheet: Sheet) -> None:
-    if key in PASSED and (beyond := beyond_json(sheet.overrides[key])):
+    passed = PASSED | sheet.keys.inert
+    if key in passed and (beyond := beyond_json(sheet.overrides[key])):
         sheet.note(key, f"overrides.{key} is {beyond}, which no config can say", "write what the config would say")
-    if key in sheet.meaningful | PASSED:
+    if key in sheet.meaningful | passed:
         return
     if reason := refused(key, sheet.overrides[key]):
         sheet.note(key, f"overrides.{printable(key)} is refused: {reason}", "remove it", "config-refused")

@@ -22,12 +22,16 @@ class Sheet:
         self.config = config
         self.meaningful = keys.meaningful
         """What the family reads, gathered once."""
+        self.known = keys.known
+        """What it reads, and what is known to change nothing."""
         self.findings: list[Finding] = []
         self.wrong: set[str] = set()
         """Keys that have an error."""
         self._written_as: dict[str, str] = {}
         self.overridden = {keys.aliases.get(key, key) for key in overrides}
         in_file = self._by_own_name(config.data)
+        self.as_overridden = overrides
+        """By the names that the table has."""
         self.overrides = self._by_own_name(overrides)
         self.values = {**in_file, **self.overrides}
         """By own name; the table wins over the file."""

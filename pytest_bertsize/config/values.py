@@ -6,10 +6,10 @@ import re
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from pytest_bertsize.config.dims import Dims
+from pytest_bertsize.config.handed_over import handed_over, unknown
 from pytest_bertsize.config.keys import LABELS, Asks, Choice, ConfigKeys, Index, Listing, Size, Switch, Values
 from pytest_bertsize.config.other_keys import check_keys, without_effect
 from pytest_bertsize.config.sheet import Sheet
-from pytest_bertsize.config.vocabulary import PASSED
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.wording import did_you_mean, exact, number, shown
 
@@ -55,17 +55,18 @@ class _Reading:
         sizes = {size.key: self._size(size) for size in self.keys.sizes}
         switches = self._all_switches()
         by_symbol = {size.symbol: sizes[size.key] for size in self.keys.sizes}
-        shape: dict[str, Any] = {key: value for key, value in {**sizes, **switches}.items() if value not in (None, ())}
-        shape |= {listing.key: () for listing in self.keys.lists if self.written.get(listing.key) in ([], ())}
+        found = {**sizes, **switches, **{index.key: self._index(index) for index in self.keys.indices}}
         if self.architecture.labels:
-            by_symbol[LABELS] = shape["num_labels"] = self._num_labels()
+            by_symbol[LABELS] = found["num_labels"] = self._num_labels()
+        else:
+            self._bound_num_labels()
         self._check_needs(switches)
-        shape |= {index.key: self._index(index) for index in self.keys.indices}
-        self._check_rules({**sizes, **shape})
+        self._check_rules(found)
         self._say_what_is_without_effect(None if self.sheet.wrong else Dims(by_symbol, switches))
-        passed = {key: value for key, value in self.written.items() if key in PASSED}
-        for_build = {**passed, **{key: list(v) if isinstance(v, tuple) else v for key, v in shape.items()}}
-        return Values(by_symbol, switches, for_build, tuple(self.sheet.findings))
+        keys, config = self.keys, self.sheet.config
+        for_build = handed_over(keys, config, self.sheet.as_overridden)
+        assumed = {key: value for key, value in found.items() if value is not None}
+        return Values(by_symbol, switches, for_build, tuple(self.sheet.findings), assumed, unknown(keys, config))
 
     def _say_what_is_without_effect(self, dims: Dims | None) -> None:
         sheet = self.sheet
@@ -99,7 +100,7 @@ class _Reading:
             message = f"the key {key} is missing, and a file without model_type has to be complete"
             self.sheet.note(key, message, f'write "{key}": {written}, if that is meant')
         else:
-            message = f"the key {key} is missing: the library uses {text}"
+            message = f"the key {key} is missing: {text} is assumed"
             self.sheet.note(key, message, f'write "{key}": {written}', "defaulted-key", "warning")
 
     def _whole_number(self, key: str, default: int, largest: int, minimum: int = 1) -> int:
@@ -188,6 +189,12 @@ class _Reading:
             message = f"num_labels is {count:,} and id2label names {named}: transformers 4 builds the one, 5 the other"
             self.sheet.note("num_labels", message, "make them agree")
         return count
+
+    def _bound_num_labels(self) -> None:
+        """The config class makes a name for each label, whether the model has an output for it or not."""
+        count = self.written.get("num_labels")
+        if type(count) is int and count > MOST_LABELS:
+            self._whole_number("num_labels", self.keys.labels, MOST_LABELS)
 
     def _id2label(self, value: object) -> int | None:
         """The number of labels that have a name."""

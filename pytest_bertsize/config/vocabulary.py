@@ -14,18 +14,25 @@ PASSED = frozenset(
     "hidden_dropout_prob attention_probs_dropout_prob classifier_dropout initializer_range layer_norm_eps pad_token_id "
     "bos_token_id eos_token_id use_cache problem_type chunk_size_feed_forward".split()
 )
-"""Change no count, but the class may refuse their values: handed to the build as they stand."""
+"""Change no count, and may be overridden: the class may refuse their values."""
 
-INERT = frozenset(
+WITHHELD = frozenset(
     # what saved the file, and for whom
     "model_type architectures transformers_version name_or_path _name_or_path _commit_hash tokenizer_class "
-    "finetuning_task task_specific_params label2id tf_legacy_loss torchscript use_bfloat16 use_return_dict xla_device "
-    "_num_labels language name sbert_ce_default_activation_function sentence_transformers transformers.js_config "
+    "_num_labels sbert_ce_default_activation_function sentence_transformers transformers.js_config "
     # hydra's: the class that a training script makes of it
     "_target_ _partial_ _recursive_ _convert_ "
-    # how the model runs, and in which number format
-    "dtype torch_dtype quantization_config gradient_checkpointing return_dict output_attentions output_hidden_states "
-    "output_past attn_implementation _attn_implementation _attn_implementation_autoset is_encoder_decoder "
+    # in which number format, and by which code: what transformers looks up, loads or fetches
+    "dtype torch_dtype quantization_config attn_implementation _attn_implementation _attn_implementation_autoset "
+    # a property of every config, which cannot be set
+    "use_return_dict".split()
+)
+"""Keys of published configs that change no count, and that the config class never gets to see."""
+
+INERT = WITHHELD | frozenset(
+    "finetuning_task task_specific_params label2id tf_legacy_loss torchscript use_bfloat16 xla_device language name "
+    # how the model runs
+    "gradient_checkpointing return_dict output_attentions output_hidden_states output_past is_encoder_decoder "
     "tie_encoder_decoder cross_attention_hidden_size "
     # Google's Chinese BERT
     "directionality pooler_fc_size pooler_num_attention_heads pooler_num_fc_layers pooler_size_per_head pooler_type "
@@ -38,7 +45,7 @@ INERT = frozenset(
     "output_scores prefix remove_invalid_values repetition_penalty return_dict_in_generate "
     "suppress_tokens temperature top_k top_p typical_p".split()
 )
-"""Keys of published configs that change no count and never reach the build."""
+"""Keys of published configs that change no count."""
 
 REFUSED = {
     "attribute_map": "it renames the keys of the file that it stands in",
@@ -58,8 +65,6 @@ KNOWN_IMPLEMENTATIONS = frozenset(
 DTYPE = frozenset({"dtype", "torch_dtype"})
 """Keys whose value transformers looks up among all that torch has: ``"_dynamo"`` imports hundreds of modules."""
 KNOWN_DTYPES = frozenset(("auto", "double", "float", "half", *OF_PARAMETERS))
-NUMBER_FORMAT = DTYPE | {"quantization_config"}
-"""Keys that say in which numbers a model computes, which changes no count."""
 
 SYNONYMS = {
     "V": ("vocab_size", "n_vocab", "vocabulary_size", "n_words", "n_token"),

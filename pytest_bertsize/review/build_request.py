@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 from pytest_bertsize.builder.messages import Request
 from pytest_bertsize.checkpoint import headers
 from pytest_bertsize.closed_forms import derive
+from pytest_bertsize.config.handed_over import seen, written
+from pytest_bertsize.config.keys import ConfigKeys
 from pytest_bertsize.config.model_config import NAMED_BY_LABELS
-from pytest_bertsize.config.other_keys import beyond_json, of_no_count, refused
+from pytest_bertsize.config.other_keys import beyond_json, refused
 from pytest_bertsize.config.values import LARGEST_SIZE, LONGEST_LIST, MOST_LABELS, MOST_LAYERS
 from pytest_bertsize.config.vocabulary import INERT, SYNONYMS
 from pytest_bertsize.findings import Finding, Unusable
@@ -39,6 +41,8 @@ def with_closed_form(
         for_factory(model, config) if own else found.values.for_build,
         dict(found.options),
         architecture.defined_in,
+        asked=() if own else tuple(found.values.assumed),
+        unknown=() if own else found.values.unknown,
         **_beside(model, settings, adapter),
     )
 
@@ -108,17 +112,7 @@ def clean(model: Model, config: ModelConfig) -> dict[str, Any]:
     found = [*_in_file(config), *_in_table(model.overrides)]
     if found:
         raise Unusable(*found)
-    keys = {**config.data, **model.overrides}
-    return {key: _clean(value) for key, value in keys.items() if key not in INERT and not of_no_count(key)}
-
-
-def _clean(value: Any) -> Any:
-    """Without what nested configs say of number formats and implementations."""
-    if isinstance(value, list):
-        return [_clean(each) for each in value]
-    if isinstance(value, dict):
-        return {key: _clean(inner) for key, inner in value.items() if not of_no_count(key)}
-    return value
+    return seen(written(ConfigKeys(()), config, model.overrides))
 
 
 def _in_file(config: ModelConfig) -> list[Finding]:

@@ -16,7 +16,7 @@ from pytest_bertsize.config import source
 from pytest_bertsize.config.adapter import adapter_of
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import parents_first
-from pytest_bertsize.review import build_request, dead_weight, measures
+from pytest_bertsize.review import build_request, dead_weight, measures, read_otherwise
 from pytest_bertsize.review.review import Review, review, review_unbuilt
 from pytest_bertsize.wording import printable
 
@@ -217,11 +217,21 @@ def _reviewed(before: Review, subject: Subject, built: Built | NotBuilt) -> Revi
     concluded = review(before, actual, known_components=known_components)
     if form and not before.formulas and any(f.kind == "off-closed-form" for f in concluded.findings):
         concluded = review(replace(before, formulas=form.formulas()), actual, known_components=known_components)
-    concluded = replace(
-        concluded, findings=(*concluded.findings, *_ties(built), *_of_own_class(subject, built, actual))
-    )
+    also = (*_read_otherwise(concluded, subject, built), *_ties(built), *_of_own_class(subject, built, actual))
+    concluded = replace(concluded, findings=(*concluded.findings, *also))
     concluded = _with_checkpoint(concluded, subject, built, actual)
     return replace(concluded, findings=(*concluded.findings, *_insensitive(concluded, subject)))
+
+
+def _read_otherwise(concluded: Review, subject: Subject, built: Built) -> list[Finding]:
+    """Where the library reads the file otherwise than the closed form does; of what has no closed form, nothing."""
+    if subject.derivation is None or subject.config is None or built.config is None:
+        return []
+    values, off = subject.derivation.values, any(found.kind == "off-closed-form" for found in concluded.findings)
+    found = read_otherwise.of_two_values(values, subject.config, built.config)
+    unknown = read_otherwise.unknown_to_the_closed_form(subject.config, built.config)
+    lacking = read_otherwise.unknown_to_the_library(values, subject.config, built.config) if off else []
+    return [*found, *unknown, *lacking]
 
 
 def _measured(before: Review, subject: Subject, built: Built | None, actual: Inventory) -> Review:

@@ -240,7 +240,7 @@ def _tightest(limits: list[Limit]) -> Limit | None:
     return replace(upper, minimum=lower.minimum, written=written)
 
 
-_ORDER: tuple[Kind, ...] = (*UNCHECKED, "over-budget", "under-budget")
+_ORDER: tuple[Kind, ...] = (*UNCHECKED, "read-otherwise", "over-budget", "under-budget")
 
 
 def _urgency(finding: Finding) -> tuple[int, bool, int]:

@@ -19,7 +19,17 @@ from pytest_bertsize.closed_forms import FAMILIES, ClosedForm
 from pytest_bertsize.closed_forms.blocks import terms
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.vocabulary import INERT, PASSED
-from tests.support.family_configs import PAIRS, Case, built_with, cases, config_class, mismatch, sample, typical
+from tests.support.family_configs import (
+    PAIRS,
+    Case,
+    built_with,
+    case,
+    cases,
+    config_class,
+    mismatch,
+    sample,
+    typical,
+)
 
 if TYPE_CHECKING:
     from pytest_bertsize.config.keys import Choice, Listing, Size, Switch
@@ -146,6 +156,24 @@ def test_a_family_knows_every_field_of_its_config_class_and_its_default(name: st
     theirs = {key: _default(field) for key, field in fields.items() if key in ours.keys() - null}
     assert {key: default for key, default in ours.items() if key in theirs} == theirs
     assert keys.labels == config_class(name)().num_labels
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in FAMILIES if hasattr(transformers, FAMILIES[name].architectures[0].name)]
+)
+def test_a_config_of_what_has_to_be_there_is_read_as_the_installed_library_reads_it(name: str) -> None:
+    """Every default, as the config object has it; where it has none, as the classes that are built from it do."""
+    found = [case(name, each.name, REQUIRED.get(name, {})) for each in FAMILIES[name].architectures]
+    lacks = found[0].values().assumed.keys() - found[0].config_said().said.keys()
+    wrong = [mismatch(each) if lacks else "; ".join(each.read_otherwise()) for each in found]
+    assert wrong == [""] * len(found)
+
+
+REQUIRED: dict[str, dict[str, Any]] = {
+    "esm": {"vocab_size": 33},  # ESM-2's
+    "encoder-decoder": {"encoder": {"model_type": "bert"}, "decoder": {"model_type": "bert", "is_decoder": True}},
+}
+"""What the library has no default for."""
 
 
 @pytest.mark.parametrize("name", FAMILIES)

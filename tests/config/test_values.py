@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +13,10 @@ from hypothesis import strategies as st
 
 from pytest_bertsize.closed_forms import Architecture
 from pytest_bertsize.closed_forms.families.bert import BODY, KEYS
+from pytest_bertsize.config.handed_over import handed_over
 from pytest_bertsize.config.model_config import ModelConfig
 from pytest_bertsize.config.values import LARGEST_SIZE, MOST_LABELS, MOST_LAYERS, resolve
-from pytest_bertsize.config.vocabulary import ACTIVATIONS, IMPLEMENTATIONS, INERT, PASSED, REFUSED, SYNONYMS
+from pytest_bertsize.config.vocabulary import ACTIVATIONS, IMPLEMENTATIONS, INERT, PASSED, REFUSED, SYNONYMS, WITHHELD
 from pytest_bertsize.findings import Finding, Unusable
 
 if TYPE_CHECKING:
@@ -107,7 +109,7 @@ def misspelt(key: str, meant: str, line: int = NEXT_LINE) -> Told:
 
 
 def defaulted(key: str, default: int) -> Told:
-    message = f"the key {key} is missing: the library uses {default:,}"
+    message = f"the key {key} is missing: {default:,} is assumed"
     return ("warning", "defaulted-key", "config.json", message, f'write "{key}": {default}')
 
 
@@ -121,17 +123,62 @@ def test_a_complete_config_gives_its_sizes_and_switches_without_a_word() -> None
     assert values.findings == ()
 
 
-def test_only_known_keys_reach_the_build() -> None:
-    values = read({"architectures": ["BertModel"], "layer_norm_eps": 1e-12, "finetuning_task": "ner", "foo": 1})
-    sizes = {key: value for key, value in BASE.items() if key != "model_type"}
-    assert values.for_build == {**sizes, **SWITCHES, "layer_norm_eps": 1e-12}
+def test_the_class_is_handed_what_is_written_of_what_is_known_and_nothing_else() -> None:
+    known = {
+        "layer_norm_eps": 1e-12,
+        "finetuning_task": "ner",
+        "position_embedding_type": "absolute",
+        "hidden_act": "relu",
+    }
+    values = read({"architectures": ["BertModel"], **known, "foo": 1}, without="type_vocab_size")
+    written = {key: value for key, value in BASE.items() if key not in {"model_type", "type_vocab_size"}}
+    assert values.for_build == {**written, **known}
+    assert values.unknown == ("foo",)
 
 
-def test_the_number_of_labels_is_built_and_counted_only_where_the_head_has_labels() -> None:
+def test_it_is_handed_an_override_in_the_place_of_what_the_file_calls_otherwise() -> None:
+    keys = replace(KEYS, sizes=(replace(KEYS.sizes[0], aliases=("n_words", "n_vocab")), *KEYS.sizes[1:]))
+    file = config_of({"n_words": 101, "hidden_size": 12})
+    assert handed_over(keys, file, {"n_vocab": 202}) == {"n_vocab": 202, "hidden_size": 12}
+    assert handed_over(keys, file, {"vocab_size": 202}) == {"vocab_size": 202, "hidden_size": 12}
+
+
+@pytest.mark.parametrize("table", [{"num_labels": 5}, {"id2label": TWO}], ids=repr)
+def test_an_override_of_labels_replaces_all_that_the_file_says_of_them(table: dict[str, object]) -> None:
+    named = {"num_labels": 3, "id2label": THREE, "label2id": {"no": 0, "maybe": 1, "yes": 2}}
+    handed = read(named, table, labels=True).for_build
+    assert {key: value for key, value in handed.items() if key in {*named, *table}} == table
+
+
+def test_objects_are_handed_over_without_what_steers_the_library() -> None:
+    nested = {
+        "a": [{"torch_dtype": "float16", "b": 1}],
+        "_name_or_path": "org/name",
+        "model_type": "x",
+        "auto_map": {"AutoModel": "evil.Model"},
+    }
+    labels = {"dtype": 0, "_name_or_path": 1}
+    handed = read({"task_specific_params": nested, "label2id": labels}).for_build
+    assert (handed["task_specific_params"], handed["label2id"]) == ({"model_type": "x", "a": [{"b": 1}]}, labels)
+
+
+def test_the_number_of_labels_is_counted_only_where_the_head_has_labels() -> None:
     with_labels, without_labels = (read({"num_labels": 18}, labels=labels) for labels in (True, False))
     assert (with_labels.sizes["C"], with_labels.for_build["num_labels"]) == (18, 18)
     assert "C" not in without_labels.sizes
-    assert "num_labels" not in without_labels.for_build
+    assert without_labels.for_build["num_labels"] == 18
+
+
+def test_more_labels_than_their_names_have_room_for_are_refused_without_a_head_too() -> None:
+    message = f"num_labels is {MOST_LABELS + 1:,}, more than {MOST_LABELS:,}"
+    fix = "write the size that the model has"
+    assert refused({"num_labels": MOST_LABELS + 1}) == [error(message, fix, kind="config-refused")]
+
+
+def test_what_is_assumed_is_said_by_key_defaults_among_them() -> None:
+    assumed = read({"num_labels": 18}, without="type_vocab_size", labels=True).assumed
+    sizes = {key: value for key, value in BASE.items() if key != "model_type"}
+    assert assumed == {**sizes, **SWITCHES, "num_labels": 18}
 
 
 @st.composite
@@ -160,9 +207,7 @@ def test_any_valid_config_gives_back_its_own_sizes_and_switches(config: dict[str
     values = resolve(KEYS, config_of(config), {}, LABELLED)
     assert values.sizes == {symbol: config[key] for key, symbol in SYMBOLS.items()} | {"C": config["num_labels"]}
     assert values.switches == {key: config[key] for key in SWITCHES}
-    assert values.for_build == {
-        key: value for key, value in config.items() if key in {*SYMBOLS, *SWITCHES, "num_labels"} | PASSED
-    }
+    assert values.for_build == {key: value for key, value in config.items() if key not in WITHHELD}
     assert values.findings == ()
 
 
@@ -186,14 +231,14 @@ def test_overrides_complete_a_file_without_a_single_size(config: dict[str, Any],
 # keys that mean nothing
 
 
-@pytest.mark.parametrize("key", SILENT)
-def test_a_known_inert_key_is_passed_over_in_silence(key: str) -> None:
+@pytest.mark.parametrize("key", [key for key in SILENT if key in WITHHELD])
+def test_a_key_that_steers_the_library_is_withheld_in_silence(key: str) -> None:
     values = read({key: "whatever"})
-    assert (values.sizes, values.findings) == (SIZES, ())
+    assert (values.sizes, values.findings, values.unknown) == (SIZES, (), ())
     assert key not in values.for_build
 
 
-@pytest.mark.parametrize("key", sorted(PASSED))
+@pytest.mark.parametrize("key", [*sorted(PASSED), *(key for key in SILENT if key not in WITHHELD)])
 def test_a_key_that_only_the_class_cares_for_is_handed_to_it_as_it_stands(key: str) -> None:
     values = read({key: "whatever"})
     assert (values.sizes, values.findings) == (SIZES, ())
@@ -343,7 +388,7 @@ def test_a_key_that_looks_as_if_it_changed_a_count_is_ignored_with_what_it_would
     values = read({key: value})
     message = f"{key} = {shown} is ignored: {why}"
     assert told(*values.findings) == [("warning", "ignored-key", f"config.json:{NEXT_LINE}", message, fix)]
-    assert key not in values.for_build
+    assert values.for_build[key] == value
 
 
 @pytest.mark.parametrize(
@@ -556,8 +601,10 @@ def test_labels_are_counted_or_named_and_an_override_replaces_both(
     file: dict[str, object], table: dict[str, object], labels: int
 ) -> None:
     values = read(file, table, labels=True)
-    assert (values.sizes["C"], values.for_build["num_labels"], values.findings) == (labels, labels, ())
-    assert "id2label" not in values.for_build
+    assert (values.sizes["C"], values.assumed["num_labels"], values.findings) == (labels, labels, ())
+    assert {key: values.for_build[key] for key in values.for_build if key in {"num_labels", "id2label"}} == (
+        table or file
+    )
 
 
 @pytest.mark.parametrize("file", [{}, {"id2label": None}], ids=repr)

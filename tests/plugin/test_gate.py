@@ -227,7 +227,7 @@ def test_warnings_of_a_model_that_passes_are_printed(project: Project, tiny: dic
     result.stdout.fnmatch_lines(
         [
             '! fits: the key "favourite_colour" is ignored: it changes no count*',
-            "! fits: the key type_vocab_size is missing: the library uses 2 (config.json)",
+            "! fits: the key type_vocab_size is missing: 2 is assumed (config.json)",
         ]
     )
 

@@ -16,13 +16,15 @@ from typing import TYPE_CHECKING, Any
 import transformers
 from hypothesis import strategies as st
 
+from pytest_bertsize.builder.child.config_said import config_said
 from pytest_bertsize.builder.child.listing import take_inventory
 from pytest_bertsize.builder.child.making import instantiate
-from pytest_bertsize.builder.messages import Built, Request, understood
+from pytest_bertsize.builder.messages import Built, ConfigSaid, Request, understood
 from pytest_bertsize.closed_forms import FAMILIES, Architecture, ClosedForm, Family
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.model_config import ModelConfig
 from pytest_bertsize.config.vocabulary import ACTIVATIONS as ALL_ACTIVATIONS
+from pytest_bertsize.review.read_otherwise import of_two_values, unknown_to_the_closed_form
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,11 +56,14 @@ class Case:
     config: Mapping[str, Any]
     options: Mapping[str, bool]
 
+    @property
+    def file(self) -> ModelConfig:
+        data = {"model_type": self.family.name, **self.config}
+        return ModelConfig("config.json", (), data, json.dumps(data), "")
+
     def values(self) -> Values:
         """What our own reader makes of it."""
-        data = {"model_type": self.family.name, **self.config}
-        config = ModelConfig("config.json", (), data, json.dumps(data), "")
-        return self.family.resolve(config, {}, self.architecture)
+        return self.family.resolve(self.file, {}, self.architecture)
 
     def closed_form(self) -> ClosedForm:
         values = self.values()
@@ -81,6 +86,26 @@ class Case:
         known = config_class(self.family.name)
         same = known(**cleaned).to_dict() == known(**self.config).to_dict()
         return None if same else self.built(cleaned)
+
+    def config_said(self) -> ConfigSaid:
+        """What the library's config object says to what the closed form assumes."""
+        values = self.values()
+        asked = Request(
+            "",
+            self.family.name,
+            self.architecture.name,
+            values.for_build,
+            {},
+            asked=tuple(values.assumed),
+            unknown=values.unknown,
+        )
+        return ConfigSaid(**config_said(asdict(asked)))
+
+    def read_otherwise(self) -> list[str]:
+        """What the library reads otherwise than the closed form does."""
+        library = self.config_said()
+        found = [*of_two_values(self.values(), self.file, library), *unknown_to_the_closed_form(self.file, library)]
+        return [each.message for each in found]
 
 
 def config_class(family: str) -> Any:
@@ -112,7 +137,7 @@ def built_with(case: Case, changes: Mapping[str, Any]) -> tuple[Tensor, ...] | N
 def mismatch(case: Case) -> str:
     """How the built model differs from the closed form, ``""`` if every tensor's name, shape, tie and trainability agree."""
     expected = {t.name: (t.shape, t.tied_to, t.trainable) for t in case.closed_form().inventory.tensors}
-    wrong = []
+    wrong = case.read_otherwise()
     for built in filter(None, (case.built(), case.handed_over())):
         actual = {t.name: (t.shape, t.tied_to, t.trainable) for t in built.tensors}
         wrong += [

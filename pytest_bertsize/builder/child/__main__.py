@@ -16,6 +16,7 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from pytest_bertsize.builder.child.config_said import config_said
 from pytest_bertsize.builder.child.listing import take_inventory
 from pytest_bertsize.builder.child.making import instantiate, is_own_code, prepare
 from pytest_bertsize.builder.confined import (
@@ -91,12 +92,13 @@ def _built(request: Mapping[str, Any], answers: int) -> dict[str, Any]:
         answer(answers, {"building": request["name"], "process": os.getpid(), "memory": memory_of("self")})
         model = instantiate(request)
         found = take_inventory(model, own=is_own_code(request))
+        config = config_said(request) if request["asked"] else None
         flops = _tried("flops", problems, partial(_operations, model, request)) if request["seq_len"] else None
     except BaseException as error:
         return {"error": in_words(error, request["root"]), "fix": getattr(error, "fix", "")}
     if ATTEMPTS:
         return {"error": f"it reached for the network ({ATTEMPTS[0]}), and took no for an answer"}
-    also = {"stored": stored, "flops": flops}
+    also = {"stored": stored, "flops": flops, "config": config}
     return {**found, **{what: rows for what, rows in also.items() if rows is not None}, "problems": problems}
 
 

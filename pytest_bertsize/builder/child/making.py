@@ -60,16 +60,26 @@ def _from_class(request: Mapping[str, Any]) -> nn.Module:
     import torch
 
     model_class = model_class_of(request)
-    config_class = model_class.config_class
-    if getattr(config_class, "model_type", None) != request["family"]:
-        family = config_class.model_type
-        raise Refused(f"{request['architecture']} is of the family {family!r}, not {request['family']!r}")
-    _refuse_methods(config_class, request["config"])
-    config = config_class(**request["config"], attn_implementation="eager")  # fresh: constructors change their config
+    config = config_of(request)  # fresh: constructors change their config
     with torch.device("meta"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a tensor without elements counts like any other
         model: nn.Module = model_class(config, **request["options"])
     return model
+
+
+def config_of(request: Mapping[str, Any]) -> Any:
+    """The config object of a class, from what is handed over.
+
+    :raises Refused: when the class belongs to another family, or a key would take the place of what its config does.
+    """
+    config_class = model_class_of(request).config_class
+    if getattr(config_class, "model_type", None) != request["family"]:
+        family = config_class.model_type
+        raise Refused(f"{request['architecture']} is of the family {family!r}, not {request['family']!r}")
+    _refuse_methods(config_class, request["config"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of keys that are read all the same
+        return config_class(**request["config"], attn_implementation="eager")
 
 
 def model_class_of(request: Mapping[str, Any]) -> Any:

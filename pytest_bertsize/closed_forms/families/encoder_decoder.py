@@ -117,13 +117,12 @@ class PairFamily(Family):
             (sizes.get("Ve"), sizes["Vd"]), because="each side has one of its own", fix="write it into a side"
         )
         ignored = without_effect({**IGNORED, VOCABULARY: own}, config, Dims(sizes, switches), architecture.name)
-        for_build: dict[str, Any] = {
-            name: {"model_type": sides[name].family.name, **values[name].for_build} for name in SIDES
-        }
-        if cross_width is not None:
-            for_build["decoder"][CROSS_WIDTH] = cross_width
+        for_build = {name: {"model_type": sides[name].family.name, **values[name].for_build} for name in SIDES}
+        assumed = {f"{name}.{key}": value for name in SIDES for key, value in values[name].assumed.items()}
+        unknown = (*top.unknown, *(f"{name}.{key}" for name in SIDES for key in values[name].unknown))
         found = (*values["encoder"].findings, *values["decoder"].findings, *top.findings, *ignored)
-        return Values(sizes, switches, {**for_build}, (*found, *_blind(config, values["decoder"])))
+        findings = (*found, *_blind(config, values["decoder"]))
+        return Values(sizes, switches, {**top.for_build, **for_build}, findings, assumed, unknown)
 
     def component_names(self, dims: Dims) -> list[str]:
         """What either side's family has, under that side's name."""

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from pytest_bertsize.config import file_signatures, model_config
 from pytest_bertsize.config import yaml as yaml_config
 from pytest_bertsize.config.keys import LABELS
-from pytest_bertsize.config.other_keys import of_no_count, snake
-from pytest_bertsize.config.vocabulary import INERT, PASSED, SYNONYMS
+from pytest_bertsize.config.other_keys import is_withheld, snake
+from pytest_bertsize.config.vocabulary import INERT, SYNONYMS
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.table.model import NAMES
 from pytest_bertsize.table.toml import key, quoted
@@ -211,8 +211,8 @@ def symbols(data: Mapping[str, object]) -> dict[str, str]:
 
 def names_of_its_own(data: Mapping[str, object], family: Family) -> list[str]:
     """Whole numbers that the family knows nothing of: they may be its sizes under other names."""
-    known = {*family.keys.meaningful, *family.keys.all_ignored, *PASSED, *INERT, *family.keys.inert}
-    return [name for name, value in data.items() if type(value) is int and name not in known and not of_no_count(name)]
+    known = family.keys.known
+    return [name for name, value in data.items() if type(value) is int and name not in known and not is_withheld(name)]
 
 
 def _is_ignored(name: str, value: object, family: Family) -> bool:
