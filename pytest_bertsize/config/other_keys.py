@@ -13,6 +13,7 @@ from pytest_bertsize.config.vocabulary import (
     KNOWN_DTYPES,
     KNOWN_IMPLEMENTATIONS,
     PASSED,
+    QUANTIZATION,
     REFUSED,
     SYNONYMS,
     WITHHELD,
@@ -48,6 +49,8 @@ def refused(key: str, value: object) -> str:
         return f"{shown(value)} is code to fetch and to run in place of the library's own"
     if key in DTYPE and not _names_a_dtype(value):
         return f"{shown(value)} is no number format of torch"
+    if key == QUANTIZATION and not isinstance(value, dict | None):
+        return f"{shown(value)} is no object"
     return REFUSED.get(key, "")
 
 

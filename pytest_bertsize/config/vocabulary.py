@@ -23,14 +23,14 @@ WITHHELD = frozenset(
     # hydra's: the class that a training script makes of it
     "_target_ _partial_ _recursive_ _convert_ "
     # in which number format, and by which code: what transformers looks up, loads or fetches
-    "dtype torch_dtype quantization_config attn_implementation _attn_implementation _attn_implementation_autoset "
-    # a property of every config, which cannot be set
-    "use_return_dict".split()
+    "dtype torch_dtype quantization_config "
+    "attn_implementation _attn_implementation _attn_implementation_autoset".split()
 )
 """Keys of published configs that change no count, and that the config class never gets to see."""
 
 INERT = WITHHELD | frozenset(
-    "finetuning_task task_specific_params label2id tf_legacy_loss torchscript use_bfloat16 xla_device language name "
+    "finetuning_task task_specific_params label2id tf_legacy_loss torchscript use_bfloat16 use_return_dict xla_device "
+    "language name "
     # how the model runs
     "gradient_checkpointing return_dict output_attentions output_hidden_states output_past is_encoder_decoder "
     "tie_encoder_decoder cross_attention_hidden_size "
@@ -64,6 +64,8 @@ KNOWN_IMPLEMENTATIONS = frozenset(
 )
 DTYPE = frozenset({"dtype", "torch_dtype"})
 """Keys whose value transformers looks up among all that torch has: ``"_dynamo"`` imports hundreds of modules."""
+QUANTIZATION = "quantization_config"
+"""The key of an object: the library cannot even print a config that has something else there."""
 KNOWN_DTYPES = frozenset(("auto", "double", "float", "half", *OF_PARAMETERS))
 
 SYNONYMS = {

@@ -217,8 +217,9 @@ def _reviewed(before: Review, subject: Subject, built: Built | NotBuilt) -> Revi
     concluded = review(before, actual, known_components=known_components)
     if form and not before.formulas and any(f.kind == "off-closed-form" for f in concluded.findings):
         concluded = review(replace(before, formulas=form.formulas()), actual, known_components=known_components)
-    also = (*_read_otherwise(concluded, subject, built), *_ties(built), *_of_own_class(subject, built, actual))
-    concluded = replace(concluded, findings=(*concluded.findings, *also))
+    otherwise = _read_otherwise(concluded, subject, built)  # the cause of what is off, and told before it
+    also = (*_ties(built), *_of_own_class(subject, built, actual))
+    concluded = replace(concluded, findings=(*otherwise, *concluded.findings, *also))
     concluded = _with_checkpoint(concluded, subject, built, actual)
     return replace(concluded, findings=(*concluded.findings, *_insensitive(concluded, subject)))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.findings import Finding
-from pytest_bertsize.wording import printable, shown
+from pytest_bertsize.wording import number, printable, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -23,7 +23,7 @@ def of_two_values(values: Values, config: ModelConfig, library: ConfigSaid) -> I
     """
     for key, assumed in values.assumed.items():
         if key in library.said and not _same(assumed, library.said[key]):
-            yield _assumed(key, assumed, f"says {shown(library.said[key])}", values, config, library)
+            yield _assumed(key, assumed, f"says {_in_words(library.said[key])}", values, config, library)
 
 
 def unknown_to_the_library(values: Values, config: ModelConfig, library: ConfigSaid) -> Iterator[Finding]:
@@ -46,7 +46,7 @@ def _assumed(
     key: str, assumed: object, otherwise: str, values: Values, config: ModelConfig, library: ConfigSaid
 ) -> Finding:
     path = tuple(key.split("."))
-    message = f"the closed form assumes {printable(key)} {shown(assumed)}, {library.by} {otherwise}"
+    message = f"the closed form assumes {printable(key)} {_in_words(assumed)}, {library.by} {otherwise}"
     if _is_there(values.for_build, path):
         fix = "report it: the library does not take the file at its word"
         return Finding("read-otherwise", message, fix, file=config.file, line=config.line(*path))
@@ -62,6 +62,10 @@ def _same(assumed: object, said: object) -> bool:
 def _is_none_of_it(assumed: object) -> bool:
     """What the library may also say by ``None``, or by not having the key."""
     return assumed is False or assumed == ()
+
+
+def _in_words(value: object) -> str:
+    return number(value) if type(value) is int else shown(value)
 
 
 def _is_there(handed_over: Mapping[str, object], path: tuple[str, ...]) -> bool:

@@ -18,7 +18,7 @@ from pytest_bertsize.builder.child.listing import take_inventory
 from pytest_bertsize.builder.child.making import instantiate
 from pytest_bertsize.builder.confined import Refused
 from pytest_bertsize.builder.helper import Helper, Limits
-from pytest_bertsize.builder.messages import Built, NotBuilt, Request, message, understood
+from pytest_bertsize.builder.messages import Built, ConfigSaid, NotBuilt, Request, message, understood
 from pytest_bertsize.closed_forms import FAMILIES, ClosedForm
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.inventory import Inventory, Tensor
@@ -85,6 +85,7 @@ EVERYTHING = Built(
     (("a.weight", (2, 3), "float16", None), ("b.weight", (2, 3), "float16", "a.weight")),
     (("a", 12),),
     {"flops": "it takes no input_ids"},
+    ConfigSaid({"hidden_size": 4, "block_sizes": [1, 2], "tie": None}, ("head_dim",), "transformers 5.1.0"),
 )
 
 

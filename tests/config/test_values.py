@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 
     from pytest_bertsize.config.keys import Values
 
-SILENT = sorted(key for key in INERT - {"model_type"} if not any(part in key for part in (*IMPLEMENTATIONS, "dtype")))
+SILENT = sorted(
+    key
+    for key in INERT - {"model_type", "quantization_config"}
+    if not any(part in key for part in (*IMPLEMENTATIONS, "dtype"))
+)
 """Inert whatever their value is."""
 
 BASE: dict[str, Any] = {

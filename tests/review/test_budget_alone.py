@@ -143,3 +143,51 @@ def test_it_is_true_or_false(project: Project, value: str) -> None:
     result = project(table(more=f"closed_form = {value}"), REFORMER).runpytest("--bert-budget")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*pyproject.toml:5: tool.bertsize.models.encoder.closed_form: * is not true or false"])
+
+
+# what changes no count in families that have closed forms
+
+
+TROCR = {
+    "architectures": ["TrOCRForCausalLM"],
+    "model_type": "trocr",
+    "vocab_size": 64,
+    "d_model": 32,
+    "decoder_layers": 1,
+    "decoder_attention_heads": 2,
+    "decoder_ffn_dim": 48,
+    "max_position_embeddings": 32,
+}
+SIDE = {
+    "vocab_size": 64,
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 1,
+    "head_dim": 8,
+}
+T5GEMMA = {
+    "architectures": ["T5GemmaForTokenClassification"],
+    "model_type": "t5gemma",
+    "vocab_size": 64,
+    "encoder": SIDE,
+    "decoder": SIDE,
+}
+
+
+@pytest.mark.parametrize(
+    ("config", "count"),
+    [
+        (TROCR, 14_992),
+        # keys and values of cross-attention read a width of 1024 in place of 32: 2·32·(1024 - 32) more
+        ({**TROCR, "cross_attention_hidden_size": 1024}, 14_992 + 63_488),
+        (T5GEMMA, 18_370),
+        # 64·32 of its words; a layer of 4 norms, 2·32·16 and 2·32·8 of attention, 3·32·48 of feed-forward; its norm and head
+        ({**T5GEMMA, "is_encoder_decoder": False}, 2_048 + (128 + 1_024 + 512 + 4_608) + 32 + 66),
+    ],
+    ids=["a decoder", "one that reads another width", "a pair", "its encoder alone"],
+)
+def test_a_key_reaches_the_class_that_counts_by_it(project: Project, config: dict[str, Any], count: int) -> None:
+    table_of = table(f"total = {{ exact = {count} }}")
+    project(table_of, config).runpytest("--bert-budget").assert_outcomes(passed=1)

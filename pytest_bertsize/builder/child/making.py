@@ -101,7 +101,7 @@ def _refuse_methods(config_class: type, config: Mapping[str, Any]) -> None:
         found = inspect.getattr_static(config_class, key, None)
         read_only = isinstance(found, property) and found.fset is None
         if read_only or isinstance(found, staticmethod | classmethod) or inspect.isroutine(found):
-            raise Refused(f"{key!r} is a method of {config_class.__name__}, not a key of a config")
+            raise Refused(f"{key!r} is a method of {config_class.__name__}, not a key of a config; remove it")
 
 
 # the project's own function

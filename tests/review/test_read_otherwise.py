@@ -1,0 +1,141 @@
+"""What the library's config object says, held against what the closed form has assumed: key by key, in both directions."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_bertsize.builder.messages import ConfigSaid
+from pytest_bertsize.closed_forms import FAMILIES
+from pytest_bertsize.config.model_config import ModelConfig
+from pytest_bertsize.review.read_otherwise import of_two_values, unknown_to_the_closed_form, unknown_to_the_library
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pytest_bertsize.config.keys import Values
+    from pytest_bertsize.findings import Finding
+
+BY = "transformers 5.1.0"
+
+
+def said_of(
+    ask: Callable[[Values, ModelConfig, ConfigSaid], Iterator[Finding]],
+    family: str,
+    written: dict[str, Any],
+    **library: Any,
+) -> list[tuple[str, int | None]]:
+    """Each finding's sentence and line, where the library says ``library`` and else what the closed form assumes.
+
+    :param library: by key; ``...`` for one that the config object does not have.
+    """
+    data = {"model_type": family, **written}
+    config = ModelConfig("config.json", (), data, json.dumps(data, indent=1), "")
+    values = FAMILIES[family].resolve(config, {}, FAMILIES[family].architectures[0])
+    said = {key: library.get(key.replace(".", "_"), value) for key, value in values.assumed.items()}
+    there = {key: list(each) if isinstance(each, tuple) else each for key, each in said.items() if each is not ...}
+    found = list(ask(values, config, ConfigSaid(there, by=BY)))
+    assert {(each.kind, each.severity) for each in found} <= {("read-otherwise", "error")}
+    return [(each.sentence, each.line) for each in found]
+
+
+SIDES = {"encoder": {"model_type": "bert"}, "decoder": {"model_type": "bert", "is_decoder": True}}
+
+
+@pytest.mark.parametrize(
+    ("family", "written", "library", "sentence"),
+    [
+        (
+            *("t5", {}, {"d_kv": 128}),
+            'the closed form assumes d_kv 64, transformers 5.1.0 says 128; write "d_kv" with the value that is meant',
+        ),
+        (  # an alias that transformers up to 5.3 ignores
+            *("bart", {"num_hidden_layers": 2}, {"encoder_layers": 12}),
+            (
+                "the closed form assumes encoder_layers 2, transformers 5.1.0 says 12; "
+                'write "encoder_layers" with the value that is meant'
+            ),
+        ),
+        (
+            *("bert", {"hidden_act": "relu"}, {"hidden_act": "gelu"}),
+            (
+                'the closed form assumes hidden_act "relu", transformers 5.1.0 says "gelu"; '
+                "report it: the library does not take the file at its word"
+            ),
+        ),
+        (
+            *("bert", {}, {"tie_word_embeddings": None}),
+            (
+                "the closed form assumes tie_word_embeddings true, transformers 5.1.0 says null; "
+                'write "tie_word_embeddings" with the value that is meant'
+            ),
+        ),
+        (
+            *("funnel", {}, {"block_sizes": [4, 4]}),
+            (
+                "the closed form assumes block_sizes [4, 4, 4], transformers 5.1.0 says [4, 4]; "
+                'write "block_sizes" with the value that is meant'
+            ),
+        ),
+        (
+            *("encoder-decoder", SIDES, {"decoder_vocab_size": 7}),
+            (
+                "the closed form assumes decoder.vocab_size 30,522, transformers 5.1.0 says 7; "
+                'write "vocab_size" with the value that is meant'
+            ),
+        ),
+    ],
+    ids=["a default", "an alias", "a key that is there", "a switch", "a list", "a key in an object"],
+)
+def test_a_key_of_two_values_is_named_with_both_and_with_who_says_so(
+    family: str, written: dict[str, Any], library: dict[str, Any], sentence: str
+) -> None:
+    ((found, line),) = said_of(of_two_values, family, written, **library)
+    assert found.removeprefix(f"config.json:{line}: " if line else "config.json: ") == sentence
+
+
+def test_it_is_placed_where_the_file_has_it() -> None:
+    assert [line for _, line in said_of(of_two_values, "bert", {"vocab_size": 9}, vocab_size=7)] == [3]
+
+
+@pytest.mark.parametrize(
+    ("family", "library"),
+    [
+        ("bert", {"is_decoder": None}),
+        ("deberta", {"pos_att_type": None}),
+        ("deberta", {"pos_att_type": []}),
+        ("funnel", {"block_sizes": [4, 4, 4]}),
+        ("roformer", {"summary_type": ..., "embedding_size": 768}),
+    ],
+    ids=["none for off", "none for an empty list", "a list that is empty", "a list", "a key that is not there"],
+)
+def test_what_the_library_says_in_other_words_is_the_same(family: str, library: dict[str, Any]) -> None:
+    assert said_of(of_two_values, family, {}, **library) == []
+
+
+def test_a_key_that_is_taken_for_granted_and_not_there_is_named() -> None:
+    """Of camembert-base's published config, which transformers up to 5.3 does not tie."""
+    without = {"tie_word_embeddings": ..., "is_decoder": ..., "add_cross_attention": ...}
+    assert said_of(unknown_to_the_library, "camembert", {}, **without) == [
+        (
+            (
+                "config.json: the closed form assumes tie_word_embeddings true, transformers 5.1.0 has no such key unless the "
+                'file writes it; write "tie_word_embeddings" with the value that is meant'
+            ),
+            None,
+        )
+    ]
+
+
+def test_a_key_that_the_library_reads_and_the_closed_form_does_not_know_is_named_where_it_stands() -> None:
+    data = {"encoder": {"depth": 3}, "head_dim": 128}
+    config = ModelConfig("config.json", (), data, json.dumps(data, indent=1), "")
+    fix = "add it to the keys of the closed form: as a size, a switch, a choice, or as inert if it changes no count"
+    assert [
+        each.sentence for each in unknown_to_the_closed_form(config, ConfigSaid({}, ("head_dim", "encoder.depth"), BY))
+    ] == [
+        f"config.json:5: transformers 5.1.0 reads head_dim, which the closed form does not know; {fix}",
+        f"config.json:3: transformers 5.1.0 reads encoder.depth, which the closed form does not know; {fix}",
+    ]
