@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
     from pytest_bertsize.config.model_config import ModelConfig
 
+MOST_HINTS = 20
+"""Unknown names that are compared with each of the file's: it may have thousands of both."""
+
 
 def renamed(config: ModelConfig, keys: Mapping[str, str]) -> ModelConfig:
     """The config under the names that a config has; its lines stay those of the file.
@@ -21,20 +24,21 @@ def renamed(config: ModelConfig, keys: Mapping[str, str]) -> ModelConfig:
     :raises Unusable: with a finding for each of ``keys`` that cannot be.
     """
     paths = {alias: (alias,) if alias in config.data else tuple(alias.split(".")) for alias in keys}
+    whole = {path: alias for alias, path in paths.items()}
     left = config.data
     found: dict[str, object] = {}
     wrong: list[Finding] = []
     for alias, target in keys.items():
-        wholes = [each for each in keys if each != alias and paths[alias][: len(paths[each])] == paths[each]]
-        if wholes:
-            message = f"keys names both {printable(wholes[0])} and {printable(alias)}, which is a part of it"
+        outer = (paths[alias][:depth] for depth in range(1, len(paths[alias])))
+        if (path := next((each for each in outer if each in whole), None)) is not None:
+            message = f"keys names both {printable(whole[path])} and {printable(alias)}, which is a part of it"
             wrong.append(_finding(alias, message, "keep one of them"))
             continue
         try:
             found[alias] = _value(config.data, paths[alias])
             left = _without(left, paths[alias])
         except KeyError:
-            wrong.append(_not_there(alias, target, config))
+            wrong.append(_not_there(alias, target, config, hint=len(wrong) < MOST_HINTS))
     wrong += _clashes(keys, left, config)
     if wrong:
         raise Unusable(*wrong)
@@ -60,8 +64,8 @@ def _without(data: dict[str, object], path: tuple[str, ...]) -> dict[str, object
     return {name: rest if name == key else value for name, value in data.items() if name != key or rest}
 
 
-def _not_there(alias: str, target: str, config: ModelConfig) -> Finding:
-    names = _names(config.data)
+def _not_there(alias: str, target: str, config: ModelConfig, *, hint: bool) -> Finding:
+    names = _names(config.data) if hint else ()
     fix = did_you_mean(
         alias, names, "write the name that the file has", lambda name: f"{printable(name)} = {shown(target)}"
     )

@@ -25,6 +25,7 @@ class Sheet:
         self.known = keys.known
         """What it reads, and what is known to change nothing."""
         self.findings: list[Finding] = []
+        self._noted: set[Finding] = set()
         self.wrong: set[str] = set()
         """Keys that have an error."""
         self._written_as: dict[str, str] = {}
@@ -61,5 +62,6 @@ class Sheet:
         else:
             message += self.config.said_as(written)
             finding = Finding(kind, message, fix, severity, file=self.config.file, line=self.config.line(written))
-        if finding not in self.findings:
+        if finding not in self._noted:
+            self._noted.add(finding)
             self.findings.append(finding)

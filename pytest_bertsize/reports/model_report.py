@@ -190,7 +190,7 @@ def _component(name: str, review: Review) -> Component:
         max=limit.maximum if limit else None,
         limit=str(limit) if limit else None,
         layers=review.held.layers(name) if review.held else 1,
-        failed=any(finding.component == name for finding in review.errors),
+        failed=name in review.failed_components,
     )
 
 
@@ -205,7 +205,7 @@ def _measure(measured: Measured, review: Review) -> Measure:
         max=limit.maximum if limit else None,
         limit=str(limit) if limit else None,
         components={printable(name): count for name, count in measured.components.items()},
-        failed=any(finding.component == measured.name for finding in review.errors),
+        failed=measured.name in review.failed_components,
     )
 
 

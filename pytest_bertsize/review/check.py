@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.base.comparison import Today, compared
@@ -98,7 +98,7 @@ def _derived(subject: Subject, found: Derivation, *, formulas: bool) -> Subject:
         fits=fits,
         build=partial(_build_here, subject.request),
     )
-    return replace(subject, review=known, known_components=partial(_known_components, found))
+    return replace(subject, review=known, known_components=cache(partial(_known_components, found)))
 
 
 def _known_components(found: Derivation) -> list[str]:

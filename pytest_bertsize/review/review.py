@@ -80,6 +80,11 @@ class Review:
     def errors(self) -> tuple[Finding, ...]:
         return tuple(finding for finding in self.findings if finding.severity == "error")
 
+    @cached_property
+    def failed_components(self) -> frozenset[str | None]:
+        """What an error is about."""
+        return frozenset(finding.component for finding in self.errors)
+
     @property
     def held(self) -> Inventory | None:
         """What the budget is held against: what was built, or what the closed form says where nothing is built."""
@@ -133,7 +138,14 @@ class Review:
 
     def limit(self, component: str) -> Limit | None:
         """The limit on a component; the tightest, where a marker adds to the table."""
-        return _tightest([limit for limit in self.budget if limit.component == component])
+        return _tightest(self._limits.get(component, []))
+
+    @cached_property
+    def _limits(self) -> Mapping[str, list[Limit]]:
+        found: dict[str, list[Limit]] = {}
+        for limit in self.budget:
+            found.setdefault(limit.component, []).append(limit)
+        return found
 
 
 def review(subject: Review, actual: Inventory, *, known_components: Callable[[], list[str]]) -> Review:

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from itertools import count, pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import count
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import tomli
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 _STRING = re.compile(r"(\"\"\"|'''|\"|')(?s:.*)\1")
+_TOKEN = re.compile(
+    r'"""(?:[^"\\]|\\.|"(?!""))*+"{3,5}'  # a text of several lines may end with two quotes of its own
+    r"|'''(?:[^']|'(?!''))*+'{3,5}"
+    r'|"(?:[^"\\]|\\.)*+"'
+    r"|'[^']*+'"
+    r"|\#[^\n]*+"
+    r"|[\[\]{}=,.\n]"
+    r"|[^\s\"'\#\[\]{}=,.]++",
+    re.DOTALL,
+)
+"""What a valid TOML file consists of, but for blanks."""
 
-
-_MARK = "looked-for"
-_DEEPEST = 20
-_TOML_HEADER = re.compile(r"^[ \t]*+\[.*$", re.MULTILINE)
+Path: TypeAlias = tuple[str, ...]
 
 
 def line_in_toml(text: str, path: Sequence[str]) -> int | None:
@@ -25,33 +33,16 @@ def line_in_toml(text: str, path: Sequence[str]) -> int | None:
 
     What has no line of its own, such as the table that dotted keys make, stands where its first key does.
     """
-    document, sections = _layout(text)
-    found = _there_is(document, path)
-    if not found:
-        return None
-    for section in sections:
-        if section.header == found:
-            return section.line
-    return min(_lines_that_make(found, sections), default=None)
-
-
-def _lines_that_make(path: tuple[str, ...], sections: Iterable[Section]) -> Iterator[int]:
-    """The lines of a value, or of all that a table without a header of its own is made by."""
-    for section in sections:
-        inner = path[len(section.header) :]
-        if section.header[: len(path)] == path:
-            yield section.line
-        elif section.header == path[: len(section.header)] and (line := _line_in(section.body, inner)):
-            yield section.line + line
+    layout = _layout(text)
+    found = _there_is(layout.document, path)
+    return layout.headers.get(found) or layout.lines.get(found)
 
 
 class Section(NamedTuple):
     """A table of a TOML file as it is written: what stands below one header."""
 
-    header: tuple[str, ...]
+    header: Path
     """``("tool", "x")`` for ``[tool.x]`` and for ``[[tool.x]]``; empty for what stands above the first."""
-    line: int
-    """Of the header."""
     body: str
     start: int
     """Where the body begins in the text."""
@@ -59,48 +50,119 @@ class Section(NamedTuple):
 
 def sections_of(text: str) -> tuple[Section, ...]:
     """Every table of a TOML file in the order of the file, what stands above the first included."""
-    return _layout(text)[1]
+    return _layout(text).sections
+
+
+class _Key(NamedTuple):
+    """A key, or the header of a table, where it is written."""
+
+    path: Path
+    start: int
+    line: int
+    is_header: bool = False
+
+
+class _Layout(NamedTuple):
+    """What a file says, and where; nothing of what is not TOML."""
+
+    document: dict[str, Any]
+    headers: Mapping[Path, int]
+    """The first line of each that is written."""
+    lines: Mapping[Path, int]
+    """The first line that makes a table or a value."""
+    sections: tuple[Section, ...]
 
 
 @lru_cache(1)
-def _layout(text: str) -> tuple[dict[str, Any], tuple[Section, ...]]:
-    """What a file says, and every table in the order of the file; nothing of what is not TOML."""
-    document = _parsed(text)
-    if document is None:
-        return {}, ()
-    starts = [match.start() for match in _TOML_HEADER.finditer(text)]
-    found = [Section((), 0, text[: starts[0]] if starts else text, 0)]
-    for start, end in pairwise([*starts, len(text)]):
-        header, _, body = text[start:end].partition("\n")
-        line = text.count("\n", 0, start) + 1
-        named = _parsed(header.strip())
-        if named is None or _parsed(found[-1].body) is None:  # it only looks like one, in a list or text of many lines
-            found[-1] = found[-1]._replace(body=found[-1].body + text[start:end])
-        else:
-            found.append(Section(_names(named), line, body, end - len(body)))
-    return document, tuple(found)
-
-
-def _parsed(text: str) -> dict[str, Any] | None:
+def _layout(text: str) -> _Layout:
+    """One pass, whatever is asked of it: a table may have thousands of keys, each with a mistake to place."""
     try:
-        return tomli.loads(text)
+        document = tomli.loads(text)
     except (ValueError, RecursionError):
-        return None
+        return _Layout({}, {}, {}, ())
+    headers: dict[Path, int] = {}
+    lines: dict[Path, int] = {}
+    above: list[tuple[Path, int, int]] = [((), 0, 0)]
+    for key in _Reading().keys(text):
+        for depth in range(len(key.path), 0, -1):
+            if lines.setdefault(key.path[:depth], key.line) != key.line:
+                break  # whatever is above it has a line already
+        if key.is_header:
+            headers.setdefault(key.path, key.line)
+            above.append((key.path, text.rfind("\n", 0, key.start) + 1, text.find("\n", key.start) + 1 or len(text)))
+    ends = [*(start for _, start, _ in above[1:]), len(text)]
+    sections = (Section(header, text[body:end], body) for (header, _, body), end in zip(above, ends, strict=True))
+    return _Layout(document, headers, lines, tuple(sections))
 
 
-def _names(table: Any) -> tuple[str, ...]:
-    """``{"tool": {"x": [{}]}}`` → ``("tool", "x")``."""
-    names: list[str] = []
-    while table and isinstance(table, dict | list):
-        if isinstance(table, dict):
-            names.extend(table)
-            table = table[names[-1]]
-        else:
-            table = table[0]
-    return tuple(names)
+class _Reading:
+    """One pass over a valid TOML file: every key in the order of the file; of the tables in a list, the first's."""
+
+    def __init__(self) -> None:
+        self.table: Path = ()
+        self.key: list[str] = []
+        self.start, self.line = 0, 1
+        """Of the key."""
+        self.expects = "key"
+        """``"header"`` within one, ``"value"`` behind a key, ``""`` behind a header."""
+        self.value_of: Path | None = ()
+        self.around: list[tuple[str, Path | None]] = []
+        """Brackets that are open: how each closes, and whose value it is; ``None`` behind the first of a list."""
+
+    def keys(self, text: str) -> Iterator[_Key]:
+        line = 1
+        for found in _TOKEN.finditer(text):
+            mark = found[0]
+            if mark == "\n" and not self.around:
+                self.expects, self.key = "key", []
+            elif mark[0] not in "#\n":
+                if not self.key and self.expects == "key":
+                    self.start, self.line = found.start(), line
+                yield from self._behind_a_key(mark) if self.expects == "value" else self._in_a_key(mark)
+            line += mark.count("\n")
+
+    def _in_a_key(self, mark: str) -> Iterator[_Key]:
+        if mark == "[" and self.expects == "key":
+            self.expects = "header"
+        elif mark == "]" and self.key:
+            self.table = tuple(self.key)
+            yield _Key(self.table, self.start, self.line, is_header=True)
+            self.expects, self.key = "", []
+        elif mark == "=":
+            inside = self.around[-1][1] if self.around else self.table
+            self.value_of = None if inside is None else (*inside, *self.key)
+            if self.value_of is not None:
+                yield _Key(self.value_of, self.start, self.line)
+            self.expects, self.key = "value", []
+        elif mark == "}":
+            self._close()
+        elif mark not in "[.,":
+            self.key.append(_unquoted(mark))
+
+    def _behind_a_key(self, mark: str) -> Iterator[_Key]:
+        if mark in "[{":
+            self.around.append(("]" if mark == "[" else "}", self.value_of))
+            self.expects = "value" if mark == "[" else "key"
+        elif mark in "]}":
+            self._close()
+        elif mark == ",":
+            self.expects = "key" if self.around[-1][0] == "}" else "value"
+            self.value_of = None
+        yield from ()
+
+    def _close(self) -> None:
+        self.around.pop()
+        self.expects = "value"
 
 
-def _there_is(node: Any, path: Sequence[str]) -> tuple[str, ...]:
+def _unquoted(key: str) -> str:
+    """One part of a dotted key as it is meant."""
+    if key[0] == '"' and "\\" in key:
+        return next(iter(tomli.loads(f"{key} = 0")))
+    return key[1:-1] if key[0] in "\"'" else key
+
+
+def _there_is(node: Any, path: Sequence[str]) -> Path:
     """The deepest part of a path that there is; of a list of tables, the first counts."""
     for depth, part in enumerate(path):
         while isinstance(node, list) and node:
@@ -109,65 +171,6 @@ def _there_is(node: Any, path: Sequence[str]) -> tuple[str, ...]:
             return tuple(path[:depth])
         node = node[part]
     return tuple(path)
-
-
-def _line_in(body: str, path: Sequence[str]) -> int | None:
-    """The 1-based line of a path below one header.
-
-    tomlkit writes back losslessly what it read: mark the item, write, and count the line breaks before the mark.
-    """
-    import tomlkit
-    from tomlkit.exceptions import TOMLKitError
-
-    if len(_there_is(_parsed(body) or {}, path)) < len(path):
-        return None
-    mark = next(mark for mark in (f"{_MARK}-{number}" for number in count()) if mark not in body)
-    found: list[Any] = list(path)
-    for _ in range(_DEEPEST):
-        try:
-            document = tomlkit.parse(body)
-            found, parent, node = _deepest(document, found)
-            written = _with_mark(document, parent, found, node, mark)
-        except (TOMLKitError, TypeError, ValueError, KeyError, AttributeError, IndexError):
-            return None
-        if mark in written:
-            return written.count("\n", 0, written.index(mark)) + 1
-        if not isinstance(node, dict | list) or not node:
-            return None
-        found.append(next(iter(node)) if isinstance(node, dict) else 0)
-    return None
-
-
-def _deepest(document: Any, path: Sequence[Any]) -> tuple[list[Any], Any, Any]:
-    """A path that there is with the index of every list on it, the container of its last item, and that item."""
-    found: list[Any] = []
-    parent: Any = None
-    node = document
-    for part in path:
-        if isinstance(node, list) and not isinstance(part, int):
-            found.append(0)
-            parent, node = node, node[0]
-        inner = node[part]
-        if type(node).__name__ == "InlineTable" and type(inner).__name__ == "Table":
-            break  # made by dotted keys: of these, tomlkit does not write back what it read
-        found.append(part)
-        parent, node = node, inner
-    return found, parent, node
-
-
-def _with_mark(document: Any, parent: Any, path: Sequence[Any], node: Any, mark: str) -> str:
-    """The document with the mark at an item: a table carries it as its comment, a value gives way to it."""
-    import tomlkit
-
-    if isinstance(node, dict) and type(node).__name__ != "InlineTable":
-        getattr(node, "comment", str)(mark)
-    elif parent is not None and not _is_array_of_tables(node):
-        parent[path[-1]] = mark
-    return tomlkit.dumps(document)
-
-
-def _is_array_of_tables(node: object) -> bool:
-    return type(node).__name__ == "AoT"
 
 
 class CannotReplace(Exception):
