@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeGuard
 
 from pytest_bertsize.files import Place
-from pytest_bertsize.findings import Finding
+from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.wording import number, plural, shown
 
 if TYPE_CHECKING:
@@ -22,14 +23,17 @@ NAMES = ("tokenizer.json", "vocab.txt", "vocab.json")
 """The files that say it, in the order in which they are looked for."""
 ADDED = "added_tokens.json"
 """What an older tokenizer was extended by, beside its vocab.txt or vocab.json."""
-LARGEST = 64 * 1024 * 1024
-"""Bytes; the tokenizer.json of XLM-RoBERTa, with 250,000 tokens, has 9 million."""
+LARGEST = 48 * 1024 * 1024
+"""Bytes; the tokenizer.json of Gemma 2, which mmBERT has as well, takes 34 million."""
+LARGEST_TEXT = 16 * 1024 * 1024
+"""Bytes of a vocab.txt; that of LaBSE, with 501,153 tokens, has 5 million."""
 LARGEST_ID = 2**40
 """More than any vocabulary has."""
 MULTIPLES = (128, 64, 32, 16, 8)
 """What vocabularies are rounded up to so that matrix products are fast; a larger multiple is a stronger sign."""
-COUNTED = re.compile(r"(?:\S+ \d+\s*(?:\n|\Z))+")
-"""A vocab.txt as fairseq writes it, with the count of each token (BERTweet, PhoBERT)."""
+COUNTED = re.compile(r"(?:\S++ \d++[^\S\n\r]*+(?:[\n\r]|\Z)(?:[^\S\n\r]*+[\n\r])*+)++[^\S\n\r]*+")
+"""A vocab.txt as fairseq writes it, with the count of each token (BERTweet, PhoBERT). Nothing of it is tried twice:
+what could be would be remembered for each line."""
 AGAIN = "write the tokenizer again, with save_pretrained"
 FAIRSEQ_SPECIALS = 5
 """``<s>``, ``<pad>``, ``</s>``, ``<unk>`` and ``<mask>``: BertweetTokenizer gives them ids of their own."""
@@ -57,14 +61,43 @@ def found_beside(root: Path, file: str) -> str | None:
 def vocabulary(root: Path, reference: str) -> Vocabulary:
     """Read the number of ids from a tokenizer.json, a vocab.txt or a vocab.json, relative to the project's root.
 
+    It is read once in a run, however many models lie beside it.
+
     :raises Unusable: with one finding that says what is wrong with the file.
     """
-    place = Place(root, reference, "tokenizer", "config-invalid")
-    content = place.content(LARGEST)
-    if reference.endswith(".txt"):
-        size = _lines(place.text(content))
+    file = root / reference
+    found = _read_once(root, reference, (_state(file), _state(file.with_name(ADDED))))
+    if not isinstance(found, Vocabulary):
+        raise Unusable(*found)
+    return found
+
+
+def _state(file: Path) -> tuple[int, ...]:
+    """What changes with the file; empty where there is none."""
+    try:
+        now = file.stat()
+    except (OSError, ValueError):
+        return ()
+    return now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns
+
+
+@lru_cache(64)
+def _read_once(root: Path, reference: str, _: tuple[tuple[int, ...], ...]) -> Vocabulary | tuple[Finding, ...]:
+    """What it says, or what is wrong with it.
+
+    :param _: what makes it another file.
+    """
+    try:
+        return _read(Place(root, reference, "tokenizer", "config-invalid"))
+    except Unusable as unusable:
+        return unusable.findings
+
+
+def _read(place: Place) -> Vocabulary:
+    if place.reference.endswith(".txt"):
+        size = _lines(place.text(place.content(LARGEST_TEXT)))
     else:
-        data = place.json(content)
+        data = place.json(place.content(LARGEST))
         if not isinstance(data, dict):
             place.fail("the file holds no JSON object", "name a tokenizer.json, a vocab.txt or a vocab.json")
         if "model" in data and isinstance(data["model"], dict):
@@ -115,8 +148,7 @@ def _lines(text: str) -> int:
 
     It reads with universal newlines: ``\n``, ``\r\n`` and ``\r`` end a line; U+2028 and U+0085 stand in tokens of it.
     """
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    lines = text.count("\n") + (not text.endswith("\n"))
+    lines = text.count("\n") + text.count("\r") - text.count("\r\n") + (not text.endswith(("\n", "\r")))
     return lines + FAIRSEQ_SPECIALS if COUNTED.fullmatch(text) else lines
 
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import contextlib
 import json
+import tracemalloc
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -8,18 +10,20 @@ from transformers.models.bert.tokenization_bert import load_vocab
 
 from pytest_bertsize.checkpoint import tokenizer
 from pytest_bertsize.checkpoint.tokenizer import Vocabulary
+from pytest_bertsize.files import Place
 from pytest_bertsize.findings import Unusable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 437951328\n"
 
 
 def size(root: Path, name: str, content: object) -> int:
-    """The ids of a file with this content."""
-    path = root / name
-    path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
+    """The ids of a file with this content; with that which it has for ``None``."""
+    if content is not None:
+        (root / name).write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
     found = tokenizer.vocabulary(root, name)
     assert found.file == name
     return found.size
@@ -109,12 +113,62 @@ def test_a_tokenizer_json_that_says_no_ids_is_refused_in_one_sentence(
     assert refused(tmp_path, "tokenizer.json", content) == expected
 
 
-def test_a_file_larger_than_any_vocabulary_is_refused(tmp_path: Path) -> None:
-    with open(tmp_path / "vocab.txt", "wb") as stream:  # noqa: PTH123
-        stream.truncate(64 * 1024 * 1024 + 1)
-    with pytest.raises(Unusable) as refusal:
-        tokenizer.vocabulary(tmp_path, "vocab.txt")
-    assert refusal.value.findings[0].message == "the file is larger than 67,108,864 bytes"
+@pytest.mark.parametrize(
+    ("name", "megabytes", "largest"),
+    [("vocab.txt", 16, "16,777,216"), ("vocab.json", 48, "50,331,648"), ("tokenizer.json", 48, "50,331,648")],
+)
+def test_a_file_larger_than_any_vocabulary_is_refused_unread(
+    tmp_path: Path, name: str, megabytes: int, largest: str
+) -> None:
+    with open(tmp_path / name, "wb") as stream:  # noqa: PTH123
+        stream.truncate(megabytes * 1024 * 1024 + 1)
+    assert peak(lambda: refused(tmp_path, name, None)) < 1024 * 1024
+    assert refused(tmp_path, name, None).startswith(f"the file is larger than {largest} bytes → ")
+
+
+def peak(work: Callable[[], object]) -> int:
+    """The most bytes that Python has while it works."""
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_more_tokens_than_any_vocabulary_has_are_not_parsed(tmp_path: Path) -> None:
+    content = b'{"a": ' + b"[" * 3_000_001
+    said = "more than 3,000,000 commas, colons and brackets → name the tokenizer of one model"
+    assert refused(tmp_path, "vocab.json", content) == said
+
+
+def test_a_vocab_txt_takes_no_more_memory_for_each_line_that_has_a_count(tmp_path: Path) -> None:
+    """A pattern that could go back would remember some 300 bytes for each of the 20,000 lines, 6 MB."""
+    content = b"a 1\n" * 20_000
+    (tmp_path / "vocab.txt").write_bytes(content)
+    assert peak(lambda: tokenizer.vocabulary(tmp_path, "vocab.txt")) < 10 * len(content)
+    assert tokenizer.vocabulary(tmp_path, "vocab.txt").size == 20_000 + 5
+
+
+@pytest.mark.parametrize("content", ['{"model": {"vocab": {"a": 0}}}', "no JSON"])
+def test_a_tokenizer_beside_several_models_is_read_once(
+    tmp_path: Path, content: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tokenizer.json").write_text(content)
+    read: list[str] = []
+    whole = Place.content
+
+    def noted(place: Place, largest: int) -> bytes:
+        read.append(place.reference)
+        return whole(place, largest)
+
+    monkeypatch.setattr(Place, "content", noted)
+    for _ in range(3):
+        with contextlib.suppress(Unusable):
+            tokenizer.vocabulary(tmp_path, "tokenizer.json")
+    assert read == ["tokenizer.json"]
+    (tmp_path / "tokenizer.json").write_text('{"model": {"vocab": {"a": 0, "b": 41}}}')
+    assert tokenizer.vocabulary(tmp_path, "tokenizer.json").size == 42
 
 
 # vocab.txt and vocab.json
