@@ -24,7 +24,8 @@ from pytest_bertsize.closed_forms.module_tree import (
     tree,
 )
 from pytest_bertsize.closed_forms.parts.variations import tied_below
-from pytest_bertsize.config.adapter import ALL_LINEAR, in_table
+from pytest_bertsize.config.adapter import ALL_LINEAR, at_the_end, in_table
+from pytest_bertsize.config.patterns import TooLong, first_matches, is_plain
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.wording import did_you_mean, nearest_to, printable, shown
 
@@ -69,8 +70,13 @@ class _Targets:
         self.found = False
         # the other tasks name modules to save when the targets are chosen already
         names = (*adapter.modules_to_save, *(CLASSIFIERS if adapter.task_type == "SEQ_CLS" else ()))
-        self.never = [re.compile(rf"(^|.*\.){name}($|\..*)") for name in names]
-        self.all_linear = set(_all_linear(self.root, adapter)) if adapter.target_modules == ALL_LINEAR else None
+        self.names = tuple({name: 0 for module in self.root.all_in_it for name in (*module.names, *module.lists)})
+        if adapter.target_modules == ALL_LINEAR:
+            self.wanted = set(_all_linear(self.root, adapter))
+        else:
+            self.wanted = self._named(adapter.target_modules, "target_modules")
+        self.left_out = self._named(adapter.exclude_modules, "exclude_modules") | self._kept_whole(names)
+        self.ranks = self._ranks()
 
     def adapted(self, r: Count) -> Block:
         """:raises ValueError: when nothing is a target."""
@@ -80,19 +86,27 @@ class _Targets:
         return changed
 
     def is_target(self, name: str) -> bool:
-        return self._is_wanted(name) and not self._is_left_out(name)
+        return name in self.wanted and name not in self.left_out
 
-    def _is_left_out(self, name: str) -> bool:
-        excluded = self.adapter.exclude_modules
-        if excluded and (re.fullmatch(excluded, name) if isinstance(excluded, str) else _ends(name, excluded)):
-            return True
-        return any(pattern.match(name) for pattern in self.never)
+    def _named(self, said: tuple[str, ...] | str, key: str) -> set[str]:
+        """The modules that a list of ends, or a regular expression over the whole name, means."""
+        if isinstance(said, str):
+            return set(_first_matches((said,), self.names, key, plain=is_plain(said))) if said else set()
+        ends = set(said)
+        return {name for name in self.names if not ends.isdisjoint(_ends_of(name))}
 
-    def _is_wanted(self, name: str) -> bool:
-        wanted = self.adapter.target_modules
-        if self.all_linear is not None:
-            return name in self.all_linear
-        return re.fullmatch(wanted, name) is not None if isinstance(wanted, str) else _ends(name, wanted)
+    def _kept_whole(self, saved_as: Iterable[str]) -> set[str]:
+        """The modules to save and all in them; in the names of these, PEFT takes a dot for any character."""
+        parts = {name for name in saved_as if "." not in name}
+        found = {name for name in self.names if not parts.isdisjoint(name.split("."))}
+        dotted = tuple(rf"(^|.*\.){name}($|\..*)" for name in saved_as if "." in name)
+        return found | set(_first_matches(dotted, self.names, "modules_to_save", plain=True))
+
+    def _ranks(self) -> dict[str, int]:
+        """Of each target that an entry of ``rank_pattern`` matches, the first that does."""
+        patterns = tuple(map(at_the_end, self.adapter.rank_pattern))
+        targets = tuple(filter(self.is_target, self.names)) if patterns else ()
+        return _first_matches(patterns, targets, "rank_pattern", plain=all(map(is_plain, self.adapter.rank_pattern)))
 
     def _changed(self, module: Module, r: Count) -> Block:
         is_target = agreed(module.names, self.is_target, self.said)
@@ -114,8 +128,9 @@ class _Targets:
         return replace(leaf, trainable=trained and leaf.name == "bias")
 
     def _rank(self, module: Module, r: Count) -> Count:
-        for pattern, rank in self.adapter.rank_pattern.items():
-            if agreed(module.names, re.compile(rf"(.*\.)?({pattern})$").match, f"rank_pattern {shown(pattern)}"):
+        for index in sorted({self.ranks[name] for name in module.names if name in self.ranks}):
+            pattern, rank = list(self.adapter.rank_pattern.items())[index]
+            if agreed(module.names, lambda name: self.ranks.get(name) == index, f"rank_pattern {shown(pattern)}"):  # noqa: B023  (asked at once)
                 return rank
         return r
 
@@ -142,7 +157,7 @@ class _Targets:
 
     def _instead(self) -> str:
         wanted = self.adapter.target_modules
-        left_out = [name for module in self.root.all_in_it for name in module.names[:1] if self._is_wanted(name)]
+        left_out = [name for module in self.root.all_in_it for name in module.names[:1] if name in self.wanted]
         if left_out:
             return f"exclude_modules, modules_to_save or the task_type leave out {printable(left_out[0])}"
         if isinstance(wanted, str) and wanted != ALL_LINEAR and re.fullmatch(r"[\w.-]+", wanted):
@@ -164,9 +179,22 @@ def _may_have_one(node: Block) -> bool:
     return node.kind in LINEAR or node.kind == "embedding"
 
 
-def _ends(name: str, ends: Iterable[str]) -> bool:
-    """Whether PEFT takes a name in a list for a module."""
-    return any(name == end or name.endswith(f".{end}") for end in ends)
+def _ends_of(name: str) -> Iterator[str]:
+    """What PEFT takes in a list for this module: ``output.dense`` and ``dense`` for ``0.output.dense``."""
+    parts = name.split(".")
+    return (".".join(parts[depth:]) for depth in range(len(parts)))
+
+
+def _first_matches(
+    expressions: tuple[str, ...], names: tuple[str, ...], key: str, *, plain: bool = False
+) -> dict[str, int]:
+    """:raises ValueError: when they take too long."""
+    if not expressions or not names:
+        return {}
+    try:
+        return first_matches(expressions, names, plain=plain)
+    except TooLong as error:
+        raise ValueError(f"{key} {error} with the {len(names):,} names of this model: name the ends of them") from None
 
 
 def _last_names(root: Module) -> set[str]:
@@ -206,8 +234,9 @@ def notes(adapter: Adapter, root: Block, place: Place = in_table) -> list[Findin
 def _unmatched(adapter: Adapter, root: Module, place: Place) -> Iterator[Finding]:
     """Names in a list that are of no module: PEFT passes them over as long as another one matches."""
     names = [name for module in root.all_in_it for name in (*module.names[:1], *module.lists[:1])]
+    there = {end for name in names for end in _ends_of(name)}
     for wanted in adapter.target_modules if isinstance(adapter.target_modules, tuple) else ():
-        if not any(_ends(name, [wanted]) for name in names):
+        if wanted not in there:
             yield Finding(
                 "ignored-key",
                 f"target_modules has {shown(wanted)}, which no module's name ends with: PEFT passes it over",

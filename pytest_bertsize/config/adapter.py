@@ -7,11 +7,11 @@ changes a count, a name, a shape or what trains (:data:`INERT`), it changes them
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
-from pytest_bertsize.config import model_config
+from pytest_bertsize.config import model_config, patterns
+from pytest_bertsize.config.patterns import TooLong, is_plain
 from pytest_bertsize.config.source import Disk
 from pytest_bertsize.findings import Finding, Kind, Unusable
 from pytest_bertsize.wording import did_you_mean, number, printable, shown
@@ -33,9 +33,6 @@ ALL_LINEAR = "all-linear"
 LARGEST_RANK = 1_000_000
 MOST_NAMES = 1_000
 """Module names in one list."""
-MOST_QUANTIFIERS = 4
-"""Of one regular expression: the time that a match takes grows with the length of a name to this power."""
-MOST_GROUPS = 8
 LONGEST_PATTERN = 1_000
 """Characters."""
 
@@ -151,6 +148,8 @@ class _Reading:
         self.data = data
         self.place = place
         self.findings: list[Finding] = []
+        self.patterns: list[tuple[str, str]] = []
+        """Regular expressions, and the keys that they stand at."""
 
     def note(self, key: str, message: str, fix: str, kind: Kind = "config-invalid") -> None:
         written = key if key in self.data else ""
@@ -173,6 +172,7 @@ class _Reading:
             task_type=self._word("task_type", TASKS, None),
             passed_on=passed_on,
         )
+        self._check_patterns()
         if adapter.use_dora and adapter.lora_bias:
             self.note(
                 "lora_bias", "lora_bias is true beside use_dora: PEFT refuses that", "write false for one of them"
@@ -255,7 +255,7 @@ class _Reading:
     def _names_or_pattern(self, key: str) -> tuple[str, ...] | str:
         value = self.data.get(key)
         if isinstance(value, str):
-            self._check_pattern(key, value)
+            self.patterns.append((key, value))
             return value
         return self._names(key, 'write a list, as in ["query", "value"]')
 
@@ -268,7 +268,7 @@ class _Reading:
         elif len(value) > MOST_NAMES:
             message = f"{key} has {len(value):,} names, more than {MOST_NAMES:,}"
             self.note(key, message, "name the ends that they share", "config-refused")
-        elif odd := [each for each in value if not (isinstance(each, str) and _is_path(each))]:
+        elif odd := [each for each in value if not (isinstance(each, str) and is_plain(each))]:
             self.note(key, f"{key} has {shown(odd[0])}, which is no module's name", example)
         else:
             return tuple(value)
@@ -282,37 +282,36 @@ class _Reading:
             message = f"rank_pattern is {shown(value)}, not an object of module names and their ranks"
             self.note("rank_pattern", message, 'write { "output.dense" = 16 }, for example')
             return {}
-        for pattern in value:
-            self._check_pattern("rank_pattern", pattern)
+        self.patterns += [("rank_pattern", pattern) for pattern in value]
         return {pattern: self._rank(pattern, rank) for pattern, rank in value.items()}
 
-    def _check_pattern(self, key: str, pattern: str) -> None:
-        if wrong := _wrong_in_pattern(pattern):
-            fix = (
-                "write the ends of the names as a list" if key != "rank_pattern" else "write the end of a module's name"
+    def _check_patterns(self) -> None:
+        """Whether they can be matched at all: how long that takes is only known with a model's names."""
+        asked = [(key, each) for key, each in self.patterns if not is_plain(each)]
+        short = [each for _, each in asked if len(each) <= LONGEST_PATTERN]
+        try:
+            wrong = (
+                patterns.wrong_in(tuple(form for each in short for form in (each, at_the_end(each)))) if short else {}
             )
-            kind: Kind = "config-invalid" if wrong.startswith("is no") else "config-refused"
-            self.note(key, f"{key}: the regular expression {shown(pattern)} {wrong}", fix, kind)
+        except TooLong as error:
+            self._note_pattern(asked[0][0], f"{asked[0][0]} {error}", "config-refused")
+            return
+        for key, each in asked:
+            said = f"{key}: the regular expression {shown(each)}"
+            if len(each) > LONGEST_PATTERN:
+                longer = f"{said} has {len(each):,} characters, more than {LONGEST_PATTERN:,}"
+                self._note_pattern(key, longer, "config-refused")
+            elif why := wrong.get(each) or wrong.get(at_the_end(each)):
+                self._note_pattern(key, f"{said} is none: {why}", "config-invalid")
+
+    def _note_pattern(self, key: str, message: str, kind: Kind) -> None:
+        ends = "write the end of a module's name" if key == "rank_pattern" else "write the ends of the names as a list"
+        self.note(key, message, ends, kind)
 
 
-def _is_path(name: str) -> bool:
-    return re.fullmatch(r"[\w.-]{1,200}", name, re.ASCII) is not None
-
-
-def _wrong_in_pattern(pattern: str) -> str:
-    """Why it cannot be matched: it is none, or it could take hours (a repeated group, many quantifiers)."""
-    if len(pattern) > LONGEST_PATTERN:
-        return f"has {len(pattern):,} characters, more than {LONGEST_PATTERN:,}"
-    try:
-        re.compile(pattern)
-        re.compile(f"(.*\\.)?({pattern})$")
-    except (re.error, RecursionError, OverflowError) as error:
-        return f"is none: {printable(str(error))}"
-    if re.search(r"\)[*+{]", pattern):
-        return "repeats a group, which can take hours to match"
-    if len(re.findall(r"[*+{]|(?<![(*+?}])\?", pattern)) > MOST_QUANTIFIERS or pattern.count("(") > MOST_GROUPS:
-        return f"has more than {MOST_QUANTIFIERS} quantifiers or {MOST_GROUPS} groups, which can take hours to match"
-    return ""
+def at_the_end(pattern: str) -> str:
+    """What PEFT makes of a key of ``rank_pattern``."""
+    return rf"(.*\.)?({pattern})$"
 
 
 def adapter_of(model: Model, settings: Settings, config: ModelConfig, reader: Reader | None = None) -> Adapter | None:
