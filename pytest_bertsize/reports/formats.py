@@ -51,6 +51,8 @@ BY_SUFFIX = {
 BY_NAME = {"gl-code-quality-report.json": CODE_QUALITY}
 """What GitLab's own documentation calls its report."""
 SUFFIXES = ".json, .md or .html"
+LARGEST = 256 * 1024 * 1024
+"""Bytes; no report of ours comes near it, and what is larger is not read to see that it is none."""
 
 
 def format_of(path: Path) -> Format | None:
@@ -63,6 +65,8 @@ def format_of(path: Path) -> Format | None:
 
 def may_be_replaced(path: Path, found: Format) -> bool:
     """Whether what stands there is an earlier report of ours, or an empty file, which is nobody's."""
+    if path.stat().st_size > LARGEST:
+        return False
     content = path.read_bytes()
     try:
         return not content or found.reporter.is_ours(content.decode("utf-8"))

@@ -90,6 +90,18 @@ def test_an_empty_file_is_nobody_s_and_what_is_no_text_is_somebody_s(name: str, 
     assert not may_be_replaced(path, found)
 
 
+def test_what_is_larger_than_any_report_is_somebody_s_and_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Path, "read_bytes", None)
+    path = tmp_path / "size.json"
+    with path.open("wb") as stream:
+        stream.truncate(formats.LARGEST + 1)
+    found = format_of(path)
+    assert found
+    assert not may_be_replaced(path, found)
+
+
 def test_a_list_without_an_issue_is_a_report_of_code_quality_alone(tmp_path: Path) -> None:
     path = tmp_path / "size"
     path.write_text("[]", encoding="utf-8")
