@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
 import traceback
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 MEMORY_ABOVE_IMPORT = 1024**3
 """Bytes of address space that foreign code may take on top of what the imports took."""
-NETWORK = frozenset(f"socket.{call}" for call in ("bind", "connect", "getaddrinfo", "gethostbyname", "sendto"))
+_CALLS = ("bind", "connect", "getaddrinfo", "getnameinfo", "gethostbyname", "gethostbyaddr", "sendmsg", "sendto")
+NETWORK = frozenset(f"socket.{call}" for call in _CALLS)
 """What Python announces before a process reaches for another machine."""
 
 
@@ -34,6 +37,45 @@ def question() -> Any:
     asked = json.loads(sys.stdin.buffer.readline() or b"null")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     return asked
+
+
+def questions() -> Iterator[Any]:
+    """What is asked for on standard input, one after the other: how many bytes, on a line, and as many of JSON.
+
+    Nothing is read before it is asked for: what a fork is not to know is not in this process yet.
+    """
+    asked = os.dup(0)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    while length := b"".join(iter(lambda: os.read(asked, 1).strip(), b"")):
+        said = bytearray()
+        while len(said) < int(length):
+            said += os.read(asked, int(length) - len(said)) or b"\0" * int(length)  # cut off: no JSON
+        yield json.loads(said)
+
+
+def framed(said: bytes) -> bytes:
+    """As :func:`questions` reads it."""
+    return b"%d\n%b\n" % (len(said) + 1, said)
+
+
+def keep_to_oneself() -> None:
+    """Let no other process of this user open what this one has open, nor look into its memory."""
+    if sys.platform.startswith("linux"):
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, *(ctypes.c_ulong(0) for _ in range(4)))
+
+
+_PR_SET_DUMPABLE = 4
+"""Of linux/prctl.h."""
+
+
+def close_all_but(kept: int) -> None:
+    """Close what a fork has from the process that it was, but for standard input, output and error."""
+    for descriptor in [int(each.name) for each in Path("/dev/fd").iterdir()]:
+        if descriptor > 2 and descriptor != kept:  # noqa: PLR2004
+            with contextlib.suppress(OSError):  # the list of them was one
+                os.close(descriptor)
 
 
 def leave_no_bytecode() -> None:
@@ -60,8 +102,8 @@ ATTEMPTS: list[str] = []
 """What this process has been refused: code may swallow the exception."""
 
 
-def refuse_the_network(event: str, arguments: object) -> None:  # noqa: ARG001  (what an audit hook is given)
-    if event in NETWORK:
+def refuse_the_network(event: str, arguments: tuple[Any, ...]) -> None:
+    if event in NETWORK and not (event == "socket.sendmsg" and arguments[1] is None):  # to whom it is connected
         if event != "socket.bind":  # libraries find out by it whether there is IPv6
             ATTEMPTS.append(event)
         raise NetworkRefused(f"it reached for the network ({event})")

@@ -8,14 +8,17 @@ import os
 import selectors
 import sys
 from dataclasses import asdict, dataclass, field, replace
+from secrets import token_hex
 from threading import Thread
 from time import monotonic
 from typing import IO, TYPE_CHECKING, Any
 
+from pytest_bertsize.builder.confined import framed
 from pytest_bertsize.builder.messages import Built, NotBuilt, Request, understood
 from pytest_bertsize.builder.own_process import (
     BETWEEN_LOOKS,
     ISOLATION,
+    LONGEST_ANSWER,
     MEGABYTE,
     cause_of_death,
     end,
@@ -27,10 +30,6 @@ from pytest_bertsize.wording import printable
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Sequence
-
-
-LONGEST_ANSWER = 16 * 1024 * 1024
-"""Bytes; a model of 1,000 layers answers in 2 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +62,9 @@ class Helper:
     versions: dict[str, str] = field(default_factory=dict)
     _process: subprocess.Popen[bytes] | None = None
     _pending: list[Request] = field(default_factory=list)
+    _secrets: list[str] = field(default_factory=list)
+    """By which the answer about each of these is known. The process has a secret only while it is at that model, and so
+    has what it runs of the project's: it cannot answer for those after it."""
     _results: dict[str, Built | NotBuilt] = field(default_factory=dict)
     _buffer: bytearray = field(default_factory=bytearray)
     _built_as: dict[str, str] = field(default_factory=dict)
@@ -112,30 +114,36 @@ class Helper:
         self.start()
         assert self._process is not None
         assert self._process.stdin is not None
-        line = json.dumps([asdict(request) for request in self._pending]).encode() + b"\n"
-        Thread(target=_write, args=(self._process.stdin, line), daemon=True).start()
+        self._secrets = [token_hex(16) for _ in self._pending]
+        named = (replace(each, name=secret) for each, secret in zip(self._pending, self._secrets, strict=True))
+        content = b"".join(framed(json.dumps(asdict(each)).encode()) for each in named)
+        Thread(target=_write, args=(self._process.stdin, content), daemon=True).start()
 
     def _next_answer(self) -> None:
         """Read one message, and move on accordingly."""
         try:
             message = self._message()
-            if "ready" in message:
+            if "name" in message:
+                self._watched = None
+                self._results[self._pending[0].name] = understood(message, self._secrets[0])
+                self._pending.pop(0)
+                self._secrets.pop(0)
+            elif "ready" in message:
                 self._importing = False
                 self.versions.update((str(name), str(version)) for name, version in message["ready"].items())
             elif "failed" in message:
                 self._give_up(f"torch and transformers cannot be imported: {printable(str(message['failed']))}")
-            elif "building" in message:
-                self._watched = self._to_watch(int(message["process"]), int(message["memory"]))
             else:
-                self._watched = None
-                self._results[self._pending[0].name] = understood(message, self._pending[0].name)
-                self._pending.pop(0)
+                self._watched = self._to_watch(message)
         except _HelperLost as lost:
             self._lose(str(lost))
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
             self._lose("the helper process answered nonsense")
 
-    def _to_watch(self, process: int, memory: int) -> tuple[int, int] | None:
+    def _to_watch(self, message: Any) -> tuple[int, int] | None:
+        if message["building"] != self._secrets[0]:
+            raise ValueError(message)
+        process, memory = int(message["process"]), int(message["memory"])
         return (process, memory + self.limits.of(self._pending[0])) if memory else None
 
     def _lose(self, reason: str) -> None:

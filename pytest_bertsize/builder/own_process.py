@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MEGABYTE = 1024 * 1024
+LONGEST_ANSWER = 16 * MEGABYTE
+"""Bytes; a model of 1,000 layers answers in 2 MB."""
 BETWEEN_LOOKS = 0.05
 """Seconds between two looks at the memory of the process."""
 ISOLATION = "-I" if sys.flags.isolated else "-P"

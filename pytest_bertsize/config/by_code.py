@@ -21,6 +21,7 @@ from pytest_bertsize.builder.confined import (
     refuse_the_network,
     take_over_descriptors,
 )
+from pytest_bertsize.builder.offline import cut_off
 from pytest_bertsize.config.model_config import DEEPEST, LARGEST, LONGEST_INTEGER
 from pytest_bertsize.wording import did_you_mean, printable, shown
 
@@ -38,6 +39,7 @@ class NoConfig(Exception):
 def main() -> None:
     answers = take_over_descriptors()
     asked = question()
+    cut_off()
     sys.addaudithook(refuse_the_network)
     leave_no_bytecode()
     said: dict[str, Any]

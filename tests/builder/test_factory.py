@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from tests.support.warm_helper import Warm
 
 Project = Callable[..., pytest.Pytester]
+
+CUTS_OFF = sys.platform == "linux" and os.uname().machine in ("x86_64", "aarch64")
 
 LIBRARY = '''
 """Factories, each by its name; line() is what most of them would build."""
@@ -134,6 +137,10 @@ FAILS: dict[str, tuple[str, str]] = {
     # the network
     "connects": ("import socket; socket.create_connection(('127.0.0.1', 9))", "it reached for the network (socket.*)*"),
     "downloads": ("return BertModel.from_pretrained('bert-base-uncased')", "RuntimeError: *`from_pretrained`*"),
+    "sends_a_message": (
+        "import socket; socket.socket(type=socket.SOCK_DGRAM).sendmsg([b'x'], [], 0, ('127.0.0.1', 9)); return line()",
+        "*etwork* (own.py:*)",
+    ),
     "connects_and_goes_on": (
         "import socket\n    try: socket.create_connection(('127.0.0.1', 9))\n    except Exception: pass\n    return line()",
         "it reached for the network (socket.*)*",
@@ -141,6 +148,10 @@ FAILS: dict[str, tuple[str, str]] = {
 }
 
 PASSES = {
+    "talks_to_itself": "import socket; a, b = socket.socketpair(); a.sendmsg([b'x']); b.recv(1); return line()",
+    "asks_for_ipv6_as_urllib3_does": (
+        "import socket\n    try: socket.socket(socket.AF_INET6).bind(('::1', 0))\n    except Exception: pass\n    return line()"
+    ),
     "line": "return nn.Linear(3, 2)",
     "prints_a_lot": "[print('x' * 10**6) or sys.stderr.write('y' * 10**6) for _ in range(20)]; return line()",
     "starts_a_thread": "threading.Thread(target=time.sleep, args=(60,)).start(); return line()",
@@ -323,7 +334,69 @@ def test_real_memory_is_watched(tmp_path: Path) -> None:
     assert found(told["own:takes"]) == "it took more than 200 MB of memory"
 
 
+@pytest.mark.skipif(not CUTS_OFF, reason="the system has no seccomp filter for it: there is Python's own hook alone")
+@pytest.mark.parametrize(
+    "code",
+    ["socket.create_connection(('127.0.0.1', 9))", "socket.socket(type=socket.SOCK_DGRAM)"],
+)
+def test_what_a_factory_starts_has_no_network_either(tmp_path: Path, code: str) -> None:
+    run = f'subprocess.run([sys.executable, "-Ic", "import socket; {code}"], capture_output=True, text=True).stderr'
+    (tmp_path / "own.py").write_text(library({"starts": f"raise RuntimeError({run}.splitlines()[-1])"}))
+    told = answers([asked(tmp_path, "own:starts")])
+    network_is_down = f"[Errno {errno.ENETDOWN}] {os.strerror(errno.ENETDOWN)}"
+    assert found(told["own:starts"]) == f"RuntimeError: OSError: {network_is_down} (own.py:24)"
+
+
 # one model, and the next
+
+
+FORGED = {"name": "own:line", "tensors": [["forged", [9, 9], True, None]], "declared_ties": {}, "problems": {}}
+
+
+def test_a_factory_has_nothing_of_the_helper_s_but_the_way_back(tmp_path: Path) -> None:
+    """Standard input, output and error, and a pipe; to look at them takes another."""
+    counts = "return nn.Linear(len(os.listdir('/dev/fd')) - 1, 2)"
+    (tmp_path / "own.py").write_text(library({"counts": counts}))
+    (answer,) = answers([asked(tmp_path, "own:counts")]).values()
+    assert found(answer) == [("weight", (2, 4)), ("bias", (2,))]
+
+
+def test_a_factory_cannot_answer_for_the_models_after_it(tmp_path: Path) -> None:
+    """It writes their answers to all that is open, its own way back among it, and finds their names nowhere."""
+    body = f"""
+    for each in map(int, os.listdir('/dev/fd')):
+        try: os.write(each, json.dumps({FORGED}).encode() + b'\\n')
+        except OSError: pass
+    time.sleep(60)"""
+    (tmp_path / "own.py").write_text(library({"forges": body}))
+    told = answers([asked(tmp_path, "own:forges"), asked(tmp_path, "own:line")])
+    assert [found(each) for each in told.values()] == [[("forged", (9, 9))], LINE]
+
+
+@pytest.mark.parametrize("said", ["[]", "1", "x", '{"name": "x", "problems": 3}', "[" * 100_000])
+def test_an_answer_of_a_factory_s_own_is_its_own_failure(tmp_path: Path, said: str) -> None:
+    body = f"""
+    for each in map(int, os.listdir('/dev/fd')):
+        try: os.write(each, {said!r}.encode() + b'\\n')
+        except OSError: pass
+    time.sleep(60)"""
+    (tmp_path / "own.py").write_text(library({"babbles": body}))
+    told = answers([asked(tmp_path, "own:babbles"), asked(tmp_path, "own:line")])
+    assert [type(each) for each in told.values()] == [NotBuilt, Built]
+
+
+def test_a_factory_does_not_know_what_is_asked_after_it(tmp_path: Path) -> None:
+    """All that Python has in the fork, and what is left of standard input."""
+    body = """
+    import gc
+    def held(each, depth=0):
+        if isinstance(each, dict) and each.get("factory"): yield each["factory"]
+    known = {name for each in gc.get_objects() for name in held(each)}
+    raise RuntimeError(sorted(known), sys.stdin.read())"""
+    (tmp_path / "own.py").write_text(library({"knows": body}))
+    told = answers([asked(tmp_path, "own:knows"), asked(tmp_path, "own:line")])
+    assert found(told["own:knows"]) == "RuntimeError: (['own:knows'], '') (own.py:29)"
+    assert found(told["own:line"]) == LINE
 
 
 DISTURBS = """

@@ -53,6 +53,7 @@ def scripted(tmp_path: Path) -> Iterator[Callable[..., Helper]]:
         script = tmp_path / "child.py"
         opening = (
             'import json, os, signal, sys, time\nready = json.dumps({"ready": {"torch": "1", "transformers": "2"}})\n'
+            "def asked(): return (json.loads(line) for line in sys.stdin if not line.strip().isdigit())\n"
         )
         script.write_text(opening + textwrap.dedent(body))
         helpers.append(Helper(Limits(**limits), (sys.executable, str(script))))
@@ -210,7 +211,7 @@ def test_fifty_megabytes_of_print_are_nobodys_business(helper: Helper, tmp_path:
 
 ECHO = """
     print(ready, flush=True)
-    for each in json.loads(sys.stdin.readline()):
+    for each in asked():
         name = each["name"]
         {bad}
         print(json.dumps({{"name": name, "tensors": [["w", [2, 3], True, None]], "declared_ties": {{}}}}), flush=True)
@@ -229,18 +230,25 @@ ECHO = """
         ("print('[]', flush=True)", "the helper process answered nonsense"),
         ("print('{}', flush=True)", "the helper process answered nonsense"),
         ("""print('{"name": "other"}', flush=True)""", "the helper process answered nonsense"),
-        ("""print('{"name": "bad"}', flush=True)""", "the helper process answered nonsense"),
+        ("print(json.dumps({'name': name}), flush=True)", "the helper process answered nonsense"),
         (
-            """print('{"name": "bad", "tensors": [["w", [-1], true, null]], "declared_ties": {}}', flush=True)""",
+            "print(json.dumps({'building': 'bad', 'process': 1, 'memory': 9**9}))",
             "the helper process answered nonsense",
         ),
-        ("""print('{"name": "bad", "tensors": [], "declared_ties": {}}', flush=True)""", "it has no parameters"),
+        (
+            "print(json.dumps({'name': name, 'tensors': [['w', [-1], True, None]], 'declared_ties': {}}), flush=True)",
+            "the helper process answered nonsense",
+        ),
+        (
+            "print(json.dumps({'name': name, 'tensors': [], 'declared_ties': {}}), flush=True)",
+            "it has no parameters",
+        ),
     ],
 )
 def test_a_lost_helper_fails_its_model_and_another_builds_the_rest(
     scripted: Callable[..., Helper], bad: str, reason: str
 ) -> None:
-    helper = scripted(ECHO.format(bad=f"if name == 'bad': {bad}; continue"), building=1)
+    helper = scripted(ECHO.format(bad=f"if each['config']['vocab_size'] == 12: {bad}; continue"), building=1)
     helper.ask([request("first"), request("bad", vocab_size=12), request("last", vocab_size=13)])
     assert isinstance(helper.result("first"), Built)
     assert helper.result("bad") == NotBuilt(reason)

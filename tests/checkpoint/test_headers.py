@@ -5,6 +5,7 @@ import os
 import struct
 import subprocess
 import sys
+import zipfile
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,6 +17,8 @@ from safetensors.torch import save_file
 from transformers import BertConfig, BertForMaskedLM
 
 from pytest_bertsize.builder.child.pickled import NotACheckpoint, stored_rows
+from pytest_bertsize.builder.helper import Helper
+from pytest_bertsize.builder.messages import Built, Request
 from pytest_bertsize.checkpoint import headers
 from pytest_bertsize.findings import Unusable
 
@@ -479,6 +482,32 @@ def test_views_of_one_storage_that_are_not_the_same_tensor_share_nothing(tmp_pat
         {"whole": whole, "half": whole[:2], "turned": whole.T, "none": whole[:0], "nil": whole[:0]}, tmp_path / "a.pt"
     )
     assert [row[3] for row in stored_rows(str(tmp_path / "a.pt"))] == [None] * 5
+
+
+def of_the_helper(root: Path, *files: str) -> list[str | int]:
+    """How many tensors each file has, or why none, by one helper process that builds a tiny model beside each."""
+    sizes = {"vocab_size": 11, "hidden_size": 4, "num_hidden_layers": 1, "num_attention_heads": 2}
+    helper = Helper()
+    try:
+        helper.ask([Request(each, "bert", "BertModel", sizes, {}, checkpoint=str(root / each)) for each in files])
+        built = [helper.result(each) for each in files]
+    finally:
+        helper.stop()
+    assert all(isinstance(each, Built) for each in built), built
+    found = [each for each in built if isinstance(each, Built)]
+    return [each.problems["stored"] if each.stored is None else len(each.stored) for each in found]
+
+
+def test_what_a_pickle_takes_is_bounded_before_it_is_read(tmp_path: Path) -> None:
+    """``bytearray(2_000_000_000)`` in 30 bytes, alone and in the archive that torch writes."""
+    bomb = b"\x80\x02c__builtin__\nbytearray\nJ" + (2_000_000_000).to_bytes(4, "little") + b"\x85R."
+    (tmp_path / "alone.bin").write_bytes(bomb)
+    torch.save({"a": torch.zeros(2)}, tmp_path / "good.bin")
+    with zipfile.ZipFile(tmp_path / "good.bin") as good, zipfile.ZipFile(tmp_path / "packed.bin", "w") as packed:
+        for name in good.namelist():
+            packed.writestr(name, bomb if name.endswith("data.pkl") else good.read(name))
+    refused = "NotACheckpoint: it takes more than 256 MB on top of its tensors to read"
+    assert of_the_helper(tmp_path, "good.bin", "alone.bin", "packed.bin") == [1, refused, refused]
 
 
 def test_shards_of_a_pickled_checkpoint_are_read_together(tmp_path: Path) -> None:

@@ -23,20 +23,27 @@ from pytest_bertsize.builder.confined import (
     ATTEMPTS,
     MEMORY_ABOVE_IMPORT,
     answer,
+    close_all_but,
     in_words,
+    keep_to_oneself,
     leave_no_bytecode,
     limit_memory,
-    question,
+    questions,
     refuse_the_network,
     take_over_descriptors,
 )
-from pytest_bertsize.builder.own_process import cause_of_death, memory_of
+from pytest_bertsize.builder.offline import cut_off
+from pytest_bertsize.builder.own_process import LONGEST_ANSWER, MEGABYTE, cause_of_death, memory_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 OWN_MEMORY = 8 * 1024**3
 """Bytes of address space where a function of the project builds, and imports what it likes."""
+READING = 256 * MEGABYTE
+"""Bytes of address space for what a file of pickles says beside its tensors."""
+BEGINS = b"begins\n"
+"""What a fork says when it has imported what it builds with."""
 
 
 def main() -> None:
@@ -52,44 +59,87 @@ def main() -> None:
     gc.freeze()
     gc.enable()
     answer(answers, {"ready": {"torch": str(torch.__version__), "transformers": transformers.__version__}})
-    requests = question() or []
     sys.addaudithook(refuse_the_network)
-    for request in requests:
-        answer(answers, {"name": request["name"], **_in_a_process_of_its_own(request, answers)})
+    keep_to_oneself()
+    for request in questions():
+        answer(answers, {**_answer_to(request, answers), "name": request["name"]})
     os._exit(0)
 
 
-def _in_a_process_of_its_own(request: Mapping[str, Any], answers: int) -> dict[str, Any]:
-    """What code of the project leaves behind, or whether it leaves at all, is no other model's business."""
-    if not is_own_code(request):
-        return _built(request, answers)
+def _answer_to(request: Mapping[str, Any], answers: int) -> dict[str, Any]:
+    """What there is to say of one model; a file of pickles is read before anything of it is imported."""
+    stored = _forked(partial(_stored_in, request), "the process that reads it") if request["checkpoint"] else {}
+    begin = partial(_say_building, request, answers)
+    if is_own_code(request):
+        found = _forked(partial(_built_offline, request), "the process of the project's code", begin)
+    else:
+        found = _built(request, partial(begin, os.getpid()))
+    if "error" in found:
+        return found
+    found.pop("stored", None)
+    wrong = {"stored": stored["error"]} if "error" in stored else {}
+    return {**found, **({} if wrong else stored), "problems": {**found.get("problems", {}), **wrong}}
+
+
+def _say_building(request: Mapping[str, Any], answers: int, process: int) -> None:
+    """From here on the parent watches the memory."""
+    answer(answers, {"building": request["name"], "process": process, "memory": memory_of(process)})
+
+
+def _forked(
+    work: Callable[..., dict[str, Any]], whose: str, say: Callable[[int], None] | None = None
+) -> dict[str, Any]:
+    """What a fork answers that has nothing of ours open but the way back.
+
+    What it leaves behind, or whether it leaves at all, is no other model's business.
+
+    :param say: called with the fork's number, where it says in between that it begins.
+    """
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
-        os.close(reading)
-        leave_no_bytecode()
-        answer(writing, _built(request, answers))
+        close_all_but(writing)
+        answer(writing, work(partial(os.write, writing, BEGINS)) if say else work())
         os._exit(0)
     os.close(writing)
     with open(reading, "rb") as stream:  # noqa: PTH123  (a pipe)
-        said = stream.readline()  # one line: what the code has forked may hold the pipe open
-    if said.endswith(b"\n"):
+        said = stream.readline(LONGEST_ANSWER)  # one line: what the code has forked may hold the pipe open
+        if say and said == BEGINS:
+            say(child)
+            said = stream.readline(LONGEST_ANSWER)
+    whole = said.endswith(b"\n") or len(said) == LONGEST_ANSWER
+    if whole:
         os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
-    if said.endswith(b"\n"):
-        found: dict[str, Any] = json.loads(said)
-        return found
-    return {"error": cause_of_death(os.waitstatus_to_exitcode(status), "the process of the project's code")}
+    if not whole:
+        return {"error": cause_of_death(os.waitstatus_to_exitcode(status), whose)}
+    return _object_in(said) or {"error": f"{whose} answered nonsense"}
 
 
-def _built(request: Mapping[str, Any], answers: int) -> dict[str, Any]:
-    """Build what is asked for; from the import of what makes it on, the parent watches the memory."""
+def _object_in(said: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(said)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _built_offline(request: Mapping[str, Any], begin: Callable[[], object]) -> dict[str, Any]:
+    leave_no_bytecode()
+    cut_off()
+    return _built(request, begin)
+
+
+def _built(request: Mapping[str, Any], begin: Callable[[], object]) -> dict[str, Any]:
+    """Build what is asked for.
+
+    :param begin: called when what makes it is imported.
+    """
     try:
         prepare(request)
         problems: dict[str, str] = {}
-        stored = _tried("stored", problems, partial(_stored_in, request)) if request["checkpoint"] else None
         limit_memory(OWN_MEMORY if request["factory"] else MEMORY_ABOVE_IMPORT)
-        answer(answers, {"building": request["name"], "process": os.getpid(), "memory": memory_of("self")})
+        begin()
         model = instantiate(request)
         found = take_inventory(model, own=is_own_code(request))
         config = config_said(request) if request["asked"] else None
@@ -98,7 +148,7 @@ def _built(request: Mapping[str, Any], answers: int) -> dict[str, Any]:
         return {"error": in_words(error, request["root"]), "fix": getattr(error, "fix", "")}
     if ATTEMPTS:
         return {"error": f"it reached for the network ({ATTEMPTS[0]}), and took no for an answer"}
-    also = {"stored": stored, "flops": flops, "config": config}
+    also = {"flops": flops, "config": config}
     return {**found, **{what: rows for what, rows in also.items() if rows is not None}, "problems": problems}
 
 
@@ -111,10 +161,18 @@ def _tried(what: str, problems: dict[str, str], ask: Callable[[], list[Any]]) ->
         return None
 
 
-def _stored_in(request: Mapping[str, Any]) -> list[Any]:
-    from pytest_bertsize.builder.child.pickled import stored_rows
+def _stored_in(request: Mapping[str, Any]) -> dict[str, Any]:
+    """The tensors of a pickled checkpoint, in the memory that they take, be it mapped, and a little more."""
+    from pytest_bertsize.builder.child.pickled import size_of, stored_rows
 
-    return stored_rows(request["checkpoint"])
+    try:
+        limit_memory(READING)
+        limit_memory(READING + size_of(request["checkpoint"]))
+        return {"stored": stored_rows(request["checkpoint"])}
+    except MemoryError:
+        return {"error": f"NotACheckpoint: it takes more than {READING // MEGABYTE} MB on top of its tensors to read"}
+    except Exception as error:
+        return {"error": in_words(error)}
 
 
 def _operations(model: Any, request: Mapping[str, Any]) -> list[Any]:

@@ -30,7 +30,7 @@ def stored_rows(path: str) -> list[list[Any]]:
     """
     if not path.endswith(".index.json"):
         return _rows(_loaded(path))
-    weight_map: dict[str, str] = json.loads(Path(path).read_bytes())["weight_map"]  # the parent has looked at it
+    weight_map = _weight_map(path)
     rows: list[list[Any]] = []
     stands_in: dict[str, str] = {}
     for shard in dict.fromkeys(weight_map.values()):
@@ -42,6 +42,18 @@ def stored_rows(path: str) -> list[list[Any]]:
     if wrong := sorted(name for name in {*weight_map, *stands_in} if weight_map.get(name) != stands_in.get(name)):
         raise NotACheckpoint(f"{len(wrong):,} tensors do not stand where the index says; the first is {wrong[0]!r}")
     return rows
+
+
+def size_of(path: str) -> int:
+    """Bytes of a checkpoint, or of the largest of its shards: they are read one after the other."""
+    shards = set(_weight_map(path).values()) if path.endswith(".index.json") else {Path(path).name}
+    return max(Path(path).with_name(shard).stat().st_size for shard in shards)
+
+
+def _weight_map(path: str) -> dict[str, str]:
+    """Of an index that the parent has looked at."""
+    found: dict[str, str] = json.loads(Path(path).read_bytes())["weight_map"]
+    return found
 
 
 def _loaded(path: str) -> Any:
