@@ -128,8 +128,9 @@ def _measured() -> None:
     answer = vars(child)["answer"]
 
     def saving(*arguments: Any) -> None:
-        if current := Coverage.current():
-            current.save()
+        with contextlib.suppress(Exception):  # a fork may have closed the file
+            if current := Coverage.current():
+                current.save()
         answer(*arguments)
 
     vars(child)["answer"] = saving
