@@ -126,6 +126,16 @@ class Inventory:
         return (tensor for tensor in self.tensors if is_within(tensor.component, component))
 
 
+@dataclass(frozen=True, slots=True)
+class Loading:
+    """What transformers makes of a file's tensors when it loads them into the model."""
+
+    rows: tuple[tuple[str, str | None, tuple[int, ...]], ...]
+    """Name in the file, name in the model (``None`` where the class passes over it), and shape in the model."""
+    unsaved: frozenset[str] = frozenset()
+    """Names that ``save_pretrained`` leaves out, because the class makes them anew."""
+
+
 def roll_up(own: dict[str, int]) -> dict[str, int]:
     """Add each component's own count to every component above it, parents first, in order of appearance."""
     counts: dict[str, int] = {}

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, cast
 
-from pytest_bertsize.inventory import Inventory, Tensor, common
+from pytest_bertsize.inventory import Inventory, Loading, Tensor, common
 from pytest_bertsize.wording import printable, shown
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ class Request:
     """Arguments of PEFT's ``LoraConfig``; empty for a model without an adapter."""
     checkpoint: str = ""
     """A pickled checkpoint to list the tensors of."""
+    filed: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    """Names and shapes of a checkpoint that is read already, to ask the library what it makes of them."""
     seq_len: int = 0
     """Tokens of a forward pass whose operations are counted; 0: none is made."""
     asked: tuple[str, ...] = ()
@@ -72,9 +74,11 @@ class Built:
     flops: tuple[tuple[str, int], ...] | None = None
     """What each module of a forward pass takes itself, without the modules in it."""
     problems: Mapping[str, str] = field(default_factory=dict)
-    """Why there is no :attr:`stored` or :attr:`flops`, though it was asked for."""
+    """Why there is no :attr:`stored`, :attr:`loading` or :attr:`flops`, though it was asked for."""
     config: ConfigSaid | None = None
     """``None`` where nothing was asked, as of a model that a function of the project builds."""
+    loading: Loading | None = None
+    """What transformers makes of a checkpoint; ``None`` of a model that is none of its classes."""
 
     def inventory(self, expected: Inventory | None) -> Inventory:
         """Give every tensor its component: that of the closed form, else the nearest enclosing one.
@@ -166,6 +170,7 @@ def understood(message: Mapping[str, Any], name: str) -> Built | NotBuilt:
         tuple(_flops(*row) for row in message["flops"]) if "flops" in message else None,
         {str(what): printable(str(why)) for what, why in message.get("problems", {}).items()},
         _config_said(**message["config"]) if "config" in message else None,
+        _loading(**message["loading"]) if "loading" in message else None,
     )
 
 
@@ -180,6 +185,7 @@ def message(result: Built | NotBuilt, name: str) -> dict[str, Any]:
         "buffers": sorted(result.buffers),
         "buffered": result.buffered,
         "stored": result.stored,
+        "loading": result.loading and {"rows": result.loading.rows, "unsaved": sorted(result.loading.unsaved)},
         "flops": result.flops,
         "problems": result.problems,
         "config": asdict(result.config) if result.config else None,
@@ -205,6 +211,12 @@ def _is_plain(value: object) -> bool:
     if isinstance(value, list):
         return all(_is_plain(each) for each in value)
     return value is None or isinstance(value, bool | int | float | str)
+
+
+def _loading(rows: Sequence[tuple[object, object, Sequence[object]]], unsaved: Sequence[object]) -> Loading:
+    tensors = [(_tensor(name, shape, True, None), known_as) for name, known_as, shape in rows]  # noqa: FBT003
+    known = [(each.name, None if known_as is None else str(known_as), each.shape) for each, known_as in tensors]
+    return Loading(tuple(known), frozenset(map(str, unsaved)))
 
 
 def _flops(module: object, operations: object) -> tuple[str, int]:

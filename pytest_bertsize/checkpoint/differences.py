@@ -3,37 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from dataclasses import dataclass, replace
-from itertools import islice
-from typing import TYPE_CHECKING, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from pytest_bertsize.checkpoint.headers import bytes_of
+from pytest_bertsize.checkpoint.names import Names, aligned, as_loaded, new_name
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import Inventory, Tensor, pattern
-from pytest_bertsize.wording import LONGEST, exact, number, plural, printable, shown, signed
+from pytest_bertsize.wording import exact, number, plural, printable, shown, signed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable
 
     from pytest_bertsize.checkpoint.headers import Stored
+    from pytest_bertsize.inventory import Loading
 
 MOST_NAMED = 4
 """Rows of tensors that one sentence names before it counts the rest."""
-MOST_TRIED = 50
-"""Names by which a common prefix is looked for."""
-MOST_LEVELS = 4
-"""Dotted parts of a prefix."""
 MOST_DIMENSIONS = 8
 """Of a shape that a message writes out."""
-
-RENAMED = (
-    (re.compile(r"LayerNorm\.gamma$"), "LayerNorm.weight"),
-    (re.compile(r"LayerNorm\.beta$"), "LayerNorm.bias"),
-    (re.compile(r"\.weight_g$"), ".parametrizations.weight.original0"),
-    (re.compile(r"\.weight_v$"), ".parametrizations.weight.original1"),
-)
-"""Old names that transformers renames when it loads: "legacy" in its conversion_mapping.py (5.23)."""
 
 NOT_PARAMETERS = re.compile(
     r"(?:^|\.)(?:position_ids|token_type_ids|rotary_emb\.inv_freq"  # _adjust_missing_and_unexpected_keys, 5.23
@@ -60,34 +48,25 @@ KEYS = {"embeddings.word": "vocab_size", "embeddings.token_type": "type_vocab_si
 TABLE = 2
 """Dimensions of a table of embeddings."""
 
-_DOT = re.compile(r"\.")
 
-
-@dataclass(frozen=True, slots=True)
-class _Names:
-    """The file's tensors under the model's names."""
-
-    tensors: Mapping[str, Tensor]
-    """By the model's name, in the order of the file."""
-    renamed: tuple[str, ...]
-    """Old names in the file that transformers renames."""
-    prefix: str
-    """What all names on one side have in front, or nothing."""
-    prefixed: Literal["file", "model"] = "file"
-
-
-def compared(stored: Stored, model: Inventory, buffers: Collection[str], *, of: str) -> list[Finding]:
+def compared(
+    stored: Stored, model: Inventory, buffers: Collection[str], *, of: str, loading: Loading | None = None
+) -> list[Finding]:
     """A finding for each way in which a checkpoint differs from the model; ``[]`` if it is that model's.
 
     :param buffers: names of the model that are no parameters, and may stand in the file.
     :param of: what the model is for the sentence, as in ``"the built model"``.
+    :param loading: what transformers makes of the file; without it, names are aligned by what is known here.
     """
-    names = _aligned(stored, model)
+    names = as_loaded(stored, model, loading) if loading else aligned(stored, model)
+    unsaved = loading.unsaved if loading else frozenset()
     groups = _tied_groups(model)
     missing = [
         tensor
         for tensor in model.tensors
-        if not tensor.tied_to and not any(name in names.tensors for name in groups.get(tensor.name, (tensor.name,)))
+        if not tensor.tied_to
+        and tensor.name not in unsaved
+        and not any(name in names.tensors for name in groups.get(tensor.name, (tensor.name,)))
     ]
     ignored = set(buffers)
     extra = [
@@ -109,64 +88,15 @@ def compared(stored: Stored, model: Inventory, buffers: Collection[str], *, of: 
         *_resized(resized, of),
         *_duplicated(stored, model, names, of),
         *_renamed(names),
+        *_passed_over(names, of),
     ]
-    if names.prefix and not missing and not extra:
+    if names.prefix and not missing and not extra and not loading:
         found.insert(0, Finding("checkpoint-differs", _about_prefix(names, of), _prefix_fix(names, head)))
     return [replace(finding, file=stored.file) for finding in found]
 
 
-def _shape_of(names: _Names, name: str) -> tuple[int, ...] | None:
+def _shape_of(names: Names, name: str) -> tuple[int, ...] | None:
     return names.tensors[name].shape if name in names.tensors else None
-
-
-# which name is which
-
-
-def _aligned(stored: Stored, model: Inventory) -> _Names:
-    """Old names as they are renamed, and a prefix on one side taken away or added."""
-    filed, known = stored.inventory.by_name, model.by_name
-    new_names = {name: _new_name(name) for name in filed}
-    side: Literal["file", "model"] = "file"
-    prefix = _prefix(list(new_names.values()), known)
-    if not prefix:
-        side, prefix = "model", _prefix(list(known), set(new_names.values()))
-
-    def model_name(name: str) -> str:
-        other = name.removeprefix(prefix) if side == "file" else f"{prefix}{name}"
-        return name if name in known or other in filed else other
-
-    tensors: dict[str, Tensor] = {}
-    renamed = []
-    for name, tensor in filed.items():
-        plain, new = model_name(name), model_name(new_names[name])
-        if plain not in known and new in known and new_names[name] not in filed:
-            renamed.append(name)
-            tensors[new] = tensor
-        else:
-            tensors[plain] = tensor
-    return _Names(tensors, tuple(renamed), prefix, side)
-
-
-def _new_name(name: str) -> str:
-    for old, new in RENAMED:
-        if old.search(name):
-            return old.sub(new, name)
-    return name
-
-
-def _prefix(longer: list[str], shorter: Collection[str]) -> str:
-    """What most of the ``longer`` names have in front of ``shorter`` ones; ``""`` where most are the same."""
-    tried = Counter(
-        name[: dot.end()]
-        for name in longer[:MOST_TRIED]
-        for dot in islice(_DOT.finditer(name, 0, LONGEST), MOST_LEVELS)
-    )
-    best, most = "", sum(name in shorter for name in longer)
-    for prefix, _ in tried.most_common(MOST_TRIED):
-        hits = sum(name.startswith(prefix) and name[len(prefix) :] in shorter for name in longer)
-        if hits > most:
-            best, most = prefix, hits
-    return best if 2 * most >= min(len(longer), len(shorter)) else ""
 
 
 def _tied_groups(model: Inventory) -> dict[str, list[str]]:
@@ -181,7 +111,7 @@ def _tied_groups(model: Inventory) -> dict[str, list[str]]:
 # what to say
 
 
-def _missing(missing: list[Tensor], names: _Names, head: str, of: str) -> Iterable[Finding]:
+def _missing(missing: list[Tensor], names: Names, head: str, of: str) -> Iterable[Finding]:
     if not missing:
         return
     count = sum(tensor.size for tensor in missing)
@@ -191,7 +121,7 @@ def _missing(missing: list[Tensor], names: _Names, head: str, of: str) -> Iterab
     yield Finding("checkpoint-differs", message, fix, component=_component(missing), expected=count, actual=0)
 
 
-def _untied_elsewhere(missing: list[Tensor], names: _Names) -> str:
+def _untied_elsewhere(missing: list[Tensor], names: Names) -> str:
     """A file that leaves out a decoder's matrix was saved by a model that ties it."""
     shapes = {tensor.shape for name, tensor in names.tensors.items() if "embed" in name and len(tensor.shape) == TABLE}
     decoder = next((each for each in missing if each.component.startswith("head") and each.shape in shapes), None)
@@ -203,7 +133,7 @@ def _untied_elsewhere(missing: list[Tensor], names: _Names) -> str:
     )
 
 
-def _extra(extra: list[Tensor], names: _Names, head: str, of: str) -> Iterable[Finding]:
+def _extra(extra: list[Tensor], names: Names, head: str, of: str) -> Iterable[Finding]:
     if not extra:
         return
     count = sum(tensor.owned for tensor in extra)
@@ -250,7 +180,7 @@ def _rows_fix(resized: list[tuple[Tensor, Tensor]]) -> str:
     return ""
 
 
-def _duplicated(stored: Stored, model: Inventory, names: _Names, of: str) -> Iterable[Finding]:
+def _duplicated(stored: Stored, model: Inventory, names: Names, of: str) -> Iterable[Finding]:
     """A shared tensor that the file has twice. Where they differ, transformers (5.23) ties nothing."""
     for group in _tied_groups(model).values():
         present = [name for name in group if name in names.tensors]
@@ -273,7 +203,7 @@ def _duplicated(stored: Stored, model: Inventory, names: _Names, of: str) -> Ite
         )
 
 
-def _copies(present: list[str], names: _Names) -> list[str]:
+def _copies(present: list[str], names: Names) -> list[str]:
     """Names of one shared group that have storage of their own in the file, but for the first."""
     storages: dict[str, str] = {}
     for name in present:
@@ -282,28 +212,43 @@ def _copies(present: list[str], names: _Names) -> list[str]:
     return list(storages.values())[1:]
 
 
-def _renamed(names: _Names) -> Iterable[Finding]:
+def _renamed(names: Names) -> Iterable[Finding]:
     if names.renamed:
         first = names.renamed[0]
         yield Finding(
             "checkpoint-differs",
             f"{len(names.renamed):,} tensors have names of older versions, which transformers renames when it loads: "
-            f"{printable(first)} is {printable(_new_name(first))}",
+            f"{printable(first)} is {printable(new_name(first))}",
             "nothing has to be done; save the model again to have the new names",
             severity="note",
+        )
+
+
+def _passed_over(names: Names, of: str) -> Iterable[Finding]:
+    tensors = [tensor for tensor in names.passed_over if not NOT_PARAMETERS.search(tensor.name)]
+    if tensors:
+        count = sum(tensor.owned for tensor in tensors)
+        yield Finding(
+            "checkpoint-differs",
+            f"{_tensors(tensors)} of the file, {plural(count, 'parameter')}, {_is(tensors)} none of {of}, whose class "
+            f"says that they are left out when it loads: {_rows(tensors, _as_it_is)}",
+            "nothing has to be done; save the model again to have the file without",
+            severity="note",
+            expected=0,
+            actual=count,
         )
 
 
 # prefixes and heads
 
 
-def _about_prefix(names: _Names, of: str) -> str:
+def _about_prefix(names: Names, of: str) -> str:
     if names.prefixed == "file":
         return f"the names in the file begin with {shown(names.prefix)}, those in {of} do not"
     return f"the names in {of} begin with {shown(names.prefix)}, those in the file do not"
 
 
-def _other_class_fix(names: _Names, head: str) -> str:
+def _other_class_fix(names: Names, head: str) -> str:
     if names.prefix:
         return _prefix_fix(names, head)
     if head:
@@ -311,7 +256,7 @@ def _other_class_fix(names: _Names, head: str) -> str:
     return "name the checkpoint that belongs to the config"
 
 
-def _prefix_fix(names: _Names, head: str) -> str:
+def _prefix_fix(names: Names, head: str) -> str:
     prefix = shown(names.prefix)
     if names.prefixed == "model":
         return (

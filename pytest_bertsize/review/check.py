@@ -67,7 +67,7 @@ def examine(
         chosen = choose(model, config, registry, adapter)
         known = replace(known, family=chosen.family.name, architecture=model.factory or chosen.architecture.name)
         found = derive(model, config, chosen)
-        request = build_request.with_closed_form(model, settings, config, found, adapter)
+        request = _with_names(build_request.with_closed_form(model, settings, config, found, adapter), known.stored)
         notes = (
             *found.values.findings,
             *found.notes,
@@ -115,7 +115,7 @@ def _without_closed_form(
     adapter: Adapter | None,
 ) -> Subject:
     """``closed_form = false``: there is nothing to compare with but the budget, and every report says so."""
-    request = build_request.without_closed_form(model, settings, config, registry, adapter)
+    request = _with_names(build_request.without_closed_form(model, settings, config, registry, adapter), known.stored)
     known = replace(
         known,
         family=request.family,
@@ -124,6 +124,12 @@ def _without_closed_form(
         build=partial(_build_here, request),
     )
     return Subject(known, request, list, model, config)
+
+
+def _with_names(request: Request, stored: Stored | None) -> Request:
+    """Ask along what the library makes of the checkpoint's names."""
+    filed = tuple((tensor.name, tensor.shape) for tensor in stored.inventory.tensors) if stored else ()
+    return replace(request, filed=filed)
 
 
 def _build_here(request: Request | None) -> Any:
@@ -266,7 +272,12 @@ def _with_checkpoint(concluded: Review, subject: Subject, built: Built, actual: 
         return concluded
     from pytest_bertsize.checkpoint import differences
 
-    found = differences.compared(stored, actual, built.buffers, of="the built model")
+    found = differences.compared(stored, actual, built.buffers, of="the built model", loading=built.loading)
+    if problem := built.problems.get("loading"):
+        message = (
+            f"how transformers loads the checkpoint is not known, and its names are compared as they are: {problem}"
+        )
+        found.append(Finding("checkpoint-differs", message, "", "warning", file=stored.file))
     return replace(concluded, stored=stored, findings=(*concluded.findings, *found))
 
 

@@ -69,11 +69,12 @@ def main() -> None:
 def _answer_to(request: Mapping[str, Any], answers: int) -> dict[str, Any]:
     """What there is to say of one model; a file of pickles is read before anything of it is imported."""
     stored = _forked(partial(_stored_in, request), "the process that reads it") if request["checkpoint"] else {}
+    filed = stored.get("stored") or request["filed"]
     begin = partial(_say_building, request, answers)
     if is_own_code(request):
-        found = _forked(partial(_built_offline, request), "the process of the project's code", begin)
+        found = _forked(partial(_built_offline, request, filed), "the process of the project's code", begin)
     else:
-        found = _built(request, partial(begin, os.getpid()))
+        found = _built(request, filed, partial(begin, os.getpid()))
     if "error" in found:
         return found
     found.pop("stored", None)
@@ -124,15 +125,16 @@ def _object_in(said: bytes) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _built_offline(request: Mapping[str, Any], begin: Callable[[], object]) -> dict[str, Any]:
+def _built_offline(request: Mapping[str, Any], filed: list[Any], begin: Callable[[], object]) -> dict[str, Any]:
     leave_no_bytecode()
     cut_off()
-    return _built(request, begin)
+    return _built(request, filed, begin)
 
 
-def _built(request: Mapping[str, Any], begin: Callable[[], object]) -> dict[str, Any]:
+def _built(request: Mapping[str, Any], filed: list[Any], begin: Callable[[], object]) -> dict[str, Any]:
     """Build what is asked for.
 
+    :param filed: names and shapes of a checkpoint, of which the library is asked what it makes.
     :param begin: called when what makes it is imported.
     """
     try:
@@ -148,11 +150,12 @@ def _built(request: Mapping[str, Any], begin: Callable[[], object]) -> dict[str,
         return {"error": in_words(error, request["root"]), "fix": getattr(error, "fix", "")}
     if ATTEMPTS:
         return {"error": f"it reached for the network ({ATTEMPTS[0]}), and took no for an answer"}
-    also = {"flops": flops, "config": config}
+    loading = _tried("loading", problems, partial(_loading, model, filed))
+    also = {"flops": flops, "config": config, "loading": loading}
     return {**found, **{what: rows for what, rows in also.items() if rows is not None}, "problems": problems}
 
 
-def _tried(what: str, problems: dict[str, str], ask: Callable[[], list[Any]]) -> list[Any] | None:
+def _tried(what: str, problems: dict[str, str], ask: Callable[[], Any]) -> Any:
     """What is asked for beside the model; why there is none goes to ``problems``."""
     try:
         return ask()
@@ -173,6 +176,12 @@ def _stored_in(request: Mapping[str, Any]) -> dict[str, Any]:
         return {"error": f"NotACheckpoint: it takes more than {READING // MEGABYTE} MB on top of its tensors to read"}
     except Exception as error:
         return {"error": in_words(error)}
+
+
+def _loading(model: Any, filed: list[Any]) -> dict[str, Any] | None:
+    from pytest_bertsize.builder.child.loading import loading
+
+    return loading(model, [(name, tuple(shape)) for name, shape, *_ in filed]) if filed else None
 
 
 def _operations(model: Any, request: Mapping[str, Any]) -> list[Any]:

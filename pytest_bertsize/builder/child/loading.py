@@ -1,0 +1,69 @@
+"""The helper's word on how transformers itself loads a file: under which names, in which shapes, what it skips."""
+
+from __future__ import annotations
+
+import re
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from transformers import PreTrainedModel
+
+Filed = tuple[str, tuple[int, ...]]
+"""Name and shape of a tensor in the file."""
+
+
+def loading(model: Any, filed: Iterable[Filed]) -> dict[str, Any] | None:
+    """The fields of a :class:`~pytest_bertsize.inventory.Loading`.
+
+    :returns: ``None`` for a model that is no class of the library.
+    """
+    import transformers
+
+    if not isinstance(model, transformers.PreTrainedModel):
+        return None
+    return {"rows": list(_rows(model, filed)), "unsaved": sorted(model._keys_to_ignore_on_save or ())}  # noqa: SLF001
+
+
+def _rows(model: PreTrainedModel, filed: Iterable[Filed]) -> Iterator[list[Any]]:
+    """What each tensor of a file becomes when ``from_pretrained`` loads it, by the library's own renaming.
+
+    The steps are those of ``convert_and_load_state_dict_in_model`` (core_model_loading.py, 5.1 to 5.23), on the meta
+    device: rename, collect what is converted (three matrices in one, say), convert, look what the class skips.
+
+    :param filed: the file's tensors, names and shapes.
+    """
+    from transformers.conversion_mapping import get_model_conversion_mapping
+    from transformers.core_model_loading import WeightConverter, WeightRenaming, dot_natural_key, rename_source_key
+
+    known: Mapping[str, Any] = model.state_dict()
+    transforms = get_model_conversion_mapping(model)
+    renamings = [each for each in transforms if isinstance(each, WeightRenaming)]
+    converters = [each for each in transforms if isinstance(each, WeightConverter)]
+    by_pattern = {pattern: each for each in converters for pattern in each.source_patterns}
+    skipped = [re.compile(each) for each in model._keys_to_ignore_on_load_unexpected or ()]  # noqa: SLF001
+    converted: dict[str, tuple[str, Any]] = {}
+    for name, shape in sorted(filed, key=lambda each: dot_natural_key(each[0])):
+        new, pattern = rename_source_key(name, renamings, converters, model.base_model_prefix, dict(known))
+        if new not in known and name in known:
+            new, pattern = name, None
+        if new in known and pattern is not None:
+            _, converter = converted.setdefault(new, (name, deepcopy(by_pattern[pattern])))
+            converter.add_tensor(new, name, pattern, _empty(shape))
+        elif new not in known and any(each.search(new) for each in skipped):
+            yield [name, None, list(shape)]
+        else:
+            yield [name, new if new in known else name, list(shape)]
+    for new, (name, converter) in converted.items():
+        for target, tensor in converter.convert(new, model=model, config=model.config).items():
+            one = tensor[0] if isinstance(tensor, list) else tensor
+            yield [name, target, list(one.shape)]
+
+
+def _empty(shape: tuple[int, ...]) -> Any:
+    """As the library gets its tensors: what returns one when it is called."""
+    import torch
+
+    return lambda: torch.empty(shape, device="meta")
