@@ -135,7 +135,7 @@ def _adapted(architecture: Architecture, adapter: Adapter, dims: Dims) -> Block:
     from pytest_bertsize.closed_forms.lora import adapted
 
     try:
-        return adapted(architecture.blocks(dims), adapter, getattr(dims, RANK))
+        return adapted(architecture.blocks(dims), adapter, getattr(dims, RANK), dims.number)
     except ValueError as error:
         raise Unusable(Finding("config-invalid", str(error), "correct the adapter", table_key=("adapter",))) from None
 

@@ -1,9 +1,10 @@
 """LoRA (Hu et al. 2021, arXiv 2106.09685): what PEFT makes of a model, as a change of its closed form's blocks.
 
 Each target of ``in`` inputs and ``out`` outputs gets r·in + out·r parameters, DoRA (Liu et al. 2024, arXiv 2402.09353)
-``out`` more. Everything else stops training, but for what ``bias`` and ``modules_to_save`` say. The rules for names are
-those of peft 0.21.2: ``check_target_module_exists``, ``_maybe_include_all_linear_layers`` and
-``_mark_only_adapters_as_trainable`` in ``tuners/tuners_utils.py``, ``get_pattern_key`` in ``utils/other.py``.
+``out`` more. PiSSA and OLoRA take a weight apart, and so have no rank above min(in, out). Everything else stops training,
+but for what ``bias`` and ``modules_to_save`` say. The rules for names are those of peft 0.21.2:
+``check_target_module_exists``, ``_maybe_include_all_linear_layers`` and ``_mark_only_adapters_as_trainable`` in
+``tuners/tuners_utils.py``, ``get_pattern_key`` in ``utils/other.py``.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from pytest_bertsize.closed_forms.module_tree import (
     tree,
 )
 from pytest_bertsize.closed_forms.parts.variations import tied_below
-from pytest_bertsize.config.adapter import ALL_LINEAR, at_the_end, in_table
+from pytest_bertsize.config.adapter import ALL_LINEAR, CUTTING, at_the_end, in_table
 from pytest_bertsize.config.patterns import TooLong, first_matches, is_plain
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.wording import did_you_mean, nearest_to, printable, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from pytest_bertsize.closed_forms.blocks import Count, Node
     from pytest_bertsize.config.adapter import Adapter, Place
@@ -45,15 +46,16 @@ MOST_SHOWN = 12
 """Names of modules in one message."""
 
 
-def adapted(root: Block, adapter: Adapter, r: Count) -> Block:
+def adapted(root: Block, adapter: Adapter, r: Count, number: Callable[[Count], int] = int) -> Block:
     """The blocks of a model with an adapter on it.
 
     :param root: the model's own; where their number is a symbol, layers are taken to be alike.
     :param r: the adapter's rank, or a symbol for it.
+    :param number: what a count is that may be a symbol, where one of several has to be chosen.
     :raises ValueError: in words, when the adapter fits no module, only some copies of a layer, or a module that PEFT
         or this closed form does not know.
     """
-    targets = _Targets(adapter, one_name_each(root))
+    targets = _Targets(adapter, one_name_each(root), number)
     with_lora = shared_flags(one_name_each(targets.adapted(r)), any)
     with_copies = saved(retied(with_lora, INNER), adapter)
     final = shared_flags(retied(with_copies, INNER), all)
@@ -63,8 +65,9 @@ def adapted(root: Block, adapter: Adapter, r: Count) -> Block:
 class _Targets:
     """Which modules of one model get an adapter, and what becomes of all of them."""
 
-    def __init__(self, adapter: Adapter, root: Block) -> None:
+    def __init__(self, adapter: Adapter, root: Block, number: Callable[[Count], int]) -> None:
         self.adapter = adapter
+        self.number = number
         self.root = tree(root)
         self.said = f"target_modules = {shown(adapter.target_modules)}"
         self.found = False
@@ -141,12 +144,28 @@ class _Targets:
         inputs, outputs = reversed(leaves[0].shape) if node.kind == "linear" else leaves[0].shape
         if node.kind == "embedding" and self.adapter.lora_bias:
             raise ValueError(f"lora_bias is true and {printable(module.names[0])} an embedding: PEFT has no bias there")
-        added = (
-            _embedding_lora(inputs, outputs, r) if node.kind == "embedding" else self._linear_lora(inputs, outputs, r)
-        )
+        if node.kind == "embedding":  # which PEFT starts with zeros, whatever init_lora_weights says
+            added = _embedding_lora(inputs, outputs, r)
+        else:
+            swapped = node.kind == "transposed-linear" and self.adapter.start == "olora"
+            ends = (outputs, inputs) if swapped else (inputs, outputs)
+            added = self._linear_lora(*ends, self._cut(r, inputs, outputs, module))
         if self.adapter.use_dora:
             added += (block("lora_magnitude_vector.default", parameter("weight", outputs), component=LORA),)
         return replace(node, kind="", children=(Block("base_layer", leaves, kind=node.kind), *added))
+
+    def _cut(self, r: Count, inputs: Count, outputs: Count, module: Module) -> Count:
+        """The rank that is left of it in a matrix that is taken apart."""
+        start = self.adapter.start
+        least = min((r, inputs, outputs), key=self.number) if start.startswith(CUTTING) else r
+        where = f"init_lora_weights is {shown(start)} and the rank of {printable(module.names[0])} {r}"
+        if start == "loftq" and module.block.kind != "linear":
+            raise ValueError(f"{where}, of a Conv1D, whose sides LoftQ swaps: leave it out of target_modules")
+        if start == "loftq" and least != r:
+            raise ValueError(f"{where}, which LoftQ cuts to {self.number(least)}: write that in rank_pattern")
+        if start == "orthogonal" and self.number(r) % 2:
+            raise ValueError(f"{where}, which is odd: PEFT refuses that; write an even one")
+        return least
 
     def _linear_lora(self, inputs: Count, outputs: Count, r: Count) -> tuple[Node, ...]:
         """r·(in + out)."""

@@ -58,6 +58,12 @@ KNOWN = frozenset((*COUNTED, *INERT, *WITHOUT_CLOSED_FORM, *REFUSED))
 
 TASKS = ("SEQ_CLS", "SEQ_2_SEQ_LM", "CAUSAL_LM", "TOKEN_CLS", "QUESTION_ANS", "FEATURE_EXTRACTION")
 BIASES = ("none", "all", "lora_only")
+STARTS = ("gaussian", "eva", "olora", "pissa", "corda", "loftq", "orthogonal", "mica", "lora_ga")
+"""What ``init_lora_weights`` may say beside true, false and ``pissa_niter_N``."""
+CUTTING = ("pissa", "olora", "loftq")
+"""Those that take a weight apart, which has no more parts than it has rows, or columns: a rank above that is cut."""
+HANDED_OVER = ("pissa", "olora", "orthogonal")
+"""Those that PEFT is told: they cut a rank, or need an even one. LoftQ cannot be had on the meta device."""
 
 TARGETS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("bert", "roberta", "xlm-roberta", "electra", "layoutlm"), ("query", "value")),
@@ -86,6 +92,8 @@ class Adapter:
     rank_pattern: Mapping[str, int] = field(default_factory=dict)
     """Regular expressions over the end of a module's name, and the rank of what they match; the first one wins."""
     task_type: str | None = None
+    start: str = ""
+    """``init_lora_weights`` where it says something of ranks: it begins with one of CUTTING or HANDED_OVER."""
     passed_on: Mapping[str, object] = field(default_factory=dict)
     """Keys without a closed form, for a model that is held to its budget alone."""
 
@@ -109,6 +117,7 @@ class Adapter:
             "rank_pattern": dict(self.rank_pattern),
             "task_type": self.task_type,
             "inference_mode": False,
+            **({"init_lora_weights": self.start} if self.start.startswith(HANDED_OVER) else {}),
             **self.passed_on,
         }
 
@@ -170,6 +179,7 @@ class _Reading:
             lora_bias=self._switch("lora_bias"),
             rank_pattern=self._rank_pattern(),
             task_type=self._word("task_type", TASKS, None),
+            start=self._start(),
             passed_on=passed_on,
         )
         self._check_patterns()
@@ -177,6 +187,10 @@ class _Reading:
             self.note(
                 "lora_bias", "lora_bias is true beside use_dora: PEFT refuses that", "write false for one of them"
             )
+        start = self.data.get("init_lora_weights", True)
+        if adapter.lora_bias and start not in (True, False):
+            message = f"lora_bias is true beside init_lora_weights = {shown(start)}: PEFT refuses that"
+            self.note("lora_bias", message, "write false, or leave init_lora_weights out")
         return adapter
 
     def _check_keys(self) -> None:
@@ -198,17 +212,33 @@ class _Reading:
         """The keys that PEFT has to be given where there is no closed form to compare with."""
         found = {key: self.data[key] for key in WITHOUT_CLOSED_FORM if self.data.get(key) not in (None, False, [], {})}
         start = self.data.get("init_lora_weights")
-        if start == "mica" or (start == "eva" and not self.data.get("rank_pattern")):
+        is_mica = isinstance(start, str) and start.lower() == "mica"
+        if is_mica or (start == "eva" and not self.data.get("rank_pattern")):
             found["init_lora_weights"] = start
         if closed_form:
             because = {"mica": ", which freezes lora_B", "eva": ", which chooses ranks by the training data"}
             for key, value in found.items():
-                message = f"there is no closed form for {key} = {shown(value)}{because.get(str(value), '')}"
+                message = f"there is no closed form for {key} = {shown(value)}{because.get(str(value).lower(), '')}"
                 fix = "write closed_form = false to hold the model to its budget alone, or leave the key out"
                 self.note(key, message, fix, "unknown-closed-form")
         return found
 
     # single values
+
+    def _start(self) -> str:
+        """PEFT compares some of these names in small letters, and others as they are written."""
+        value = self.data.get("init_lora_weights")
+        if value is None or isinstance(value, bool):
+            return ""
+        if not isinstance(value, str) or not (
+            value in STARTS
+            or value.lower() in ("gaussian", "olora", "mica")
+            or re.fullmatch(r"pissa_niter_[0-9]{1,9}", value)
+        ):
+            fix = did_you_mean(value, STARTS, f"write one of {', '.join(STARTS)}, or true")
+            self.note("init_lora_weights", f"init_lora_weights is {shown(value)}, which PEFT does not know", fix)
+            return ""
+        return value.lower() if value.lower().startswith((*CUTTING, *HANDED_OVER)) else ""
 
     def _rank(self, key: str, value: object) -> int:
         what = key if key == "r" else f"the rank of {shown(key)}"

@@ -31,6 +31,14 @@ class Dims:
         """The same with integers, for what has to be decided: ``dims.known.E != dims.known.D``."""
         return self if self.numbers is None else Dims(self.numbers, self.switches)
 
+    def number(self, count: Any) -> int:
+        """What an integer or an expression of the symbols comes to."""
+        if self.numbers is None or isinstance(count, int):
+            return int(count)
+        return int(
+            count.subs({symbol: self.numbers[name] for name, symbol in self.sizes.items() if symbol is not None})
+        )
+
     def either(self, symbol: str, otherwise: Any) -> Any:
         """A size that the config may leave out, or what the library takes in its place: ``dims.either("E", D)``."""
         return otherwise if self.sizes[symbol] is None else self.sizes[symbol]

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -84,6 +85,7 @@ def mismatch(drawn: Case, given_adapter: Adapter) -> str:
 
 
 OF_THE_FAMILIES = [pair for pair in PAIRS if pair[0] in TARGETS_OF]
+EVERY_LINEAR: dict[str, Any] = {"r": 8, "target_modules": "all-linear"}
 BASE = {"vocab_size": 30522, "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12}
 BASE |= {"intermediate_size": 3072, "max_position_embeddings": 512, "type_vocab_size": 2}
 QUERY_VALUE: dict[str, Any] = {"r": 8, "target_modules": ["query", "value"]}
@@ -157,6 +159,19 @@ def test_every_family_can_have_one(family: str) -> None:
         ("t5", "T5ForConditionalGeneration", {"target_modules": ["wo"], "modules_to_save": ["decoder"]}),
         ("gpt2", "GPT2LMHeadModel", {"target_modules": ["c_attn"], "use_dora": True, "task_type": "CAUSAL_LM"}),
         ("gpt2", "GPT2LMHeadModel", {"target_modules": ["c_attn"], "lora_bias": True, "modules_to_save": ["wte"]}),
+        # what takes a weight apart has no rank above the smaller of its sides, here the labels and the width
+        ("roberta", "RobertaForSequenceClassification", {**EVERY_LINEAR, "init_lora_weights": "pissa"}),
+        ("roberta", "RobertaForSequenceClassification", {**EVERY_LINEAR, "init_lora_weights": "pissa_niter_4"}),
+        ("roberta", "RobertaForSequenceClassification", {**EVERY_LINEAR, "init_lora_weights": "OLoRA", "r": 99}),
+        (
+            "bart",
+            "BartForSequenceClassification",
+            {"target_modules": ["out_proj"], "init_lora_weights": "olora", "r": 8},
+        ),
+        ("bert", "BertForMaskedLM", {"target_modules": ["word_embeddings"], "init_lora_weights": "pissa", "r": 999}),
+        ("bert", "BertModel", {**EVERY_LINEAR, "init_lora_weights": "orthogonal", "use_dora": True}),
+        ("gpt2", "GPT2LMHeadModel", {"target_modules": ["c_attn"], "init_lora_weights": "pissa", "r": 99}),
+        ("gpt2", "GPT2LMHeadModel", {"target_modules": ["c_attn"], "init_lora_weights": "olora"}),  # sides swapped
     ],
 )
 def test_every_setting_is_peft_s(family: str, architecture: str, data: dict[str, Any]) -> None:
@@ -226,6 +241,14 @@ def test_a_formula_for_any_rank() -> None:
     formulas = Formulas(form.dims).by_component(terms(root))
     assert formulas["adapters.lora"].text == "4·L·r·D"
     assert formulas["encoder.attention"].text == "L·(4·D² + 4·D)"
+
+
+def test_a_rank_that_is_cut_is_a_side_of_its_matrix_in_the_formula() -> None:
+    form = base("BertForSequenceClassification").closed_form()
+    dims = replace(form.dims, sizes={**form.dims.sizes, "r": 8}).symbolic()
+    said = adapter(r=8, target_modules=["classifier"], init_lora_weights="pissa")
+    root = adapted(form.architecture.blocks(dims), said, dims.r, dims.number)
+    assert Formulas(form.dims).by_component(terms(root))["adapters.lora"].text == "C·D + C²"
 
 
 def test_a_thousand_layers_are_adapted_in_no_time() -> None:
@@ -317,12 +340,23 @@ def test_a_thousand_layers_are_adapted_in_no_time() -> None:
             {"target_modules": ["word_embeddings"], "lora_bias": True},
             "lora_bias is true and bert.embeddings.word_embeddings an embedding: PEFT has no bias there",
         ),
+        (
+            {"target_modules": ["query"], "r": 7, "init_lora_weights": "orthogonal"},
+            (
+                'init_lora_weights is "orthogonal" and the rank of bert.encoder.layer.0.attention.self.query 7, which is '
+                "odd: PEFT refuses that; write an even one"
+            ),
+        ),
+        (
+            {"target_modules": ["query", "classifier"], "r": 8, "init_lora_weights": "loftq"},
+            'init_lora_weights is "loftq" and the rank of classifier 8, which LoftQ cuts to 2: write that in rank_pattern',
+        ),
     ],
 )
 def test_what_does_not_fit_is_said(data: dict[str, Any], said: str) -> None:
     drawn = base("BertForSequenceClassification")
     with pytest.raises(ValueError, match=re.escape(said)):
-        adapted(drawn.closed_form().root, adapter(**data), 8)
+        adapted(drawn.closed_form().root, adapter(**data), data.get("r", 8))
 
 
 @pytest.mark.parametrize("key", ["target_modules", "exclude_modules", "rank_pattern"])

@@ -114,10 +114,8 @@ def test_every_field_of_peft_s_is_known() -> None:
         {"peft_version": "9"},
         {"auto_mapping": {"base_model_class": "BertModel"}},
         {"init_lora_weights": "gaussian"},
-        {"init_lora_weights": "orthogonal"},
-        {"init_lora_weights": "pissa"},
-        {"init_lora_weights": "olora"},
         {"init_lora_weights": False},
+        {"init_lora_weights": True},
     ],
 )
 def test_what_changes_nothing_is_silent_and_never_given_to_peft(inert: dict[str, Any]) -> None:
@@ -307,6 +305,7 @@ def test_a_mistake_in_a_file_is_on_its_line(tmp_path: Path) -> None:
         ("ensure_weight_tying", True, ""),
         ("kasa_config", {"beta": 1}, ""),
         ("init_lora_weights", "mica", ", which freezes lora_B"),
+        ("init_lora_weights", "MiCA", ", which freezes lora_B"),
         ("init_lora_weights", "eva", ", which chooses ranks by the training data"),
     ],
 )
@@ -322,6 +321,19 @@ def test_eva_that_has_chosen_its_ranks_is_counted_by_them() -> None:
     chosen = parse({**PLAIN, "init_lora_weights": "eva", "rank_pattern": {"query": 3}})
     assert chosen.rank_pattern == {"query": 3}
     assert "init_lora_weights" not in chosen.for_build
+
+
+@pytest.mark.parametrize("start", ["Pissa", "pissa_niter_", "pissa_niter_4_niter_5", "gausian", 7, ["olora"], ""])
+def test_a_start_that_peft_does_not_know_is_a_mistake(start: Any) -> None:
+    (finding,) = findings(init_lora_weights=start)
+    assert finding.message == f"init_lora_weights is {json.dumps(start)}, which PEFT does not know"
+
+
+@pytest.mark.parametrize("start", ["gaussian", "olora", None])
+def test_a_bias_goes_with_no_start_but_the_usual_one(start: str | None) -> None:
+    (finding,) = findings(lora_bias=True, init_lora_weights=start)
+    assert finding.message == f"lora_bias is true beside init_lora_weights = {json.dumps(start)}: PEFT refuses that"
+    assert parse({**PLAIN, "lora_bias": True, "init_lora_weights": False}).lora_bias
 
 
 @pytest.mark.parametrize("neutral", [None, False, [], {}])
