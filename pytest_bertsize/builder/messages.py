@@ -58,6 +58,19 @@ class ConfigSaid:
 
 
 @dataclass(frozen=True, slots=True)
+class Buffer:
+    """A tensor of a module that is no parameter."""
+
+    name: str
+    numbers: int
+    """0 under a second name of the same tensor."""
+    dtype: str
+    bytes: int
+    saved: bool
+    """Whether a checkpoint has it (``persistent``)."""
+
+
+@dataclass(frozen=True, slots=True)
 class Built:
     """What the helper found, before components are known."""
 
@@ -65,10 +78,8 @@ class Built:
     """Without components: those come from the closed form, joined by name."""
     declared_ties: Mapping[str, str]
     """Each tied name and its source, as the class itself declares them."""
-    buffers: frozenset[str] = frozenset()
-    """Names of what a checkpoint may hold beside parameters."""
-    buffered: int = 0
-    """Floating-point numbers in these."""
+    buffers: tuple[Buffer, ...] = ()
+    """What a checkpoint may hold beside parameters."""
     stored: tuple[tuple[str, tuple[int, ...], str, str | None], ...] | None = None
     """Of a pickled checkpoint each tensor's name, shape, dtype and the name that it shares storage with."""
     flops: tuple[tuple[str, int], ...] | None = None
@@ -164,8 +175,7 @@ def understood(message: Mapping[str, Any], name: str) -> Built | NotBuilt:
     return Built(
         tensors,
         {str(name): str(source) for name, source in message["declared_ties"].items()},
-        frozenset(str(name) for name in message.get("buffers", ())),
-        int(message.get("buffered", 0)),
+        tuple(_buffer(*row) for row in message.get("buffers", ())),
         tuple(_stored(*row) for row in message["stored"]) if "stored" in message else None,
         tuple(_flops(*row) for row in message["flops"]) if "flops" in message else None,
         {str(what): printable(str(why)) for what, why in message.get("problems", {}).items()},
@@ -182,8 +192,7 @@ def message(result: Built | NotBuilt, name: str) -> dict[str, Any]:
         "name": name,
         "tensors": [(each.name, each.shape, each.trainable, each.tied_to) for each in result.tensors],
         "declared_ties": result.declared_ties,
-        "buffers": sorted(result.buffers),
-        "buffered": result.buffered,
+        "buffers": [(each.name, each.numbers, each.dtype, each.bytes, each.saved) for each in result.buffers],
         "stored": result.stored,
         "loading": result.loading and {"rows": result.loading.rows, "unsaved": sorted(result.loading.unsaved)},
         "flops": result.flops,
@@ -191,6 +200,12 @@ def message(result: Built | NotBuilt, name: str) -> dict[str, Any]:
         "config": asdict(result.config) if result.config else None,
     }
     return {what: value for what, value in known.items() if value is not None}
+
+
+def _buffer(name: object, numbers: object, dtype: object, size: object, saved: object) -> Buffer:
+    if not (type(numbers) is int and type(size) is int and numbers >= 0 and size >= 0 and isinstance(saved, bool)):
+        raise ValueError(name)
+    return Buffer(printable(str(name)), numbers, printable(str(dtype)), size, saved)
 
 
 def _stored(

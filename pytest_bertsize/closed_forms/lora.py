@@ -1,8 +1,8 @@
 """LoRA (Hu et al. 2021, arXiv 2106.09685): what PEFT makes of a model, as a change of its closed form's blocks.
 
 Each target of ``in`` inputs and ``out`` outputs gets r·in + out·r parameters, DoRA (Liu et al. 2024, arXiv 2402.09353)
-``out`` more. PiSSA and OLoRA take a weight apart, and so have no rank above min(in, out). Everything else stops training,
-but for what ``bias`` and ``modules_to_save`` say. The rules for names are those of peft 0.21.2:
+``out`` more. PiSSA and OLoRA take a weight apart, and so have no rank above min(in, out). Everything else stops
+training, but for what ``bias`` and ``modules_to_save`` say. The rules for names are those of peft 0.21.2:
 ``check_target_module_exists``, ``_maybe_include_all_linear_layers`` and ``_mark_only_adapters_as_trainable`` in
 ``tuners/tuners_utils.py``, ``get_pattern_key`` in ``utils/other.py``.
 """

@@ -78,6 +78,8 @@ def _names_an_implementation(value: object) -> bool:
 
 
 _OF_OTHERS = "leave it if your own code reads it, else remove it"
+OWN_CLASS = "if that is the code of the class that you run, declare the class by factory"
+"""What stands in the advice on a key that the project's own code names."""
 
 
 def _check_key_of_file(key: str, sheet: Sheet, *, labels: bool) -> None:
@@ -90,8 +92,12 @@ def _check_key_of_file(key: str, sheet: Sheet, *, labels: bool) -> None:
     elif meant := _key_meant(key, sheet, labels=labels):
         sheet.note(key, f"{shown(key)} is not a key of this family and would be ignored", f'write "{meant}"')
     elif not sheet.keys.open:
-        message = f"the key {shown(key)} is ignored: it changes no count"
-        sheet.note(key, message, _OF_OTHERS if sheet.config.is_shared else "remove it", "ignored-key", "warning")
+        fix = _OF_OTHERS if sheet.config.is_shared else "remove it"
+        if own := sheet.config.named_at(key):
+            message = f"the key {shown(key)} is none that the library's class reads, and {own} names it"
+            sheet.note(key, message, f"{OWN_CLASS}, else {fix}", "ignored-key", "warning")
+        else:
+            sheet.note(key, f"the key {shown(key)} is ignored: it changes no count", fix, "ignored-key", "warning")
 
 
 def beyond_json(value: object) -> str:
@@ -162,5 +168,7 @@ def without_effect(
         verb = "cost" if cost is None or cost >= 0 else "saved"
         would = f"; it would have {verb} {number(abs(cost))} parameters" if cost is not None else ""
         message = f"{key} = {shown(value)} is ignored: {known.because}{would}"
-        findings.append(Finding("ignored-key", message, known.fix, "warning", file=config.file, line=config.line(key)))
+        own = config.named_at(key)
+        fix = f"{own} names it: {OWN_CLASS}, else {known.fix}" if own else known.fix
+        findings.append(Finding("ignored-key", message, fix, "warning", file=config.file, line=config.line(key)))
     return findings

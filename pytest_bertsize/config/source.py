@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from pytest_bertsize.builder.own_process import MEGABYTE, Allowed, Lost, answer_of
 from pytest_bertsize.config import model_config
 from pytest_bertsize.config.model_config import LARGEST, ModelConfig, fail, made, not_plain
+from pytest_bertsize.config.named_in_code import where_named
 from pytest_bertsize.config.renamed_keys import renamed
 from pytest_bertsize.files import Place
 from pytest_bertsize.findings import Finding, Unusable
@@ -94,7 +95,8 @@ def read(model: Model, settings: Settings, reader: Reader | None = None) -> Mode
     :param reader: ``None`` for the project's folder.
     :raises Unusable: when there is none.
     """
-    reader = reader or Disk(settings.root)
+    if reader is None:
+        return replace(read(model, settings, Disk(settings.root)), named_at=partial(where_named, settings.root))
     if not model.config:
         return made({}, settings.file)  # of a factory that is called without one
     if model.inline is not None:

@@ -99,6 +99,20 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object
     return status
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """A module that skips itself is no test that was looked at."""
+    report = yield
+    skips = report.outcome == "skipped" and isinstance(collector, pytest.Module)
+    if skips and b"bert_budget" in collector.path.read_bytes():
+        from pytest_bertsize.plugin import skipped_module
+
+        skipped_module.fail(report, collector)
+    return report
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Have models built as soon as a test is known to need one.
 

@@ -18,10 +18,17 @@ def refuse(names: dict[str, pytest.Item], config: pytest.Config) -> None:
     for name, item in names.items():
         if name not in registered and get_close_matches(name, ["bert_budget"], cutoff=0.8):
             path, line, _ = item.location
-            message = f"{path}:{(line or 0) + 1}: unknown marker {name!r}; did you mean 'bert_budget'?"
-            if not hasattr(config, "workerinput"):
-                raise pytest.UsageError(message)
-            config.pluginmanager.register(_Failing(item, message))
+            stop(f"{path}:{(line or 0) + 1}: unknown marker {name!r}; did you mean 'bert_budget'?", item, config)
+
+
+def stop(message: str, item: pytest.Item, config: pytest.Config) -> None:
+    """Refuse the run for what came up when tests were collected.
+
+    :raises pytest.UsageError: but in a worker, which fails the test in its place.
+    """
+    if not hasattr(config, "workerinput"):
+        raise pytest.UsageError(message)
+    config.pluginmanager.register(_Failing(item, message))
 
 
 class _Failing:

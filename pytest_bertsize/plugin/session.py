@@ -9,54 +9,19 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_bertsize.base import baseline
-from pytest_bertsize.plugin import contributions, results, update, xdist
+from pytest_bertsize.plugin import another_table, contributions, results, update, xdist
 from pytest_bertsize.plugin.items import GATE, Collector
 from pytest_bertsize.plugin.makereport import Attachments
 from pytest_bertsize.reports.model_report import run_base
 from pytest_bertsize.review.gate import Gate, Mode
 from pytest_bertsize.table import rewrite
-from pytest_bertsize.table.settings import SettingsError, declares_models, load
+from pytest_bertsize.table.settings import SettingsError, load
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from pytest_bertsize.builder.helper import Helper
 
 
 LEDGER = pytest.StashKey[results.Ledger]()
-
-
-def table_path(config: pytest.Config) -> Path:
-    """Always the root's own pyproject.toml: pytest's settings may live in another file."""
-    return config.rootpath / "pyproject.toml"
-
-
-def _refuse_another_table(config: pytest.Config) -> None:
-    """A table that stands elsewhere than in pytest's root: which is meant is not for us to guess.
-
-    :raises SettingsError: when the folder in which pytest was called, one that it was given, or one between these and
-        the root, has another table than the root.
-    """
-    read, here, root = table_path(config), config.invocation_params.dir, config.rootpath.resolve()
-    given = config.args if config.args_source == pytest.Config.ArgsSource.ARGS else []
-    named = (here / argument.partition("::")[0] for argument in given)
-    for folder in (here, *(above for path in (here, *named) for above in _up_to(root, path))):
-        other = folder / "pyproject.toml"
-        if other.is_file() and other.resolve() != read.resolve() and declares_models(other):
-            too = "one too" if declares_models(read) else "none"
-            raise SettingsError(
-                f"{other} has a [tool.bertsize], and pytest's root directory is {read.parent}, which has {too}; run "
-                "pytest in the folder whose table you mean, and give its pyproject.toml a [tool.pytest] with "
-                'minversion = "9.0", which makes it a root'
-            )
-
-
-def _up_to(root: Path, path: Path) -> Iterator[Path]:
-    """A folder, or that of a file, and those above it that are inside the root."""
-    path = path.resolve()
-    inside = (folder for folder in (path, *path.parents) if root in folder.parents)
-    yield from inside if path.exists() else ()
 
 
 def arm_run(config: pytest.Config, helper: Helper | None) -> None:
@@ -70,8 +35,8 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
     builds = not config.getoption("bert_budget_no_build")
     try:
         verb = update.asked_for(config)
-        _refuse_another_table(config)
-        settings = load(table_path(config))
+        another_table.refuse(config)
+        settings = load(another_table.table_path(config))
         if verb:
             rewrite.refuse_another(settings.path, settings.text)
         registry = contributions.registry(config)
@@ -101,7 +66,7 @@ def arm_tests(config: pytest.Config, helper: Helper) -> None:
     """Examine every declared model for the tests that name one."""
     config.pluginmanager.register(Attachments())
     try:
-        gate = Gate(load(table_path(config)), contributions.registry(config), helper.result)
+        gate = Gate(load(another_table.table_path(config)), contributions.registry(config), helper.result)
     except SettingsError as error:
         helper.stop()
         config.stash[GATE] = error

@@ -84,9 +84,8 @@ def _sum(rows: list[Fold], count: Callable[[Fold], int]) -> int:
 def narrower(count: int, bound: int, what: str) -> str:
     """What 16 bits in place of 32 would come to, where that fits."""
     half = -(-count // 2)
-    return (
-        f"as float16 it is {exact(half)}, which fits; " if what.startswith("float32") and half <= bound < count else ""
-    )
+    halves = what.startswith("float32") and "buffers" not in what
+    return f"as float16 it is {exact(half)}, which fits; " if halves and half <= bound < count else ""
 
 
 def layers_that_fit(kind: Kind, limit: Limit, bound: int, actual: Inventory) -> str:

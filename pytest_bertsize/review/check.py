@@ -224,7 +224,7 @@ def _reviewed(before: Review, subject: Subject, built: Built | NotBuilt) -> Revi
     if form and not before.formulas and any(f.kind == "off-closed-form" for f in concluded.findings):
         concluded = review(replace(before, formulas=form.formulas()), actual, known_components=known_components)
     otherwise = _read_otherwise(concluded, subject, built)  # the cause of what is off, and told before it
-    also = (*_ties(built), *_of_own_class(subject, built, actual))
+    also = (*_ties(built), *_dead_weight(subject, built, actual))
     concluded = replace(concluded, findings=(*otherwise, *concluded.findings, *also))
     concluded = _with_checkpoint(concluded, subject, built, actual)
     return replace(concluded, findings=(*concluded.findings, *_insensitive(concluded, subject)))
@@ -256,10 +256,10 @@ def _measured(before: Review, subject: Subject, built: Built | None, actual: Inv
     return replace(before, measured=tuple(found), findings=(*before.findings, *off))
 
 
-def _of_own_class(subject: Subject, built: Built, actual: Inventory) -> list[Finding]:
-    if not subject.model.factory:
-        return []
-    return [*dead_weight.unused_poolers(actual), *dead_weight.buffers(actual, built.buffered)]
+def _dead_weight(subject: Subject, built: Built, actual: Inventory) -> list[Finding]:
+    own = subject.model.factory is not None
+    poolers = dead_weight.unused_poolers(actual) if own else ()
+    return [*poolers, *dead_weight.buffers(actual, built.buffers, own=own)]
 
 
 def _with_checkpoint(concluded: Review, subject: Subject, built: Built, actual: Inventory) -> Review:
@@ -272,7 +272,8 @@ def _with_checkpoint(concluded: Review, subject: Subject, built: Built, actual: 
         return concluded
     from pytest_bertsize.checkpoint import differences
 
-    found = differences.compared(stored, actual, built.buffers, of="the built model", loading=built.loading)
+    buffers = [each.name for each in built.buffers]
+    found = differences.compared(stored, actual, buffers, of="the built model", loading=built.loading)
     if problem := built.problems.get("loading"):
         message = (
             f"how transformers loads the checkpoint is not known, and its names are compared as they are: {problem}"

@@ -7,21 +7,24 @@ from typing import TYPE_CHECKING, Protocol
 
 from pytest_bertsize.closed_forms import flops
 from pytest_bertsize.findings import Finding, Unusable
+from pytest_bertsize.inventory import is_within
 from pytest_bertsize.table.byte_sizes import bits_of, bytes_of
 from pytest_bertsize.table.model import BYTES, FLOPS, AsBytes, Flops
 from pytest_bertsize.wording import exact, shown, signed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from pytest_bertsize.builder.messages import Buffer
     from pytest_bertsize.closed_forms.family import ClosedForm
-    from pytest_bertsize.inventory import Inventory
+    from pytest_bertsize.inventory import Inventory, Tensor
     from pytest_bertsize.table.model import Limit
 
 DEFAULT_DTYPE = "float32"
 """What torch and transformers take where a config names none."""
 COUNTS = {"unique": "ties once", "stored": "ties written out", "unrolled": "shared layers unrolled"}
 """Which of the totals the bytes are of, in words."""
+BUFFERS = ", buffers {}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +34,7 @@ class Measured:
     name: str
     """``bytes`` or ``flops``: what the budget calls it."""
     what: str
-    """``float16, ties once``, or ``128 tokens``."""
+    """``float16, ties once``, ``float32, ties once, buffers 4,096``, or ``128 tokens``."""
     actual: int
     expected: int | None
     """By the closed form; ``None`` where there is none."""
@@ -40,8 +43,10 @@ class Measured:
 
 
 class Operations(Protocol):
-    """What the helper process says of a forward pass."""
+    """What the helper process says of a forward pass, and of what is no parameter."""
 
+    @property
+    def buffers(self) -> Sequence[Buffer]: ...
     @property
     def flops(self) -> Sequence[tuple[str, int]] | None: ...
     @property
@@ -94,6 +99,8 @@ def measured(limits: Sequence[Limit], subject: Subject) -> list[Measured]:
 
 def _bytes(measure: AsBytes | None, subject: Subject) -> Measured:
     assert measure is not None
+    if subject.config.get("quantization_config") is not None and "float" not in (measure.dtype or ""):
+        raise ValueError(_quantised(measure.dtype or "int4", subject.actual))
     dtype = measure.dtype or dtype_of(subject.config)
     if measure.count != "unrolled":
         expected = getattr(subject.form, measure.count if measure.count == "stored" else "total", None)
@@ -103,8 +110,35 @@ def _bytes(measure: AsBytes | None, subject: Subject) -> Measured:
     else:  # a pass through a layer is nothing that a built module says
         expected = subject.form.unrolled
         actual = expected + subject.actual.stored - subject.form.stored
-    what = f"{dtype}, {COUNTS[measure.count]}"
-    return Measured(BYTES, what, bytes_of(actual, dtype), None if expected is None else bytes_of(expected, dtype))
+    beside = _buffered(subject.operations.buffers, dtype) if subject.operations else 0
+    what = f"{dtype}, {COUNTS[measure.count]}{BUFFERS.format(exact(beside)) if beside else ''}"
+    by_form = None if expected is None else bytes_of(expected, dtype) + beside
+    return Measured(BYTES, what, bytes_of(actual, dtype) + beside, by_form)
+
+
+def _buffered(buffers: Iterable[Buffer], dtype: str) -> int:
+    """The bytes of what a checkpoint has beside parameters; what is float32 follows them to another such dtype."""
+    follows = "float32" if "float" in dtype else None
+    saved = [each for each in buffers if each.saved]
+    return sum(bytes_of(each.numbers, dtype) if each.dtype == follows else each.bytes for each in saved)
+
+
+def _quantised(dtype: str, actual: Inventory) -> str:
+    """Why no one dtype says the bytes of a quantised model, with what comes of it and what comes nearer."""
+    weights = sum(tensor.owned for tensor in actual.tensors if _is_quantised(tensor))
+    nearer = bytes_of(weights, dtype) + bytes_of(actual.unique - weights, "float16")
+    return (
+        "the config has a quantization_config, which quantises the weights of linear layers alone: with all parameters "
+        f"in {dtype} it is {exact(bytes_of(actual.unique, dtype))} bytes, with the others in float16 {exact(nearer)}, "
+        "and scales are in neither: write the dtype that it has before it is quantised, as in "
+        'budget.bytes = { max = "440MB", dtype = "float16" }'
+    )
+
+
+def _is_quantised(tensor: Tensor) -> bool:
+    """Matrices but for embeddings and heads: bitsandbytes, GPTQ and AWQ leave those as they are."""
+    kept = is_within(tensor.component, "embeddings") or is_within(tensor.component, "head") or "embed" in tensor.name
+    return len(tensor.shape) > 1 and not kept
 
 
 def _flops(measure: Flops, subject: Subject) -> Measured:
@@ -147,11 +181,6 @@ def dtype_of(config: Mapping[str, object]) -> str:
     :param config: as it stands in the file: a model that is built from it on the meta device is always ``"float32"``.
     :raises ValueError: where the config does not say one dtype by name.
     """
-    if config.get("quantization_config") is not None:
-        raise ValueError(
-            "the config has a quantization_config, and so its weights are not of the one dtype that it names: write "
-            'the dtype in the budget, as in budget.bytes = { max = "440MB", dtype = "int4" }'
-        )
     named = {key: config[key] for key in ("dtype", "torch_dtype") if config.get(key) is not None}
     dtypes = {key: _dtype_named(key, value) for key, value in named.items()}
     if len(set(dtypes.values())) > 1:

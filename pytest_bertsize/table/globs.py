@@ -174,7 +174,10 @@ def _table_of(table: Mapping[str, Any], file: str, values: Mapping[str, str], de
 
 
 def matching(root: Path, pattern: str) -> list[str]:
-    """The files below a folder that a pattern means, sorted; no symlink to a folder is followed.
+    """The files below a folder that a pattern means, sorted.
+
+    A symlink to a folder is looked through where a part of the pattern means it by name; ``**`` leads through none, as
+    in bash and pathlib, and so there is no way round in a circle.
 
     :raises BadGlob: when the pattern leads out of the folder, or through too many others.
     """
@@ -187,8 +190,9 @@ def matching(root: Path, pattern: str) -> list[str]:
         looked_through += 1
         if looked_through > MOST_FOLDERS:
             raise BadGlob(f"it leads through more than {MOST_FOLDERS:,} folders: write a narrower pattern")
-        for name, is_folder in _listed(root, folder):
-            if after := _step(parts, states, name):
+        for name, is_folder, is_link in _listed(root, folder):
+            named = [state for state in states if not is_link or parts[state : state + 1] != ("**",)]
+            if after := _step(parts, named, name):
                 if is_folder:
                     waiting.append((f"{folder}{name}/", after))
                 elif len(parts) in after:
@@ -212,12 +216,11 @@ def _after(parts: Sequence[str], name: str) -> frozenset[int]:
     return states
 
 
-def _listed(root: Path, folder: str) -> list[tuple[str, bool]]:
-    """What a folder holds, and whether it is a folder; what a symlink leads to is not looked through."""
+def _listed(root: Path, folder: str) -> list[tuple[str, bool, bool]]:
+    """What a folder holds, whether it is a folder, and whether it is one by a symlink."""
     try:
         with os.scandir(root / folder) as entries:
-            listed = [(each, each.is_dir(follow_symlinks=False)) for each in entries]
-            return [(each.name, is_folder) for each, is_folder in listed if is_folder or not each.is_dir()]
+            return [(each.name, each.is_dir(), each.is_dir() and each.is_symlink()) for each in entries]
     except OSError as error:
         where = shown(folder) if folder else "the project"
         raise BadGlob(f"{where} cannot be looked through: {reason(error)}") from None

@@ -236,8 +236,9 @@ class BudgetTable(BaseModel):
     __pydantic_extra__: dict[str, Annotated[LimitTable, BeforeValidator(limit_from_shorthand)]]
 
     bytes: Annotated[BytesTable, BeforeValidator(limit_from_shorthand)] | None = None
-    """What the parameters may take in a file or in memory: a size such as "440MB" or "420MiB", a limit by
-    name such as "github-file", or a table. Example: budget.bytes = { max = "220MB", dtype = "float16" }."""
+    """What the parameters, and buffers that are saved, may take in a file or in memory: a size such as "440MB" or
+    "420MiB", a limit by name such as "github-file", or a table.
+    Example: budget.bytes = { max = "220MB", dtype = "float16" }."""
     flops: Annotated[FlopsTable, BeforeValidator(limit_from_shorthand)] | None = None
     """What one forward pass may cost, 2 for a multiply-add, by torch's own counter.
     Example: budget.flops = { max = "22.4G", seq_len = 128 }."""

@@ -34,6 +34,7 @@ LIBRARY = '''
 """Factories, each by its name; line() is what most of them would build."""
 import asyncio, json, os, signal, subprocess, sys, threading, time
 from collections import deque
+from dataclasses import dataclass
 from functools import partial
 import torch
 from torch import nn
@@ -52,6 +53,26 @@ class Subclass(nn.Parameter): pass
 class Packed:
     """An object of the project's own."""
     def __init__(self, inner): self.inner = inner
+
+@dataclass(slots=True)
+class InSlots:
+    inner: object
+
+class OnItsClass(Holds):
+    shared = nn.Linear(3, 2)
+
+class Slotted(Holds):
+    __slots__ = ("kept",)
+
+BESIDE = [nn.Linear(3, 2)]
+
+class UsesAName(Holds):
+    def forward(self, x): return [each(x) for each in BESIDE]
+
+def in_a_closure(inner): return lambda x: inner(x)
+
+def with_buffer(numbers, dtype, **how):
+    made = Holds(); made.register_buffer("qweight", torch.empty(numbers, dtype=dtype), **how); return made
 '''
 
 SEEN = "that torch does not see; use torch.nn.Parameter, ModuleList, *"
@@ -73,6 +94,18 @@ FAILS: dict[str, tuple[str, str]] = {
     "halves_of_bytes": (
         "made = line(); made.weight = nn.Parameter(torch.empty(2, 3, dtype=torch.float4_e2m1fn_x2), requires_grad=False); return made",
         "weight is of float4_e2m1fn_x2, perhaps several numbers in one; build the model before it is quantised",
+    ),
+    "integers_in_a_buffer": (  # AWQ's and GPTQ's layers: eight weights in each
+        "return with_buffer(50, torch.int32)",
+        "qweight is a buffer of int32 that holds 50 numbers, perhaps several in one; build the model before it is *",
+    ),
+    "integers_in_buffers": (
+        "made = Holds(); made.a = with_buffer(3, torch.uint8); made.b = with_buffer(4, torch.int8); return made",
+        "b.qweight is a buffer of int8 that holds 4 numbers, perhaps several in one, and 1 more are like it; *",
+    ),
+    "nothing_but_integers": (
+        "made = nn.Module(); made.register_buffer('packed', torch.empty(9, dtype=torch.int8)); return made",
+        "packed is a buffer of int8 that holds 9 numbers, *",
     ),
     "zero3": (
         "made = line(); made.weight.ds_id = 1; return made",
@@ -98,6 +131,38 @@ FAILS: dict[str, tuple[str, str]] = {
     "modules_deep_inside": ("return Holds([[[[[line()]]]]])", f"held, a list, has 8 parameters {SEEN}"),
     "modules_in_an_object": ("return Holds(Packed(line()))", f"held, a Packed, has 8 parameters {SEEN}"),
     "modules_in_a_partial": ("return Holds(partial(line().forward))", f"held, a partial, has 8 parameters {SEEN}"),
+    "modules_in_slots": ("return Holds(InSlots(line()))", f"held, a InSlots, has 8 parameters {SEEN}"),
+    "modules_in_slots_of_the_module": (
+        "made = Slotted(); object.__setattr__(made, 'kept', line()); return made",
+        f"kept, a Linear, has 8 parameters {SEEN}",
+    ),
+    "modules_in_a_closure": ("return Holds(in_a_closure(line()))", f"held, a function, has 8 parameters {SEEN}"),
+    "modules_in_a_default": (
+        "return Holds(lambda x, inner=line(): inner(x))",
+        f"held, a function, has 8 parameters {SEEN}",
+    ),
+    "modules_in_a_hook": (
+        "made = Holds(); made.register_forward_hook(in_a_closure(line())); return made",
+        f"_forward_hooks, a OrderedDict, has 8 parameters {SEEN}",
+    ),
+    "modules_as_keys": ("return Holds({line(): 1})", f"held, a dict, has 8 parameters {SEEN}"),
+    "modules_in_an_iterator": ("return Holds(iter([line()]))", f"held, a list_iterator, has 8 parameters {SEEN}"),
+    "a_module_on_the_class": (
+        "return OnItsClass()",
+        f"shared of the class OnItsClass, a Linear, has 8 parameters {SEEN}",
+    ),
+    "a_module_by_a_name_of_its_file": (
+        "return UsesAName()",
+        f"forward of the class UsesAName, a function, has 8 parameters {SEEN}",
+    ),
+    "modules_behind_a_hundred_thousand_objects": (
+        "return Holds([line(), *([] for _ in range(100_001))])",
+        f"held, a list, has 8 parameters {SEEN}",
+    ),
+    "modules_behind_half_a_million_objects": (
+        "return Holds([line(), *([] for _ in range(500_001))])",
+        "up to held, a list, the modules hold more than 500,000 objects, and what is behind was not looked at; keep *",
+    ),
     "a_module_behind_torchs_back": (
         "made = Holds(); object.__setattr__(made, 'hidden', line()); return made",
         f"hidden, a Linear, has 8 parameters {SEEN}",
@@ -163,6 +228,12 @@ PASSES = {
     "keeps_a_view_of_its_own_weight": "made = line(); made.first = made.weight[:1]; return made",
     "keeps_its_own_parts_in_a_list": "made = line(); made.parts = [made, made.weight, [made.bias]]; return made",
     "keeps_an_object_that_has_it": "made = line(); made.trainer = Packed(made); return made",
+    "keeps_a_mask": "made = line(); made.register_buffer('mask', torch.ones(99, 99, dtype=torch.bool)); return made",
+    "keeps_an_index": "made = line(); made.register_buffer('index', torch.arange(99)); return made",
+    "keeps_bytes_that_are_not_saved": (
+        "made = line(); made.register_buffer('mask', torch.ones(99, dtype=torch.uint8), persistent=False); return made"
+    ),
+    "keeps_a_vocabulary": "made = line(); made.pieces = [('a', 0.5, [i]) for i in range(100_000)]; return made",
     "keeps_a_list_in_itself": "made = line(); made.held = []; made.held.append(made.held); return made",
     "hands_its_optimiser_less": (
         "made = type('Own', (nn.Linear,), {'parameters': lambda self, recurse=True: iter([self.bias])})(3, 2); return made"

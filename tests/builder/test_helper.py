@@ -18,7 +18,7 @@ from pytest_bertsize.builder.child.listing import take_inventory
 from pytest_bertsize.builder.child.making import instantiate
 from pytest_bertsize.builder.confined import Refused
 from pytest_bertsize.builder.helper import Helper, Limits
-from pytest_bertsize.builder.messages import Built, ConfigSaid, NotBuilt, Request, message, understood
+from pytest_bertsize.builder.messages import Buffer, Built, ConfigSaid, NotBuilt, Request, message, understood
 from pytest_bertsize.closed_forms import FAMILIES, ClosedForm
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.inventory import Inventory, Tensor
@@ -81,8 +81,7 @@ def test_one_helper_builds_every_model_and_says_with_what(helper: Helper) -> Non
 EVERYTHING = Built(
     (Tensor("a.weight", (2, 3), ""), Tensor("b.weight", (2, 3), "", trainable=False, tied_to="a.weight")),
     {"b.weight": "a.weight"},
-    frozenset({"mask", "inv_freq"}),
-    5,
+    (Buffer("mask", 5, "bool", 5, saved=True), Buffer("inv_freq", 4, "float32", 16, saved=False)),
     (("a.weight", (2, 3), "float16", None), ("b.weight", (2, 3), "float16", "a.weight")),
     (("a", 12),),
     {"flops": "it takes no input_ids"},

@@ -23,6 +23,8 @@ from pytest_bertsize.inventory import Inventory, Tensor
 from tests.support.family_configs import cases
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.support.family_configs import Case
 
 BERT_BASE = {"V": 30522, "D": 768, "L": 12, "A": 12, "I": 3072, "P": 512, "T": 2, "C": 2}
@@ -281,6 +283,48 @@ def test_the_model_has_nothing_left_on_it() -> None:
     assert not torch.compiler.is_compiling()
 
 
+class Heads(nn.Module):  # type: ignore[misc]
+    """What multiplies a text of vectors as a function does."""
+
+    def __init__(self, multiply: Callable[[nn.Module, torch.Tensor], torch.Tensor]) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(5, 6)
+        self.query = nn.Parameter(torch.empty(6))
+        self.matrix = nn.Parameter(torch.empty(1, 6, 6))
+        self.bilinear = nn.Bilinear(6, 6, 7)
+        self.multiply = multiply
+
+    def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
+        return self.multiply(self, self.embed(input_ids))
+
+
+def heads(multiply: Callable[[Any, torch.Tensor], torch.Tensor]) -> Heads:
+    with torch.device("meta"):
+        return Heads(multiply)
+
+
+@pytest.mark.parametrize(
+    ("multiply", "expected"),
+    [
+        (lambda own, x: x @ own.query, 2 * 3 * 6),  # a score for each of 3 tokens
+        (lambda own, x: x[0].mv(own.query), 2 * 3 * 6),
+        (lambda own, x: torch.addmv(x[0, :, 0], x[0], own.query), 2 * 3 * 6),
+        (lambda own, x: x[0, 0].dot(own.query), 2 * 6),
+        (lambda own, x: torch.vdot(x[0, 0], own.query), 2 * 6),
+        (lambda own, x: torch.addbmm(own.matrix[0, :3], x, own.matrix), 2 * 3 * 6 * 6),
+        (lambda own, x: own.bilinear(x, x), 2 * 3 * 6 * 6 * 7),  # each of 6·6·7 weights once a token
+        (lambda own, x: torch.einsum("bsi,ij,bsj->bs", x, own.matrix[0], x), 2 * 3 * 6 * 6 + 2 * 3 * 6),
+    ],
+    ids=["scores", "mv", "addmv", "dot", "vdot", "addbmm", "bilinear", "einsum"],
+)
+def test_products_that_torchs_counter_passes_over_are_counted(multiply: Any, expected: int) -> None:
+    assert sum(count for _, count in counted(heads(multiply), seq_len=3)) == expected
+
+
+def test_a_bilinear_layer_counts_for_itself() -> None:
+    assert counted(heads(lambda own, x: own.bilinear(x, x)), seq_len=3) == [["bilinear", 2 * 3 * 6 * 6 * 7]]
+
+
 # what cannot be counted
 
 
@@ -322,6 +366,39 @@ def test_a_forward_pass_that_fails_is_refused_with_what_it_says() -> None:
             raise KeyError("no\nsuch\x1b[31m key")
 
     assert said_about(Failing()) == r"its forward pass fails: KeyError: 'no\nsuch\x1b[31m key'"
+
+
+@pytest.mark.parametrize(
+    ("multiply", "operation"),
+    [
+        (lambda _, x: torch.cdist(x, x), "aten._cdist_forward"),
+        (lambda _, x: torch.cdist(x[:, :1].expand(1, 30, 6), x), "aten._euclidean_dist"),
+        (lambda own, x: torch.conv_tbc(x, own.matrix, own.query), "aten.conv_tbc"),
+        (lambda own, _: torch.matrix_exp(own.matrix), "aten.linalg_matrix_exp"),
+        (lambda own, x: torch.linalg.solve(own.matrix, x.mT), "aten._linalg_solve_ex"),
+        (lambda own, x: x[0].clone().addmm_(x[0], own.matrix[0]), "aten.addmm_"),
+    ],
+)
+def test_a_product_without_a_formula_is_refused_by_its_name(multiply: Any, operation: str) -> None:
+    def beside_one_that_is_counted(own: Heads, x: torch.Tensor) -> torch.Tensor:
+        return own.bilinear(x, x).sum() + multiply(own, x).sum()
+
+    said = f"its forward pass calls {operation}, a product that torch's counter does not count"
+    assert said_about(heads(beside_one_that_is_counted), 3) == said
+
+
+def test_an_operation_that_is_none_of_torchs_is_refused_by_its_name() -> None:
+    torch.library.define("own::fused", "(Tensor a) -> Tensor")
+    torch.library.impl("own::fused", "Meta", torch.clone)
+    what = "its forward pass calls own.fused, which is no operation of torch's: what it multiplies is not known"
+    assert said_about(heads(lambda own, x: torch.ops.own.fused(own.bilinear(x, x))), 3) == what
+
+
+def test_norms_and_distances_by_element_are_no_products() -> None:
+    def similar(own: Heads, x: torch.Tensor) -> torch.Tensor:
+        return torch.cosine_similarity(own.bilinear(x, x), torch.linalg.vector_norm(x, dim=-1, keepdim=True))
+
+    assert sum(count for _, count in counted(heads(similar), seq_len=3)) == 2 * 3 * 6 * 6 * 7
 
 
 def test_a_forward_pass_that_multiplies_nothing_is_refused() -> None:

@@ -151,13 +151,6 @@ def test_a_config_names_the_dtype_of_its_weights(config: dict[str, object], dtyp
             {"dtype": "float16", "torch_dtype": "float32"},
             'the config says dtype "float16" and torch_dtype "float32": keep one',
         ),
-        (
-            {"dtype": "float16", "quantization_config": {"load_in_4bit": True}},
-            (
-                "the config has a quantization_config, and so its weights are not of the one dtype that it names: write the "
-                'dtype in the budget, as in budget.bytes = { max = "440MB", dtype = "int4" }'
-            ),
-        ),
     ],
 )
 def test_a_config_that_does_not_say_one_dtype_is_refused(config: dict[str, object], message: str) -> None:

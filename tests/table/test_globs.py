@@ -103,14 +103,31 @@ def test_the_files_of_a_commit_are_those_of_the_folder(tmp_path: Path) -> None:
         assert files.names() == []
 
 
-def test_no_symlink_to_a_folder_is_followed_and_one_to_a_file_is_left_to_who_reads_it(root: Path) -> None:
+def test_a_symlink_is_left_to_who_reads_it_and_stars_for_folders_lead_through_none(root: Path) -> None:
     (root.parent / "secret").mkdir()
     (root.parent / "secret/x.json").touch()
     (root / "configs/out").symlink_to(root.parent / "secret")
     (root / "configs/round").symlink_to(root)
     (root / "configs/z.json").symlink_to(root.parent / "secret/x.json")
     assert matching(root, "configs/**/[xz].json") == ["configs/z.json"]
-    assert matching(root, "configs/*/x.json") == []
+    assert matching(root, "configs/*/x.json") == ["configs/out/x.json"]
+    assert matching(root, "configs/out/*.json") == ["configs/out/x.json"]
+
+
+def test_a_symlink_to_a_folder_is_a_folder_for_a_star(root: Path) -> None:
+    (root / "runs/42/best").mkdir(parents=True)
+    (root / "runs/42/best/config.json").touch()
+    (root / "models").mkdir()
+    (root / "models/latest").symlink_to("../runs/42")
+    assert matching(root, "models/*/*/config.json") == ["models/latest/best/config.json"]
+    assert matching(root, "models/latest/**/config.json") == ["models/latest/best/config.json"]
+    assert matching(root, "models/**/config.json") == []
+
+
+def test_a_symlink_to_a_folder_around_it_is_no_way_round_in_a_circle(root: Path) -> None:
+    (root / "configs/round").symlink_to(root / "configs")
+    assert matching(root, "configs/*/round/*.json") == matching(root, "configs/round/round/*.json") != []
+    assert not [each for each in matching(root, "**/*.json") if "round" in each]
 
 
 def test_a_folder_of_the_name_is_no_file(root: Path) -> None:

@@ -1,12 +1,22 @@
-"""The helper's count of FLOPs: torch's own counter around one forward pass on the meta device."""
+"""The helper's count of FLOPs: torch's own counter around one forward pass on the meta device.
+
+The counter passes over some products in silence. Those of a matrix and a vector, of two vectors and of ``nn.Bilinear``
+are counted here as it counts the others; what else it has no formula for is refused, and so is what is no operation of
+torch's.
+"""
 
 from __future__ import annotations
 
 import inspect
+import re
 from collections import Counter
 from contextlib import ExitStack, contextmanager
+from math import prod
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from pytest_bertsize.wording import printable
 
@@ -17,6 +27,15 @@ if TYPE_CHECKING:
     from torch.utils.flop_counter import FlopCounterMode
 
 
+TORCHS = ("aten", "prim", "prims")
+"""Namespaces of operations that torch has itself."""
+PRODUCT = re.compile(
+    r"\w*(mm|mv|dot)_?|\w*conv\w*|\w*attention\w*|\w*(lstm|gru|rnn)_\w+|_?linalg_\w+|\w*(c|_)dist\w*|matrix_exp"
+)
+"""What operations are called that multiply matrices."""
+NO_PRODUCT = re.compile(r"\w*_norm\w*|\w*_check_errors")
+
+
 class Uncountable(Exception):
     """There is no count, for the reason in this one sentence."""
 
@@ -25,8 +44,9 @@ def counted(model: nn.Module, *, seq_len: int) -> list[list[Any]]:
     """Count what a forward pass multiplies: ``[path of a module, FLOPs]``, each its own without those inside it.
 
     The rows sum to the total of :class:`torch.utils.flop_counter.FlopCounterMode`: matrix products and convolutions,
-    2 FLOPs for a multiply-add. The model is left in its mode of evaluation. Its input is one text of ``seq_len``
-    token ids; an encoder-decoder gets as many for its decoder, and a multiple choice is one choice.
+    2 FLOPs for a multiply-add; ``nn.Bilinear`` makes one with each of its weights for each pair of vectors. The model
+    is left in its mode of evaluation. Its input is one text of ``seq_len`` token ids; an encoder-decoder gets as many
+    for its decoder, and a multiple choice is one choice.
 
     :param model: on the meta device. A part that is called where it is not registered counts for its caller.
     :raises Uncountable: when the forward pass fails, takes other arguments, or multiplies nothing.
@@ -36,17 +56,20 @@ def counted(model: nn.Module, *, seq_len: int) -> list[list[Any]]:
     _refuse_recurrent(model)
     _check_positions(model, seq_len)
     inputs = _inputs(model, seq_len)
-    counter = FlopCounterMode(display=False)
+    counter = FlopCounterMode(display=False, custom_mapping=_products())
     tally = _Tally(counter)
+    unseen = _Unseen(counter, tally)
     with ExitStack() as hooks:
         for name, module in model.named_modules():
             hooks.callback(module.register_forward_pre_hook(tally.entering(name)).remove)
             hooks.callback(module.register_forward_hook(tally.left, always_call=True).remove)
         try:
-            with _without_values(), counter:
+            with _without_values(), unseen, counter:
                 model.eval()(**inputs)
         except Exception as error:
             raise Uncountable(_in_words(error)) from error
+    if unseen.found:
+        raise Uncountable(printable(unseen.found[0]))
     if not tally.flops:
         raise Uncountable("its forward pass multiplies nothing that torch's counter knows")
     return [[name, flops] for name, flops in tally.flops.items()]
@@ -65,11 +88,53 @@ def _refuse_recurrent(model: nn.Module) -> None:
 @contextmanager
 def _without_values() -> Iterator[None]:
     """Tell whatever asks that it is being traced: then a model does without the values of its masks and token ids."""
-    import torch
-
     traced = dict.fromkeys(("is_compiling", "is_exporting"), lambda: True)
     with torch.no_grad(), torch.device("meta"), patch.dict(vars(torch.compiler), traced):
         yield
+
+
+def _products() -> dict[Any, Any]:
+    """Formulas that torch's counter lacks: each takes the shapes of what an operation is given."""
+    aten = torch.ops.aten
+    return {
+        aten.mv: lambda matrix, _vector, **_: 2 * prod(matrix),
+        aten.addmv: lambda _bias, matrix, _vector, **_: 2 * prod(matrix),
+        aten.dot: lambda vector, _other, **_: 2 * prod(vector),
+        aten.vdot: lambda vector, _other, **_: 2 * prod(vector),
+        aten.addbmm: lambda _bias, first, second, **_: 2 * prod(first) * second[-1],
+        aten._trilinear: _trilinear,  # noqa: SLF001
+    }
+
+
+def _trilinear(*operands: Any, **_: Any) -> int:
+    """Three tensors, and for each the dimensions that it is repeated in: multiplied, and summed over some."""
+    full: list[int] = []
+    for shape, repeated in zip(operands[:3], operands[3:6], strict=True):
+        whole = list(shape)
+        for dimension in sorted(repeated):
+            whole.insert(dimension, 1)
+        full = [max(sizes) for sizes in zip(full or whole, whole, strict=True)]
+    return 2 * prod(full)
+
+
+class _Unseen(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed here
+    """Notes the products that a counter has no formula for, below it: what it takes apart comes here in its parts."""
+
+    def __init__(self, counter: FlopCounterMode, tally: _Tally) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self._counter = counter
+        self._tally = tally
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        namespace, _, name = func.name().partition(".")[0].partition("::")
+        if func._overloadpacket not in self._counter.flop_registry:  # noqa: SLF001
+            what = f"{self._tally.here} calls {namespace}.{name}"
+            if namespace not in TORCHS:
+                self.found.append(f"{what}, which is no operation of torch's: what it multiplies is not known")
+            elif PRODUCT.fullmatch(name) and not NO_PRODUCT.fullmatch(name):
+                self.found.append(f"{what}, a product that torch's counter does not count")
+        return func(*args, **(kwargs or {}))
 
 
 class _Tally:
@@ -80,6 +145,11 @@ class _Tally:
         self._counter = counter
         self._path = [""]
         self._seen = 0
+
+    @property
+    def here(self) -> str:
+        """The module that the pass is in."""
+        return self._path[-1] or "its forward pass"
 
     def entering(self, name: str) -> Any:
         def enter(*_: Any) -> None:
@@ -104,8 +174,6 @@ def _inputs(model: nn.Module, seq_len: int) -> Mapping[str, Any]:
 
     :raises Uncountable: when the forward pass takes no ``input_ids``, or needs more.
     """
-    import torch
-
     choices = any(type(module).__name__.endswith("ForMultipleChoice") for module in model.modules())
     shape = (1, 1, seq_len) if choices else (1, seq_len)
     inputs = {"input_ids": torch.zeros(shape, dtype=torch.int64, device="meta")}

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 import sys
-from collections import Counter, deque
-from functools import partial
-from types import FunctionType, MethodType, ModuleType
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from pytest_bertsize.builder.child.hidden import refuse_hidden
 from pytest_bertsize.builder.confined import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from torch import nn
 
@@ -21,15 +20,15 @@ Row = list[Any]
 Named = tuple[str, Any]
 PACKED = "_x2"
 """How the name of a dtype ends that has two numbers in each element: ``float4_e2m1fn_x2``."""
-MOST_LOOKED_AT = 100_000
-"""Objects in the attributes of all modules."""
-OF_TORCH = frozenset({"_modules", "_parameters", "_buffers"})
+INTEGER = re.compile("q?u?int(?!64)")
+"""Dtypes that weights are packed in; int64 is that of indices."""
+PACKED_SHARE = 100
 
 
 def take_inventory(model: nn.Module, *, own: bool = False) -> dict[str, Any]:
-    """List every parameter by name, the ties that the class declares, and the names of its buffers.
+    """List every parameter by name, the ties that the class declares, and its buffers, which are no parameters.
 
-    Buffers are no parameters. Names that share a tensor are found by identity (on meta, every ``data_ptr`` is 0); the
+    Names that share a tensor are found by identity (on meta, every ``data_ptr`` is 0); the
     owner is the source that the class declares, whatever was registered first.
 
     :param own: whether code of the project built it.
@@ -40,10 +39,12 @@ def take_inventory(model: nn.Module, *, own: bool = False) -> dict[str, Any]:
         return {"tensors": list(_weights_of_keras(model)), "declared_ties": {}}
     modules = dict(_named_modules(model))
     parameters = dict(_named_parameters(modules))
+    buffers = list(_buffers(modules))
     _refuse_uncountable(parameters)
     if own:
+        _refuse_packed(buffers, sum({id(each): each.numel() for each in parameters.values()}.values()))
         _refuse_keras_in_torch(modules)
-        _refuse_unregistered(modules)
+        refuse_hidden(modules)
     declared = _declared_ties(model)
     names_of: dict[int, list[str]] = {}
     for name, parameter in parameters.items():
@@ -58,10 +59,20 @@ def take_inventory(model: nn.Module, *, own: bool = False) -> dict[str, Any]:
         declared = {**{name: source for name, source in tied_to.items() if name not in declared}, **declared}
     if not any(parameter.numel() for parameter in parameters.values()):
         raise Refused("it has no parameters")
-    buffers = {_below(path, name): kept for path, module in modules.items() for name, kept in module._buffers.items()}  # noqa: SLF001
-    numbers = {id(kept): kept.numel() for kept in buffers.values() if kept is not None and kept.is_floating_point()}
-    also = {"buffers": list(buffers), "buffered": sum(numbers.values())}
-    return {"tensors": tensors, "declared_ties": declared, **also}
+    return {"tensors": tensors, "declared_ties": declared, "buffers": buffers}
+
+
+def _buffers(modules: Mapping[str, nn.Module]) -> Iterator[Row]:
+    """Name, numbers, dtype, bytes, and whether a checkpoint has it; a second name of a tensor has no numbers."""
+    seen: set[int] = set()
+    for path, module in modules.items():
+        for name, kept in module._buffers.items():  # noqa: SLF001
+            if kept is not None:
+                numbers = 0 if id(kept) in seen else kept.numel()
+                seen.add(id(kept))
+                dtype = str(kept.dtype).removeprefix("torch.")
+                saved = name not in module._non_persistent_buffers_set  # noqa: SLF001
+                yield [_below(path, name), numbers, dtype, numbers * kept.element_size(), saved]
 
 
 def _named_modules(module: nn.Module, path: str = "", above: tuple[nn.Module, ...] = ()) -> Iterator[Named]:
@@ -125,60 +136,16 @@ def _refuse_uncountable(parameters: Mapping[str, Any]) -> None:
             )
 
 
-def _refuse_unregistered(modules: Mapping[str, nn.Module]) -> None:
-    """Parameters in a plain list or object: no optimiser trains them, no checkpoint has them, nothing counts them."""
-    seen = {id(part) for module in modules.values() for part in (module, *_own_tensors(module))}
-    for path, module in modules.items():
-        if hasattr(module, "_packed_params"):
-            raise Refused(f"{path or 'the model'} is quantised: its weights are no parameters; build it before that")
-        for name, value in vars(module).items():
-            count = 0 if name in OF_TORCH else sum(tensor.numel() for tensor in _hidden_in(value, seen))
-            if count:
-                what = (
-                    f"{_below(path, name)}, a {type(value).__name__}, has {count:,} parameters that torch does not see"
-                )
-                raise Refused(
-                    f"{what}; use torch.nn.Parameter, ModuleList, ModuleDict, ParameterList or ParameterDict, "
-                    "or assign it as an attribute"
-                )
-
-
-def _own_tensors(module: nn.Module) -> list[Any]:
-    return [*module._parameters.values(), *module._buffers.values()]  # noqa: SLF001
-
-
-def _hidden_in(value: object, seen: set[int]) -> Iterator[Any]:
-    """Tensors that could be trained, in collections, modules and other objects, one in another; each only once."""
-    import torch
-
-    waiting = [value]
-    while waiting and len(seen) < MOST_LOOKED_AT:
-        each = waiting.pop()
-        if id(each) in seen:
-            continue
-        if isinstance(each, torch.Tensor):
-            seen.add(id(each))
-            if isinstance(each, torch.nn.Parameter) or (each.requires_grad and each.is_leaf):
-                yield each
-        else:
-            inner = _inside(each)
-            seen.update([id(each)] if inner else ())
-            waiting += inner
-
-
-def _inside(value: object) -> list[Any]:
-    """What an object holds; of what is shared by everybody, as classes and modules of Python are, nothing."""
-    if isinstance(value, dict):
-        return list(value.values())
-    if isinstance(value, list | tuple | set | frozenset | deque):
-        return list(value)
-    if isinstance(value, partial):
-        return [value.func, *value.args, *value.keywords.values()]
-    if isinstance(value, MethodType):
-        return [value.__self__]
-    if isinstance(value, type | ModuleType | FunctionType):
-        return []
-    return list(getattr(value, "__dict__", {}).values())
+def _refuse_packed(buffers: Iterable[Row], parameters: int) -> None:
+    """Buffers that hold weights, as those of AWQ and GPTQ do: a hundredth of the parameters, and no mask or index."""
+    packed = [row for row in buffers if row[4] and (row[2].endswith(PACKED) or INTEGER.match(row[2]))]
+    if PACKED_SHARE * sum(numbers for _, numbers, *_ in packed) > parameters:
+        name, numbers, dtype, *_ = max(packed, key=lambda row: int(row[1]))
+        more = f", and {len(packed) - 1:,} more are like it" if len(packed) > 1 else ""
+        raise Refused(
+            f"{name} is a buffer of {dtype} that holds {numbers:,} numbers, perhaps several in one{more}; build the "
+            "model before it is quantised (a mask is of torch.bool, an index of torch.int64, or persistent=False)"
+        )
 
 
 # Keras

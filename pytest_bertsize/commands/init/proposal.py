@@ -11,6 +11,7 @@ from pytest_bertsize.commands.init.files import listed
 from pytest_bertsize.commands.init.found import folded, search
 from pytest_bertsize.commands.init.limits import budget
 from pytest_bertsize.commands.init.naming import model_name
+from pytest_bertsize.config.other_keys import OWN_CLASS
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.review.check import conclude_unbuilt, examine
 from pytest_bertsize.table.model import NAMES
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.commands.init.counted import Counted
     from pytest_bertsize.commands.init.found import Found
     from pytest_bertsize.commands.init.project import Project
+    from pytest_bertsize.review.review import Review
 
 
 @dataclass
@@ -100,18 +102,24 @@ def _add(proposed: Counted, found: Proposal, project: Project, registry: Registr
     taken = {*found.tables, *(project.settings.models if project.settings else ())}
     name = model_name(proposed.found.reference, proposed.derivation.family.name, taken)
     text = table(name, proposed)
-    if problem := _problem(name, text, project, registry):
-        found.by_hand.append(problem)
-    else:
-        found.tables[name] = text
-
-
-def _problem(name: str, text: str, project: Project, registry: Registry) -> str:
-    """Why the gate would fail a proposed model, ``""`` where it passes it and would notice one more layer."""
     settings = parse(text, project.path)
     review = conclude_unbuilt(examine(settings.models[name], settings, registry), settings)
+    if problem := _problem(review):
+        found.by_hand.append(f"{printable(settings.models[name].config)}: {problem}")
+    else:
+        found.tables[name] = _warnings(review) + text
+
+
+def _problem(review: Review) -> str:
+    """Why the gate would fail a proposed model, ``""`` where it passes it and would notice one more layer."""
     wrong = [*review.errors, *(each for each in review.findings if each.kind == "insensitive-budget")]
-    return f"{printable(settings.models[name].config)}: {wrong[0].message}; {wrong[0].fix}" if wrong else ""
+    return f"{wrong[0].message}; {wrong[0].fix}" if wrong else ""
+
+
+def _warnings(review: Review) -> str:
+    """What stands above a table of the library's class where the project's own code reads a key that it does not."""
+    said = (f"{each.message}; {each.fix}" for each in review.findings if OWN_CLASS in each.fix)
+    return "".join(f"# {line}\n" for line in said if line.isprintable())
 
 
 def table(name: str, proposed: Counted) -> str:
