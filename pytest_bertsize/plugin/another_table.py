@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_bertsize.plugin import misspelt_marker
 from pytest_bertsize.table.settings import SettingsError, declares_models
 
 if TYPE_CHECKING:
@@ -44,6 +43,8 @@ def refuse_collected(config: pytest.Config, items: Iterable[pytest.Item]) -> Non
         folders = [each for each in _up_to(root, item.path.parent) if each not in seen]
         seen.update(folders)
         if message := _another(config, folders):
+            from pytest_bertsize.plugin import misspelt_marker
+
             misspelt_marker.stop(message, item, config)
 
 
