@@ -217,7 +217,7 @@ def test_peft_s_own_targets_are_known_for_each_family_that_it_has() -> None:
             "config-invalid",
             (
                 'rank_pattern: the regular expression "(?i)query" is none: global flags not at the start of the '
-                "expression at position 6"
+                "expression at position 8"
             ),
             "write the end of a module's name",
         ),
