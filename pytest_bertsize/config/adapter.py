@@ -7,6 +7,7 @@ changes a count, a name, a shape or what trains (:data:`INERT`), it changes them
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 

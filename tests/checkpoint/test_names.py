@@ -49,7 +49,9 @@ def built(model: Any, stored: headers.Stored) -> Built:
 def against(folder: Path, model: Any) -> list[Finding]:
     stored = headers.read(folder, ".")
     found = built(model, stored)
-    return compared(stored, found.inventory(None), found.buffers, of="the model", loading=found.loading)
+    return compared(
+        stored, found.inventory(None), [each.name for each in found.buffers], of="the model", loading=found.loading
+    )
 
 
 def made(name: str, config: dict[str, Any]) -> Any:
