@@ -415,7 +415,7 @@ def test_what_a_factory_starts_has_no_network_either(tmp_path: Path, code: str) 
     (tmp_path / "own.py").write_text(library({"starts": f"raise RuntimeError({run}.splitlines()[-1])"}))
     told = answers([asked(tmp_path, "own:starts")])
     network_is_down = f"[Errno {errno.ENETDOWN}] {os.strerror(errno.ENETDOWN)}"
-    assert found(told["own:starts"]) == f"RuntimeError: OSError: {network_is_down} (own.py:24)"
+    assert found(told["own:starts"]) == f"RuntimeError: OSError: {network_is_down} (own.py:45)"
 
 
 # one model, and the next
@@ -466,7 +466,7 @@ def test_a_factory_does_not_know_what_is_asked_after_it(tmp_path: Path) -> None:
     raise RuntimeError(sorted(known), sys.stdin.read())"""
     (tmp_path / "own.py").write_text(library({"knows": body}))
     told = answers([asked(tmp_path, "own:knows"), asked(tmp_path, "own:line")])
-    assert found(told["own:knows"]) == "RuntimeError: (['own:knows'], '') (own.py:29)"
+    assert found(told["own:knows"]) == "RuntimeError: (['own:knows'], '') (own.py:50)"
     assert found(told["own:line"]) == LINE
 
 

@@ -255,7 +255,7 @@ def test_a_million_tensors_are_refused_before_they_take_memory(tmp_path: Path) -
     header = b"{" + b",".join(b'"%d":%s' % (number, entry) for number in range(300_000)) + b"}"
     (tmp_path / "model.safetensors").write_bytes(file_of(header))
     assert refused(tmp_path) == (
-        "model.safetensors: more than 1,600,000 commas and brackets → name the checkpoint of one model"
+        "model.safetensors: more than 1,600,000 commas, colons and brackets → name the checkpoint of one model"
     )
     entry = b'{"dtype":"F32","shape":[0],"data_offsets":[0,0]}'
     header = b"{" + b",".join(b'"%d":%s' % (number, entry) for number in range(100_001)) + b"}"

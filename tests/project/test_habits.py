@@ -196,7 +196,9 @@ def test_a_mark_is_pytests_own_or_says_why_a_test_is_not_run_for_every_commit() 
     ours = {line.partition(":")[0] for line in PYPROJECT["tool"]["pytest"]["markers"]}
     assert ours == {"process", "tool", "long", "keras"}
     used = set().union(*(marks(path) for path in (ROOT / "tests").rglob("*.py")))
-    assert {"process", "tool", "parametrize"} <= used <= ours | {"parametrize", "skipif", "usefixtures"}
+    assert (
+        {"process", "tool", "parametrize"} <= used <= ours | {"parametrize", "skipif", "usefixtures", "filterwarnings"}
+    )
 
 
 def test_every_test_is_run_by_the_whole_and_all_but_those_marks_for_every_commit() -> None:
