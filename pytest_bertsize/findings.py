@@ -20,6 +20,7 @@ Kind: TypeAlias = Literal[
     "checkpoint-differs",
     "dead-weight",
     "budget-loosened",
+    "not-compared",
     "insensitive-budget",
 ]
 BROKEN = frozenset({"over-budget", "under-budget"})

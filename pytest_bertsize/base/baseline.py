@@ -1,26 +1,31 @@
-"""The same models at another git revision: table and configs are read through git, and nothing there is executed."""
+"""The same models at another git revision: table and configs are read through git, and nothing there is executed.
+
+Of whatever is asked for there are three answers: it is there, it is not there, or it could not be read.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.base.git import Files, NoRevision
+from pytest_bertsize.base.git import NoRevision
+from pytest_bertsize.base.matching import matched
 from pytest_bertsize.base.revision import base_revision
+from pytest_bertsize.base.tree import Files, Unreadable
 from pytest_bertsize.closed_forms.derive import choose, derive
 from pytest_bertsize.config import source
 from pytest_bertsize.config.adapter import adapter_of
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.table import settings
-from pytest_bertsize.table.globs import matching_at
+from pytest_bertsize.table.globs import BadGlob, matching, matching_at
 from pytest_bertsize.table.model import NAMES
 from pytest_bertsize.table.settings import NothingDeclared, Settings, SettingsError
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pytest_bertsize.base.revision import BaseRevision
     from pytest_bertsize.closed_forms.derive import Derivation
@@ -39,10 +44,39 @@ class Former:
     derivation: Derivation | None = None
     """By today's closed form; ``None`` where it cannot be counted, and :attr:`problem` says why."""
     problem: str = ""
+    unread: Unreadable | None = None
+    """Where its files may be there, and git does not hand them out."""
 
     @property
     def form(self) -> ClosedForm | None:
         return self.derivation.form if self.derivation else None
+
+
+@dataclass(frozen=True, slots=True)
+class Mistaken:
+    """A table of the base of which nobody can tell what it declares."""
+
+    problem: str
+    reason: str
+    """Why its budget was what it was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A model of the base, or a table of which nobody can tell what it declares, that today's table does not have."""
+
+    name: str
+    former: Former | None
+    """``None``: its table cannot be read."""
+    problem: str
+    """Why it cannot."""
+    reason: str
+    """Why it left; ``""`` where this change does not say."""
+
+    @property
+    def is_loosened(self) -> bool:
+        """Whether a limit may have left with it, and nobody says why."""
+        return not self.reason and (self.former is None or bool(self.former.model.limits))
 
 
 @dataclass(frozen=True)
@@ -53,19 +87,25 @@ class Baseline:
     commit: str | None
     problem: str = ""
     """Why there is nothing to compare with; ``""`` where there is."""
+    is_asked_for: bool = True
+    """Whether somebody has named it, and not CI alone."""
     models: Mapping[str, Former] = field(default_factory=dict)
     """By the name that the base gives them."""
     became: Mapping[str, str] = field(default_factory=dict)
     """Names of today, and what the base calls the same models."""
+    mistaken: Mapping[str, Mistaken] = field(default_factory=dict)
+    """By the names of their tables."""
+    left: tuple[Left, ...] = ()
+    not_compared: tuple[str, ...] = ()
+    """Models of today that are not new, and of which there is no count to compare with."""
 
     def former(self, name: str) -> Former | None:
         """The model that is called ``name`` today; ``None`` where it is new."""
         return self.models.get(self.became.get(name, ""))
 
-    @property
-    def removed(self) -> list[Former]:
-        """Models that today's table does not have."""
-        return [former for name, former in self.models.items() if name not in self.became.values()]
+    def mistake(self, model: Model) -> Mistaken | None:
+        """Where nobody can tell what the base says of a model of today."""
+        return self.mistaken.get(model.name) or self.mistaken.get(model.table_key[-1])
 
 
 def of_run(today: Settings, asked: str | None, registry: Registry, option: str) -> Baseline | None:
@@ -73,43 +113,97 @@ def of_run(today: Settings, asked: str | None, registry: Registry, option: str) 
 
     :param asked: what the option says, ``None`` where it is not given.
     :param option: what messages call it: ``"--bert-budget-base"``.
-    :raises SettingsError: when the revision that was asked for cannot be read.
+    :raises SettingsError: when the revision that was asked for, or its table, cannot be read.
     """
+    said = f"{option}={printable(asked or '')}"
     try:
         revision = base_revision(today.root, asked)
     except NoRevision as error:
-        raise SettingsError(f"{option}={printable(asked or '')}: {error}") from None
-    return None if revision is None else read(today, revision, registry)
+        raise SettingsError(f"{said}: {error}") from None
+    if revision is None:
+        return None
+    found = read(today, revision, registry, is_asked_for=asked is not None)
+    if asked is not None and found.problem:
+        raise SettingsError(f"{said}: {found.problem}")
+    return found
 
 
-def read(today: Settings, revision: BaseRevision, registry: Registry) -> Baseline:
+def read(today: Settings, revision: BaseRevision, registry: Registry, *, is_asked_for: bool = True) -> Baseline:
     """Read the table and the configs of a revision, and derive what they count to.
 
     :param registry: today's closed forms: code of the base is never run.
     """
     if revision.commit is None:
-        return Baseline(revision.name, None, revision.problem)
-    with Files(today.root, revision.commit) as files:
-        then, problem = _table(files, today, revision.name)
-        models = {name: _former(model, files, today, registry, revision.name) for name, model in then.items()}
-    return Baseline(revision.name, revision.commit, problem, models, _matched(today, models))
-
-
-def _table(files: Files, today: Settings, revision: str) -> tuple[Mapping[str, Model], str]:
-    content = files.read(today.file)
+        return Baseline(revision.name, None, revision.problem, is_asked_for)
     try:
-        text = (content or b"").decode("utf-8")
-        return settings.parse(text, today.path, partial(_matching, files)).models, ""
+        with Files(today.root, revision.commit) as files:
+            then = _table(files, today, revision.name)
+            models = {
+                name: _former(model, files, today, registry, revision.name) for name, model in then.models.items()
+            }
+            became = matched(today, models, files)
+    except Unreadable as unread:
+        return Baseline(revision.name, None, f"{unread}; {unread.fix}", is_asked_for)
+    mistaken = {
+        name: Mistaken(problem, _text(then.table, "models", name, "reason")) for name, problem in then.wrong.items()
+    }
+    found = Baseline(revision.name, revision.commit, "", is_asked_for, models, became, mistaken)
+    return replace(found, left=(*_left(found, today, then.table),), not_compared=(*_not_compared(found, today),))
+
+
+def _left(found: Baseline, today: Settings, table: Mapping[str, object]) -> Iterator[Left]:
+    """:param table: the base's, as it was parsed."""
+    declared = {name for model in today.models.values() for name in (model.name, model.table_key[-1])}
+    reasons = {name: said.strip() for name, said in today.removed.items()}
+    new = {name: said for name, said in reasons.items() if said != _text(table, "removed", name).strip()}
+    still_there = {*found.became.values()}
+    for name, former in found.models.items():
+        if name not in still_there:
+            yield Left(name, former, "", new.get(name, ""))
+    for name, mistake in found.mistaken.items():
+        if name not in declared:
+            yield Left(name, None, mistake.problem, new.get(name, ""))
+
+
+def _not_compared(found: Baseline, today: Settings) -> Iterator[str]:
+    for model in today.models.values():
+        former = found.former(model.name)
+        if former.derivation is None if former else found.mistake(model):
+            yield model.name
+
+
+def _text(table: object, *path: str) -> str:
+    """What a table says at a path; ``""`` where that is no text."""
+    for key in path:
+        table = table.get(key) if isinstance(table, dict) else None
+    return table if isinstance(table, str) else ""
+
+
+def _table(files: Files, today: Settings, revision: str) -> settings.Apart:
+    """What the base declares.
+
+    :raises Unreadable: when nobody can tell.
+    """
+    file = f"{today.file} at {revision}"
+    other = "compare with a commit in which it can be read, as in --base=main~1"
+    content = files.read(today.file)
+    if content is None and files.is_link(today.file):
+        raise Unreadable(f"{file} is a symlink that leads to no file of the repository", other)
+    try:
+        text = settings.decoded(content or b"", file)
+        return settings.parse_apart(text, today.path, partial(_matching, files, today))
     except NothingDeclared:
-        return {}, ""
+        return settings.Apart({}, {}, {})
     except SettingsError as error:
-        return {}, f"the table at {revision} cannot be read: {' '.join(str(error).split())}"
-    except UnicodeDecodeError:
-        return {}, f"{today.file} at {revision} is not UTF-8"
+        raise Unreadable(f"the table at {revision} cannot be read: {' '.join(str(error).split())}", other) from None
 
 
-def _matching(files: Files, pattern: str) -> list[str]:
-    return matching_at(files.names(), pattern)
+def _matching(files: Files, today: Settings, pattern: str) -> list[str]:
+    """What a pattern of the base's table means there, or today, where that is nothing: what git has no files of."""
+    try:
+        return matching_at(files.names, pattern) or matching(today.root, pattern)
+    except Unreadable as unread:
+        raise BadGlob(f"{unread}; {unread.fix}") from None
 
 
 class Missing(Exception):
@@ -163,16 +257,8 @@ def _former(model: Model, files: Files, today: Settings, registry: Registry, rev
         return Former(model, config, derive(model, config, choose(model, config, registry, adapter)))
     except Missing as missing:
         return Former(model, config, problem=str(missing))
+    except Unreadable as unread:
+        return Former(model, config, problem=f"at {revision}, {unread}", unread=unread)
     except Unusable as unusable:
         error = next((each for each in unusable.findings if each.severity == "error"), unusable.findings[0])
         return Former(model, problem=f"at {revision} it cannot be counted: {error.message}")
-
-
-def _matched(today: Settings, models: Mapping[str, Former]) -> dict[str, str]:
-    """What each model of today was called: the same name, else the one whose config it has."""
-    became = {name: name for name in today.names if name in models}
-    left = {former.model.identity: name for name, former in models.items() if name not in became}
-    for name, model in today.models.items():
-        if name not in became and model.identity in left:
-            became[name] = left.pop(model.identity)
-    return became

@@ -76,7 +76,10 @@ def compared(today: Today, baseline: Baseline | None) -> Comparison | None:
         return None
     former = baseline.former(today.model.name)
     if former is None:
-        said = baseline.problem or f"new: {baseline.revision} declares no such model"
+        mistake = baseline.mistake(today.model)
+        said = f"new: {baseline.revision} declares no such model"
+        if mistake:
+            said = f"its table at {baseline.revision} cannot be read"
         return Comparison(baseline.revision, baseline.commit, None, None, (said,))
     moved, method = _moved(former, today)
     expected = today.derivation.form.inventory if today.derivation else None

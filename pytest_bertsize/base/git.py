@@ -1,66 +1,146 @@
-"""What git says of the project: which commit this is, and what files held at another. Nothing of it is executed."""
+"""What git says of the project: which commit this is, and what was renamed since another. Nothing of it is executed.
+
+Whoever sends a change decides what lies in the work tree, and git takes a folder with ``HEAD``, ``objects`` and
+``refs`` for a repository and runs what its ``config`` names. So the ``.git`` is looked for here, git is given it by
+name, and where its own settings can name a program that a command of ours would run, they are overridden.
+"""
 
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import subprocess
-from typing import TYPE_CHECKING, Self
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+from pytest_bertsize.files import regular
 from pytest_bertsize.wording import did_you_mean, printable, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+    from collections.abc import Iterable, Iterator, Mapping
 
 SECONDS = 10.0
-_SAFELY = ("-c", "core.fsmonitor=", "-c", f"core.hooksPath={os.devnull}")
-"""Settings of a repository that would run a program of its choice."""
+LONGEST_PATH = 4096
+"""Bytes of a ``.git`` that is a file."""
+_SAFELY = (
+    *("--no-pager", "--no-replace-objects", "--literal-pathspecs"),
+    *("-c", "safe.bareRepository=explicit"),
+    *("-c", "protocol.allow=never"),
+    *("-c", "core.fsmonitor="),
+    *("-c", f"core.hooksPath={os.devnull}"),
+)
+"""Against settings of a repository that would run a program of its choice. The commands here stay clear of the others:
+none writes, asks another repository, hashes what lies in the work tree, or shows a difference as text."""
 _OF_ANOTHER_REPOSITORY = {
     *("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE", "GIT_IMPLICIT_WORK_TREE", "GIT_PREFIX", "GIT_INDEX_FILE"),
     *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE"),
     *("GIT_NO_REPLACE_OBJECTS", "GIT_REPLACE_REF_BASE"),
 }
 """What git sets for a hook, and would look for another repository by (``git rev-parse --local-env-vars``)."""
+_SAFE_ENVIRONMENT = {
+    "GIT_NO_LAZY_FETCH": "1",  # an object that a partial clone lacks is not asked for
+    "GIT_ALLOW_PROTOCOL": "none",  # nor by a git before 2.45; unlike protocol.allow, no setting overrides it
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "LC_ALL": "C",
+}
+_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 class NoRevision(Exception):
     """A revision that cannot be read; the message has the command that mends it."""
 
 
-def commit(folder: Path) -> str | None:
-    """The full name of the commit that is checked out, ``None`` where git does not know of one."""
-    return _first_line(git(folder, *_verified("HEAD")))
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A work tree and its repository, by their real paths."""
+
+    root: Path
+    """The folder that has the ``.git``."""
+    git_dir: Path
+    """That ``.git``, or the folder that it names."""
 
 
-def resolve(folder: Path, revision: str) -> str:
-    """The full name of the commit that a revision means.
+def around(folder: Path) -> Repository:
+    """The repository whose work tree a folder lies in.
 
-    :raises NoRevision: where there is none.
+    :raises NoRevision: where there is none, or where git does not trust it.
     """
-    inside = git(folder, "rev-parse", "--is-shallow-repository")
-    if inside is None:
-        raise NoRevision("git is not installed; install it")
-    if inside.returncode != 0:
-        raise NoRevision(_no_repository(inside, folder))
-    try:
-        found = _first_line(git(folder, *_verified(revision)))
-    except ValueError:  # a NUL byte
-        found = None
+    found = next(_upwards(folder.resolve()), None)
     if found is None:
-        raise NoRevision(_unknown(revision, folder, shallow=_first_line(inside) == "true"))
+        raise NoRevision(f"{folder} is in no git repository; run it in a clone of the project")
+    _have_it_trusted(found)
     return found
 
 
-def _no_repository(asked: subprocess.CompletedProcess[bytes], folder: Path) -> str:
-    said = asked.stderr.decode("utf-8", "replace")
-    if "safe.directory" in said:
-        return (
-            f"the repository of {folder} belongs to another user; run git config --global --add safe.directory {folder}"
-        )
-    return f"{folder} is in no git repository; run it in a clone of the project"
+def _upwards(folder: Path) -> Iterator[Repository]:
+    """Every ``.git`` from a folder up to where the user has git stop."""
+    ceilings = {*filter(None, os.environ.get("GIT_CEILING_DIRECTORIES", "").split(os.pathsep))}
+    for root in (folder, *folder.parents):
+        if root != folder and str(root) in ceilings:
+            return
+        if git_dir := _git_dir(root / ".git"):
+            yield Repository(root, git_dir)
 
 
-def _unknown(revision: str, folder: Path, *, shallow: bool) -> str:
+def _git_dir(entry: Path) -> Path | None:
+    """The repository that a ``.git`` is, or that it names, as those of submodules and further work trees do."""
+    try:
+        real = entry.resolve()
+        if real.is_dir():
+            return real
+        with regular(real) as stream:
+            before, named, path = stream.read(LONGEST_PATH).decode().partition("gitdir: ")
+        return (entry.parent / path.rstrip("\r\n")).resolve() if named and not before else None
+    except (OSError, ValueError, RuntimeError):
+        return None
+
+
+@lru_cache
+def _have_it_trusted(found: Repository) -> None:
+    """Have git find the repository by itself: to one that it is told of it would not object, whosever it is.
+
+    :raises NoRevision: when it finds none, or another.
+    """
+    answer = _run(found.root, "rev-parse", "--absolute-git-dir", above=found.root.parent)
+    said = answer.stderr.decode("utf-8", "replace")
+    if answer.returncode != 0 and "safe.directory" in said:
+        mend = f"run git config --global --add safe.directory {found.root}"
+        raise NoRevision(f"the repository of {found.root} belongs to another user; {mend}")
+    line = os.fsdecode(answer.stdout).rstrip("\r\n")
+    if answer.returncode != 0 or Path(line).resolve() != found.git_dir:
+        raise NoRevision(f"git knows no repository by {found.root / '.git'}; run it in a clone of the project")
+
+
+def commit(folder: Path) -> str | None:
+    """The full name of the commit that is checked out, ``None`` where git does not know of one."""
+    return _commit_of(folder, "HEAD")
+
+
+def resolve(folder: Path, revision: str) -> str:
+    """The full name of the one commit that a revision means.
+
+    :raises NoRevision: where there is none.
+    """
+    around(folder)
+    try:
+        found = _commit_of(folder, revision)
+    except ValueError:  # a NUL byte
+        found = None
+    if found is None:
+        raise NoRevision(_unknown(revision, folder))
+    return found
+
+
+def _commit_of(folder: Path, revision: str) -> str | None:
+    line = _first_line(git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"))
+    return line if line and _COMMIT.fullmatch(line) else None  # of ^main, rev-parse makes ^ and a commit
+
+
+def _unknown(revision: str, folder: Path) -> str:
     """Why there is no such revision, and the command that brings it."""
     name = shown(revision)
     if not revision or revision.startswith("-"):
@@ -69,7 +149,7 @@ def _unknown(revision: str, folder: Path, *, shallow: bool) -> str:
     fetched = (
         f" origin +refs/heads/{printable(branch)}:refs/remotes/{printable(revision)}" if remote == "origin" else ""
     )
-    if shallow:
+    if _first_line(git(folder, "rev-parse", "--is-shallow-repository")) == "true":
         full = f"git fetch --unshallow{fetched} (GitHub: fetch-depth: 0 under actions/checkout, GitLab: GIT_DEPTH: 0)"
         return f"this clone is shallow and does not reach {name}; run {full}"
     references = git(folder, "for-each-ref", "--format=%(refname:short)")
@@ -83,81 +163,71 @@ def merge_base(folder: Path, revision: str) -> str | None:
     return _first_line(git(folder, "merge-base", "--end-of-options", revision, "HEAD"))
 
 
-def _verified(revision: str) -> tuple[str, ...]:
-    return ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+def renamed(folder: Path, before: str, paths: Iterable[str]) -> dict[str, str]:
+    """What some files were called at a commit, by their names in the one that is checked out, as git tells renames.
+
+    :param before: the full name of the commit.
+    :param paths: the only ones that are looked at, old and new, relative to the folder.
+    :returns: nothing, where git has no answer.
+    """
+    how = ("-r", "-z", "--name-status", "--find-renames", "--diff-filter=R", "--relative", "--no-ext-diff")
+    answer = git(folder, "diff-tree", *how, "--no-textconv", before, "HEAD", "--", *paths)
+    if answer is None or answer.returncode != 0:
+        return {}
+    names = [os.fsdecode(each) for each in answer.stdout.split(b"\0")]
+    return dict(zip(names[2::3], names[1::3], strict=False))
 
 
 def git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes] | None:
-    """Ask git; ``None`` where there is none, or where it does not answer."""
+    """Ask git in a folder; ``None`` where there is no repository, and where git does not answer."""
+    try:
+        return _run(folder, *of_repository(around(folder)), *arguments)
+    except NoRevision:
+        return None
+
+
+def of_repository(found: Repository) -> tuple[str, ...]:
+    """Arguments by which git looks for no other."""
+    return (f"--git-dir={found.git_dir}", f"--work-tree={found.root}")
+
+
+def _run(folder: Path, *arguments: str, above: Path | None = None) -> subprocess.CompletedProcess[bytes]:
+    """:raises NoRevision: where there is no git, or where it does not answer."""
     try:
         return subprocess.run(  # noqa: S603  (arguments of our own, and revisions behind --end-of-options)
-            ["git", *_SAFELY, *arguments],  # noqa: S607  (the git that the user has)
+            command(*arguments),
             cwd=folder,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=SECONDS,
             check=False,
-            env=_environment(),
+            env={**environment(), **({"GIT_CEILING_DIRECTORIES": str(above)} if above else {})},
         )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
+    except OSError:
+        raise NoRevision("git is not installed; install it") from None
+    except subprocess.TimeoutExpired:
+        raise NoRevision(f"git has not answered for {SECONDS:g} seconds; try it again") from None
 
 
-def _environment() -> Mapping[str, str]:
+def command(*arguments: str) -> list[str]:
+    """The git that the user has: one beside the folder that it is called in, which a relative ``PATH`` finds, is none.
+
+    :raises FileNotFoundError: where there is no other.
+    """
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    program = shutil.which("git", path=os.pathsep.join(filter(os.path.isabs, folders)))
+    if program is None:
+        raise FileNotFoundError
+    return [program, *_SAFELY, *arguments]
+
+
+def environment() -> Mapping[str, str]:
+    """What git is called with."""
     own = {key: value for key, value in os.environ.items() if key not in _OF_ANOTHER_REPOSITORY}
-    return {**own, "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+    return {**own, **_SAFE_ENVIRONMENT}
 
 
 def _first_line(answer: subprocess.CompletedProcess[bytes] | None) -> str | None:
     if answer is None or answer.returncode != 0:
         return None
     return answer.stdout.decode("utf-8", "replace").strip() or None
-
-
-class Files:
-    """The files of a commit below one folder: one process reads them all."""
-
-    def __init__(self, folder: Path, revision: str) -> None:
-        self._folder = folder
-        self._revision = revision
-        self._process = subprocess.Popen(  # noqa: S603
-            ["git", *_SAFELY, "cat-file", "--batch", "--follow-symlinks"],  # noqa: S607
-            cwd=folder,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=_environment(),
-        )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.communicate(timeout=SECONDS)
-
-    def names(self) -> list[str]:
-        """The paths of all files, relative to the folder; none where git does not answer."""
-        answer = git(self._folder, "ls-tree", "-r", "--name-only", "-z", "--end-of-options", self._revision)
-        if answer is None or answer.returncode != 0:
-            return []
-        return [os.fsdecode(name) for name in answer.stdout.split(b"\0") if name]
-
-    def read(self, path: str) -> bytes | None:
-        """The content of a file, symlinks followed inside the repository; ``None`` where there is no file.
-
-        :param path: relative to the folder, with ``/``.
-        """
-        source, answers = self._process.stdin, self._process.stdout
-        inside = os.path.normpath(path)  # what leads above the folder would end git's process
-        if "\n" in path or inside.startswith(("..", "/")) or source is None or answers is None:
-            return None
-        try:
-            source.write(f"{self._revision}:./{inside}\n".encode())
-            source.flush()
-        except OSError:  # git has died, of a damaged repository
-            return None
-        header = answers.readline().split()
-        if len(header) < 2 or not header[-1].isdigit():  # noqa: PLR2004  (a kind and a size)
-            return None
-        content = answers.read(int(header[-1]) + 1)[:-1]
-        return content if header[-2] == b"blob" else None

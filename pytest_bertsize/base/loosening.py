@@ -2,33 +2,65 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_bertsize.findings import Finding
+from pytest_bertsize.table.byte_sizes import bits_of
+from pytest_bertsize.table.model import AsBytes, Flops
 from pytest_bertsize.wording import exact, printable, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pytest_bertsize.base.baseline import Baseline
+    from pytest_bertsize.findings import Severity
     from pytest_bertsize.table.model import Limit, Model
 
 SAY_WHY = 'if that is meant, say why in the same change: reason = "…"'
+COUNTS = ("unique", "stored", "unrolled")
+"""What bytes may be counted of; none is less than the one before it."""
 
 
-def loosened(before: Model, after: Model, revision: str) -> list[Finding]:
+def loosened(before: Model, after: Model, revision: str, dtypes: tuple[str | None, str | None]) -> list[Finding]:
     """A finding for each limit that was loosened: an error, unless the table's ``reason`` changed with it.
 
     :param revision: what messages call the base.
+    :param dtypes: of the weights, as each of the two configs says; ``None`` where that is unknown.
     """
-    explained = after.reason.strip() not in {"", before.reason.strip()}
-    severity, fix = ("note", f"its reason: {shown(after.reason)}") if explained else ("error", SAY_WHY)
+    severity, fix = _explained(after, before.reason, SAY_WHY)
     return [
-        Finding("budget-loosened", message, fix, severity, component, table_key=key)  # type: ignore[arg-type]
-        for message, component, key in _what(before, after, revision)
+        Finding("budget-loosened", message, fix, severity, component, table_key=key)
+        for message, component, key in _what(before, after, revision, dtypes)
     ]
 
 
-def _what(before: Model, after: Model, revision: str) -> Iterator[tuple[str, str | None, tuple[str, ...]]]:
+def not_compared(model: Model, baseline: Baseline) -> list[Finding]:
+    """What the base says of a model, and nobody can tell: an error where somebody has asked for that base."""
+    severity: Severity = "error" if baseline.is_asked_for else "warning"
+    if mistake := baseline.mistake(model):
+        way_out = f"compare with a commit in which it can be read, or {SAY_WHY.rpartition(', ')[2]}"
+        explained, fix = _explained(model, mistake.reason, way_out)
+        message = f"its table at {baseline.revision} cannot be read: {mistake.problem}"
+        return [Finding("not-compared", message, fix, severity if explained == "error" else "note", table_key=())]
+    former = baseline.former(model.name)
+    if former and former.unread:
+        return [Finding("not-compared", former.problem, former.unread.fix, severity)]
+    return []
+
+
+def _explained(model: Model, before: str, way_out: str) -> tuple[Severity, str]:
+    """Whether today's table says why a model is held to another budget, and what to write where it does not.
+
+    :param before: the base's reason, which explains nothing of today.
+    """
+    if model.reason.strip() in {"", before.strip()}:
+        return "error", way_out
+    return "note", f"its reason: {shown(model.reason)}"
+
+
+def _what(
+    before: Model, after: Model, revision: str, dtypes: tuple[str | None, str | None]
+) -> Iterator[tuple[str, str | None, tuple[str, ...]]]:
     if before.closed_form and not after.closed_form:
         yield f"{revision} holds it to its closed form, which closed_form = false switches off", None, ("closed_form",)
     for key in ("checkpoint", "tokenizer"):
@@ -47,20 +79,48 @@ def _what(before: Model, after: Model, revision: str) -> Iterator[tuple[str, str
         name = limit.component
         if name not in now:
             yield f"{revision} limits {name} to {limit}, and this table does not", name, ("budget",)
-        elif limit.measure != now[name].measure:
-            was, became = limit.measure, now[name].measure
-            yield f"{name} was measured as {was} at {revision}, and is as {became} now", name, ("budget", name)
-        elif _lets_more_pass(limit, now[name]):
+        elif _lets_more_pass(limit, now[name], dtypes):
             yield _both(limit, now[name], revision), name, ("budget", name)
 
 
-def _lets_more_pass(before: Limit, after: Limit) -> bool:
-    above = before.maximum is not None and (after.maximum is None or after.maximum > before.maximum)
-    below = before.minimum is not None and (after.minimum is None or after.minimum < before.minimum)
+def _lets_more_pass(before: Limit, after: Limit, dtypes: tuple[str | None, str | None]) -> bool:
+    same = before.measure == after.measure
+    was, now = (
+        _Scale() if same else _scale(*each) for each in zip((before.measure, after.measure), dtypes, strict=True)
+    )
+    if was is None or now is None:
+        return True
+    above = before.maximum is not None and (
+        after.maximum is None or now.rank < was.rank or after.maximum * was.bits > before.maximum * now.bits
+    )
+    least, least_now = before.minimum or 0, after.minimum or 0  # fewer than none there cannot be
+    below = least > 0 and (now.rank > was.rank or least_now * was.bits < least * now.bits)
     return above or below
 
 
+class _Scale(NamedTuple):
+    """What one model comes to by a measure."""
+
+    bits: int = 1
+    """Of a parameter: it comes to so many times as much."""
+    rank: int = 0
+    """It comes to no less by a higher one."""
+
+
+def _scale(measure: AsBytes | Flops | None, dtype: str | None) -> _Scale | None:
+    """``None`` where it cannot be told."""
+    if isinstance(measure, Flops):
+        return _Scale(rank=measure.seq_len)
+    if isinstance(measure, AsBytes):
+        named = measure.dtype or dtype
+        return _Scale(bits_of(named), COUNTS.index(measure.count)) if named else None
+    return _Scale()
+
+
 def _both(before: Limit, after: Limit, revision: str) -> str:
+    if before.measure != after.measure:
+        measures = f"{before} ({before.measure}) at {revision} and is {after} ({after.measure}) now"
+        return f"the limit of {before.component} was {measures}"
     by = ""
     if before.maximum is not None and after.maximum is not None and after.maximum > before.maximum:
         by = f", {exact(after.maximum - before.maximum)} more"

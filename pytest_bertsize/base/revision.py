@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.base import git as repository
+from pytest_bertsize.files import regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+LARGEST_EVENT = 32 * 1024 * 1024
+"""Bytes; GitHub sends no event of more than 25 MB."""
 NONE = "none"
 """``--bert-budget-base=none``: compare with nothing, not even in a pull request."""
 
@@ -39,6 +44,9 @@ def base_revision(folder: Path, asked: str | None, environment: Mapping[str, str
     if asked is not None:
         return BaseRevision(asked, repository.resolve(folder, asked))
     problem: BaseRevision | None = None
+    if environment.get("GITHUB_EVENT_NAME") == "merge_group" and not _of_the_queue(environment):
+        said = "the event's file (GITHUB_EVENT_PATH) does not say it; name the base by the option, or none"
+        problem = BaseRevision("merge_group.base_sha", None, said)
     for name in _of_the_request(folder, environment):
         try:
             tip = repository.resolve(folder, name)
@@ -57,8 +65,22 @@ def _of_the_request(folder: Path, environment: Mapping[str, str]) -> Iterator[st
     """
     if merge_base := environment.get("CI_MERGE_REQUEST_DIFF_BASE_SHA"):
         yield merge_base
+    if queued := _of_the_queue(environment):
+        yield queued
     if branch := environment.get("GITHUB_BASE_REF"):
         yield f"origin/{branch}"
         is_merge = environment.get("GITHUB_REF", "").endswith("/merge")
         if is_merge and repository.commit(folder) == environment.get("GITHUB_SHA"):
             yield "HEAD^1"
+
+
+def _of_the_queue(environment: Mapping[str, str]) -> str:
+    """What GitHub's merge queue merges into: ``merge_group.base_sha`` of the event's file, as no variable says it."""
+    if environment.get("GITHUB_EVENT_NAME") != "merge_group":
+        return ""
+    try:
+        with regular(os.path.realpath(environment.get("GITHUB_EVENT_PATH", ""))) as stream:
+            said = json.loads(stream.read(LARGEST_EVENT))["merge_group"]["base_sha"]
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return ""
+    return said if isinstance(said, str) and re.fullmatch(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", said) else ""

@@ -7,6 +7,7 @@ import posixpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from pytest_bertsize.reports import sentences
 from pytest_bertsize.reports.ci import prefix
 from pytest_bertsize.wording import printable
 
@@ -31,7 +32,7 @@ def workflow_commands(report: RunReport, folder: str) -> list[str]:
     :param folder: the project's, within the workspace; ``""`` where it is the workspace.
     """
     errors = sorted(_rows(report, "error"), key=_badness)
-    told_errors = [*_not_checked(report), *(_annotation("error", *row, folder) for row in errors)]
+    told_errors = [*_not_checked(report), *_left(report), *(_annotation("error", *row, folder) for row in errors)]
     told_warnings = [
         *_not_compared(report),
         *(_annotation("warning", *row, folder) for row in _rows(report, "warning")),
@@ -102,6 +103,11 @@ def _not_checked(report: RunReport) -> list[str]:
     return (
         [_command("error", printable(f"NOT CHECKED: {names}", _LONGEST), "bertsize")] if not report["complete"] else []
     )
+
+
+def _left(report: RunReport) -> list[str]:
+    said = sentences.left_without_a_word(report["base"]) if report["base"] else ()
+    return [_command("error", printable(each, _LONGEST), "bertsize") for each in said]
 
 
 def _not_compared(report: RunReport) -> list[str]:

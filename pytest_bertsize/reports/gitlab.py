@@ -9,6 +9,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from pytest_bertsize.findings import UNCHECKED
+from pytest_bertsize.reports import sentences
 from pytest_bertsize.reports.ci import prefix
 from pytest_bertsize.wording import printable
 
@@ -59,6 +60,8 @@ def issues(report: RunReport, folder: str) -> list[Issue]:
     :param folder: the project's, inside the repository; ``""`` where it is the repository.
     """
     found = [_incomplete(report, folder)] if not report["complete"] else []
+    left = sentences.left_without_a_word(report["base"]) if report["base"] else ()
+    found += [_left(sentence, folder) for sentence in left]
     seen: Counter[tuple[str, ...]] = Counter()
     for model in report["models"]:
         for finding in model["findings"]:
@@ -86,6 +89,17 @@ def _incomplete(report: RunReport, folder: str) -> Issue:
         check_name="bertsize/incomplete",
         fingerprint=_fingerprint("", "", "incomplete"),
         severity="blocker",
+        location=_location(None, None, folder),
+    )
+
+
+def _left(sentence: str, folder: str) -> Issue:
+    """A model that is gone has no line of its own, and its sentence has no number that changes."""
+    return Issue(
+        description=printable(sentence, _LONGEST),
+        check_name="bertsize/budget-loosened",
+        fingerprint=_fingerprint("", "removed", sentence),
+        severity=_SEVERITIES["error"],
         location=_location(None, None, folder),
     )
 

@@ -50,7 +50,7 @@ def document(
         "base": base,
         "configured": len(settings.names),
         "checked": len(models),
-        "failed": count_failed(models),
+        "failed": count_failed(models, base),
         "not_checked": not_checked,
         "models": list(models),
         "complete": not not_checked,

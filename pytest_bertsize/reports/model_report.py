@@ -32,7 +32,7 @@ from pytest_bertsize.wording import printable
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pytest_bertsize.base.baseline import Baseline, Former
+    from pytest_bertsize.base.baseline import Baseline, Left
     from pytest_bertsize.base.comparison import Comparison
     from pytest_bertsize.checkpoint.headers import Stored
     from pytest_bertsize.closed_forms.attribution import Moved
@@ -68,8 +68,10 @@ __all__ = [
 ]
 
 
-def count_failed(models: Sequence[ModelReport]) -> int:
-    return sum(model["verdict"] == "failed" for model in models)
+def count_failed(models: Sequence[ModelReport], base: RunBase | None) -> int:
+    """Those that fail, and those that have left the table with a limit, without a word."""
+    left = sum(removed["failed"] for removed in base["removed"]) if base else 0
+    return left + sum(model["verdict"] == "failed" for model in models)
 
 
 def by_severity(findings: Iterable[FindingRow]) -> list[FindingRow]:
@@ -163,14 +165,23 @@ def run_base(baseline: Baseline | None) -> RunBase | None:
         revision=printable(baseline.revision),
         commit=baseline.commit,
         problem=printable(baseline.problem),
-        removed=[_removed(former) for former in baseline.removed],
+        removed=[_removed(left) for left in baseline.left],
+        not_compared=[*baseline.not_compared],
     )
 
 
-def _removed(former: Former) -> Removed:
-    limit = next((str(limit) for limit in former.model.limits if limit.component == TOTAL), None)
-    total = former.form.total if former.form else None
-    return Removed(name=former.model.name, config=printable(former.model.config), total=total, limit=limit)
+def _removed(left: Left) -> Removed:
+    former = left.former
+    limits = former.model.limits if former else ()
+    return Removed(
+        name=printable(left.name),
+        config=printable(former.model.config) if former else "",
+        total=former.form.total if former and former.form else None,
+        limit=next((str(limit) for limit in limits if limit.component == TOTAL), None),
+        problem=printable(left.problem),
+        reason=printable(left.reason),
+        failed=left.is_loosened,
+    )
 
 
 def _components(review: Review) -> list[Component]:

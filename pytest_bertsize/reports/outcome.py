@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from pytest_bertsize.reports import github
+from pytest_bertsize.reports import github, sentences
 from pytest_bertsize.reports.ci import sign_of_ci
 from pytest_bertsize.reports.model_report import count_failed, names_not_checked
 from pytest_bertsize.reports.terminal import text as terminal
@@ -35,7 +35,7 @@ class Outcome:
 
     @property
     def failed(self) -> int:
-        return count_failed(self.checked)
+        return count_failed(self.checked, self.reports.base)
 
     @property
     def not_checked(self) -> list[str]:
@@ -71,15 +71,17 @@ def summary(outcome: Outcome, style: terminal.Style, *, tables: bool = True, acc
     yield from (Line(problem, is_bad=True) for problem in reports.problems)
     if outcome.not_checked:
         yield Line(f"NOT CHECKED: {', '.join(outcome.not_checked)}", is_bad=True)
-    if reports.base and (text := terminal.base_of_run(reports.base, models, style)):
-        yield Line(text)
+    if reports.base:
+        yield from (Line(sentence, is_bad=True) for sentence in sentences.left_without_a_word(reports.base))
+        if text := terminal.base_of_run(reports.base, models, style):
+            yield Line(text)
     if github.reads_the_log():
         report = reports.report(models, outcome.versions)
         yield from map(Line, github.lines_for_log(report, reports.settings.root))
     if not accepting and (way := terminal.way_to_accept(models, style)) and not sign_of_ci():
         yield Line(way)
     written = () if reports.problems else reports.paths
-    yield Line(terminal.count(models, len(outcome.declared), written, builds=reports.builds))
+    yield Line(terminal.count(models, len(outcome.declared), outcome.failed, written, builds=reports.builds))
 
 
 def _told(model: ModelReport, style: terminal.Style, *, tables: bool) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.quantity import percent_used
@@ -10,7 +11,7 @@ from pytest_bertsize.wording import exact, listed, signed
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from pytest_bertsize.reports.shape import Base, Change, Checkpoint, Choices, Measure, ModelReport, RunBase
+    from pytest_bertsize.reports.shape import Base, Change, Checkpoint, Choices, Measure, ModelReport, Removed, RunBase
 
 SHORT = 10
 """Characters of a commit's name that tell it from others."""
@@ -84,10 +85,32 @@ def costs(choices: Choices) -> str:
 
 
 def removed(base: RunBase) -> Iterator[str]:
+    """Models that left, and nothing is amiss with it."""
     for model in base["removed"]:
-        total = "" if model["total"] is None else f", {exact(model['total'])} parameters"
-        limit = f" under a limit of {model['limit']}" if model["limit"] else ""
-        yield f"removed: {base['revision']} declares {model['name']} ({model['config']}{total}{limit})"
+        if not model["failed"]:
+            reason = f"; its reason: {model['reason']}" if model["reason"] else ""
+            yield f"{_removed(model, base)}{reason}"
+
+
+def left_without_a_word(base: RunBase) -> Iterator[str]:
+    """Models that left with their limits, and what to write where that is meant."""
+    for model in base["removed"]:
+        if model["failed"]:
+            yield f"{_removed(model, base)}, and this table does not; {say_why(model)}"
+
+
+def say_why(model: Removed) -> str:
+    """``[tool.bertsize.removed] encoder = "…"``."""
+    name = model["name"] if re.fullmatch(r"[\w-]+", model["name"], re.ASCII) else f'"{model["name"]}"'
+    return f'if that is meant, say why in the same change: [tool.bertsize.removed] {name} = "…"'
+
+
+def _removed(model: Removed, base: RunBase) -> str:
+    total = "" if model["total"] is None else f", {exact(model['total'])} parameters"
+    limit = f" under a limit of {model['limit']}" if model["limit"] else ""
+    unread = f"its table there cannot be read: {model['problem']}"
+    about = unread if model["problem"] else f"{model['config']}{total}{limit}"
+    return f"removed: {base['revision']} declares {model['name']} ({about})"
 
 
 def differs(model: ModelReport) -> bool:

@@ -108,6 +108,12 @@ class Removed(TypedDict):
     """By the closed form; ``None`` where it cannot be counted."""
     limit: str | None
     """Of its total, as its author wrote it."""
+    problem: str
+    """Why its table at the base cannot be read; empty where it can."""
+    reason: str
+    """Why it left, as the table says with this change; empty where it does not."""
+    failed: bool
+    """Whether a limit may have left with it, and no reason is given: the run fails."""
 
 
 class RunBase(TypedDict):
@@ -121,6 +127,8 @@ class RunBase(TypedDict):
     """Why it was not compared; ``""`` where it was."""
     removed: list[Removed]
     """Models that only the base declares."""
+    not_compared: list[str]
+    """Models of this run that the base has, and that have no count there: each one's own report says why."""
 
 
 class Cost(TypedDict):
@@ -327,7 +335,7 @@ class RunReport(TypedDict):
     checked: int
     """Those that this report is about."""
     failed: int
-    """Those of them that failed."""
+    """Those of them that failed, and those of :attr:`base` that left the table with a limit and without a reason."""
     not_checked: list[str]
     """The names of the others."""
     models: list[ModelReport]

@@ -7,7 +7,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.base.comparison import Today, compared
-from pytest_bertsize.base.loosening import loosened
+from pytest_bertsize.base.loosening import loosened, not_compared
 from pytest_bertsize.builder.messages import Built, NotBuilt, Request, way_out
 from pytest_bertsize.checkpoint import headers, tokenizer
 from pytest_bertsize.closed_forms import what_if
@@ -192,7 +192,7 @@ def _with_limits(subject: Subject, extra: tuple[Limit, ...]) -> Review:
 def _against_base(found: Review, subject: Subject, settings: Settings, baseline: Baseline | None) -> Review:
     """With what became of the model, what was loosened, and the line of every finding."""
     today = Today(subject.model, subject.config, subject.derivation, found.actual)
-    findings = (*found.findings, *_loosened(subject.model, baseline))
+    findings = (*found.findings, *_loosened(subject, baseline))
     placed = tuple(_placed(finding, subject.model, settings) for finding in findings)
     return replace(found, comparison=compared(today, baseline), findings=placed)
 
@@ -282,10 +282,24 @@ def _with_checkpoint(concluded: Review, subject: Subject, built: Built, actual: 
     return replace(concluded, stored=stored, findings=(*concluded.findings, *found))
 
 
-def _loosened(model: Model, baseline: Baseline | None) -> list[Finding]:
-    """What the budget lets pass that the base's did not."""
-    former = baseline.former(model.name) if baseline else None
-    return loosened(former.model, model, baseline.revision) if baseline and former else []
+def _loosened(subject: Subject, baseline: Baseline | None) -> list[Finding]:
+    """What the budget lets pass that the base's did not, or of which nobody can tell."""
+    if baseline is None:
+        return []
+    former = baseline.former(subject.model.name)
+    if former is None:
+        return not_compared(subject.model, baseline)
+    dtypes = _dtype(former.model, former.config), _dtype(subject.model, subject.config)
+    found = loosened(former.model, subject.model, baseline.revision, dtypes)
+    return [*found, *not_compared(subject.model, baseline)]
+
+
+def _dtype(model: Model, config: ModelConfig | None) -> str | None:
+    """What the config says of its weights, ``None`` where that is not one dtype."""
+    try:
+        return measures.dtype_of({**config.data, **model.overrides}) if config else None
+    except ValueError:
+        return None
 
 
 def _ties(built: Built) -> list[Finding]:

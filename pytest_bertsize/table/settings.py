@@ -69,6 +69,8 @@ class Settings:
     models: Mapping[str, Model]
     table: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     """As it was parsed."""
+    removed: Mapping[str, str] = field(default_factory=dict)
+    """Why models have left the table, by their names."""
 
     @property
     def root(self) -> Path:
@@ -115,7 +117,40 @@ def parse(text: str, path: Path, matches: Callable[[str], list[str]] | None = No
     :param matches: the files of the project that a pattern means; ``None`` to look at those on disk.
     :raises SettingsError: with a line for every mistake.
     """
+    return _settings(_find_table(_parse(text, path), path), text, path, matches)
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """A project's table, each model's by itself."""
+
+    table: Mapping[str, Any]
+    """As it was parsed."""
+    models: Mapping[str, Model]
+    wrong: Mapping[str, str]
+    """By the names of tables that have mistakes, which these are."""
+
+
+def parse_apart(text: str, path: Path, matches: Callable[[str], list[str]]) -> Apart:
+    """Check each model's table by itself: the mistake of one says nothing of the others.
+
+    :raises SettingsError: where there are no tables of models to tell apart.
+    """
     table = _find_table(_parse(text, path), path)
+    declared = table.get("models")
+    if not isinstance(declared, dict):
+        _settings(table, text, path, matches)
+    models: dict[str, Model] = {}
+    wrong: dict[str, str] = {}
+    for name, each in (declared or {}).items():
+        try:
+            models |= _settings({**table, "models": {name: each}}, text, path, matches).models
+        except SettingsError as error:
+            wrong[name] = " ".join(str(error).split())
+    return Apart(table, models, wrong)
+
+
+def _settings(table: dict[str, Any], text: str, path: Path, matches: Callable[[str], list[str]] | None) -> Settings:
     try:
         checked = BertsizeTable.model_validate(table)
         found = expanded(table["models"], matches or partial(matching, path.parent))
@@ -126,7 +161,7 @@ def parse(text: str, path: Path, matches: Callable[[str], list[str]] | None = No
         line = line_in_toml(text, key) or 1
         raise SettingsError(f"{path.name}:{line}: {dotted(key)}: {error}") from None
     models = {each.name: _declared(each, _checked(each, checked), path) for each in found}
-    return Settings(path, text, models, table)
+    return Settings(path, text, models, table, checked.removed)
 
 
 def _checked(each: Expanded, checked: BertsizeTable) -> ModelTable:
@@ -216,20 +251,31 @@ def _extra(table: ExtraTable) -> Extra:
 def _read(path: Path) -> str:
     try:
         with regular(os.path.realpath(path)) as stream:
-            content = stream.read(LARGEST + 1)
-        if len(content) > LARGEST:
-            raise SettingsError(f"{path}: the file is larger than {LARGEST:,} bytes")
-        if content.startswith(BOM_UTF8):
-            raise SettingsError(f"{path}: it begins with a byte order mark, which no TOML has; save it without one")
-        return content.decode("utf-8")
+            return decoded(stream.read(LARGEST + 1), str(path))
     except (NotRegular, IsADirectoryError):
         raise SettingsError(f"{path}: this is not a regular file") from None
     except FileNotFoundError:
         if path.is_symlink():
             raise SettingsError(f"{path}: it is a symlink that leads nowhere") from None
         raise SettingsError(f"{path}: there is no such file, so no model is declared; {EXAMPLE}") from None
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
         raise SettingsError(f"{path}: cannot be read: {printable(str(error))}") from None
+
+
+def decoded(content: bytes, file: str) -> str:
+    """The text of a pyproject.toml.
+
+    :param content: its bytes, or more than :data:`LARGEST` of them.
+    :raises SettingsError: for what is none.
+    """
+    if len(content) > LARGEST:
+        raise SettingsError(f"{file}: the file is larger than {LARGEST:,} bytes")
+    if content.startswith(BOM_UTF8):
+        raise SettingsError(f"{file}: it begins with a byte order mark, which no TOML has; save it without one")
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{file}: cannot be read: {printable(str(error))}") from None
 
 
 def _parse(text: str, path: Path) -> dict[str, Any]:

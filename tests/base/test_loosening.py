@@ -41,6 +41,53 @@ LOOSENED = {
         'closed_form = false\nbudget.total = "60K"',
         ["closed_form = false"],
     ),
+    "exact became min": ("budget.total = {exact = 59_549}", "budget.total = {min = 59_549}", ["=59,549", "≥59,549"]),
+    "more bytes": ('budget.bytes = "300kB"', 'budget.bytes = "300_001B"', ["300kB", "300_001B", "1 more"]),
+    "a narrower dtype": (
+        'budget.bytes = {max = "300kB", dtype = "float32"}',
+        'budget.bytes = {max = "300kB", dtype = "float16"}',
+        ["300kB (float32, unique) at main and is 300kB (float16, unique) now"],
+    ),
+    "a narrower dtype than the default": (
+        'budget.bytes = "300kB"',
+        'budget.bytes = {max = "300kB", dtype = "bfloat16"}',
+        ["300kB (the dtype of the config, unique) at main and is 300kB (bfloat16, unique) now"],
+    ),
+    "a narrower dtype, and a limit that is not by as much": (
+        'budget.bytes = {max = "300kB", dtype = "float32"}',
+        'budget.bytes = {max = "150_001B", dtype = "float16"}',
+        ["300kB (float32, unique) at main and is 150_001B (float16, unique) now"],
+    ),
+    "at least as many bytes of a wider dtype": (
+        'budget.bytes = {min = "20kB", dtype = "float16"}',
+        'budget.bytes = {min = "20kB", dtype = "float32"}',
+        ["≥20kB (float16, unique) at main and is ≥20kB (float32, unique) now"],
+    ),
+    "unrolled became stored": (
+        'budget.bytes = {max = "300kB", count = "unrolled"}',
+        'budget.bytes = {max = "300kB", count = "stored"}',
+        ["(the dtype of the config, unrolled) at main", "(the dtype of the config, stored) now"],
+    ),
+    "stored became unique": (
+        'budget.bytes = {max = "300kB", count = "stored"}',
+        'budget.bytes = {max = "300kB", count = "unique"}',
+        ["(the dtype of the config, stored) at main", "(the dtype of the config, unique) now"],
+    ),
+    "fewer tokens": (
+        'budget.flops = {max = "1G", seq_len = 30}',
+        'budget.flops = {max = "1G", seq_len = 29}',
+        ["1G (30 tokens) at main and is 1G (29 tokens) now"],
+    ),
+    "at least as many FLOPs of more tokens": (
+        "budget.flops = {min = 1_000, seq_len = 30}",
+        "budget.flops = {min = 1_000, seq_len = 31}",
+        ["≥1,000 (30 tokens) at main and is ≥1,000 (31 tokens) now"],
+    ),
+    "more tokens, and more FLOPs": (
+        'budget.flops = {max = "1G", seq_len = 30}',
+        'budget.flops = {max = "2G", seq_len = 31}',
+        ["1G (30 tokens) at main and is 2G (31 tokens) now"],
+    ),
 }
 NOT_LOOSENED = {
     "nothing": ("budget.total = 60_000", "budget.total = 60_000"),
@@ -52,6 +99,36 @@ NOT_LOOSENED = {
     "limit added": ("budget.total = 60_000", "budget.total = 60_000\nbudget.head = 3_000"),
     "report-only got a budget": ('budget = "report-only"', "budget.total = 60_000"),
     "closed_form = false taken away": ("closed_form = false\nbudget.total = 60_000", "budget.total = 60_000"),
+    "no more than none": ("budget.pooler = {exact = 0}", "budget.pooler = 0"),
+    "at least none": ("budget.total = {min = 0, max = 60_000}", "budget.total = 60_000"),
+    "the default dtype written out": ('budget.bytes = "300kB"', 'budget.bytes = {max = "300kB", dtype = "float32"}'),
+    "the default dtype left out": ('budget.bytes = {max = "300kB", dtype = "float32"}', 'budget.bytes = "300kB"'),
+    "a wider dtype": (
+        'budget.bytes = {max = "300kB", dtype = "float16"}',
+        'budget.bytes = {max = "300kB", dtype = "float32"}',
+    ),
+    "another dtype as wide": (
+        'budget.bytes = {exact = "119_098B", dtype = "float16"}',
+        'budget.bytes = {exact = "119_098B", dtype = "bfloat16"}',
+    ),
+    "half of the bytes at half of the width": (
+        'budget.bytes = {max = "300kB", dtype = "float32"}',
+        'budget.bytes = {max = "150kB", dtype = "float16"}',
+    ),
+    "at least as many bytes of a narrower dtype": (
+        'budget.bytes = {min = "20kB", dtype = "float32"}',
+        'budget.bytes = {min = "20kB", dtype = "float16"}',
+    ),
+    "unique became stored": ('budget.bytes = "300kB"', 'budget.bytes = {max = "300kB", count = "stored"}'),
+    "stored became unrolled": (
+        'budget.bytes = {max = "300kB", count = "stored"}',
+        'budget.bytes = {max = "300kB", count = "unrolled"}',
+    ),
+    "more tokens": ('budget.flops = {max = "1G", seq_len = 20}', 'budget.flops = {max = "1G", seq_len = 40}'),
+    "at least as many FLOPs of fewer tokens": (
+        "budget.flops = {min = 1_000, seq_len = 31}",
+        "budget.flops = {min = 1_000, seq_len = 30}",
+    ),
 }
 
 
@@ -143,6 +220,50 @@ def test_a_new_model_has_nothing_that_was_loosened(tmp_path: Path, tiny: dict[st
 
 
 OTHER = '[tool.bertsize.models.other]\nconfig = "other.json"\nbudget.total = "1B"\n'
+
+
+F32, F16, DEFAULT = '{max = "1MB", dtype = "float32"}', '{max = "1MB", dtype = "float16"}', '"1MB"'
+
+
+@pytest.mark.parametrize(
+    ("before", "config", "after", "config_now", "is_loosened"),
+    [
+        (F32, {}, DEFAULT, {"dtype": "float16"}, True),
+        (F16, {}, DEFAULT, {"torch_dtype": "float16"}, False),
+        (DEFAULT, {"dtype": "float16"}, F16, {}, False),
+        (DEFAULT, {"dtype": "bfloat16"}, F32, {}, False),
+        (DEFAULT, {}, F16, {"dtype": "float16"}, True),
+        (DEFAULT, {}, DEFAULT, {"dtype": "float16"}, False),
+        (DEFAULT, {"dtype": "auto"}, F32, {}, True),
+        (DEFAULT, {"dtype": "float16", "torch_dtype": "float32"}, F16, {}, True),
+    ],
+)
+def test_the_default_dtype_is_that_of_the_config_and_unknown_where_that_names_none(
+    tmp_path: Path,
+    tiny: dict[str, Any],
+    before: str,
+    config: dict[str, str],
+    after: str,
+    config_now: dict[str, str],
+    *,
+    is_loosened: bool,
+) -> None:
+    project = committed(tmp_path, {**tiny, **config}, MODEL.format(budget=f"budget.bytes = {before}"))
+    project.write("config.json", {**tiny, **config_now})
+    project.declare(MODEL.format(budget=f"budget.bytes = {after}"))
+    assert bool(loosened(project)) == is_loosened
+
+
+def test_the_default_dtype_of_an_override_counts(tmp_path: Path, tiny: dict[str, Any]) -> None:
+    over = 'overrides = {{ dtype = "float16" }}\nbudget.bytes = {}'
+    project = changed(tmp_path, tiny, over.format(F16), over.format(DEFAULT))
+    assert loosened(project) == []
+
+
+def test_a_config_that_is_missing_says_nothing_of_its_dtype(tmp_path: Path, tiny: dict[str, Any]) -> None:
+    project = changed(tmp_path, tiny, f"budget.bytes = {F32}", f"budget.bytes = {DEFAULT}")
+    (tmp_path / "config.json").unlink()
+    assert len(loosened(project)) == 1
 
 
 def test_a_run_fails_for_a_loosened_limit_in_which_the_model_fits(project: Project, tiny: dict[str, Any]) -> None:

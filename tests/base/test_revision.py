@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import re
 import shlex
@@ -14,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_bertsize.__main__ import parser
-from pytest_bertsize.base.git import Files, NoRevision, commit, resolve
+from pytest_bertsize.base.git import NoRevision, commit, resolve
 from pytest_bertsize.base.revision import BaseRevision, base_revision
+from pytest_bertsize.base.tree import Files
 from pytest_bertsize.builder.helper import Helper
 from pytest_bertsize.commands.check import check
 from pytest_bertsize.commands.console import MISTAKEN
@@ -184,6 +186,96 @@ def test_a_run_says_that_it_was_not_compared_and_keeps_its_verdict(
     )
 
 
+# the merge queue of GitHub
+
+
+@pytest.fixture
+def queued(origin: GitProject, tmp_path: Path) -> dict[str, str]:
+    """What GitHub sets in a run for a merge group: of the branch that it merges into, nothing."""
+    event = tmp_path / "event.json"
+    base = origin.git("rev-parse", "main")
+    event.write_text(json.dumps({"merge_group": {"base_sha": base, "base_ref": "refs/heads/main"}}))
+    reference = "refs/heads/gh-readonly-queue/main/pr-1-abc"
+    return {
+        "GITHUB_EVENT_NAME": "merge_group",
+        "GITHUB_EVENT_PATH": str(event),
+        "GITHUB_BASE_REF": "",
+        "GITHUB_REF": reference,
+    }
+
+
+def test_a_merge_group_is_compared_with_what_it_merges_into(origin: GitProject, queued: dict[str, str]) -> None:
+    main = origin.git("rev-parse", "main")
+    origin.git("switch", "--quiet", "--detach", "refs/pull/1/merge")
+    assert base_revision(origin.folder, None, queued) == BaseRevision(main, main)
+
+
+def test_a_merge_group_of_depth_two_has_its_base(origin: GitProject, queued: dict[str, str], tmp_path: Path) -> None:
+    main = origin.git("rev-parse", "main")
+    found = pull_request(origin, tmp_path / "clone", 2)
+    assert base_revision(found.folder, None, queued) == BaseRevision(main, main)
+
+
+def test_a_merge_group_of_depth_one_says_why_it_is_not_compared(
+    origin: GitProject, queued: dict[str, str], tmp_path: Path
+) -> None:
+    base = base_revision(pull_request(origin, tmp_path / "clone", 1).folder, None, queued)
+    assert base is not None
+    assert base.commit is None
+    assert "fetch-depth: 0" in base.problem
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        "",
+        "{",
+        "[]",
+        "{}",
+        '{"merge_group": null}',
+        '{"merge_group": {"base_ref": "refs/heads/main"}}',
+        '{"merge_group": {"base_sha": 1}}',
+        '{"merge_group": {"base_sha": "main"}}',
+        '{"merge_group": {"base_sha": "--help"}}',
+        "[" * 100_000,
+        '{"merge_group": {"base_sha": "\udcff"}}',
+    ],
+    ids=lambda event: event[:40],
+)
+def test_an_event_that_does_not_name_its_base_is_said(origin: GitProject, queued: dict[str, str], event: str) -> None:
+    Path(queued["GITHUB_EVENT_PATH"]).write_text(event, encoding="utf-8", errors="surrogateescape")
+    said = "the event's file (GITHUB_EVENT_PATH) does not say it; name the base by the option, or none"
+    assert base_revision(origin.folder, None, queued) == BaseRevision("merge_group.base_sha", None, said)
+
+
+def test_an_event_whose_file_is_missing_is_said(origin: GitProject, queued: dict[str, str]) -> None:
+    Path(queued["GITHUB_EVENT_PATH"]).unlink()
+    found = base_revision(origin.folder, None, queued)
+    assert found is not None
+    assert found.commit is None
+    assert base_revision(origin.folder, None, {"GITHUB_EVENT_NAME": "merge_group"}) == found
+
+
+@pytest.mark.parametrize("name", ["push", "pull_request", "schedule", ""])
+def test_the_event_of_another_run_is_not_asked(origin: GitProject, queued: dict[str, str], name: str) -> None:
+    assert base_revision(origin.folder, None, {**queued, "GITHUB_EVENT_NAME": name}) is None
+
+
+def test_a_merge_group_that_loosens_a_budget_fails(
+    project: Project, tiny: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytester = project("")
+    found = committed(pytester.path, tiny)
+    found.declare(FITS.replace("90K", "999K"))
+    event = tmp_path / "event.json"
+    event.write_text(json.dumps({"merge_group": {"base_sha": found.git("rev-parse", "main")}}))
+    monkeypatch.setenv("GITHUB_EVENT_NAME", "merge_group")
+    monkeypatch.setenv("GITHUB_EVENT_PATH", str(event))
+    result = pytester.runpytest("--bert-budget", "--bert-budget-no-build")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["✗ the limit of total was 90K at *"])
+
+
 # what cannot be compared with: one line, and 4 from pytest, 2 from the command line
 
 
@@ -211,6 +303,12 @@ def refusal(pytester: pytest.Pytester, revision: str) -> str:
         ("main\0", r"main\x00: git knows no revision *; did you mean 'main'?"),
         ("main\nmain", r"main\nmain: git knows no revision *; *"),
         ("main:config.json", "main:config.json: git knows no revision *; *"),
+        ("^main", "^main: git knows no revision \"^main\"; did you mean 'main'?"),
+        ("^HEAD^", "^HEAD^: git knows no revision *; *"),
+        ("main^@", "main^@: git knows no revision *; *"),
+        ("main^!", "main^!: git knows no revision *; *"),
+        ("main^{tree}", "main^{tree}: git knows no revision *; *"),
+        ("--all", '--all: git knows no revision "--all"; *git branch*'),
         ("main..change", "main..change: git knows no revision *; *"),
         ("\x1b[31m", r"\x1b[[]31m: git knows no revision *; *"),
         ("x" * 10_000, "xxx*…: git knows no revision *; *"),
@@ -224,6 +322,12 @@ def refusal(pytester: pytest.Pytester, revision: str) -> str:
         "NUL",
         "newline",
         "file",
+        "not a branch",
+        "not a parent",
+        "all parents",
+        "alone",
+        "tree",
+        "all",
         "range",
         "escape",
         "long",

@@ -13,7 +13,7 @@ import pytest
 import tomli
 
 from pytest_bertsize.base.baseline import AtCommit, Missing
-from pytest_bertsize.base.git import Files
+from pytest_bertsize.base.tree import Files
 from pytest_bertsize.config.source import read, read_file
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.table.model import Model

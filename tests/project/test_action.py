@@ -216,6 +216,23 @@ def test_a_pull_request_that_could_not_be_compared_fails_and_says_what_to_write(
 
 
 @pytest.mark.process
+def test_a_model_of_which_the_base_cannot_be_read_fails_and_says_what_to_write(job: Job, changed: GitProject) -> None:
+    mistaken = FITS.replace("fits", "other").replace("budget", "budjet")
+    changed.git("switch", "--quiet", "main")
+    changed.declare(FITS + mistaken)
+    changed.commit()
+    changed.git("switch", "--quiet", "--create", "mended")
+    changed.declare(FITS + mistaken.replace("budjet", "budget"))
+    changed.commit()
+    git(job.workspace, "fetch", "--quiet", str(changed.folder), "mended", "main:refs/remotes/origin/main")
+    git(job.workspace, "switch", "--quiet", "--detach", "FETCH_HEAD")
+    use = counts(job)
+    assert use.statuses == {COUNTS: 1}
+    (error,) = errors_in(use)
+    assert "::a model was not compared with the base of the pull request, and a loosened budget would pass" in error
+
+
+@pytest.mark.process
 def test_a_pull_request_whose_head_is_checked_out_is_not_compared_with_the_commit_before_it(
     job: Job, changed: GitProject
 ) -> None:

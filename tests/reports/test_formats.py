@@ -137,7 +137,7 @@ def test_a_file_that_cannot_be_written_keeps_no_other_from_it(tmp_path: Path) ->
 
 
 def test_what_the_run_was_compared_with_is_in_every_report() -> None:
-    base: RunBase = {"revision": "origin/main", "commit": "b" * 40, "problem": "", "removed": []}
+    base: RunBase = {"revision": "origin/main", "commit": "b" * 40, "problem": "", "removed": [], "not_compared": []}
     assert ReportFiles((), declared("encoder"), base).report([], {})["base"] == base
 
 

@@ -84,7 +84,13 @@ def test_models_that_were_not_checked_are_the_first_error() -> None:
 
 
 def test_a_run_that_was_not_compared_is_a_warning() -> None:
-    base: RunBase = {"revision": "origin/main", "commit": None, "problem": "git does not know it", "removed": []}
+    base: RunBase = {
+        "revision": "origin/main",
+        "commit": None,
+        "problem": "git does not know it",
+        "removed": [],
+        "not_compared": [],
+    }
     assert workflow_commands(run(passing(), base=base), "") == [
         "::warning title=bertsize::not compared with origin/main: git does not know it"
     ]

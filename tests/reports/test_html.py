@@ -11,6 +11,7 @@ from tests.support.parsed_page import Page, words
 from tests.support.run_reports import (
     bert,
     failing,
+    gone,
     new,
     not_built,
     passing,
@@ -203,16 +204,14 @@ def test_a_base_that_could_not_be_read() -> None:
         "commit": None,
         "problem": "git has no such commit: fetch it",
         "removed": [],
+        "not_compared": [],
     }
     assert "Not compared with origin/main git has no such commit: fetch it" in words(plain(passing()), base=base)
 
 
 def test_models_that_are_no_longer_declared() -> None:
-    removed = [
-        {"name": "old", "config": "old.json", "total": 5000, "limit": "6K"},
-        {"name": "older", "config": "older.json", "total": None, "limit": None},
-    ]
-    base = {"revision": "main", "commit": "b" * 40, "problem": "", "removed": removed}
+    removed = [gone("old", 5000, "6K"), gone("older")]
+    base = {"revision": "main", "commit": "b" * 40, "problem": "", "removed": removed, "not_compared": []}
     text = words(passing(), base=base)
     assert "old old.json 5,000 6K" in text
     assert f"older older.json {NONE} {NONE}" in text

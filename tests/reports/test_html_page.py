@@ -12,6 +12,7 @@ from pytest_bertsize.reports.html.page import render
 from tests.support.parsed_page import Page, words
 from tests.support.run_reports import (
     failing,
+    gone,
     large,
     new,
     not_built,
@@ -133,7 +134,9 @@ def hostile() -> ModelReport:
 
 def test_foreign_text_is_text() -> None:
     report = run(hostile(), passing(), not_checked=[HOSTILE], configured=3, complete=False)
-    report["base"] = {"revision": NASTY, "commit": None, "problem": HOSTILE, "removed": []}
+    words = {"config": HOSTILE, "problem": NASTY, "reason": HOSTILE}
+    removed = [gone(NASTY, 1, NASTY, **words), gone(HOSTILE, failed=True)]
+    report["base"] = {"revision": NASTY, "commit": None, "problem": HOSTILE, "removed": removed, "not_compared": []}
     report["versions"][HOSTILE] = NASTY
     text = render(report)
     found = Page(text)

@@ -21,6 +21,7 @@ from tests.support.run_reports import (
     LAYER,
     bert,
     failing,
+    gone,
     large,
     new,
     not_built,
@@ -102,18 +103,21 @@ def test_versions_and_commit_stand_at_the_end() -> None:
 
 
 def test_a_base_that_is_missing_is_said_with_its_problem() -> None:
-    base: RunBase = {"revision": "origin/main", "commit": None, "problem": "git has no such revision", "removed": []}
+    base: RunBase = {
+        "revision": "origin/main",
+        "commit": None,
+        "problem": "git has no such revision",
+        "removed": [],
+        "not_compared": [],
+    }
     assert "> [!WARNING]\n> **Not compared with `origin/main`**: git has no such revision\n" in render(
         run(passing(), base=base)
     )
 
 
 def test_models_that_are_gone_are_named_with_what_they_were() -> None:
-    removed = [
-        {"name": "old", "config": "old.json", "total": 1_234, "limit": "2K"},
-        {"name": "lost", "config": "lost.json", "total": None, "limit": None},
-    ]
-    base = {"revision": "main", "commit": "b" * 40, "problem": "", "removed": removed}
+    removed = [gone("old", 1_234, "2K"), gone("lost")]
+    base = {"revision": "main", "commit": "b" * 40, "problem": "", "removed": removed, "not_compared": []}
     written = render(run(passing(), base=base))
     assert "Compared with `main` (`bbbbbbbbbbbb`)." in written
     assert "- `old` (`old.json`): 1,234 parameters, limit 2K\n- `lost` (`lost.json`)\n" in written
@@ -380,8 +384,8 @@ def _saying(word: str) -> ModelReport:
 
 
 def _base(word: str) -> RunBase:
-    removed: Any = [{"name": word, "config": word, "total": 1, "limit": word}]
-    return {"revision": word, "commit": word, "problem": "", "removed": removed}
+    removed = [gone(word, 1, word, config=word, problem=word, reason=word, failed=True), gone(word, reason=word)]
+    return {"revision": word, "commit": word, "problem": "", "removed": removed, "not_compared": []}
 
 
 def _elements(html: str) -> list[str]:

@@ -18,6 +18,7 @@ from tests.support.install_chromium import ABSENT, found
 from tests.support.run_reports import (
     bert,
     failing,
+    gone,
     large,
     new,
     not_built,
@@ -154,8 +155,8 @@ def everything() -> RunReport:
     models = (long, renamed(failing(), "tagger"), passing(), new(), not_built(), refused(), without_closed_form())
     report = run(*models, configured=9, not_checked=["left", "out"], complete=False)
     assert report["base"]
-    removed = [{"name": "old", "config": "models/old/config.json", "total": 5_000_000_000, "limit": "6B"}]
-    report["base"] |= {"problem": "the base has no table of its own", "removed": removed}  # type: ignore[typeddict-item]
+    removed = [gone("old", 5_000_000_000, "6B", config="models/old/config.json", failed=True)]
+    report["base"] |= {"problem": "the base has no table of its own", "removed": removed}
     return report
 
 

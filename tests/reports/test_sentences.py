@@ -8,7 +8,7 @@ import pytest
 
 from pytest_bertsize.reports.sentences import against, change, costs, differs, fits, named, removed
 from pytest_bertsize.reports.shape import Base, Change, Choices, RunBase
-from tests.support.run_reports import failing, new, not_built, passing
+from tests.support.run_reports import failing, gone, new, not_built, passing
 
 COMMIT = "1a2b3c4d5e" + "6" * 30
 
@@ -155,10 +155,8 @@ def test_a_model_that_is_gone_is_told_with_what_it_was_held_to() -> None:
         "revision": "main",
         "commit": COMMIT,
         "problem": "",
-        "removed": [
-            {"name": "old", "config": "old.json", "total": 1_000, "limit": "110M"},
-            {"name": "bare", "config": "bare.json", "total": None, "limit": None},
-        ],
+        "removed": [gone("old", 1_000, "110M"), gone("bare")],
+        "not_compared": [],
     }
     assert list(removed(run)) == [
         "removed: main declares old (old.json, 1,000 parameters under a limit of 110M)",

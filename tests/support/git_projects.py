@@ -26,6 +26,13 @@ FITS = """
     budget.total = "90K"
     """
 """Room for the tiny model of conftest.py, which has 59,549 parameters, and for a layer more."""
+PROMISED = {
+    "core.repositoryFormatVersion": "1",
+    "extensions.partialClone": "origin",
+    "remote.origin.promisor": "true",
+    "remote.origin.partialCloneFilter": "blob:none",
+}
+"""What ``git clone --filter=blob:none`` sets."""
 LAYER = 16_632
 """What a layer of the tiny model has: 4·(48² + 48) + 48·72 + 72 + 72·48 + 48 + 4·48."""
 _IDENTITY = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
@@ -78,6 +85,17 @@ class GitProject:
         settings = load(self.folder / "pyproject.toml")
         subject = examine(settings.models[name], settings, Registry())
         return conclude(subject, None, settings, baseline=self.baseline(asked))
+
+    def errors(self, name: str = "fits", asked: str = "main") -> list[str]:
+        """What fails it, apart from what a build would say."""
+        return [finding.sentence for finding in self.review(name, asked).errors]
+
+    def lose(self, revision: str) -> None:
+        """Make it a partial clone that lacks an object, from whose remote nothing can be had."""
+        name = self.git("rev-parse", revision)
+        (self.folder / f".git/objects/{name[:2]}/{name[2:]}").unlink()
+        for key, value in {**PROMISED, "remote.origin.url": f"file://{self.folder}/nowhere"}.items():
+            self.git("config", key, value)
 
     def said(self, name: str = "fits") -> tuple[str, ...]:
         comparison = self.review(name).comparison

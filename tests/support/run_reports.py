@@ -15,7 +15,7 @@ from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import Inventory, Tensor
 from pytest_bertsize.reports.model_report import model_report
-from pytest_bertsize.reports.shape import Base, Change, Choices, Layer, LayerTensor
+from pytest_bertsize.reports.shape import Base, Change, Choices, Layer, LayerTensor, Removed
 from pytest_bertsize.review.review import Review, review
 from pytest_bertsize.table.settings import limits_from
 
@@ -276,7 +276,13 @@ def run(*models: ModelReport, **more: Any) -> RunReport:
         "complete": True,
     }
     if any(model["base"] for model in models):
-        found["base"] = {"revision": "main", "commit": BASE_COMMIT, "problem": "", "removed": []}
+        found["base"] = {"revision": "main", "commit": BASE_COMMIT, "problem": "", "removed": [], "not_compared": []}
+    return {**found, **more}  # type: ignore[typeddict-item]
+
+
+def gone(name: str, total: int | None = None, limit: str | None = None, **more: Any) -> Removed:
+    """A model that left the table, and nothing is amiss with it."""
+    found = Removed(name=name, config=f"{name}.json", total=total, limit=limit, problem="", reason="", failed=False)
     return {**found, **more}  # type: ignore[typeddict-item]
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_bertsize.base.git import Files
+from pytest_bertsize.base.tree import Files, Unreadable
 from pytest_bertsize.table import globs
 from pytest_bertsize.table.globs import BadGlob, expanded, matching, matching_at
 from tests.support.git_projects import repository
@@ -96,11 +96,11 @@ def test_the_files_of_a_commit_are_those_of_the_folder(tmp_path: Path) -> None:
         project.write(file, {})
     commit = project.commit()
     with Files(project.folder / "pack", commit) as files:
-        names = files.names()
+        names = files.names
     assert sorted(names) == ["configs/a b.json", "configs/x\ny.json", "configs/ü.json"]
     assert matching_at(names, "configs/*.json") == matching(project.folder / "pack", "configs/*.json")
-    with Files(project.folder, "0" * 40) as files:
-        assert files.names() == []
+    with Files(project.folder, "0" * 40) as files, pytest.raises(Unreadable, match="its files cannot be listed"):
+        assert files.names
 
 
 def test_a_symlink_is_left_to_who_reads_it_and_stars_for_folders_lead_through_none(root: Path) -> None:

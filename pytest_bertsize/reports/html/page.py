@@ -78,10 +78,12 @@ def render(report: RunReport, _root: Path | None = None) -> str:
     """The page of a run. What is not shown is counted, and is in the JSON report."""
     templates = _templates()
     ordered = sorted(report["models"], key=lambda model: model["verdict"] == "passed")
-    alone = ordered[0] if len(ordered) == 1 and report["configured"] == 1 and report["complete"] else None
+    of_one = len(ordered) == report["configured"] == 1 and report["complete"]
+    alone = ordered[0] if of_one and not _left(report) else None
     parts = [_model(model, index, report, alone is not None) for index, model in enumerate(ordered, 1)]
     return templates.get_template("page.html.jinja").render(
         report=report,
+        say_why=sentences.say_why,
         generator=f"pytest-bertsize {report['versions'].get('pytest_bertsize', '')}".strip(),
         alone=alone,
         headline=headline(alone) if alone else _of_the_run(report),
@@ -201,13 +203,20 @@ def _passed(model: ModelReport, whole: Component | None) -> str:
     return f"Within its budget, {compact_left(left)[1:]} left" if left else "Exactly its budget"
 
 
+def _left(report: RunReport) -> int:
+    """Models that left the table with a limit and without a reason."""
+    return sum(removed["failed"] for removed in report["base"]["removed"]) if report["base"] else 0
+
+
 def _of_the_run(report: RunReport) -> str:
     configured, missing = report["configured"], len(report["not_checked"])
     if not report["complete"]:
         which = f"{exact(missing)} of {exact(configured)} models {'was' if missing == 1 else 'were'} not checked"
         return f"INCOMPLETE: {which if missing else 'this run did not finish'}"
+    if failed := report["failed"] - _left(report):
+        return f"{exact(failed)} of {exact(configured)} models failed"
     if report["failed"]:
-        return f"{exact(report['failed'])} of {exact(configured)} models failed"
+        return f"{plural(report['failed'], 'model')} left the table without a reason"
     build = "" if report["mode"] == "full" else ", by the closed form: nothing was built"
     return f"All {exact(configured)} models passed{build}" if report["models"] else "No model was checked"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pytest_bertsize.reports.markdown.model import Part, model_parts
 from pytest_bertsize.reports.markdown.text import code, table, text
 from pytest_bertsize.reports.rows import counted, room, total
-from pytest_bertsize.reports.sentences import limited_by
+from pytest_bertsize.reports.sentences import limited_by, say_why
 from pytest_bertsize.wording import exact, listed, plural, signed
 
 if TYPE_CHECKING:
@@ -119,13 +119,26 @@ def _base(base: RunBase | None) -> list[str]:
     if base["commit"] is None or base["problem"]:
         return [f"> [!WARNING]\n> **Not compared with {revision}**: {text(base['problem'])}"]
     compared = f"Compared with {revision} ({code(base['commit'][:12])})."
-    removed = base["removed"]
+    if base["not_compared"]:
+        compared += f" Not compared: {_names(base['not_compared'])}."
+    removed = sorted(base["removed"], key=lambda each: not each["failed"])
     if not removed:
         return [compared]
-    lines = [f"- {code(each['name'], _NAME)} ({code(each['config'], _NAME)}){_was(each)}" for each in removed]
+    lines = [f"- {code(each['name'], _NAME)} ({_config(each)}){_was(each)}{_why(each)}" for each in removed]
     rest = len(removed) - MOST_NAMES
     more = [f"- and {exact(rest)} more"] if rest > 0 else []
     return [compared, "**No longer declared, and no longer checked:**", "\n".join([*lines[:MOST_NAMES], *more])]
+
+
+def _config(removed: Removed) -> str:
+    unread = f"its table cannot be read: {text(removed['problem'])}"
+    return unread if removed["problem"] else code(removed["config"], _NAME)
+
+
+def _why(removed: Removed) -> str:
+    if removed["failed"]:
+        return f". ✗ {text(say_why(removed))}"
+    return f". Its reason: {text(removed['reason'])}" if removed["reason"] else ""
 
 
 def _was(removed: Removed) -> str:

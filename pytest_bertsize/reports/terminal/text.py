@@ -12,12 +12,12 @@ from rich.text import Text
 from pytest_bertsize.findings import BROKEN
 from pytest_bertsize.quantity import compact_left
 from pytest_bertsize.reports import sentences
-from pytest_bertsize.reports.model_report import by_severity, count_failed
+from pytest_bertsize.reports.model_report import by_severity
 from pytest_bertsize.reports.rows import counted, room, total, unique
 from pytest_bertsize.reports.sentences import limited_by
 from pytest_bertsize.reports.terminal.component_table import component_table
 from pytest_bertsize.reports.terminal.drawing import NAME, Style, columns_that_fit, draw, fit, hanging, usable
-from pytest_bertsize.wording import exact
+from pytest_bertsize.wording import exact, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -32,6 +32,8 @@ Column: TypeAlias = Literal["", "model", "architecture", "parameters", "budget",
 COLUMNS: tuple[Column, ...] = ("", "model", "architecture", "parameters", "budget", "left")
 MOST_SENTENCES = 40
 """Findings that are shown of a model, errors first; who has more has one of them many times."""
+MOST_NAMED = 20
+"""Models that one sentence names."""
 DROPPED_FIRST: tuple[Column, ...] = ("architecture", "left", "budget")
 
 
@@ -77,6 +79,9 @@ def base_of_run(base: RunBase, models: Sequence[ModelReport], style: Style) -> s
         changed = any(sentences.differs(model) for model in models) or base["removed"]
         told = f"against {sentences.named(base['revision'], base['commit'])}"
         lines += [] if changed else [Text(f"{told}: no count changed", style="dim")]
+        if base["not_compared"]:
+            named = listed(base["not_compared"], MOST_NAMED)
+            lines.append(hanging("! ", "yellow", f"not compared with {base['revision']}: {named}", style))
     lines += [hanging("- ", "yellow", line, style) for line in sentences.removed(base)]
     return draw(Group(*lines), style) if lines else ""
 
@@ -108,13 +113,13 @@ def overview(models: Sequence[ModelReport], style: Style) -> str:
     return draw(table, style)
 
 
-def count(models: Sequence[ModelReport], configured: int, written: Sequence[Path], *, builds: bool) -> str:
+def count(models: Sequence[ModelReport], configured: int, failed: int, written: Sequence[Path], *, builds: bool) -> str:
     """``3 configured, 3 checked, 0 failed``, what they were not compared with, and the reports that were written."""
     alone = sum(not model["closed_form"] for model in models)
     budget = f"; {alone} without a closed form, held to {'the budget alone' if builds else 'nothing'}" if alone else ""
     reports = "".join(f"; {path.name} written" for path in written)
     build = "" if builds else "; not compared with a build"
-    return f"{configured} configured, {len(models)} checked, {count_failed(models)} failed{budget}{build}{reports}"
+    return f"{configured} configured, {len(models)} checked, {failed} failed{budget}{build}{reports}"
 
 
 def way_to_accept(models: Iterable[ModelReport], style: Style) -> str:

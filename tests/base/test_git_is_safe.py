@@ -1,0 +1,324 @@
+"""git is run over a folder that nobody trusts: no program of its is run, and no repository of its is taken for ours.
+
+A change request may bring anything but a ``.git``. So it brings what git takes for a repository without one: ``HEAD``,
+``config``, ``objects/`` and ``refs/`` in the folder of a project that is not the root of its repository.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import shlex
+import shutil
+import subprocess
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_bertsize.base.git import NoRevision, around, commit, git, renamed, resolve
+from pytest_bertsize.base.revision import base_revision
+from pytest_bertsize.commands.check import check
+from pytest_bertsize.commands.console import FOUND
+from pytest_bertsize.commands.init.files import listed
+from tests.conftest import TINY
+from tests.support.git_projects import FITS, GitProject, repository
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PROJECT = "services/search"
+HOOKS = (
+    *("post-checkout", "post-index-change", "reference-transaction", "pre-auto-gc", "fsmonitor-watchman"),
+    *("pre-commit", "post-rewrite", "proc-receive", "pre-receive", "update", "post-update", "sendemail-validate"),
+)
+SSH, GIT, FILE, EXT = "ssh://nowhere/x", "git://127.0.0.1:9/x", "file://{folder}/.git", "ext::{program}"
+PROGRAMS: dict[str, dict[str, str]] = {
+    # the remote that a lazy fetch asks
+    "core.sshCommand": {"core.sshCommand": "{program}", "remote.origin.url": SSH},
+    "core.gitProxy": {"core.gitProxy": "{program}", "remote.origin.url": GIT},
+    "remote.uploadpack": {"remote.origin.uploadpack": "{program}", "remote.origin.url": FILE},
+    "remote.receivepack": {"remote.origin.receivepack": "{program}", "remote.origin.url": FILE},
+    "remote.vcs": {"remote.origin.vcs": "trap"},
+    "protocol.ext.allow": {"protocol.ext.allow": "always", "remote.origin.url": EXT},
+    "protocol.allow": {"protocol.allow": "always", "remote.origin.url": EXT},
+    "url.insteadOf": {"protocol.ext.allow": "always", "url.{ext}.insteadOf": SSH, "remote.origin.url": SSH},
+    "url.pushInsteadOf": {"protocol.ext.allow": "always", "url.{ext}.pushInsteadOf": SSH, "remote.origin.url": SSH},
+    "credential.helper": {"credential.helper": "!{program}", "remote.origin.url": "https://127.0.0.1:9/x"},
+    "core.askPass": {"core.askPass": "{program}", "remote.origin.url": "https://127.0.0.1:9/x"},
+    "uploadpack.packObjectsHook": {"uploadpack.packObjectsHook": "{program}", "remote.origin.url": FILE},
+    "core.alternateRefsCommand": {"core.alternateRefsCommand": "{program}", "remote.origin.url": FILE},
+    "extensions.partialClone": {"extensions.partialClone": EXT, "protocol.ext.allow": "always"},
+    "imap.tunnel": {"imap.tunnel": "{program}"},
+    # other files of settings
+    "include.path": {"include.path": "{folder}/more", "remote.origin.url": SSH},
+    "includeIf.path": {"includeIf.gitdir:/**.path": "{folder}/more", "remote.origin.url": SSH},
+    # what is run over the work tree, or over what is shown of it
+    "core.fsmonitor": {"core.fsmonitor": "{program}"},
+    "core.hooksPath": {"core.hooksPath": "{hooks}"},
+    "core.pager": {"core.pager": "{program}"},
+    "core.editor": {"core.editor": "{program}"},
+    "sequence.editor": {"sequence.editor": "{program}"},
+    "interactive.diffFilter": {"interactive.diffFilter": "{program}"},
+    "diff.external": {"diff.external": "{program}"},
+    "diff.command": {"diff.trap.command": "{program}"},
+    "diff.textconv": {"diff.trap.textconv": "{program}", "diff.trap.cachetextconv": "true"},
+    "difftool.cmd": {"diff.tool": "trap", "difftool.trap.cmd": "{program}"},
+    "merge.driver": {"merge.trap.driver": "{program}"},
+    "mergetool.cmd": {"merge.tool": "trap", "mergetool.trap.cmd": "{program}"},
+    "filter.clean": {"filter.trap.clean": "{program}", "filter.trap.required": "true"},
+    "filter.smudge": {"filter.trap.smudge": "{program}", "filter.trap.required": "true"},
+    "filter.process": {"filter.trap.process": "{program}", "filter.trap.required": "true"},
+    "submodule.update": {"submodule.trap.update": "!{program}", "submodule.recurse": "true"},
+    "trailer.command": {"trailer.trap.command": "{program}"},
+    "trailer.cmd": {"trailer.trap.cmd": "{program}"},
+    "tar.command": {"tar.trap.command": "{program}"},
+    # who signs, and who answers
+    "gpg.program": {"gpg.program": "{program}", "log.showSignature": "true", "commit.gpgSign": "true"},
+    "gpg.openpgp.program": {"gpg.openpgp.program": "{program}", "log.showSignature": "true"},
+    "gpg.x509.program": {"gpg.x509.program": "{program}", "gpg.format": "x509", "log.showSignature": "true"},
+    "gpg.ssh.program": {"gpg.ssh.program": "{program}", "gpg.format": "ssh", "log.showSignature": "true"},
+    "gpg.ssh.defaultKeyCommand": {"gpg.ssh.defaultKeyCommand": "{program}", "gpg.format": "ssh"},
+    "gc.recentObjectsHook": {"gc.recentObjectsHook": "{program}", "gc.auto": "1"},
+    "browser.cmd": {"web.browser": "trap", "browser.trap.cmd": "{program}"},
+    "man.cmd": {"man.viewer": "trap", "man.trap.cmd": "{program}"},
+    "help.autoCorrect": {"help.autoCorrect": "immediate", "alias.rev-pars": "!{program}"},
+    "instaweb.httpd": {"instaweb.httpd": "{program}"},
+    "sendemail.toCmd": {"sendemail.toCmd": "{program}", "sendemail.smtpServer": "{program}"},
+    "guitool.cmd": {"guitool.trap.cmd": "{program}"},
+    # the name of what is called
+    **{f"alias.{name}": {f"alias.{name}": "!{program}"} for name in ("rev-parse", "cat-file", "ls-tree", "ls-files")},
+    **{
+        f"pager.{name}": {f"pager.{name}": "{program}"} for name in ("rev-parse", "cat-file", "merge-base", "diff-tree")
+    },
+}
+"""Every key of git's settings that names a program, or brings one about, by what a repository would have to say."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A repository with a project in one of its folders, and a program that leaves a file behind."""
+
+    folder: Path
+
+    @property
+    def repository(self) -> GitProject:
+        return GitProject(self.folder / "repository")
+
+    @property
+    def project(self) -> GitProject:
+        return GitProject(self.repository.folder / PROJECT)
+
+    @property
+    def program(self) -> Path:
+        return self.folder / "bin/git-remote-trap"
+
+    @property
+    def is_caught(self) -> bool:
+        return (self.folder / "caught").exists()
+
+    def set(self, file: Path, settings: dict[str, str]) -> None:
+        """Write what settings say into a file of settings, which may not be the only one."""
+        words = {"program": str(self.program), "hooks": str(self.folder / "hooks"), "folder": str(self.folder)}
+        words["ext"] = EXT.format(**words)
+        for key, value in settings.items():
+            self.repository.git("config", "--file", str(file), key.format(**words), value.format(**words))
+
+    def bring(self, where: str = PROJECT) -> Path:
+        """Lay a repository without a ``.git`` into a folder of the project."""
+        shutil.copytree(self.folder / "brought", self.repository.folder / where, dirs_exist_ok=True)
+        return self.repository.folder / where / "config"
+
+
+def with_its_history(folder: Path, tiny: dict[str, Any], limit: str) -> GitProject:
+    """``HEAD^1`` has a limit, and ``HEAD`` lets 90K pass."""
+    found = GitProject(folder)
+    for total in (limit, "90K"):
+        found.write("config.json", tiny)
+        found.write(".gitattributes", "* filter=trap diff=trap merge=trap\n")
+        found.declare(FITS.replace("90K", total))
+        found.commit()
+    return found
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    place = Place(tmp_path_factory.mktemp("git"))
+    repository(place.repository.folder)
+    with_its_history(place.project.folder, TINY, "60K")
+    other = with_its_history(repository(place.folder / "other").folder, TINY, "1B")
+    other.lose("HEAD^1:pyproject.toml")
+    shutil.copytree(other.folder / ".git", place.folder / "brought")
+    shutil.rmtree(other.folder)
+    return place
+
+
+@pytest.fixture
+def place(template: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    found = Place(tmp_path / "place")
+    shutil.copytree(template.folder, found.folder, symlinks=True)
+    found.program.parent.mkdir()
+    found.program.write_text(f"#!/bin/sh\ntouch {shlex.quote(str(found.folder / 'caught'))}\n")
+    found.program.chmod(0o755)
+    (found.folder / "hooks").mkdir()
+    for name in HOOKS:
+        (found.folder / "hooks" / name).symlink_to(found.program)
+    found.set(found.folder / "more", {"core.sshCommand": "{program}"})
+    monkeypatch.setenv("PATH", os.pathsep.join([str(found.program.parent), os.environ["PATH"]]))
+    return found
+
+
+def everything(project: GitProject, base: str = "HEAD^1") -> tuple[int, str]:
+    """All that git is asked by any of our commands; the status and the words of ``check`` and its report."""
+    folder, out = project.folder, io.StringIO()
+    for asked in (None, "mian"):
+        with contextlib.suppress(NoRevision):
+            base_revision(folder, asked, {"GITHUB_BASE_REF": "main", "GITHUB_REF": "refs/pull/1/merge"})
+    listed(folder)
+    commit(folder)
+    renamed(folder, git_head(folder), ["config.json"])
+    status = check(folder, None, [str(folder.parent / "report.json")], base=base, out=out, err=out)
+    return status, out.getvalue()
+
+
+def git_head(folder: Path) -> str:
+    return commit(folder) or "HEAD"
+
+
+# a repository that the request brings
+
+
+@pytest.mark.parametrize("key", PROGRAMS)
+def test_no_program_is_run_that_a_repository_of_the_request_names(place: Place, key: str) -> None:
+    place.set(place.bring(), PROGRAMS[key])
+    status, said = everything(place.project)
+    assert not place.is_caught
+    assert status == FOUND
+    assert "the limit of total was 60K at HEAD^1 and is 90K now" in " ".join(said.split())
+    report = json.loads((place.project.folder.parent / "report.json").read_text())
+    assert report["commit"] == place.repository.git("rev-parse", "HEAD")
+
+
+@pytest.mark.parametrize("where", [PROJECT, "services", "."])
+def test_no_repository_of_the_request_is_the_base(place: Place, where: str) -> None:
+    place.bring(where)
+    head = place.repository.git("rev-parse", "HEAD^1")
+    assert resolve(place.project.folder, "HEAD^1") == head
+    assert around(place.project.folder).root == place.repository.folder
+    status, said = everything(place.project)
+    assert status == FOUND
+    assert "60K at HEAD^1" in " ".join(said.split())
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"core.bare": "true"}, {"core.bare": "false", "core.worktree": ".."}], ids=repr
+)
+def test_without_a_git_folder_there_is_no_repository(place: Place, settings: dict[str, str]) -> None:
+    shutil.rmtree(place.repository.folder / ".git")
+    place.set(place.bring(), {**settings, **PROGRAMS["core.sshCommand"]})
+    with pytest.raises(NoRevision, match="is in no git repository"):
+        resolve(place.project.folder, "HEAD^1")
+    assert commit(place.project.folder) is None
+    assert git(place.project.folder, "rev-parse", "HEAD") is None
+    assert not place.is_caught
+
+
+def test_a_git_folder_that_is_none_does_not_lead_to_what_lies_beside_it(place: Place) -> None:
+    place.bring()
+    (place.project.folder / ".git").mkdir()
+    with pytest.raises(NoRevision, match="git knows no repository by"):
+        resolve(place.project.folder, "HEAD^1")
+
+
+# the repository itself, whose settings a CI or an archive may bring
+
+
+@pytest.mark.parametrize("key", PROGRAMS)
+def test_no_program_is_run_that_the_repository_itself_names(place: Place, key: str) -> None:
+    place.repository.lose(f"HEAD^1:{PROJECT}/pyproject.toml")
+    place.set(place.repository.folder / ".git/config", PROGRAMS[key])
+    status, said = everything(place.project)
+    assert not place.is_caught
+    assert status != 0
+    assert "pyproject.toml cannot be read, because this clone lacks it" in " ".join(said.split())
+
+
+@pytest.mark.parametrize("key", ["core.sshCommand", "remote.vcs", "protocol.ext.allow", "include.path"])
+def test_git_alone_falls_into_the_trap(place: Place, key: str) -> None:
+    place.set(place.bring(), PROGRAMS[key])
+    arguments = ["git", "cat-file", "-p", "HEAD^1:pyproject.toml"]
+    assert subprocess.run(arguments, cwd=place.project.folder, capture_output=True, check=False).returncode != 0
+    assert place.is_caught
+
+
+def test_the_hooks_of_the_repository_are_not_run(place: Place) -> None:
+    shutil.copytree(place.folder / "hooks", place.repository.folder / ".git/hooks", symlinks=True, dirs_exist_ok=True)
+    everything(place.project)
+    assert not place.is_caught
+
+
+# which git, and whose repository
+
+
+@pytest.mark.parametrize("entry", [".", "", "bin"])
+def test_a_git_of_the_request_is_not_called(place: Place, monkeypatch: pytest.MonkeyPatch, entry: str) -> None:
+    folder = place.project.folder
+    own = folder / entry / "git"
+    own.parent.mkdir(exist_ok=True)
+    shutil.copy(place.program, own)
+    monkeypatch.chdir(folder)
+    expected = place.repository.git("rev-parse", "HEAD")
+    monkeypatch.setenv("PATH", os.pathsep.join([entry, os.environ["PATH"]]))
+    assert commit(folder) == expected
+    assert not place.is_caught
+
+
+def test_a_repository_of_somebody_else_is_not_trusted(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    with pytest.raises(NoRevision) as caught:
+        resolve(place.project.folder, "HEAD")
+    root = place.repository.folder
+    assert str(caught.value) == (
+        f"the repository of {root} belongs to another user; run git config --global --add safe.directory {root}"
+    )
+
+
+def test_a_further_work_tree_is_that_of_its_repository(place: Place, tmp_path: Path) -> None:
+    place.repository.git("worktree", "add", "--quiet", str(tmp_path / "tree"), "HEAD^1")
+    place.bring()
+    assert commit(tmp_path / "tree" / PROJECT) == place.repository.git("rev-parse", "HEAD^1")
+
+
+def test_a_submodule_is_a_repository_of_its_own(place: Place, tmp_path: Path) -> None:
+    outer = repository(tmp_path / "outer")
+    add = ("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(place.repository.folder), "inner")
+    outer.git(*add)
+    outer.commit()
+    assert commit(outer.folder / "inner" / PROJECT) == place.repository.git("rev-parse", "HEAD")
+    assert around(outer.folder / "inner").root == outer.folder / "inner"
+
+
+def test_a_folder_that_a_symlink_leads_to_is_where_it_is(place: Place, tmp_path: Path) -> None:
+    (tmp_path / "linked").symlink_to(place.project.folder)
+    assert commit(tmp_path / "linked") == place.repository.git("rev-parse", "HEAD")
+
+
+@pytest.mark.parametrize("text", ["", "x gitdir: .git", "\xff"], ids=repr)
+def test_a_file_that_is_only_called_git_is_passed_over(place: Place, text: str) -> None:
+    (place.project.folder / ".git").write_text(text, encoding="latin-1")
+    assert commit(place.project.folder) == place.repository.git("rev-parse", "HEAD")
+
+
+@pytest.mark.parametrize("text", ["gitdir: ", "gitdir: nowhere", "gitdir: ..", "gitdir: " + "x" * 9_999])
+def test_a_git_file_that_names_no_repository_leads_to_none(place: Place, text: str) -> None:
+    (place.project.folder / ".git").write_text(text)
+    assert commit(place.project.folder) is None
+
+
+def test_a_replaced_commit_is_what_its_name_says(place: Place) -> None:
+    head, before = (place.repository.git("rev-parse", name) for name in ("HEAD", "HEAD^1"))
+    place.repository.git("replace", before, head)
+    assert "60K at HEAD^1" in " ".join(everything(place.project)[1].split())

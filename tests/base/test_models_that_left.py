@@ -1,0 +1,150 @@
+"""A model that leaves the table takes its limit with it, which is loosened more than any other: it needs a reason."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_bertsize.commands.check import check
+from pytest_bertsize.commands.console import FOUND, GOOD
+from tests.support.git_projects import FITS, GitProject, committed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.conftest import Project
+
+OTHER = FITS.replace("fits", "other").replace("config.json", "other.json")
+REMOVED = '[tool.bertsize.removed]\nfits = "ADR-14: replaced by other"\n'
+SAID = "removed: main declares fits (config.json, 59,549 parameters under a limit of 90K)"
+SAY_WHY = 'and this table does not; if that is meant, say why in the same change: [tool.bertsize.removed] fits = "…"'
+
+
+@pytest.fixture
+def change(tmp_path: Path, tiny: dict[str, Any]) -> GitProject:
+    found = committed(tmp_path / "change", tiny)
+    found.write("other.json", {**tiny, "vocab_size": 50})
+    found.declare(OTHER)
+    return found
+
+
+def outer(change: GitProject, *reports: str) -> tuple[int, str]:
+    out = io.StringIO()
+    paths = [str(change.folder / name) for name in reports]
+    status = check(change.folder, None, paths, base="main", out=out, err=out)
+    return status, " ".join(out.getvalue().split())
+
+
+def test_a_model_that_left_without_a_word_fails_the_run(change: GitProject) -> None:
+    status, said = outer(change, "r.json", "r.md", "r.html", "gl-code-quality-report.json")
+    assert status == FOUND
+    assert f"ERROR: {SAID}, {SAY_WHY}" in said
+    assert "1 configured, 1 checked, 1 failed" in said
+    report = json.loads((change.folder / "r.json").read_text())
+    assert (report["failed"], report["checked"], report["complete"]) == (1, 1, True)
+    assert report["base"]["removed"] == [
+        {
+            "name": "fits",
+            "config": "config.json",
+            "total": 59_549,
+            "limit": "90K",
+            "problem": "",
+            "reason": "",
+            "failed": True,
+        }
+    ]
+    markdown = (change.folder / "r.md").read_text()
+    assert "## ✗ Model size: 1 configured, 1 checked, 1 failed" in markdown
+    assert "- `fits` (`config.json`): 59,549 parameters, limit 90K. ✗ if that is meant, say why" in markdown
+    page = (change.folder / "r.html").read_text()
+    assert '<h1 class="bad">1 model left the table without a reason</h1>' in page
+    issue, *_ = json.loads((change.folder / "gl-code-quality-report.json").read_text())
+    assert issue["description"] == f"{SAID}, {SAY_WHY}"
+    assert (issue["severity"], issue["location"]["path"]) == ("major", "pyproject.toml")
+
+
+def test_pytest_says_and_does_the_same(project: Project, tiny: dict[str, Any]) -> None:
+    pytester = project("")
+    found = committed(pytester.path, tiny)
+    found.write("other.json", {**tiny, "vocab_size": 50})
+    found.declare(OTHER)
+    result = pytester.runpytest("--bert-budget", "--bert-budget-no-build", "--bert-budget-base=main")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines([f"{SAID}, and this table does not; *", "1 configured, 1 checked, 1 failed*"])
+
+
+def test_github_is_told_of_it_first(change: GitProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    assert f"::error title=bertsize::{SAID}, and this table does not; " in outer(change)[1]
+
+
+def test_a_reason_lets_it_leave_and_is_shown(change: GitProject) -> None:
+    change.declare(OTHER + REMOVED)
+    status, said = outer(change, "r.json", "r.md", "r.html")
+    assert status == GOOD
+    assert f"- {SAID}; its reason: ADR-14: replaced by other" in said
+    (removed,) = json.loads((change.folder / "r.json").read_text())["base"]["removed"]
+    assert (removed["reason"], removed["failed"]) == ("ADR-14: replaced by other", False)
+    assert "limit 90K. Its reason: ADR-14: replaced by other" in (change.folder / "r.md").read_text()
+    assert "<td>ADR-14: replaced by other</td>" in (change.folder / "r.html").read_text()
+
+
+def test_a_later_change_may_drop_the_reason(change: GitProject) -> None:
+    change.declare(OTHER + REMOVED)
+    change.commit()
+    change.git("branch", "--force", "main")
+    assert outer(change)[0] == GOOD
+    change.declare(OTHER)
+    assert outer(change)[0] == GOOD
+
+
+@pytest.mark.parametrize("blank", ["", " "])
+def test_a_reason_that_was_there_before_explains_nothing(change: GitProject, blank: str) -> None:
+    change.declare(FITS + REMOVED)
+    change.commit()
+    change.git("branch", "--force", "main")
+    change.declare(OTHER + REMOVED.replace("other", f"other{blank}"))
+    assert outer(change)[0] == FOUND
+
+
+@pytest.mark.parametrize("removed", ['fit = "gone"', 'fits = " "'])
+def test_a_reason_of_another_name_or_of_blanks_is_none(change: GitProject, removed: str) -> None:
+    change.declare(f"{OTHER}[tool.bertsize.removed]\n{removed}\n")
+    assert outer(change)[0] == FOUND
+
+
+def test_a_model_that_was_held_to_no_limit_may_leave(change: GitProject) -> None:
+    change.declare(FITS.replace('budget.total = "90K"', 'budget = "report-only"'))
+    change.commit()
+    change.git("branch", "--force", "main")
+    change.declare(OTHER)
+    status, said = outer(change)
+    assert status == GOOD
+    assert "removed: main declares fits (config.json, 59,549 parameters)" in said
+
+
+def test_a_name_with_a_dot_is_quoted(change: GitProject) -> None:
+    change.declare(FITS.replace("models.fits", 'models."fits-1.5"'))
+    change.commit()
+    change.git("branch", "--force", "main")
+    change.declare(OTHER)
+    assert 'say why in the same change: [tool.bertsize.removed] "fits-1.5" = "…"' in outer(change)[1]
+
+
+def test_a_base_that_only_ci_has_named_is_kept_to_as_well(change: GitProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    change.git("update-ref", "refs/remotes/origin/main", "main")
+    monkeypatch.setenv("GITHUB_BASE_REF", "main")
+    out = io.StringIO()
+    assert check(change.folder, None, out=out, err=out) == FOUND
+    assert "removed: origin/main declares fits" in out.getvalue()
+
+
+@pytest.mark.parametrize("removed", ["fits = 1", 'fits = ""', '"a b" = "why"', "fits = {}"])
+def test_a_reason_that_is_none_is_a_mistake_of_the_table(change: GitProject, removed: str) -> None:
+    change.declare(f"{OTHER}[tool.bertsize.removed]\n{removed}\n")
+    status, said = outer(change)
+    assert status == 2
+    assert "ERROR: pyproject.toml:7: tool.bertsize.removed." in said

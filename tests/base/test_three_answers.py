@@ -1,0 +1,396 @@
+"""What a base says is there, is not there, or could not be read; and what could not be read is never taken for nothing."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_bertsize.base import tree
+from pytest_bertsize.base.git import resolve
+from pytest_bertsize.base.tree import LARGEST, MOST_LINKS, Files, Unreadable
+from pytest_bertsize.commands.check import check
+from pytest_bertsize.commands.console import FOUND, GOOD, MISTAKEN
+from tests.support.git_projects import FITS, GitProject, committed, repository
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LOOSE = FITS.replace("90K", "999K")
+OTHER = FITS.replace("fits", "other").replace("config.json", "other.json")
+PATTERN = '\n    [tool.bertsize.models."gen-{stem}"]\n    config = "gen/*.json"\n    budget.total = "90K"\n'
+MEND = "clone without --filter (GitHub: no filter under actions/checkout), or run git "
+
+
+@pytest.fixture
+def project(tmp_path: Path, tiny: dict[str, Any]) -> GitProject:
+    """``main`` limits a model to 90K, and the change lets 999K pass."""
+    found = committed(tmp_path / "project", tiny)
+    found.write("other.json", tiny)
+    found.declare(FITS)
+    found.commit()
+    found.git("branch", "--force", "main")
+    found.declare(LOOSE)
+    return found
+
+
+def outer(project: GitProject, base: str | None = "main") -> tuple[int, str]:
+    """Status and words of ``check --no-build``."""
+    out = io.StringIO()
+    status = check(project.folder, None, base=base, out=out, err=out)
+    return status, " ".join(out.getvalue().split())
+
+
+def main_declares(project: GitProject, table: str | bytes) -> None:
+    """Have ``main`` say something else, and the change what it said."""
+    change = (project.folder / "pyproject.toml").read_text()
+    if isinstance(table, bytes):
+        (project.folder / "pyproject.toml").write_bytes(table)
+    else:
+        project.declare(table)
+    project.commit()
+    project.git("branch", "--force", "main")
+    project.write("pyproject.toml", change)
+
+
+# the table
+
+
+@pytest.mark.parametrize("lost", ["main:pyproject.toml", "main^{tree}"])
+def test_a_table_that_the_clone_lacks_is_a_mistake(project: GitProject, lost: str) -> None:
+    main = project.git("rev-parse", "main")
+    project.lose(lost)
+    assert outer(project) == (
+        MISTAKEN,
+        (
+            "ERROR: --base=main: pyproject.toml cannot be read, because this clone lacks it or is damaged; "
+            f"{MEND}show {main[:10]}:./pyproject.toml before, which asks the remote for it"
+        ),
+    )
+
+
+def test_a_partial_clone_of_a_remote_that_cannot_be_asked_is_a_mistake(project: GitProject, tmp_path: Path) -> None:
+    project.commit()
+    project.git("config", "uploadpack.allowFilter", "true")
+    source = f"file://{project.folder}"
+    project.git("clone", "--quiet", "--filter=blob:none", "--branch", "change", source, str(tmp_path / "clone"))
+    project.folder.rename(tmp_path / "gone")
+    status, said = outer(GitProject(tmp_path / "clone"), "origin/main")
+    assert status == MISTAKEN
+    assert said.startswith("ERROR: --base=origin/main: pyproject.toml cannot be read, because this clone lacks it")
+
+
+BROKEN: dict[str, tuple[str | bytes, str]] = {
+    "no TOML": ("[tool.bertsize", "pyproject.toml:2: not TOML: "),
+    "a merge marker": (f"<<<<<<< HEAD\n{FITS}=======\n>>>>>>> x\n", "pyproject.toml:2: not TOML: "),
+    "a byte order mark": (b"\xef\xbb\xbf" + FITS.encode(), "it begins with a byte order mark"),
+    "UTF-16": (FITS.encode("utf-16"), "'utf-8' codec can't decode byte 0xff in position 0"),
+    "no models": ("[tool.bertsize]\nmodel = 1\n", "unknown key; did you mean 'models'?"),
+    "models that are none": ("[tool.bertsize]\nmodels = 1\n", "1 is not a table"),
+    "a megabyte": (b"#" * (LARGEST + 1), "the file is larger than 1,048,576 bytes"),
+}
+
+
+@pytest.mark.parametrize(("table", "said"), BROKEN.values(), ids=BROKEN)
+def test_a_table_that_is_none_is_a_mistake(project: GitProject, table: str | bytes, said: str) -> None:
+    main_declares(project, table)
+    status, text = outer(project)
+    assert status == MISTAKEN
+    assert text.startswith("ERROR: --base=main: the table at main cannot be read: ")
+    assert said in text
+    assert text.endswith("; compare with a commit in which it can be read, as in --base=main~1")
+
+
+@pytest.mark.parametrize("target", ["../outside.toml", "/etc/pyproject.toml", "nowhere.toml", "pyproject.toml"])
+def test_a_table_behind_a_symlink_that_leads_out_is_a_mistake(project: GitProject, target: str) -> None:
+    change = (project.folder / "pyproject.toml").read_text()
+    (project.folder / "pyproject.toml").unlink()
+    (project.folder / "pyproject.toml").symlink_to(target)
+    project.commit()
+    project.git("branch", "--force", "main")
+    (project.folder / "pyproject.toml").unlink()
+    project.write("pyproject.toml", change)
+    status, said = outer(project)
+    assert status == MISTAKEN
+    assert "pyproject.toml at main is a symlink that leads to no file of the repository; compare with " in said
+
+
+def test_a_table_behind_a_symlink_inside_the_repository_is_read(project: GitProject) -> None:
+    (project.folder / "pyproject.toml").unlink()
+    project.write("shared/table.toml", FITS)
+    (project.folder / "pyproject.toml").symlink_to("shared/../shared/./table.toml")
+    project.commit()
+    project.git("branch", "--force", "main")
+    (project.folder / "pyproject.toml").unlink()
+    project.declare(LOOSE)
+    assert "the limit of total was 90K at main and is 999K now" in outer(project)[1]
+
+
+def test_a_base_that_nobody_has_asked_for_is_said_not_to_be_compared(
+    project: GitProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    main_declares(project, "[tool.bertsize")
+    project.git("update-ref", "refs/remotes/origin/main", "main")
+    monkeypatch.setenv("GITHUB_BASE_REF", "main")
+    status, said = outer(project, None)
+    assert status == GOOD
+    assert "! not compared with origin/main: the table at origin/main cannot be read: " in said
+
+
+# one model of it
+
+
+def test_a_mistake_in_one_table_is_no_excuse_for_another(project: GitProject) -> None:
+    main_declares(project, FITS + OTHER.replace("budget", "budjet"))
+    project.declare(LOOSE + OTHER)
+    status, said = outer(project)
+    assert status == FOUND
+    assert "fits: pyproject.toml:5: the limit of total was 90K at main and is 999K now" in said
+    assert (
+        "other: pyproject.toml:7: its table at main cannot be read: 2 mistakes in [tool.bertsize] pyproject.toml:7: "
+        "tool.bertsize.models.other.budget: the model has no budget: write budget.total"
+    ) in said
+    assert '; compare with a commit in which it can be read, or say why in the same change: reason = "…"' in said
+    assert "! not compared with main: other" in said
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "severity"),
+    [("", "mended", "note"), ("mended", "mended", "error"), ("as ever", "", "error")],
+    ids=["new", "the same", "taken away"],
+)
+def test_a_reason_of_the_same_change_explains_a_table_that_could_not_be_read(
+    project: GitProject, before: str, after: str, severity: str
+) -> None:
+    old, new = (f'    reason = "{why}"\n' if why else "" for why in (before, after))
+    main_declares(project, FITS + old + "    colour = 1\n")
+    project.declare(FITS + new)
+    (found,) = [finding for finding in project.review().findings if finding.kind == "not-compared"]
+    assert found.severity == severity
+    assert found.message.startswith("its table at main cannot be read: pyproject.toml:")
+
+
+def test_a_mistake_at_a_base_that_nobody_has_asked_for_is_a_warning(
+    project: GitProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    main_declares(project, FITS + OTHER.replace("budget", "budjet"))
+    project.declare(FITS + OTHER)
+    project.git("update-ref", "refs/remotes/origin/main", "main")
+    monkeypatch.setenv("GITHUB_BASE_REF", "main")
+    status, said = outer(project, None)
+    assert status == GOOD
+    assert "! other: its table at origin/main cannot be read: " in said
+    assert "! not compared with origin/main: other" in said
+
+
+def test_a_table_with_a_mistake_that_is_gone_needs_a_reason(project: GitProject) -> None:
+    main_declares(project, FITS + OTHER.replace("budget", "budjet"))
+    project.declare(FITS)
+    status, said = outer(project)
+    assert status == FOUND
+    assert "ERROR: removed: main declares other (its table there cannot be read: 2 mistakes in " in said
+    assert (
+        'and this table does not; if that is meant, say why in the same change: [tool.bertsize.removed] other = "…"'
+        in said
+    )
+
+
+# a config
+
+
+def test_a_config_that_the_clone_lacks_fails_its_model_alone(project: GitProject, tiny: dict[str, Any]) -> None:
+    project.write("other.json", {**tiny, "num_hidden_layers": 2})
+    main_declares(project, FITS + OTHER)
+    project.declare(FITS + OTHER)
+    project.commit()
+    main = project.git("rev-parse", "main")[:10]
+    project.lose("main:other.json")
+    assert project.errors() == []
+    assert project.errors("other") == [
+        (
+            "at main, other.json cannot be read, because this clone lacks it or is damaged; "
+            f"{MEND}show {main}:./other.json before, which asks the remote for it"
+        )
+    ]
+    assert project.said("other") == ("at main, other.json cannot be read, because this clone lacks it or is damaged",)
+
+
+def test_a_config_that_the_clone_lacks_does_not_hide_a_loosened_limit(
+    project: GitProject, tiny: dict[str, Any]
+) -> None:
+    project.lose("main:config.json")
+    project.write("config.json", tiny)
+    loosened, lacks = project.errors()
+    assert "the limit of total was 90K at main and is 999K now" in loosened
+    assert "config.json cannot be read" in lacks
+
+
+# the files of a pattern
+
+
+@pytest.fixture
+def generated(project: GitProject, tiny: dict[str, Any]) -> GitProject:
+    """A model of each file that git ignores, beside one of a file that it knows."""
+    project.write(".gitignore", "gen/\n")
+    main_declares(project, FITS + PATTERN)
+    project.write("gen/a.json", tiny)
+    project.declare(FITS + PATTERN)
+    return project
+
+
+def test_a_pattern_of_files_that_git_ignores_is_no_excuse_for_another_model(generated: GitProject) -> None:
+    generated.declare(LOOSE + PATTERN)
+    status, said = outer(generated)
+    assert status == FOUND
+    assert "fits: pyproject.toml:5: the limit of total was 90K at main and is 999K now" in said
+    main = generated.git("rev-parse", "main")[:10]
+    assert f"→ gen-a against main ({main}) gen/a.json is no file at main" in said
+    assert "! not compared with main: gen-a" in said
+
+
+def test_the_limit_of_files_that_git_ignores_is_held_all_the_same(generated: GitProject) -> None:
+    assert generated.errors("gen-a") == []
+    generated.declare(FITS + PATTERN.replace("90K", "999K"))
+    (error,) = generated.errors("gen-a")
+    assert "the limit of total was 90K at main and is 999K now" in error
+
+
+def test_a_table_of_files_that_are_nowhere_cannot_be_read(generated: GitProject) -> None:
+    generated.write("gen2/a.json", (generated.folder / "gen/a.json").read_text())
+    (generated.folder / "gen/a.json").unlink()
+    generated.declare(FITS + PATTERN.replace("gen/", "gen2/").replace("90K", "999K"))
+    (error,) = generated.errors("gen-a")
+    assert 'its table at main cannot be read: pyproject.toml:8: tool.bertsize.models."gen-{stem}".config: ' in error
+    generated.declare(FITS)
+    (left,) = left_without_a_word(generated)
+    assert left == "gen-{stem}"
+
+
+def left_without_a_word(project: GitProject) -> list[str]:
+    found = project.baseline()
+    assert found
+    return [left.name for left in found.left if left.is_loosened]
+
+
+def test_files_that_cannot_be_listed_are_no_files_that_are_not_there(generated: GitProject) -> None:
+    generated.write("deep/er/file.json", "{}")
+    main_declares(generated, FITS + PATTERN)
+    generated.lose("main:deep/er")
+    (error,) = generated.errors("gen-a")
+    assert "its files cannot be listed" in error
+    assert generated.errors() == []
+
+
+# the files of a commit
+
+
+def test_a_project_that_the_base_does_not_have_is_new(project: GitProject, tiny: dict[str, Any]) -> None:
+    found = GitProject(project.folder / "services/new")
+    found.write("config.json", tiny)
+    found.declare(FITS)
+    assert found.said() == ("new: main declares no such model",)
+    with Files(found.folder, resolve(found.folder, "main")) as files:
+        assert (files.names, files.read("pyproject.toml")) == ([], None)
+
+
+ELSEWHERE = ["nothing", "config.json/x", "folder", "folder/", ".", "", "../project/config.json", "/etc/passwd", "round"]
+
+
+@pytest.mark.parametrize("path", [*ELSEWHERE, "out", "absolute", "dangling", "x" * 300, "inner", "inner/config.json"])
+def test_what_is_no_file_of_the_commit_is_not_there(project: GitProject, path: str) -> None:
+    project.write("folder/file", "x")
+    for link, target in {"round": "round", "out": "../../x", "absolute": "/x", "dangling": "no"}.items():
+        (project.folder / link).symlink_to(target)
+    repository(project.folder / "inner").write("config.json", "{}")
+    GitProject(project.folder / "inner").commit()
+    commit = project.commit()
+    with Files(project.folder, commit) as files:
+        assert files.read(path) is None
+
+
+@pytest.mark.parametrize(
+    "path", ["a file", "a\nb", "ü", "folder/../a file", "./a file", "linked", "far", "folder/up", "a\udcff"]
+)
+def test_what_is_a_file_of_the_commit_is_read(tmp_path: Path, path: str) -> None:
+    project = repository(tmp_path)
+    for name in ("a file", "a\nb", "ü", "a\udcff"):
+        (tmp_path / os.fsencode(name).decode("utf-8", "surrogateescape")).write_bytes(b"x\n")
+    project.write("folder/inner/file", "x\n")
+    (tmp_path / "folder/up").symlink_to("../a file")
+    (tmp_path / "linked").symlink_to("folder/up")
+    (tmp_path / "link").symlink_to("folder/inner")
+    (tmp_path / "far").symlink_to("link/../../linked")
+    with Files(tmp_path, project.commit()) as files:
+        assert files.read(path) == b"x\n"
+        assert files.is_link(path) == (path in {"linked", "far"})
+
+
+@pytest.mark.parametrize(("links", "is_there"), [(MOST_LINKS, True), (MOST_LINKS + 1, False)])
+def test_so_many_symlinks_are_followed_as_linux_follows(tmp_path: Path, links: int, *, is_there: bool) -> None:
+    project = repository(tmp_path)
+    project.write("0", "x")
+    for number in range(links):
+        (tmp_path / str(number + 1)).symlink_to(str(number))
+    with Files(tmp_path, project.commit()) as files:
+        assert (files.read(str(links)) is not None) == is_there
+
+
+def test_a_large_file_is_read_to_where_its_reader_sees_that_it_is_large(tmp_path: Path) -> None:
+    project = repository(tmp_path)
+    project.write("large", "x" * (3 * LARGEST))
+    project.write("small", "y")
+    with Files(tmp_path, project.commit()) as files:
+        assert files.read("large") == b"x" * (LARGEST + 1)
+        assert files.read("small") == b"y"
+
+
+def test_a_repository_of_other_hashes_is_read(tmp_path: Path, tiny: dict[str, Any]) -> None:
+    project = GitProject(tmp_path)
+    project.git("init", "--quiet", "--object-format=sha256", "--initial-branch=main")
+    project.write("folder/config.json", tiny)
+    commit = project.commit()
+    assert len(commit) == 64
+    with Files(tmp_path, resolve(tmp_path, "HEAD")) as files:
+        assert json.loads(files.read("folder/config.json") or b"") == tiny
+
+
+def test_a_git_that_has_died_has_said_nothing(project: GitProject) -> None:
+    with Files(project.folder, resolve(project.folder, "main")) as files:
+        assert files.read("nothing") is None
+        files._process.kill()
+        files._process.wait()
+        for path in ("config.json", "tests/nothing", "pyproject.toml"):
+            files._trees.clear()
+            with pytest.raises(Unreadable, match=r"cannot be read, because this clone lacks it or is damaged"):
+                files.read(path)
+        with pytest.raises(Unreadable):
+            files.is_link("config.json")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "",
+        "\n",
+        "NAME missing\n",
+        "NAME blob 12\n100644 a\0xxxx\n",
+        "NAME tree x\n\n",
+        "NAME tree 99\n",
+        "NAME tree 11\n100644 name\n",
+        "NAME tree 1\nx",
+        "NAME tree 1\nx\n",
+    ],
+    ids=repr,
+)
+def test_an_answer_of_git_that_is_cut_off_is_none(
+    project: GitProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str
+) -> None:
+    commit = resolve(project.folder, "main")
+    (tmp_path / "answer").write_text(answer.replace("NAME", commit))
+    program = ["sh", "-c", 'read line; cat "$0"', str(tmp_path / "answer")]
+    monkeypatch.setattr(tree, "command", lambda *_: program)
+    with Files(project.folder, commit) as files, pytest.raises(Unreadable):
+        files.read("config.json")
