@@ -343,7 +343,7 @@ class BertsizeTable(_Strict):
 
     models: Annotated[dict[Name, ModelTable], Field(min_length=1)]
     """The models that are checked, one table each. Example: [tool.bertsize.models.encoder]."""
-    removed: dict[Name, Text] = {}
+    removed: dict[str, Text] = {}
     """Why models that a base holds to a budget are declared no more, by their names; a later change may drop it.
     Example: removed = { encoder = "ADR-14: replaced by the small one" }."""
 

@@ -224,8 +224,8 @@ def test_a_model_of_which_the_base_cannot_be_read_fails_and_says_what_to_write(j
     changed.git("switch", "--quiet", "--create", "mended")
     changed.declare(FITS + mistaken.replace("budjet", "budget"))
     changed.commit()
-    git(job.workspace, "fetch", "--quiet", str(changed.folder), "mended", "main:refs/remotes/origin/main")
-    git(job.workspace, "switch", "--quiet", "--detach", "FETCH_HEAD")
+    git(job.workspace.parent, "clone", "--quiet", f"file://{changed.folder}", job.workspace.name)
+    job.event = {**PULL_REQUEST, "GITHUB_SHA": git(job.workspace, "rev-parse", "HEAD")}
     use = counts(job)
     assert use.statuses == {COUNTS: 1}
     (error,) = errors_in(use)
