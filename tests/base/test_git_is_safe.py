@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_bertsize.base import git as git_module
 from pytest_bertsize.base.git import NoRevision, around, commit, git, renamed, resolve
 from pytest_bertsize.base.revision import base_revision
 from pytest_bertsize.commands.check import check
@@ -243,6 +244,29 @@ def test_no_program_is_run_that_the_repository_itself_names(place: Place, key: s
     assert not place.is_caught
     assert status != 0
     assert "pyproject.toml cannot be read, because this clone lacks it" in " ".join(said.split())
+
+
+@pytest.mark.parametrize(
+    "key", ["core.sshCommand", "core.gitProxy", "remote.uploadpack", "remote.vcs", "protocol.ext.allow"]
+)
+@pytest.mark.parametrize("unknown", ["GIT_NO_LAZY_FETCH", "GIT_ALLOW_PROTOCOL"])
+def test_each_of_two_variables_keeps_a_git_that_does_not_know_the_other_from_the_remote(
+    place: Place, monkeypatch: pytest.MonkeyPatch, key: str, unknown: str
+) -> None:
+    monkeypatch.delitem(git_module._SAFE_ENVIRONMENT, unknown)
+    place.repository.lose(f"HEAD^1:{PROJECT}/pyproject.toml")
+    place.set(place.repository.folder / ".git/config", PROGRAMS[key])
+    assert everything(place.project)[0] != 0
+    assert not place.is_caught
+
+
+def test_a_git_that_does_not_answer_is_not_waited_for(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    (place.program.parent / "git").write_text("#!/bin/sh\nexec sleep 60\n")
+    (place.program.parent / "git").chmod(0o755)
+    monkeypatch.setattr(git_module, "SECONDS", 0.05)
+    with pytest.raises(NoRevision, match=r"^git has not answered for 0\.05 seconds; try it again$"):
+        resolve(place.project.folder, "HEAD")
+    assert commit(place.project.folder) is None
 
 
 @pytest.mark.parametrize("key", ["core.sshCommand", "remote.vcs", "protocol.ext.allow", "include.path"])
