@@ -117,11 +117,11 @@ def test_a_symlink_is_left_to_who_reads_it_and_stars_for_folders_lead_through_no
 def test_a_symlink_to_a_folder_is_a_folder_for_a_star(root: Path) -> None:
     (root / "runs/42/best").mkdir(parents=True)
     (root / "runs/42/best/config.json").touch()
-    (root / "models").mkdir()
-    (root / "models/latest").symlink_to("../runs/42")
-    assert matching(root, "models/*/*/config.json") == ["models/latest/best/config.json"]
-    assert matching(root, "models/latest/**/config.json") == ["models/latest/best/config.json"]
-    assert matching(root, "models/**/config.json") == []
+    (root / "kept").mkdir()
+    (root / "kept/latest").symlink_to("../runs/42")
+    assert matching(root, "kept/*/*/config.json") == ["kept/latest/best/config.json"]
+    assert matching(root, "kept/latest/**/config.json") == ["kept/latest/best/config.json"]
+    assert matching(root, "kept/**/config.json") == []
 
 
 def test_a_symlink_to_a_folder_around_it_is_no_way_round_in_a_circle(root: Path) -> None:
