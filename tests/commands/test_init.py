@@ -44,14 +44,17 @@ def test_a_table_is_printed_as_it_would_be_written(tmp_path: Path) -> None:
 
 def test_a_key_that_the_projects_own_code_reads_is_told_above_the_librarys_class(tmp_path: Path) -> None:
     code = "class Fusion:\n    def __init__(self, config):\n        self.layers = config.fusion_layer\n"
-    lay(tmp_path, **{"config.json": {**TINY, "fusion_layer": 3}, "pyproject.toml": "", "models/fusion.py": code})
+    lay(
+        tmp_path,
+        **{"config.json": {**TINY, "fusion_layer": 3}, "pyproject.toml": "[tool.pytest]\n", "models/fusion.py": code},
+    )
     warned = (
         '# the key "fusion_layer" is none that the library\'s class reads, and models/fusion.py:3 names it; if that is the '
         "code of the class that you run, declare the class by factory, else remove it\n"
     )
-    assert started(tmp_path)[1] == f"{warned}{TINY_TABLE}"
+    assert started(tmp_path)[1] == f"\n{warned}{TINY_TABLE}"
     assert started(tmp_path, writes=True)[0] == GOOD
-    assert (tmp_path / "pyproject.toml").read_text("utf-8") == f"{warned}{TINY_TABLE}"
+    assert (tmp_path / "pyproject.toml").read_text("utf-8") == f"[tool.pytest]\n\n{warned}{TINY_TABLE}"
 
 
 @pytest.mark.parametrize("before", ["[a]\nx = 1", "[a]\nx = 1\n", "[a]\r\nx = 1", " ", ""])
