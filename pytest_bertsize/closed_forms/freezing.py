@@ -8,13 +8,13 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms.blocks import Block, Parameter, tensors, terms
-from pytest_bertsize.closed_forms.module_tree import copies, one_name_each
+from pytest_bertsize.closed_forms.module_tree import copies, one_name_each, split
 from pytest_bertsize.wording import nearest_to, printable, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from pytest_bertsize.closed_forms.blocks import Count, Node
+    from pytest_bertsize.closed_forms.blocks import Node
 
 _SLICE = re.compile(r"\[(-?\d{1,9})?(:)?(-?\d{1,9})?\]", re.ASCII)
 _PATH = re.compile(r"[\w-]+(?:\.[\w-]+|\[[^\[\]]*\])*")
@@ -120,18 +120,7 @@ def _parts(node: Block, inside: str, frozen: set[str]) -> list[Block]:
         return [node]
     each = [(copy, _children(node.children, f"{name}{copy}.", frozen)) for copy in copies(node)]
     runs = [(children, [copy for copy, _ in run]) for children, run in groupby(each, key=lambda pair: pair[1])]
-    return [replace(node, children=runs[0][0])] if len(runs) == 1 else list(_split(node, runs))
-
-
-def _split(node: Block, runs: list[tuple[tuple[Node, ...], list[str | int]]]) -> Iterator[Block]:
-    times: Count = node.times
-    passes: list[Count] = [None if node.passes is None else node.passes * len(run) // times for _, run in runs]
-    if node.passes is not None:
-        passes[-1] += node.passes - sum(passes)  # what does not divide evenly is in the last
-    for (children, run), share in zip(runs, passes, strict=True):
-        keys = tuple(str(copy) for copy in run) if node.keys else ()
-        start = node.start if node.keys else int(run[0])
-        yield replace(node, children=children, times=len(run), start=start, keys=keys, passes=share)
+    return [replace(node, children=runs[0][0])] if len(runs) == 1 else list(split(node, runs))
 
 
 def _children(nodes: Iterable[Node], inside: str, frozen: set[str]) -> tuple[Node, ...]:

@@ -14,11 +14,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.closed_forms.blocks import Block, Parameter, block, linear, parameter, terms
-from pytest_bertsize.closed_forms.lora_saved_modules import CLASSIFIERS, SAVED, saved
+from pytest_bertsize.closed_forms.lora_saved_modules import BY_TASK, CLASSIFIERS, SAVED, saved, saved_ends
 from pytest_bertsize.closed_forms.module_tree import (
     Module,
     Names,
-    agreed,
+    in_runs,
+    numbered,
     one_name_each,
     retied,
     shared_flags,
@@ -49,11 +50,10 @@ MOST_SHOWN = 12
 def adapted(root: Block, adapter: Adapter, r: Count, number: Callable[[Count], int] = int) -> Block:
     """The blocks of a model with an adapter on it.
 
-    :param root: the model's own; where their number is a symbol, layers are taken to be alike.
+    :param root: the model's own. Layers that the adapter treats alike stay one block, those it does not are several.
     :param r: the adapter's rank, or a symbol for it.
     :param number: what a count is that may be a symbol, where one of several has to be chosen.
-    :raises ValueError: in words, when the adapter fits no module, only some copies of a layer, or a module that PEFT
-        or this closed form does not know.
+    :raises ValueError: in words, when the adapter fits no module, or one that PEFT or this closed form does not know.
     """
     targets = _Targets(adapter, one_name_each(root), number)
     with_lora = shared_flags(one_name_each(targets.adapted(r)), any)
@@ -68,18 +68,17 @@ class _Targets:
     def __init__(self, adapter: Adapter, root: Block, number: Callable[[Count], int]) -> None:
         self.adapter = adapter
         self.number = number
-        self.root = tree(root)
         self.said = f"target_modules = {shown(adapter.target_modules)}"
         self.found = False
         # the other tasks name modules to save when the targets are chosen already
         names = (*adapter.modules_to_save, *(CLASSIFIERS if adapter.task_type == "SEQ_CLS" else ()))
-        self.names = tuple({name: 0 for module in self.root.all_in_it for name in (*module.names, *module.lists)})
-        if adapter.target_modules == ALL_LINEAR:
-            self.wanted = set(_all_linear(self.root, adapter))
-        else:
-            self.wanted = self._named(adapter.target_modules, "target_modules")
+        whole = tree(numbered(root, number))
+        self.names = tuple({name: 0 for module in whole.all_in_it for name in (*module.names, *module.lists)})
+        self.wanted = self._wanted(whole)
         self.left_out = self._named(adapter.exclude_modules, "exclude_modules") | self._kept_whole(names)
         self.ranks = self._ranks()
+        self.ends = saved_ends(adapter)
+        self.root = tree(in_runs(root, self._decided, number))
 
     def adapted(self, r: Count) -> Block:
         """:raises ValueError: when nothing is a target."""
@@ -106,19 +105,43 @@ class _Targets:
         return found | set(_first_matches(dotted, self.names, "modules_to_save", plain=True))
 
     def _ranks(self) -> dict[str, int]:
-        """Of each target that an entry of ``rank_pattern`` matches, the first that does."""
-        patterns = tuple(map(at_the_end, self.adapter.rank_pattern))
-        targets = tuple(filter(self.is_target, self.names)) if patterns else ()
-        return _first_matches(patterns, targets, "rank_pattern", plain=all(map(is_plain, self.adapter.rank_pattern)))
+        """Of each target that an entry of ``rank_pattern`` matches, what the first that does says."""
+        said = self.adapter.rank_pattern
+        targets = tuple(filter(self.is_target, self.names)) if said else ()
+        found = _first_matches(tuple(map(at_the_end, said)), targets, "rank_pattern", plain=all(map(is_plain, said)))
+        ranks = [*said.values()]
+        return {name: ranks[index] for name, index in found.items()}
+
+    def _wanted(self, whole: Module) -> set[str]:
+        said = self.adapter.target_modules
+        if said == ALL_LINEAR:
+            return set(_all_linear(whole, self.adapter))
+        found = self._named(said, "target_modules")
+        return {name for name in found if isinstance(said, str) or name in said or self._is_in_its_layers(name)}
+
+    def _is_in_its_layers(self, name: str) -> bool:
+        """Whether ``layers_to_transform`` has the first number in the name, of a list that ``layers_pattern`` has."""
+        layers, lists = self.adapter.layers_to_transform, self.adapter.layers_pattern
+        *parts, _ = name.split(".")
+        numbers = [
+            int(part)
+            for at, part in enumerate(parts)
+            if part.isdigit() and (parts[at - 1] in lists if lists else at > 1)
+        ]
+        return not layers or any(number in layers for number in numbers[:1])
+
+    def _decided(self, name: str) -> object:
+        """What becomes of a module, which is the same for all copies of a block."""
+        return self.is_target(name) and (self._rank(name, 0),), name.endswith(self.ends)
 
     def _changed(self, module: Module, r: Count) -> Block:
-        is_target = agreed(module.names, self.is_target, self.said)
-        if agreed(module.lists, self.is_target, self.said) or (is_target and not _may_have_one(module.block)):
+        is_target = any(map(self.is_target, module.names[:1]))
+        if any(map(self.is_target, module.lists[:1])) or (is_target and not _may_have_one(module.block)):
             where = printable((module.lists or module.names)[0])
             raise ValueError(f"{self.said} matches {where}, which is no linear layer and no embedding")
         if is_target:
             self.found = True
-            return self._with_lora(module, self._rank(module, r))
+            return self._with_lora(module, self._rank(module.names[0], r))
         inner = module.children
         children = tuple(
             self._changed(next(inner), r) if isinstance(each, Block) else self._frozen(each)
@@ -130,12 +153,8 @@ class _Targets:
         trained = self.adapter.bias == "all" or (in_target and self.adapter.bias == "lora_only")
         return replace(leaf, trainable=trained and leaf.name == "bias")
 
-    def _rank(self, module: Module, r: Count) -> Count:
-        for index in sorted({self.ranks[name] for name in module.names if name in self.ranks}):
-            pattern, rank = list(self.adapter.rank_pattern.items())[index]
-            if agreed(module.names, lambda name: self.ranks.get(name) == index, f"rank_pattern {shown(pattern)}"):  # noqa: B023  (asked at once)
-                return rank
-        return r
+    def _rank(self, name: str, r: Count) -> Count:
+        return self.ranks.get(name, r)
 
     def _with_lora(self, module: Module, r: Count) -> Block:
         node = module.block
@@ -247,23 +266,48 @@ def notes(adapter: Adapter, root: Block, place: Place = in_table) -> list[Findin
     """
     before = tree(one_name_each(root))
     after = tree(one_name_each(adapted(root, adapter, adapter.r)))
-    return [*_unmatched(adapter, before, place), *_copied(after, place), *_untrained_head(after, place)]
+    return [
+        *_by_default(adapter, place),
+        *_unmatched(adapter, before, place),
+        *_copied(after, place),
+        *_untrained_head(after, place),
+    ]
 
 
 def _unmatched(adapter: Adapter, root: Module, place: Place) -> Iterator[Finding]:
-    """Names in a list that are of no module: PEFT passes them over as long as another one matches."""
+    """Names in a list that are of no module: PEFT passes them over, targets as long as another one matches."""
     names = [name for module in root.all_in_it for name in (*module.names[:1], *module.lists[:1])]
     there = {end for name in names for end in _ends_of(name)}
-    for wanted in adapter.target_modules if isinstance(adapter.target_modules, tuple) else ():
-        if wanted not in there:
-            yield Finding(
-                "ignored-key",
-                f"target_modules has {shown(wanted)}, which no module's name ends with: PEFT passes it over",
-                did_you_mean(wanted, _last_names(root), "remove it", shown),
-                "warning",
-                "adapters",
-                **place("target_modules"),
-            )
+    targets = adapter.target_modules if isinstance(adapter.target_modules, tuple) else ()
+    absent = [("target_modules", each) for each in targets if each not in there]
+    absent += [
+        ("modules_to_save", each)
+        for each in adapter.modules_to_save
+        if each not in BY_TASK.get(adapter.task_type or "", ()) and not any(name.endswith(each) for name in names)
+    ]
+    last = {"target_modules": _last_names(root), "modules_to_save": {name.rsplit(".", 1)[-1] for name in names}}
+    for key, wanted in absent:
+        yield Finding(
+            "ignored-key",
+            f"{key} has {shown(wanted)}, which no module's name ends with: PEFT passes it over",
+            did_you_mean(wanted, last[key], "remove it", shown),
+            "warning",
+            "adapters",
+            **place(key),
+        )
+
+
+def _by_default(adapter: Adapter, place: Place) -> Iterator[Finding]:
+    if adapter.targets_of:
+        targets = shown(list(adapter.target_modules))
+        yield Finding(
+            "defaulted-key",
+            f"target_modules is left out: PEFT takes {targets} for {adapter.targets_of}",
+            f"write target_modules = {targets}",
+            "warning",
+            "adapters",
+            **place("target_modules"),
+        )
 
 
 def _copied(root: Module, place: Place) -> Iterator[Finding]:

@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms.blocks import Block, Parameter, frozen
-from pytest_bertsize.closed_forms.module_tree import Module, agreed, tree
-from pytest_bertsize.wording import did_you_mean, printable, shown
+from pytest_bertsize.closed_forms.module_tree import Module, tree
+from pytest_bertsize.wording import printable, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.config.adapter import Adapter
@@ -30,7 +30,7 @@ def saved_ends(adapter: Adapter) -> tuple[str, ...]:
 def saved(root: Block, adapter: Adapter) -> Block:
     """The tree with ``original_module`` and ``modules_to_save.default`` in place of each module to save.
 
-    :raises ValueError: when a name is of no module with parameters, or of one that cannot be saved.
+    :raises ValueError: when a name is of a module that cannot be saved.
     """
     return _Saving(adapter, root).saved()
 
@@ -45,22 +45,15 @@ class _Saving:
     def saved(self) -> Block:
         if not self.ends:
             return self.root.block
-        names = [name for module in self.root.all_in_it for name in (*module.names, *module.lists)]
-        by_task = BY_TASK.get(self.adapter.task_type or "", ())
-        for end in self.adapter.modules_to_save:
-            if end not in by_task and not any(name.endswith(end) for name in names):
-                last = {name.rsplit(".", 1)[-1] for name in names}
-                instead = did_you_mean(end, last, "PEFT passes it over: remove it", shown)
-                raise ValueError(f"modules_to_save has {shown(end)}, which is no module with parameters; {instead}")
         return self._changed(self.root)
 
     def _is_saved(self, name: str) -> bool:
         return name.endswith(self.ends)
 
     def _changed(self, module: Module) -> Block:
-        if agreed(module.lists, self._is_saved, self.said):
+        if any(map(self._is_saved, module.lists[:1])):
             self._refuse_list(module.lists[0])
-        if agreed(module.names, self._is_saved, self.said):
+        if any(map(self._is_saved, module.names[:1])):
             if module.is_list:
                 self._refuse_list(module.names[0])
             return self._twice(module)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import TYPE_CHECKING, TypeAlias
 
 from pytest_bertsize.closed_forms.blocks import Block, Parameter, with_leaves
-from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from pytest_bertsize.closed_forms.blocks import Node
+    from pytest_bertsize.closed_forms.blocks import Count, Node
 
 Names: TypeAlias = tuple[str, ...]
 """The full names of one module, once for each of its copies."""
@@ -109,17 +109,57 @@ def tree(root: Block) -> Module:
     return Module(root, OUTERMOST, root.component or "")
 
 
-def agreed(names: Iterable[str], matches: Callable[[str], object], what: str) -> bool:
-    """Whether all copies of a module match.
+def split(node: Block, runs: Sequence[tuple[tuple[Node, ...], list[str | int]]]) -> Iterator[Block]:
+    """A repeat as several, one for each run of its copies.
 
-    :raises ValueError: when only some do: what a layer consists of is written once for all copies of it.
+    :param runs: what is in each copy of a run, and what these copies are called.
     """
-    found = {name: bool(matches(name)) for name in names}
-    if len(set(found.values())) > 1:
-        first = next(name for name, matched in found.items() if matched)
-        some = f"{printable(first)}, one of {sum(found.values())} among {len(found)} copies"
-        raise ValueError(f"{what} matches {some}: there is a closed form only where layers are alike")
-    return any(found.values())
+    times: Count = node.times
+    passes: list[Count] = [None if node.passes is None else node.passes * len(run) // times for _, run in runs]
+    if node.passes is not None:
+        passes[-1] += node.passes - sum(passes)  # what does not divide evenly is in the last
+    for (children, run), share in zip(runs, passes, strict=True):
+        keys = tuple(str(copy) for copy in run) if node.keys else ()
+        start = node.start if node.keys else int(run[0])
+        yield replace(node, children=children, times=len(run), start=start, keys=keys, passes=share)
+
+
+def numbered(root: Block, number: Callable[[Count], int]) -> Block:
+    """The same tree with a number of copies where there was a symbol for one."""
+    children = tuple(numbered(each, number) if isinstance(each, Block) else each for each in root.children)
+    return replace(root, children=children, times=None if root.times is None else number(root.times))
+
+
+def in_runs(root: Block, decided: Callable[[str], object], number: Callable[[Count], int]) -> Block:
+    """The same tree with a repeat as the runs of its copies of which the same is decided, module by module.
+
+    :param root: a tree in which each block has one name.
+    :param decided: of a module's full name.
+    :param number: what a count is that may be a symbol; it stays one where all copies are alike.
+    """
+
+    def within(nodes: Iterable[Node], inside: str) -> tuple[Node, ...]:
+        return tuple(part for node in nodes for part in (parts(node, inside) if isinstance(node, Block) else [node]))
+
+    def parts(node: Block, inside: str) -> list[Block]:
+        name = f"{inside}{node.name}." if node.name else inside
+        if node.times is None:
+            return [replace(node, children=within(node.children, name))]
+        known = numbered(node, number)
+        alike = groupby(copies(known), key=lambda copy: _all_decided(known, f"{name}{copy}", decided))
+        runs = [list(run) for _, run in alike]
+        each = [within(node.children, f"{name}{run[0]}.") for run in runs]
+        if len(runs) == 1:
+            return [replace(node, children=each[0])]
+        return list(split(replace(node, times=known.times), [*zip(each, runs, strict=True)]))
+
+    return replace(root, children=within(root.children, f"{root.name}." if root.name else ""))
+
+
+def _all_decided(node: Block, name: str, decided: Callable[[str], object]) -> list[object]:
+    """What is decided of one copy of a repeat, and of every module in it."""
+    copy = Module(replace(node, name=name, times=None, keys=()), OUTERMOST)
+    return [decided(each) for module in copy.all_in_it for each in (*module.lists[:1], *module.names)]
 
 
 # ties

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from pytest_bertsize.config import model_config, patterns
 from pytest_bertsize.config.patterns import TooLong, is_plain
+from pytest_bertsize.config.peft_methods import METHODS, TARGETS, given, wrong
 from pytest_bertsize.config.source import Disk
 from pytest_bertsize.findings import Finding, Kind, Unusable
 from pytest_bertsize.wording import did_you_mean, number, printable, shown
@@ -46,14 +47,14 @@ INERT = frozenset(
 )
 """Never given to PEFT: scaling, dropout and initial values, and what says where the file comes from."""
 WITHOUT_CLOSED_FORM = (
-    *("layers_to_transform", "layers_pattern", "layer_replication", "target_parameters", "trainable_token_indices"),
+    *("layer_replication", "target_parameters", "trainable_token_indices"),
     *("ensure_weight_tying", "use_qalora", "arrow_config", "kasa_config", "monteclora_config", "velora_config"),
     "use_bdlora",
 )
 REFUSED = ("megatron_config",)
 COUNTED = (
     *("r", "target_modules", "exclude_modules", "modules_to_save", "bias", "use_dora", "lora_bias", "rank_pattern"),
-    *("task_type", "peft_type", "inference_mode", "init_lora_weights"),
+    *("layers_to_transform", "layers_pattern", "task_type", "peft_type", "inference_mode", "init_lora_weights"),
 )
 KNOWN = frozenset((*COUNTED, *INERT, *WITHOUT_CLOSED_FORM, *REFUSED))
 
@@ -66,17 +67,6 @@ CUTTING = ("pissa", "olora", "loftq")
 HANDED_OVER = ("pissa", "olora", "orthogonal")
 """Those that PEFT is told: they cut a rank, or need an even one. LoftQ cannot be had on the meta device."""
 
-TARGETS: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(("bert", "roberta", "xlm-roberta", "electra", "layoutlm"), ("query", "value")),
-    **dict.fromkeys(("t5", "mt5"), ("q", "v")),
-    "bart": ("q_proj", "v_proj"),
-    "gpt2": ("c_attn",),
-    "deberta": ("in_proj",),
-    "deberta-v2": ("query_proj", "value_proj"),
-}
-"""What PEFT takes for a family where ``target_modules`` is left out: its
-``TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING``."""
-
 
 @dataclass(frozen=True, slots=True)
 class Adapter:
@@ -84,7 +74,7 @@ class Adapter:
 
     r: int
     target_modules: tuple[str, ...] | str
-    """Ends of module names, a regular expression over the whole name, or :data:`ALL_LINEAR`."""
+    """Ends of module names, a regular expression over the whole name, or :data:`ALL_LINEAR`; empty: PEFT's own."""
     exclude_modules: tuple[str, ...] | str = ()
     modules_to_save: tuple[str, ...] = ()
     bias: Bias = "none"
@@ -95,21 +85,33 @@ class Adapter:
     task_type: str | None = None
     start: str = ""
     """``init_lora_weights`` where it says something of ranks: it begins with one of CUTTING or HANDED_OVER."""
+    targets_of: str = ""
+    """The family whose targets PEFT takes, where the adapter leaves them out."""
+    layers_to_transform: tuple[int, ...] = ()
+    """Indices of layers; empty: all of them."""
+    layers_pattern: tuple[str, ...] = ()
+    """Names of the lists that these indices are of; empty: of any."""
+    method: str = "LORA"
+    """PEFT's name of it. Of any other, all is in :attr:`passed_on`."""
     passed_on: Mapping[str, object] = field(default_factory=dict)
     """Keys without a closed form, for a model that is held to its budget alone."""
 
     @property
     def for_build(self) -> dict[str, object]:
-        """Arguments for ``peft.LoraConfig``, as JSON can carry them.
+        """Arguments for PEFT's class of the method, as JSON can carry them, and ``peft_type`` where it is not LoRA.
 
         ``inference_mode`` is always false: every file that ``save_pretrained`` wrote says true, which freezes the
         adapter itself, and what a budget is about is the model in training.
         """
+        if self.method != "LORA":
+            return {"peft_type": self.method, **self.passed_on}
         listed = self.target_modules if isinstance(self.target_modules, str) else list(self.target_modules)
         excluded = self.exclude_modules if isinstance(self.exclude_modules, str) else list(self.exclude_modules)
         return {
             "r": self.r,
-            "target_modules": listed,
+            "target_modules": listed or None,
+            "layers_to_transform": list(self.layers_to_transform) or None,
+            "layers_pattern": list(self.layers_pattern) or None,
             "exclude_modules": excluded or None,
             "modules_to_save": list(self.modules_to_save) or None,
             "bias": self.bias,
@@ -145,7 +147,8 @@ def parse(
     :raises Unusable: with a finding for everything that is wrong, all at once.
     """
     reading = _Reading(data, place)
-    adapter = reading.adapter(family, closed_form=closed_form)
+    is_lora = data.get("peft_type") in (None, "LORA")
+    adapter = reading.adapter(family, closed_form=closed_form) if is_lora else reading.other(closed_form=closed_form)
     if reading.findings:
         raise Unusable(*reading.findings)
     return adapter
@@ -167,12 +170,14 @@ class _Reading:
 
     def adapter(self, family: str, *, closed_form: bool) -> Adapter:
         self._check_keys()
-        self._check_type()
         passed_on = self._without_closed_form(closed_form=closed_form)
         self._switch("inference_mode")
         adapter = Adapter(
             r=self._rank("r", self.data.get("r", 8)),
-            target_modules=self._targets(family),
+            target_modules=self._targets(family, closed_form=closed_form),
+            targets_of=family if self.data.get("target_modules") is None else "",
+            layers_to_transform=self._layers(),
+            layers_pattern=self._lists(),
             exclude_modules=self._names_or_pattern("exclude_modules"),
             modules_to_save=self._names("modules_to_save", 'write a list, as in ["classifier"]'),
             bias=cast("Bias", self._word("bias", BIASES, "none")),
@@ -188,6 +193,12 @@ class _Reading:
             self.note(
                 "lora_bias", "lora_bias is true beside use_dora: PEFT refuses that", "write false for one of them"
             )
+        if adapter.layers_to_transform and isinstance(adapter.target_modules, str):
+            said = f"layers_to_transform stands beside target_modules = {shown(adapter.target_modules)}"
+            self.note("layers_to_transform", f"{said}: PEFT refuses that", "write a list of targets, or leave it out")
+        if adapter.layers_pattern and not adapter.layers_to_transform:
+            message = "layers_pattern says which list layers_to_transform counts in, and there is none"
+            self.note("layers_pattern", message, "write layers_to_transform too, or leave it out")
         start = self.data.get("init_lora_weights", True)
         if adapter.lora_bias and start not in (True, False):
             message = f"lora_bias is true beside init_lora_weights = {shown(start)}: PEFT refuses that"
@@ -203,11 +214,20 @@ class _Reading:
                 message = f"{key} makes PEFT import the module that megatron_core names"
                 self.note(key, message, "remove it: it says how to train, not what", "config-refused")
 
-    def _check_type(self) -> None:
-        kind = self.data.get("peft_type")
-        if kind not in (None, "LORA"):
-            fix = 'write "LORA", or a factory that applies the adapter itself, with closed_form = false'
-            self.note("peft_type", f"peft_type is {shown(kind)}: of PEFT's adapters only LoRA is known here", fix)
+    def other(self, *, closed_form: bool) -> Adapter:
+        """A method that PEFT builds, and that nothing is held against but the budget."""
+        kind = self.data["peft_type"]
+        if not isinstance(kind, str) or kind not in METHODS:
+            fix = (
+                f"write LORA, one of {', '.join(METHODS)} with closed_form = false, or a factory that applies it itself"
+            )
+            self.note("peft_type", f"peft_type is {shown(kind)}, which is not known here", fix)
+        elif closed_form:
+            fix = "write closed_form = false to hold the model to its budget alone"
+            self.note("peft_type", f"there is no closed form for peft_type {kind}", fix, "unknown-closed-form")
+        for key, message, fix in wrong(self.data):
+            self.note(key, message, fix, "config-refused")
+        return Adapter(1, (), method=str(kind), passed_on=given(self.data))
 
     def _without_closed_form(self, *, closed_form: bool) -> dict[str, object]:
         """The keys that PEFT has to be given where there is no closed form to compare with."""
@@ -269,15 +289,14 @@ class _Reading:
 
     # names of modules
 
-    def _targets(self, family: str) -> tuple[str, ...] | str:
+    def _targets(self, family: str, *, closed_form: bool) -> tuple[str, ...] | str:
         value = self.data.get("target_modules")
+        known = TARGETS.get(family, ())
+        if value is None and (known or not closed_form):
+            return known
         if value is None or value == []:
-            known = TARGETS.get(family)
-            written = (
-                f"write target_modules = {shown(list(known))}" if known else "name the modules that get an adapter"
-            )
-            silent = f", and PEFT silently takes {shown(list(known))} for {family}" if known and value is None else ""
-            self.note("target_modules", f"target_modules names no module{silent}", written)
+            fix = f"write target_modules = {shown(list(known))}" if known else "name the modules that get an adapter"
+            self.note("target_modules", "target_modules names no module", fix)
             return ()
         if isinstance(value, str) and value.lower() == ALL_LINEAR:
             return ALL_LINEAR
@@ -303,6 +322,24 @@ class _Reading:
             self.note(key, f"{key} has {shown(odd[0])}, which is no module's name", example)
         else:
             return tuple(value)
+        return ()
+
+    def _layers(self) -> tuple[int, ...]:
+        value = self.data.get("layers_to_transform")
+        found = value if isinstance(value, list) else [] if value is None else [value]
+        if len(found) <= MOST_NAMES and all(type(each) is int and each >= 0 for each in found):
+            return tuple(found)
+        message = f"layers_to_transform is {shown(value)}, neither an index of a layer nor a list of them"
+        self.note("layers_to_transform", message, "write a list, as in [0, 1, 2]")
+        return ()
+
+    def _lists(self) -> tuple[str, ...]:
+        value = self.data.get("layers_pattern")
+        found = [value] if isinstance(value, str) and value else value or []
+        if isinstance(found, list) and all(isinstance(each, str) and each.isidentifier() for each in found):
+            return tuple(found)
+        message = f"layers_pattern is {shown(value)}, neither the name of a list of layers nor a list of names"
+        self.note("layers_pattern", message, 'write the last part of its name, as in "layer"')
         return ()
 
     def _rank_pattern(self) -> dict[str, int]:

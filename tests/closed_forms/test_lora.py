@@ -236,7 +236,10 @@ def test_a_formula_for_any_rank() -> None:
     form = base("BertModel").closed_form()
     dims = form.dims.symbolic()
     root = adapted(
-        form.architecture.blocks(dims), adapter(**QUERY_VALUE), sympy.Symbol("r", positive=True, integer=True)
+        form.architecture.blocks(dims),
+        adapter(**QUERY_VALUE),
+        sympy.Symbol("r", positive=True, integer=True),
+        dims.number,
     )
     formulas = Formulas(form.dims).by_component(terms(root))
     assert formulas["adapters.lora"].text == "4·L·r·D"
@@ -249,6 +252,42 @@ def test_a_rank_that_is_cut_is_a_side_of_its_matrix_in_the_formula() -> None:
     said = adapter(r=8, target_modules=["classifier"], init_lora_weights="pissa")
     root = adapted(form.architecture.blocks(dims), said, dims.r, dims.number)
     assert Formulas(form.dims).by_component(terms(root))["adapters.lora"].text == "C·D + C²"
+
+
+LAYERS = {"target_modules": ["query"], "layers_to_transform": [0, 2]}
+
+
+@pytest.mark.parametrize(
+    ("family", "architecture", "data"),
+    [
+        ("bert", "BertForMaskedLM", {"target_modules": ["layer.0.attention.self.query", "value"]}),
+        ("bert", "BertForMaskedLM", {"target_modules": r".*layer\.[02]\..*dense"}),
+        ("bert", "BertModel", {"target_modules": "all-linear", "exclude_modules": ["layer.1.output.dense"]}),
+        ("bert", "BertModel", {**QUERY_VALUE, "rank_pattern": {r"layer\.1\..*query": 5, "value": 2}}),
+        ("bert", "BertModel", {**QUERY_VALUE, "modules_to_save": ["layer.1.output"]}),
+        ("bert", "BertForSequenceClassification", {**LAYERS, "task_type": "SEQ_CLS", "bias": "lora_only"}),
+        ("bert", "BertModel", {**LAYERS, "layers_pattern": "layer"}),
+        ("bert", "BertModel", {"target_modules": ["query", "encoder.layer.1.attention.self.key"]}),
+        ("gpt2", "GPT2LMHeadModel", {"target_modules": ["c_attn"], "layers_to_transform": 1}),
+        ("t5", "T5ForConditionalGeneration", {"target_modules": ["q"], "rank_pattern": {r"decoder\.block\.1\..*": 7}}),
+    ],
+)
+def test_layers_that_are_not_alike_are_peft_s(family: str, architecture: str, data: dict[str, Any]) -> None:
+    drawn = typical(family, architecture)[0]
+    assert mismatch(drawn, adapter(**data)) == ""
+
+
+def test_layers_that_are_not_alike_are_counted_apart() -> None:
+    """BERT-base, r = 8 in the first six layers and 4 in the others: 6·2·8·768 + 6·2·4·768 = 110,592."""
+    drawn = base("BertModel")
+    six = adapter(r=8, target_modules=["query"], rank_pattern={r"layer\.([6-9]|1[01])\..*": 4})
+    assert expected_of(drawn, six)["adapters"] == 110_592
+    dims = drawn.closed_form().dims
+    symbols = replace(dims, sizes={**dims.sizes, "r": 8}).symbolic()
+    root = adapted(drawn.architecture.blocks(symbols), six, symbols.r, symbols.number)
+    formulas = Formulas(replace(dims, sizes={**dims.sizes, "r": 8})).by_component(terms(root))
+    assert formulas["adapters.lora"].text == "6·(2·r·D + 8·D)"
+    assert formulas["embeddings.word"].text == "V·D"
 
 
 def test_a_thousand_layers_are_adapted_in_no_time() -> None:
@@ -285,24 +324,6 @@ def test_a_thousand_layers_are_adapted_in_no_time() -> None:
         (
             {"target_modules": ["LayerNorm"]},
             'target_modules = ["LayerNorm"] matches bert.embeddings.LayerNorm, which is no linear layer and no embedding',
-        ),
-        (
-            {"target_modules": ["layer.0.attention.self.query"]},
-            (
-                'target_modules = ["layer.0.attention.self.query"] matches bert.encoder.layer.0.attention.self.query, one of '
-                "1 among 12 copies: there is a closed form only where layers are alike"
-            ),
-        ),
-        (
-            {"target_modules": ["query"], "rank_pattern": {r"layer\.[0-5]\..*query": 4}},
-            (
-                'rank_pattern "layer\\\\.[0-5]\\\\..*query" matches bert.encoder.layer.0.attention.self.query, one of 6 '
-                "among 12 copies: there is a closed form only where layers are alike"
-            ),
-        ),
-        (
-            {"target_modules": ["query"], "modules_to_save": ["clasifier"]},
-            'modules_to_save has "clasifier", which is no module with parameters; did you mean "classifier"?',
         ),
         (
             {"target_modules": ["word_embeddings"], "modules_to_save": ["layer"]},
@@ -434,6 +455,21 @@ def test_a_name_that_is_passed_over_is_a_warning() -> None:
     ]
 
 
+def test_a_module_to_save_that_is_passed_over_is_a_warning() -> None:
+    found = findings("BertModel", **QUERY_VALUE, modules_to_save=["puler"])
+    message = 'modules_to_save has "puler", which no module\'s name ends with: PEFT passes it over'
+    assert found == [("warning", message, 'did you mean "pooler"?', None)]
+
+
+def test_targets_that_are_peft_s_own_are_said() -> None:
+    drawn = base("BertModel")
+    (finding,) = notes(parse({"r": 8}, family="bert"), drawn.closed_form().root)
+    assert (finding.kind, finding.message) == (
+        "defaulted-key",
+        'target_modules is left out: PEFT takes ["query", "value"] for bert',
+    )
+
+
 def test_a_trained_body_has_nothing_to_say() -> None:
     assert findings("BertModel", **QUERY_VALUE) == []
 
@@ -445,6 +481,44 @@ def test_peft_builds_on_meta_and_keeps_ties() -> None:
     trained = adapt(built_module(base("BertForMaskedLM")), adapter(**QUERY_VALUE).for_build)
     assert {parameter.device.type for parameter in trained.parameters()} == {"meta"}
     assert built_of(base("BertForMaskedLM"), adapter(**QUERY_VALUE)).lost_ties() == []
+
+
+@pytest.mark.parametrize(
+    ("data", "trainable"),
+    [
+        ({"peft_type": "IA3", "target_modules": ["query"], "feedforward_modules": []}, 2 * 8),
+        ({"peft_type": "ADALORA", "target_modules": ["query"], "total_step": 9}, 2 * (12 * (8 + 8) + 12)),
+        ({"peft_type": "LOHA", "target_modules": ["query"], "r": 2}, 2 * 2 * 2 * (8 + 8)),
+        ({"peft_type": "LOKR", "target_modules": ["query"]}, 2 * (2 * 2 + 4 * 4)),
+        ({"peft_type": "VERA", "target_modules": ["query"], "r": 4}, 2 * (4 + 8)),
+        ({"peft_type": "OFT", "target_modules": ["query"], "r": 2, "oft_block_size": 0}, 2 * 2 * 6),
+        ({"peft_type": "FOURIERFT", "target_modules": ["query"], "n_frequency": 5}, 2 * 5),
+        ({"peft_type": "HRA", "target_modules": ["query"], "r": 2}, 2 * 2 * 8),
+        ({"peft_type": "LN_TUNING", "target_modules": ["LayerNorm"]}, 5 * 2 * 8),
+        ({"peft_type": "TRAINABLE_TOKENS", "target_modules": ["word_embeddings"], "token_indices": [1, 2]}, 2 * 8),
+        ({"peft_type": "PROMPT_TUNING", "num_virtual_tokens": 4, "task_type": "SEQ_CLS"}, 4 * 8 + 18),
+        ({"peft_type": "PREFIX_TUNING", "num_virtual_tokens": 4, "task_type": "SEQ_CLS"}, 4 * 2 * 2 * 8 + 18),
+        (
+            {"peft_type": "P_TUNING", "num_virtual_tokens": 4, "task_type": "SEQ_CLS", "encoder_hidden_size": 6},
+            (4 * 8 + 8 * 6 + 6 + 6 * 6 + 6 + 6 * 8 + 8) + 18,
+        ),
+        ({"r": 2, "target_modules": ["query"], "layer_replication": [[0, 2], [1, 2]]}, 3 * 2 * (8 + 8)),
+        (
+            {"r": 2, "target_modules": ["query"], "modules_to_save": ["embeddings"]},
+            2 * 2 * (8 + 8) + 40 * 8 + 12 * 8 + 2 * 8 + 16,
+        ),
+        ({"r": 2, "target_modules": ["query"], "trainable_token_indices": [1, 2]}, 2 * 2 * (8 + 8) + 2 * 8),
+    ],
+)
+def test_without_a_closed_form_peft_builds_whatever_it_has(data: dict[str, Any], trainable: int) -> None:
+    """Sizes by hand, of two layers of width 8; a head of 2 labels has 18 parameters."""
+    sizes = {"vocab_size": 40, "hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2}
+    drawn = case(
+        "bert", "BertForSequenceClassification", sizes | {"intermediate_size": 12, "max_position_embeddings": 12}
+    )
+    built = built_of(drawn, parse(data, closed_form=False))
+    assert built.inventory(None).trainable == trainable
+    assert built.lost_ties() == []
 
 
 def test_without_peft_the_extra_is_named() -> None:

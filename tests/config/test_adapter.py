@@ -18,12 +18,12 @@ from pytest_bertsize.config.adapter import (
     INERT,
     KNOWN,
     REFUSED,
-    TARGETS,
     WITHOUT_CLOSED_FORM,
     Adapter,
     in_file,
     parse,
 )
+from pytest_bertsize.config.peft_methods import TARGETS
 from pytest_bertsize.config.source import read_file as read
 from pytest_bertsize.findings import Finding, Unusable
 from tests.closed_forms.test_lora import built_module
@@ -246,10 +246,10 @@ def test_peft_s_own_targets_are_known_for_each_family_that_it_has() -> None:
             "write false for one of them",
         ),
         (
-            {"peft_type": "IA3"},
-            "config-invalid",
-            'peft_type is "IA3": of PEFT\'s adapters only LoRA is known here',
-            'write "LORA", or a factory that applies the adapter itself, with closed_form = false',
+            {"peft_type": "IA3", "feedforward_modules": []},
+            "unknown-closed-form",
+            "there is no closed form for peft_type IA3",
+            "write closed_form = false to hold the model to its budget alone",
         ),
         (
             {"megatron_config": {"a": 1}, "megatron_core": "os"},
@@ -270,10 +270,49 @@ def test_targets_have_to_be_named(nothing: Any) -> None:
     assert finding.fix == "name the modules that get an adapter"
 
 
-def test_targets_that_peft_would_take_silently_are_said() -> None:
-    (finding,) = findings(family="bert", target_modules=None)
-    assert finding.message == 'target_modules names no module, and PEFT silently takes ["query", "value"] for bert'
-    assert finding.fix == 'write target_modules = ["query", "value"]'
+def test_targets_that_are_left_out_are_those_that_peft_takes_for_the_family() -> None:
+    found = parse({"r": 8}, family="bert")
+    assert (found.target_modules, found.targets_of) == (("query", "value"), "bert")
+    assert parse({"r": 8, "target_modules": ["query"]}, family="bert").targets_of == ""
+
+
+def test_without_a_closed_form_peft_is_asked_for_its_targets() -> None:
+    assert parse({"r": 8}, family="llama", closed_form=False).for_build["target_modules"] is None
+
+
+@pytest.mark.parametrize(
+    ("data", "message", "fix"),
+    [
+        (
+            {"layers_to_transform": "0"},
+            'layers_to_transform is "0", neither an index of a layer nor a list of them',
+            "write a list, as in [0, 1, 2]",
+        ),
+        (
+            {"layers_to_transform": [True]},
+            "layers_to_transform is [true], neither an index of a layer nor a list of them",
+            "write a list, as in [0, 1, 2]",
+        ),
+        (
+            {"layers_to_transform": [0], "layers_pattern": "(a+)+"},
+            'layers_pattern is "(a+)+", neither the name of a list of layers nor a list of names',
+            'write the last part of its name, as in "layer"',
+        ),
+        (
+            {"layers_pattern": "layer"},
+            "layers_pattern says which list layers_to_transform counts in, and there is none",
+            "write layers_to_transform too, or leave it out",
+        ),
+        (
+            {"layers_to_transform": [0], "target_modules": ".*query"},
+            'layers_to_transform stands beside target_modules = ".*query": PEFT refuses that',
+            "write a list of targets, or leave it out",
+        ),
+    ],
+)
+def test_layers_that_say_nothing_are_a_mistake(data: dict[str, Any], message: str, fix: str) -> None:
+    (finding,) = findings(**data)
+    assert (finding.message, finding.fix) == (message, fix)
 
 
 def test_all_mistakes_are_said_at_once() -> None:
@@ -298,7 +337,6 @@ def test_a_mistake_in_a_file_is_on_its_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "because"),
     [
-        ("layers_to_transform", [0, 1], ""),
         ("layer_replication", [[0, 1]], ""),
         ("trainable_token_indices", [3], ""),
         ("target_parameters", ["query.weight"], ""),
@@ -315,6 +353,34 @@ def test_what_has_no_closed_form_is_said_or_passed_on(key: str, value: Any, beca
     assert finding.message == f"there is no closed form for {key} = {json.dumps(value)}{because}"
     assert finding.fix.startswith("write closed_form = false")
     assert parse({**PLAIN, key: value}, closed_form=False).for_build[key] == value
+
+
+def test_another_method_is_given_to_peft_without_what_says_how_it_starts() -> None:
+    data = {"peft_type": "PROMPT_TUNING", "num_virtual_tokens": 4, "inference_mode": True}
+    data |= {"prompt_tuning_init": "TEXT", "tokenizer_name_or_path": "somebody/somewhere"}
+    found = parse(data, closed_form=False)
+    assert found.for_build == {"peft_type": "PROMPT_TUNING", "num_virtual_tokens": 4}
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"peft_type": "XLORA", "adapters": {"a": "/etc"}}, 'peft_type is "XLORA", which is not known here'),
+        ({"peft_type": 3}, "peft_type is 3, which is not known here"),
+        (
+            {"peft_type": "ADALORA", "megatron_config": {}, "megatron_core": "os"},
+            "megatron_config makes PEFT import the module that megatron_core names",
+        ),
+        (
+            {"peft_type": "PROMPT_TUNING", "num_virtual_tokens": 10**9},
+            "num_virtual_tokens is 1000000000, more than 10,000,000",
+        ),
+    ],
+)
+def test_a_method_that_peft_would_run_code_or_open_files_for_is_refused(data: dict[str, Any], message: str) -> None:
+    with pytest.raises(Unusable) as raised:
+        parse(data, closed_form=False)
+    assert [finding.message for finding in raised.value.findings] == [message]
 
 
 def test_eva_that_has_chosen_its_ranks_is_counted_by_them() -> None:

@@ -1,4 +1,4 @@
-"""The helper's adapters: PEFT's LoRA on a module that is on the meta device. Imported only where a model has one."""
+"""The helper's adapters: PEFT's, on a module that is on the meta device. Imported only where a model has one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ except ImportError as error:
     ) from None
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from torch import nn
 
@@ -25,17 +25,32 @@ INNER = ("base_layer", "original_module")
 def adapt(model: nn.Module, config: Mapping[str, Any]) -> nn.Module:
     """The model as PEFT trains it, with the ties that its class declares by the names that they have now.
 
-    :param config: arguments of ``peft.LoraConfig``.
+    What PEFT shares of its own (layers that ``layer_replication`` stacks twice) is a tie like a declared one.
+
+    :param config: arguments of ``peft.LoraConfig``, or of the class that ``peft_type`` among them names.
     """
     import torch
 
     declared = dict(getattr(model, "all_tied_weights_keys", None) or {})
     with torch.device("meta"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        adapted: Any = peft.get_peft_model(model, peft.LoraConfig(**config))
-    adapted.all_tied_weights_keys = dict(_ties(model, declared))
+        arguments = dict(config)
+        method = peft.PEFT_TYPE_TO_CONFIG_MAPPING[arguments.pop("peft_type", "LORA")]
+        adapted: Any = peft.get_peft_model(model, method(**arguments))
+    prefix = next(name for name, module in adapted.named_modules() if module is model)
+    ties = {f"{prefix}.{name}": f"{prefix}.{source}" for name, source in _ties(model, declared)}
+    adapted.all_tied_weights_keys = {**dict(_shared(adapted, ties)), **ties}
     trained: nn.Module = adapted
     return trained
+
+
+def _shared(adapted: nn.Module, declared: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Every further name of a tensor that no class declares as tied."""
+    first: dict[int, str] = {}
+    for name, parameter in adapted.named_parameters(remove_duplicate=False):
+        owner = first.setdefault(id(parameter), name)
+        if owner != name and name not in declared:
+            yield name, owner
 
 
 def _ties(model: nn.Module, declared: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -72,4 +87,4 @@ def _in_copy(path: list[str], depth: int) -> list[str]:
 
 
 def _named(path: list[str]) -> str:
-    return ".".join(("base_model.model", *path))
+    return ".".join(path)
