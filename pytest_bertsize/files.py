@@ -238,19 +238,33 @@ def replace_file(path: Path, content: bytes, mode: int = 0o644, owner: tuple[int
     :param owner: user and group that the file is to have, where this user may give it to them.
     :raises OSError: when it cannot be written.
     """
-    import tempfile
-
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    handle, temporary, is_named = _part_of(path)
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
+            if not is_named:
+                # with a folder's descriptor, which an absolute path needs none of, Python follows the link as it says
+                os.link(f"/proc/self/fd/{handle}", temporary, src_dir_fd=handle, follow_symlinks=True)
         if owner:
             with contextlib.suppress(OSError):  # a container's root writes what is somebody's
                 os.chown(temporary, *owner)
-        Path(temporary).chmod(mode)
-        Path(temporary).replace(path)
+        temporary.chmod(mode)
+        temporary.replace(path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
+
+
+def _part_of(path: Path) -> tuple[int, Path, bool]:
+    """A new file beside another one, without a name where the system can: what is killed then leaves nothing behind."""
+    import tempfile
+
+    with contextlib.suppress(AttributeError, OSError):
+        handle = os.open(path.parent, os.O_TMPFILE | os.O_RDWR, 0o600)
+        if os.path.exists(f"/proc/self/fd/{handle}"):  # noqa: PTH110  (procfs, not a path of ours)
+            return handle, path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}.part"), False
+        os.close(handle)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    return handle, Path(temporary), True

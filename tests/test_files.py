@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import stat
 from pathlib import Path
 
@@ -79,6 +80,31 @@ def test_an_owner_that_this_user_may_not_give_it_to_is_left_out(path: Path, monk
 
     monkeypatch.setattr("os.chown", deny)
     replace_file(path, b"after", owner=(12, 34))
+    assert path.read_bytes() == b"after"
+
+
+@pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="the system has no files without a name")
+def test_a_kill_while_it_is_written_leaves_nothing_behind(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.fsync", lambda _: os.kill(os.getpid(), signal.SIGKILL))
+    writer = os.fork()
+    if not writer:
+        replace_file(path, b"after")
+        os._exit(0)  # which it does not live to see
+    assert os.waitpid(writer, 0)[1] == signal.SIGKILL
+    assert [*path.parent.iterdir()] == [path]
+    assert path.read_bytes() == b"before"
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_where_a_file_cannot_be_without_a_name_it_has_one(
+    path: Path, monkeypatch: pytest.MonkeyPatch, *, named: bool
+) -> None:
+    """Some file systems have no such files; macOS has no such flag."""
+    monkeypatch.setattr("os.O_TMPFILE", os.O_DIRECTORY, raising=False)  # no file is opened by that
+    if named:
+        monkeypatch.delattr("os.O_TMPFILE")
+    replace_file(path, b"after")
+    assert [*path.parent.iterdir()] == [path]
     assert path.read_bytes() == b"after"
 
 

@@ -70,6 +70,9 @@ class Helper:
     _built_as: dict[str, str] = field(default_factory=dict)
     """Each model by the name of the first that is built from the same: one build does for all of them."""
     _importing: bool = True
+    _started_by: int = 0
+    """The process whose child the helper is; a fork of it has the same pipes, and may not read them."""
+    _inherited: subprocess.Popen[bytes] | None = None
     _watched: tuple[int, int] | None = None
     """The process that is building, and the bytes that it may have; ``None`` where it is importing."""
 
@@ -88,6 +91,8 @@ class Helper:
     def result(self, name: str) -> Built | NotBuilt:
         """What became of one model that was asked for; waits until it is known."""
         name = self._built_as.get(name, name)
+        if self._is_inherited():
+            self._begin_anew(name)
         while name not in self._results:
             if name not in {request.name for request in self._pending}:
                 return NotBuilt("it was never asked for")
@@ -98,8 +103,20 @@ class Helper:
         """End the process, whatever it is doing."""
         if self._process is None:
             return
-        end(self._process)
+        if not self._is_inherited():
+            end(self._process)
         self._process = None
+
+    def _is_inherited(self) -> bool:
+        """Whether this is a fork of the process that started the helper, as of a plugin that runs each test in one."""
+        return self._process is not None and self._started_by != os.getpid()
+
+    def _begin_anew(self, name: str) -> None:
+        """Leave the helper to the process that it belongs to; another builds the models that are still to come."""
+        self._inherited, self._process = self._process, None  # it is not ours to wait for
+        self._pending.sort(key=lambda request: request.name != name)
+        if any(request.name == name for request in self._pending):
+            self._send()
 
     def start(self) -> None:
         """Start the process, which imports torch and transformers whatever it will be asked for."""
@@ -108,6 +125,7 @@ class Helper:
         self._buffer.clear()
         self._importing, self._watched = True, None
         self._process = started(self.command)
+        self._started_by = os.getpid()
 
     def _send(self) -> None:
         """Hand the requests over; more than a pipe holds wait in a thread until the process has imported."""

@@ -124,8 +124,8 @@ def _as_numbers(model: Model) -> Model:
 
 
 def _without(paths: Iterable[tuple[str, ...]], text: str) -> dict[str, Any]:
-    """What a TOML file says beside some values."""
-    document = tomli.loads(text)
+    """What a TOML file says beside some values, its floats as they are written: ``nan`` is not even itself."""
+    document = tomli.loads(text, parse_float=str)
     for path in paths:
         table = document
         for part in path[:-1]:
@@ -172,6 +172,9 @@ def refuse_another(path: Path, before: str | None) -> None:
     """
     if path.is_symlink():
         raise SettingsError(f"{path} is a symlink, and is left alone: run this where the file itself is")
+    if before is not None and path.is_file() and (names := path.stat().st_nlink) > 1:
+        what = f"is one file with {names - 1} other name{'s' if names > 2 else ''} (a hard link)"  # noqa: PLR2004
+        raise SettingsError(f"{path} {what}, and is left alone: give it a file of its own, and run this again")
     now = path.read_bytes() if path.exists() else None
     if now != (None if before is None else before.encode()):
         what = "is there by now" if before is None else "was changed since it was read"

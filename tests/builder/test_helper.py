@@ -21,7 +21,7 @@ from pytest_bertsize.builder.helper import Helper, Limits
 from pytest_bertsize.builder.messages import Buffer, Built, ConfigSaid, NotBuilt, Request, message, understood
 from pytest_bertsize.closed_forms import FAMILIES, ClosedForm
 from pytest_bertsize.config.dims import Dims
-from pytest_bertsize.inventory import Inventory, Tensor
+from pytest_bertsize.inventory import Inventory, Loading, Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -86,6 +86,7 @@ EVERYTHING = Built(
     (("a", 12),),
     {"flops": "it takes no input_ids"},
     ConfigSaid({"hidden_size": 4, "block_sizes": [1, 2], "tie": None}, ("head_dim",), "transformers 5.1.0"),
+    Loading((("a", "a.weight", (2, 3)), ("c", None, (1,))), frozenset({"b.weight"})),
 )
 
 
@@ -252,6 +253,20 @@ def test_a_lost_helper_fails_its_model_and_another_builds_the_rest(
     assert isinstance(helper.result("first"), Built)
     assert helper.result("bad") == NotBuilt(reason)
     assert isinstance(helper.result("last"), Built)
+
+
+def test_a_fork_of_the_run_has_a_helper_of_its_own(scripted: Callable[..., Helper]) -> None:
+    """As plugins that run each test in a fork: all have the same pipe, and what one reads the others never see."""
+    helper = scripted(ECHO.format(bad="pass"), building=5)
+    helper.ask([request("first"), request("second", vocab_size=12), request("third", vocab_size=13)])
+    for name in ("first", "third", "second"):
+        fork = os.fork()
+        if not fork:
+            built = isinstance(helper.result(name), Built)
+            helper.stop()
+            os._exit(0 if built else 1)
+        assert os.waitpid(fork, 0)[1] == 0
+    assert isinstance(helper.result("second"), Built)
 
 
 def test_a_helper_that_cannot_import_is_not_started_again(scripted: Callable[..., Helper]) -> None:

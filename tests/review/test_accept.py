@@ -152,6 +152,12 @@ def test_a_budget_without_a_closed_form_is_accepted_as_well(folder: Path) -> Non
     assert accepting.red == []
 
 
+def test_what_another_tool_writes_is_nothing_to_stop_at(folder: Path) -> None:
+    """``nan`` is not equal to itself."""
+    other = "[tool.other]\nx = nan\ny = [1.50, -inf]\n"
+    assert run(folder, other + X + "budget.total = 1\n").text() == other + X + "budget.total = 59_549\n"
+
+
 def test_a_change_says_model_key_bound_count_and_what_to_write(folder: Path) -> None:
     accepting = run(folder, X + 'budget.head = { max = "2K" }\n')
     assert accepting.changes() == [Change("x", key("head"), "head", "max", 2_549, '"3K"')]

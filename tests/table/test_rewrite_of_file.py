@@ -106,6 +106,15 @@ def test_a_symlink_is_left_alone_and_so_is_what_it_leads_to(tmp_path: Path, befo
     assert (target.read_bytes() if target.exists() else None) == (None if before is None else before.encode())
 
 
+def test_a_hard_link_is_left_alone_and_stays_one(path: Path) -> None:
+    other = path.with_name("other.toml")
+    other.hardlink_to(path)
+    assert refused(path) == (
+        "FILE is one file with 1 other name (a hard link), and is left alone: give it a file of its own, and run this again"
+    )
+    assert other.samefile(path)
+
+
 def test_a_read_only_file_is_left_alone(path: Path) -> None:
     path.chmod(0o444)
     assert refused(path) == "FILE is read-only, and is left alone: make it writable, and run this again"
@@ -121,6 +130,7 @@ def test_a_folder_that_cannot_be_written_is_said(path: Path, monkeypatch: pytest
     def deny(*_: object, **__: object) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), "/somewhere/.pyproject.toml.xyz.part")
 
+    monkeypatch.setattr("os.O_TMPFILE", os.O_DIRECTORY, raising=False)  # nor a file without a name
     monkeypatch.setattr("tempfile.mkstemp", deny)
     assert refused(path) == "FILE: cannot be written: Permission denied; nothing was changed"
     assert path.read_bytes() == BEFORE.encode()
@@ -170,8 +180,7 @@ def test_the_new_file_is_on_the_disk_before_it_takes_the_name(path: Path, monkey
 
     def note(handle: int) -> None:
         fsync(handle)
-        part = next(each for each in path.parent.iterdir() if each != path)
-        synced.append(part.read_bytes())
+        synced.append(os.pread(handle, 100, 0))
         assert path.read_bytes() == BEFORE.encode()
 
     monkeypatch.setattr("os.fsync", note)
