@@ -53,6 +53,8 @@ class Choice:
     key: str
     default: str | None
     words: Collection[str]
+    null: bool = False
+    """Whether ``null`` is one more of the words."""
 
 
 @dataclass(frozen=True, slots=True)

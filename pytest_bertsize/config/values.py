@@ -142,7 +142,7 @@ class _Reading:
 
     def _choice(self, choice: Choice) -> str | None:
         value = self.written.get(choice.key, choice.default)
-        if value is None and choice.default is None:
+        if value is None and (choice.null or choice.default is None):
             return None
         if isinstance(value, str) and value in choice.words:
             return value

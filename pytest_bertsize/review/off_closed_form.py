@@ -34,7 +34,7 @@ def compare(
     :param fix: what to write, by whose class it is: :data:`LIBRARY` or :data:`OWN`.
     """
     reasons: dict[str, list[str]] = {}
-    for component, reason in _reasons(expected, actual):
+    for component, reason in _reasons(expected, actual, own=fix == OWN):
         reasons.setdefault(component, []).append(reason)
     found = []
     for component, why in reasons.items():
@@ -44,14 +44,28 @@ def compare(
     return found
 
 
-def _reasons(expected: Inventory, actual: Inventory) -> Iterable[tuple[str, str]]:
-    missing = [tensor for tensor in expected.tensors if tensor.name not in actual.by_name]
-    unexpected = [tensor for tensor in actual.tensors if tensor.name not in expected.by_name]
+def _reasons(expected: Inventory, actual: Inventory, *, own: bool) -> Iterable[tuple[str, str]]:
+    """What differs.
+
+    :param own: whether the class is the project's: one that has another name for a tensor, or lacks one, differs in
+        no parameter, where a class of the library that does has lost a tie.
+    """
+    missing = _without(actual, expected, aliases=not own)
+    unexpected = _without(expected, actual, aliases=not own)
     yield from _by_component(missing, "missing from the built model")
     yield from _by_component(unexpected, "not in the closed form")
     for tensor in actual.tensors:
         if tensor.name in expected.by_name and (change := _change(expected.by_name[tensor.name], tensor)):
             yield tensor.component, change
+
+
+def _without(other: Inventory, inventory: Inventory, *, aliases: bool) -> list[Tensor]:
+    """The tensors that ``other`` does not have; of those whose owner it has, only where ``aliases`` count as well."""
+    return [
+        tensor
+        for tensor in inventory.tensors
+        if tensor.name not in other.by_name and (aliases or tensor.tied_to not in other.by_name)
+    ]
 
 
 def _by_component(tensors: list[Tensor], what: str) -> Iterable[tuple[str, str]]:

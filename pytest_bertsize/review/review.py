@@ -18,7 +18,7 @@ from pytest_bertsize.review.broken_limit import (
 )
 from pytest_bertsize.review.off_closed_form import LIBRARY, OWN, compare
 from pytest_bertsize.table.model import BYTES, FLOPS
-from pytest_bertsize.wording import did_you_mean, exact, plural, shown, signed
+from pytest_bertsize.wording import did_you_mean, exact, nearest_to, plural, shown, signed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -188,7 +188,7 @@ def _held(limit: Limit, actual: Inventory, subject: Review, known_components: Ca
         return [] if measured is None else _within(limit, measured, subject, actual)
     if component not in {TOTAL, TRAINABLE, *actual.components}:
         known = known_components()
-        if component not in known:
+        if component not in known and (subject.closed_form or limit.maximum != 0 or _is_misspelt(component, known)):
             return [_unknown_component(limit, subject, known)]
         if limit.maximum != 0:
             return [_absent_component(limit, subject)]
@@ -206,6 +206,12 @@ def _within(limit: Limit, count: int, subject: Review, actual: Inventory) -> lis
 
 def _at(limit: Limit, finding: Finding) -> Finding:
     return replace(finding, component=limit.component, file=limit.file, line=limit.line, table_key=limit.table_key)
+
+
+def _is_misspelt(component: str, known: list[str]) -> bool:
+    """Whether a part that is not there is rather one that is, by another name: ``pooler`` of ``bert.pooler``."""
+    parts = {part for each in known for part in each.split(".")}
+    return bool(nearest_to(component.rpartition(".")[2], parts, cutoff=0.8))
 
 
 def _unknown_component(limit: Limit, subject: Review, known: list[str]) -> Finding:

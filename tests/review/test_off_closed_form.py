@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from pytest_bertsize.closed_forms.formula import of_symbol
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import Inventory, Tensor
-from pytest_bertsize.review.off_closed_form import compare
+from pytest_bertsize.review.off_closed_form import OWN, compare
 
 NORM = Tensor("encoder.norm.weight", (768,), "encoder.norm")
 FROZEN = Tensor("encoder.norm.weight", (768,), "encoder.norm", trainable=False)
@@ -98,6 +100,25 @@ def test_a_tensor_that_trains_where_it_should_not_differs_and_the_other_way_roun
     same = "encoder.norm counts as the closed form D = 768 but differs within: encoder.norm.weight"
     assert message((FROZEN,), (NORM,)) == f"{same} trains, by the closed form it is frozen"
     assert message((NORM,), (FROZEN,)) == f"{same} is frozen, by the closed form it trains"
+
+
+SHARED = Tensor("b.weight", (768,), "encoder.norm", tied_to=NORM.name)
+
+
+def test_a_class_of_the_project_may_have_more_names_for_a_tensor_or_fewer() -> None:
+    """``self.ctx_model = self.question_model``; a BERT that was copied without ``cls.predictions.decoder.bias``."""
+    mine = {"fix": OWN}
+    assert compare(Inventory((NORM,)), Inventory((NORM, SHARED)), FORMULAS, {"D": 768}, **mine) == []
+    assert compare(Inventory((NORM, SHARED)), Inventory((NORM,)), FORMULAS, {"D": 768}, **mine) == []
+    lost = replace(SHARED, tied_to=None)
+    (found,) = compare(Inventory((NORM, SHARED)), Inventory((NORM, lost)), FORMULAS, {"D": 768}, **mine)
+    assert found.actual == 2 * 768
+
+
+def test_a_class_of_the_library_has_its_names_one_by_one() -> None:
+    end = "counts as the closed form D = 768 but differs within: b.weight (768) is"
+    assert message((NORM,), (NORM, SHARED)) == f"encoder.norm {end} not in the closed form"
+    assert message((NORM, SHARED), (NORM,)) == f"encoder.norm {end} missing from the built model"
 
 
 def test_a_name_cannot_write_over_the_line_that_shows_it() -> None:

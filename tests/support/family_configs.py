@@ -276,7 +276,7 @@ def _divisors(keys: ConfigKeys) -> dict[str, list[str]]:
 def _word(choice: Choice, rng: Random) -> str | None:
     """One of each kind of activation, and all other words that there are."""
     words = [word for word in sorted(choice.words) if word in ACTIVATIONS or word not in ALL_ACTIVATIONS]
-    return rng.choice(words if choice.default is not None else [None, *words])
+    return rng.choice([None, *words] if choice.null or choice.default is None else words)
 
 
 def _list(listing: Listing, as_long_as: list[Any] | None, rng: Random) -> list[Any]:

@@ -74,6 +74,9 @@ def masked_lm(dims: Dims) -> Block:
     )
 
 
+POSITIONS = ("absolute", "rotary", "relative_key", "relative_key_query")
+"""The class compares this with the first two; of any other, ``null`` among them, it makes no positions at all."""
+
 KEYS = ConfigKeys(
     sizes=(
         Size("vocab_size", "V", default=None),
@@ -89,7 +92,7 @@ KEYS = ConfigKeys(
         Switch("add_cross_attention", default=False, needs="is_decoder"),
         Switch("tie_word_embeddings", default=True),
     ),
-    choices=(Choice("position_embedding_type", "absolute", ("absolute", "rotary")),),
+    choices=(Choice("position_embedding_type", "absolute", POSITIONS, null=True),),
     divisible=(("hidden_size", "num_attention_heads"),),
     rules=(
         Rule(
