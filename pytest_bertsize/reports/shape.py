@@ -190,7 +190,7 @@ class Measure(TypedDict):
     name: str
     """``bytes`` or ``flops``."""
     what: str
-    """``float16, ties once``, or ``128 tokens``."""
+    """``float16, ties once``, or ``128 tokens, eager attention, 2 FLOPs a multiply-add``."""
     expected: int | None
     """By the closed form; ``None`` where there is none."""
     actual: int | None
