@@ -48,6 +48,8 @@ _SAFE_ENVIRONMENT = {
     "LC_ALL": "C",
 }
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_MEANS_ONE = re.compile(rf"(?:{_COMMIT.pattern}|HEAD|refs/[^~^@:]+)(?:[~^@:].*)?", re.DOTALL)
+"""Revisions of which git takes the one meaning, whatever tags and branches are called."""
 
 
 class NoRevision(Exception):
@@ -120,19 +122,27 @@ def commit(folder: Path) -> str | None:
     return _commit_of(folder, "HEAD")
 
 
-def resolve(folder: Path, revision: str) -> str:
+def resolve(folder: Path, revision: str, reference: str | None = None) -> str:
     """The full name of the one commit that a revision means.
 
-    :raises NoRevision: where there is none.
+    :param reference: the full name of the branch that is meant, where the revision is not somebody's own words.
+    :raises NoRevision: where there is none, or where a tag, a branch or an abbreviated commit may be meant: git takes
+        the tag, and whoever sends a change may have given it its name.
     """
     around(folder)
-    try:
-        found = _commit_of(folder, revision)
-    except ValueError:  # a NUL byte
-        found = None
+    found = _commit_of(folder, reference or revision)
     if found is None:
         raise NoRevision(_unknown(revision, folder))
+    if not _MEANS_ONE.fullmatch(reference or revision) and _is_ambiguous(folder, revision):
+        mend = "write which, as in refs/remotes/origin/main, refs/heads/main, refs/tags/v1 or a commit's full name"
+        raise NoRevision(f"{shown(revision)} may be a branch, a tag or a commit, and there is more than one; {mend}")
     return found
+
+
+def _is_ambiguous(folder: Path, revision: str) -> bool:
+    asked = ("-c", "core.warnAmbiguousRefs=true", "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
+    answer = git(folder, *asked)
+    return answer is None or b"is ambiguous" in answer.stderr
 
 
 def _commit_of(folder: Path, revision: str) -> str | None:
@@ -207,6 +217,8 @@ def _run(folder: Path, *arguments: str, above: Path | None = None) -> subprocess
         raise NoRevision("git is not installed; install it") from None
     except subprocess.TimeoutExpired:
         raise NoRevision(f"git has not answered for {SECONDS:g} seconds; try it again") from None
+    except ValueError:  # no argument has a NUL byte
+        raise NoRevision("git knows nothing by a name with a NUL byte; write another") from None
 
 
 def command(*arguments: str) -> list[str]:

@@ -49,7 +49,8 @@ def base_revision(folder: Path, asked: str | None, environment: Mapping[str, str
         problem = BaseRevision("merge_group.base_sha", None, said)
     for name in _of_the_request(folder, environment):
         try:
-            tip = repository.resolve(folder, name)
+            reference = f"refs/remotes/{name}" if name.startswith("origin/") else None
+            tip = repository.resolve(folder, name, reference)
         except repository.NoRevision as error:
             problem = problem or BaseRevision(name, None, str(error))
         else:

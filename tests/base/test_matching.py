@@ -131,6 +131,12 @@ def test_what_is_no_file_is_known_by_its_name_alone(tmp_path: Path, tiny: dict[s
     assert is_called(project) == {"new": "old"}
 
 
+def test_a_name_that_git_cannot_be_asked_for_is_that_of_no_renamed_file(tmp_path: Path, tiny: dict[str, Any]) -> None:
+    project = at_main(tmp_path, tiny, "a.json", declared("old", '"a.json"'))
+    project.declare(declared("new", '"x\\u0000"'))
+    assert is_called(project) == {}
+
+
 def test_a_factory_is_known_by_its_name(tmp_path: Path, tiny: dict[str, Any]) -> None:
     table = '\n[tool.bertsize.models.{}]\nfactory = "acme:{}"\nclosed_form = false\nbudget.total = "90K"\n'
     project = at_main(tmp_path, tiny, "a.json", table.format("a", "build_a") + table.format("b", "build_b"))

@@ -79,6 +79,37 @@ def test_any_name_of_a_commit_will_do(origin: GitProject, revision: str) -> None
     assert resolve(origin.folder, revision) == resolve(origin.folder, head) == resolve(origin.folder, head[:12]) == head
 
 
+@pytest.mark.parametrize(
+    ("revision", "called"),
+    [("main", "refs/tags/main"), ("main~0", "refs/tags/main"), ("origin/main", "refs/heads/origin/main")],
+)
+def test_a_name_that_a_tag_has_too_is_refused(origin: GitProject, revision: str, called: str) -> None:
+    origin.git("update-ref", "refs/remotes/origin/main", "main")
+    main = resolve(origin.folder, revision)
+    origin.git("update-ref", called, "change")
+    origin.git("config", "core.warnAmbiguousRefs", "false")
+    mend = "write which, as in refs/remotes/origin/main, refs/heads/main, refs/tags/v1 or a commit's full name"
+    assert why_not(origin.folder, revision) == (
+        f'"{revision}" may be a branch, a tag or a commit, and there is more than one; {mend}'
+    )
+    for name in ("refs/heads/main", "refs/remotes/origin/main", main):
+        assert resolve(origin.folder, name) == main
+
+
+def test_a_tag_that_is_called_like_an_abbreviated_commit_is_not_taken_for_it(origin: GitProject) -> None:
+    main = origin.git("rev-parse", "main")
+    origin.git("tag", main[:10], "change")
+    assert f'"{main[:10]}" may be a branch, a tag or a commit' in why_not(origin.folder, main[:10])
+
+
+def test_a_name_of_which_git_has_one_meaning_stays_one(origin: GitProject) -> None:
+    head, before = (origin.git("rev-parse", name) for name in ("HEAD", "HEAD^1"))
+    for name in ("refs/tags/HEAD", f"refs/tags/{head}", "refs/heads/refs/heads/change"):
+        origin.git("update-ref", name, before)
+    assert resolve(origin.folder, "HEAD") == resolve(origin.folder, "refs/heads/change") == head
+    assert (resolve(origin.folder, head), resolve(origin.folder, f"{head}^1")) == (head, before)
+
+
 def test_none_compares_with_nothing_not_even_in_a_request(origin: GitProject) -> None:
     assert base_revision(origin.folder, "none", {"GITHUB_BASE_REF": "main"}) is None
 
@@ -106,6 +137,13 @@ def test_github_is_compared_where_the_change_left_its_base(origin: GitProject, t
     base = base_revision(found.folder, None, {"GITHUB_BASE_REF": "main"})
     assert base == BaseRevision("origin/main", origin.git("rev-parse", "change~1"))
     assert found.git("rev-parse", "origin/main") != base.commit
+
+
+def test_a_tag_that_is_called_like_github_s_branch_is_not_the_base(origin: GitProject) -> None:
+    origin.git("update-ref", "refs/remotes/origin/main", "main")
+    origin.git("tag", "origin/main", "change")
+    expected = BaseRevision("origin/main", origin.git("merge-base", "main", "change"))
+    assert base_revision(origin.folder, None, {"GITHUB_BASE_REF": "main"}) == expected
 
 
 def test_a_base_without_a_common_ancestor_is_compared_as_it_is(origin: GitProject, tmp_path: Path) -> None:
