@@ -19,7 +19,7 @@ from pytest_bertsize.config import source
 from pytest_bertsize.config.adapter import adapter_of
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.table import settings
-from pytest_bertsize.table.globs import BadGlob, matching, matching_at
+from pytest_bertsize.table.globs import BadGlob, matching, matching_in
 from pytest_bertsize.table.model import NAMES
 from pytest_bertsize.table.settings import NothingDeclared, Settings, SettingsError
 from pytest_bertsize.wording import printable
@@ -201,7 +201,7 @@ def _table(files: Files, today: Settings, revision: str) -> settings.Apart:
 def _matching(files: Files, today: Settings, pattern: str) -> list[str]:
     """What a pattern of the base's table means there, or today, where that is nothing: what git has no files of."""
     try:
-        return matching_at(files.names, pattern) or matching(today.root, pattern)
+        return matching_in(files.listed, pattern) or matching(today.root, pattern)
     except Unreadable as unread:
         raise BadGlob(f"{unread}; {unread.fix}") from None
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 import subprocess
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from pytest_bertsize.base.git import around, command, environment, git, of_repository
+from pytest_bertsize.base.git import around, command, environment, of_repository
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
 LARGEST = 1024 * 1024
 """Bytes of a table or a config; of what has more, one more is read, by which readers know it."""
@@ -47,9 +48,11 @@ class Files:
     def __init__(self, folder: Path, commit: str) -> None:
         """:param commit: its full name."""
         repository = around(folder)
-        self._folder = folder
         self.commit = commit
-        self._prefix = [os.fsencode(part) for part in folder.resolve().relative_to(repository.root).parts]
+        self._paths = [
+            [os.fsencode(part) for part in path.relative_to(root).parts]
+            for path, root in _by_its_names(folder, repository.root)
+        ]
         self._trees: dict[str, dict[bytes, Entry]] = {}
         self._process = subprocess.Popen(  # noqa: S603
             command(*of_repository(repository), "cat-file", "--batch"),
@@ -68,15 +71,35 @@ class Files:
         self._process.communicate()
 
     @cached_property
-    def names(self) -> list[str]:
-        """The paths of all files, relative to the folder.
+    def _prefix(self) -> list[bytes]:
+        """Where the folder is: by the names that lead to it, if these lead anywhere, else by the real ones.
 
-        :raises Unreadable: when they cannot be listed.
+        A change that lays a symlink in the way has moved nothing of the base; one that no commit has leads nowhere.
+
+        :raises ValueError, OSError: when git does not hand out what tells it.
         """
-        answer = git(self._folder, "ls-tree", "-r", "--name-only", "-z", "--end-of-options", self.commit)
-        if answer is None or answer.returncode != 0:
-            raise Unreadable("its files cannot be listed", _mend(f"git ls-tree -r {self.commit[:10]}"))
-        return [os.fsdecode(name) for name in answer.stdout.split(b"\0") if name]
+        return next(filter(self._followed, self._paths), self._paths[-1])
+
+    def listed(self, folder: str) -> list[tuple[str, bool, bool]]:
+        """What a folder holds: names, whether each is a folder, and whether it is one by a symlink.
+
+        :param folder: relative to ours; of what is none there is nothing.
+        :raises Unreadable: when nobody can tell.
+        """
+        try:
+            path = [*self._prefix, *os.fsencode(folder).split(b"/")]
+            found = self._followed(path)
+            entries = self._tree(found.name) if found and found.mode == _TREE else {}
+            return [(os.fsdecode(name), *self._is_folder(path, name, entry)) for name, entry in entries.items()]
+        except (OSError, ValueError):
+            raise Unreadable("its files cannot be listed", _mend(f"git ls-tree -r {self.commit[:10]}")) from None
+
+    def _is_folder(self, path: list[bytes], name: bytes, entry: Entry) -> tuple[bool, bool]:
+        if entry.mode != _LINK:
+            return entry.mode == _TREE, False
+        target = self._followed([*path, name])
+        is_folder = target is not None and target.mode == _TREE
+        return is_folder, is_folder
 
     def read(self, path: str) -> bytes | None:
         """The content of a file, symlinks followed inside the repository; ``None`` where there is no file.
@@ -100,7 +123,7 @@ class Files:
         :raises Unreadable: when nobody can tell.
         """
         try:
-            found = self._followed([*self._prefix, os.fsencode(path)], most_links=0)
+            found = self._followed([*self._prefix, os.fsencode(path)], to_the_end=False)
         except (OSError, ValueError):
             raise self._lacks(path) from None
         return found is not None and found.mode == _LINK
@@ -109,8 +132,11 @@ class Files:
         message = f"{printable(path)} cannot be read, because this clone lacks it or is damaged"
         return Unreadable(message, _mend(f"git show {self.commit[:10]}:./{printable(path)}"))
 
-    def _followed(self, parts: list[bytes], most_links: int = MOST_LINKS) -> Entry | None:
-        """What stands at a path from the repository's root; ``None`` where nothing does, and outside of it."""
+    def _followed(self, parts: list[bytes], *, to_the_end: bool = True) -> Entry | None:
+        """What stands at a path from the repository's root; ``None`` where nothing does, and outside of it.
+
+        :param to_the_end: whether a symlink that the path itself ends in is followed.
+        """
         trail = [Entry(_TREE, f"{self.commit}^{{tree}}")]
         waiting = parts[::-1]
         links = 0
@@ -126,10 +152,10 @@ class Files:
             entry = self._tree(trail[-1].name).get(part) if trail[-1].mode == _TREE else None
             if entry is None:
                 return None
-            if entry.mode == _LINK and (waiting or most_links):
+            if entry.mode == _LINK and (waiting or to_the_end):
                 target = self._object(entry.name, b"blob")
                 links += 1
-                if target.startswith(b"/") or links > most_links:
+                if target.startswith(b"/") or links > MOST_LINKS:
                     return None
                 waiting += target.split(b"/")[::-1]
             else:
@@ -159,6 +185,16 @@ class Files:
         if left:
             raise ValueError
         return content
+
+
+def _by_its_names(folder: Path, root: Path) -> Iterator[tuple[Path, Path]]:
+    """A folder and its repository's root, by its names where these lead through the root, and as they are."""
+    named = folder.absolute()
+    for above in reversed((named, *named.parents)):
+        if above.resolve() == root:
+            yield Path(os.path.normpath(named)), Path(os.path.normpath(above))
+            break
+    yield folder.resolve(), root
 
 
 def _entries(content: bytes, length: int) -> dict[bytes, Entry]:

@@ -6,7 +6,7 @@ import os
 import re
 from dataclasses import dataclass
 from fnmatch import translate
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -176,9 +176,18 @@ def _table_of(table: Mapping[str, Any], file: str, values: Mapping[str, str], de
 def matching(root: Path, pattern: str) -> list[str]:
     """The files below a folder that a pattern means, sorted.
 
+    :raises BadGlob: when the pattern leads out of the folder, or through too many others.
+    """
+    return matching_in(partial(_listed, root), pattern)
+
+
+def matching_in(listed: Callable[[str], Iterable[tuple[str, bool, bool]]], pattern: str) -> list[str]:
+    """The same of whatever has folders, such as a commit.
+
     A symlink to a folder is looked through where a part of the pattern means it by name; ``**`` leads through none, as
     in bash and pathlib, and so there is no way round in a circle.
 
+    :param listed: what a folder (``""``, ``"configs/"``) holds: names, whether each is a folder, and one by a symlink.
     :raises BadGlob: when the pattern leads out of the folder, or through too many others.
     """
     parts = _parts(pattern)
@@ -190,7 +199,7 @@ def matching(root: Path, pattern: str) -> list[str]:
         looked_through += 1
         if looked_through > MOST_FOLDERS:
             raise BadGlob(f"it leads through more than {MOST_FOLDERS:,} folders: write a narrower pattern")
-        for name, is_folder, is_link in _listed(root, folder):
+        for name, is_folder, is_link in listed(folder):
             named = [state for state in states if not is_link or parts[state : state + 1] != ("**",)]
             if after := _step(parts, named, name):
                 if is_folder:
@@ -198,22 +207,6 @@ def matching(root: Path, pattern: str) -> list[str]:
                 elif len(parts) in after:
                     found.append(f"{folder}{name}")
     return sorted(found)
-
-
-def matching_at(names: Iterable[str], pattern: str) -> list[str]:
-    """The same of a list of paths, such as that of a commit.
-
-    :raises BadGlob: when the pattern leads out of the folder.
-    """
-    parts = _parts(pattern)
-    return sorted(name for name in names if len(parts) in _after(parts, name))
-
-
-def _after(parts: Sequence[str], name: str) -> frozenset[int]:
-    states = _from_start(parts)
-    for part in name.split("/"):
-        states = _step(parts, states, part)
-    return states
 
 
 def _listed(root: Path, folder: str) -> list[tuple[str, bool, bool]]:

@@ -277,7 +277,7 @@ def left_without_a_word(project: GitProject) -> list[str]:
 
 def test_files_that_cannot_be_listed_are_no_files_that_are_not_there(generated: GitProject) -> None:
     generated.write("deep/er/file.json", "{}")
-    main_declares(generated, FITS + PATTERN)
+    main_declares(generated, FITS + PATTERN.replace("gen/", "**/"))
     generated.lose("main:deep/er")
     (error,) = generated.errors("gen-a")
     assert "its files cannot be listed" in error
@@ -293,7 +293,7 @@ def test_a_project_that_the_base_does_not_have_is_new(project: GitProject, tiny:
     found.declare(FITS)
     assert found.said() == ("new: main declares no such model",)
     with Files(found.folder, resolve(found.folder, "main")) as files:
-        assert (files.names, files.read("pyproject.toml")) == ([], None)
+        assert (files.listed(""), files.read("pyproject.toml")) == ([], None)
 
 
 ELSEWHERE = ["nothing", "config.json/x", "folder", "folder/", ".", "", "../project/config.json", "/etc/passwd", "round"]

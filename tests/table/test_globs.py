@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pytest_bertsize.base.tree import Files, Unreadable
 from pytest_bertsize.table import globs
-from pytest_bertsize.table.globs import BadGlob, expanded, matching, matching_at
+from pytest_bertsize.table.globs import BadGlob, expanded, matching, matching_in
 from tests.support.git_projects import repository
 
 FILES = [
@@ -63,6 +63,16 @@ MEANT = {
 }
 
 
+def matching_at(files: list[str], pattern: str) -> list[str]:
+    """What a pattern means of what a commit of these files would list."""
+
+    def listed(folder: str) -> set[tuple[str, bool, bool]]:
+        below = [file.removeprefix(folder) for file in files if file.startswith(folder)]
+        return {(path.partition("/")[0], "/" in path, False) for path in below}
+
+    return matching_in(listed, pattern)
+
+
 @pytest.mark.parametrize("pattern", MEANT)
 def test_a_pattern_means_files_in_the_folder_and_in_a_list_of_paths(root: Path, pattern: str) -> None:
     assert matching(root, pattern) == MEANT[pattern]
@@ -96,11 +106,27 @@ def test_the_files_of_a_commit_are_those_of_the_folder(tmp_path: Path) -> None:
         project.write(file, {})
     commit = project.commit()
     with Files(project.folder / "pack", commit) as files:
-        names = files.names
-    assert sorted(names) == ["configs/a b.json", "configs/x\ny.json", "configs/ü.json"]
-    assert matching_at(names, "configs/*.json") == matching(project.folder / "pack", "configs/*.json")
+        names = sorted(files.listed("configs/"))
+        found = matching_in(files.listed, "configs/*.json")
+    assert names == [(name, False, False) for name in ("a b.json", "x\ny.json", "ü.json")]
+    assert found == matching(project.folder / "pack", "configs/*.json")
     with Files(project.folder, "0" * 40) as files, pytest.raises(Unreadable, match="its files cannot be listed"):
-        assert files.names
+        files.listed("")
+
+
+def test_the_symlinks_of_a_commit_lead_where_those_of_the_folder_do(root: Path) -> None:
+    project = repository(root)
+    (root / "kept").mkdir()
+    for link, target in {
+        "latest": "../configs",
+        "round": "..",
+        "nowhere": "../../x",
+        "z.json": "../config.json",
+    }.items():
+        (root / "kept" / link).symlink_to(target)
+    with Files(root, project.commit()) as files:
+        for pattern in ("kept/latest/*.json", "kept/*/?.json", "kept/**/d.json", "kept/*", "**/config.json"):
+            assert matching_in(files.listed, pattern) == matching(root, pattern) != [] or "**/d" in pattern
 
 
 def test_a_symlink_is_left_to_who_reads_it_and_stars_for_folders_lead_through_none(root: Path) -> None:
