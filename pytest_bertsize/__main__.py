@@ -30,6 +30,9 @@ def _without_plugins_of_pydantic() -> None:
 
 
 def _check(given: argparse.Namespace) -> int:
+    from pytest_bertsize.builder.confined import keep_to_oneself
+
+    keep_to_oneself()  # a factory would find here what is asked after it, and where it is answered
     _without_plugins_of_pydantic()
     if given.no_build:
         return _checked(given, None)

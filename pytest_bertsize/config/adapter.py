@@ -355,21 +355,20 @@ class _Reading:
 
     def _check_patterns(self) -> None:
         """Whether they can be matched at all: how long that takes is only known with a model's names."""
-        asked = [(key, each) for key, each in self.patterns if not is_plain(each)]
-        short = [each for _, each in asked if len(each) <= LONGEST_PATTERN]
+        asked = [(key, each, at_the_end(each) if key == "rank_pattern" else each) for key, each in self.patterns]
+        asked = [(key, each, form) for key, each, form in asked if not is_plain(each)]
+        short = tuple(form for _, each, form in asked if len(each) <= LONGEST_PATTERN)
         try:
-            wrong = (
-                patterns.wrong_in(tuple(form for each in short for form in (each, at_the_end(each)))) if short else {}
-            )
+            wrong = patterns.wrong_in(short) if short else {}
         except TooLong as error:
             self._note_pattern(asked[0][0], f"{asked[0][0]} {error}", "config-refused")
             return
-        for key, each in asked:
+        for key, each, form in asked:
             said = f"{key}: the regular expression {shown(each)}"
             if len(each) > LONGEST_PATTERN:
                 longer = f"{said} has {len(each):,} characters, more than {LONGEST_PATTERN:,}"
                 self._note_pattern(key, longer, "config-refused")
-            elif why := wrong.get(each) or wrong.get(at_the_end(each)):
+            elif why := wrong.get(form):
                 self._note_pattern(key, f"{said} is none: {why}", "config-invalid")
 
     def _note_pattern(self, key: str, message: str, kind: Kind) -> None:

@@ -14,6 +14,7 @@ from pytest_bertsize.builder.confined import (
     NetworkRefused,
     answer,
     in_words,
+    keep_to_oneself,
     leave_no_bytecode,
     limit_memory,
     place_in,
@@ -37,6 +38,7 @@ class NoConfig(Exception):
 
 
 def main() -> None:
+    keep_to_oneself()
     answers = take_over_descriptors()
     asked = question()
     cut_off()

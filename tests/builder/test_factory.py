@@ -444,6 +444,18 @@ def test_a_factory_cannot_answer_for_the_models_after_it(tmp_path: Path) -> None
     assert [found(each) for each in told.values()] == [[("forged", (9, 9))], LINE]
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the system has no such switch")
+def test_the_process_of_check_lets_no_factory_look_into_its_memory(tmp_path: Path) -> None:
+    """PR_GET_DUMPABLE is 3 in linux/prctl.h; 0: no other process of this user opens what it has open."""
+    code = (
+        "import ctypes; from pytest_bertsize.__main__ import main; main(['check', '--no-build']); "
+        "print(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))"
+    )
+    line = [sys.executable, "-c", code]
+    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines()[-1:] == ["0"]
+
+
 @pytest.mark.parametrize("said", ["[]", "1", "x", '{"name": "x", "problems": 3}', "[" * 100_000])
 def test_an_answer_of_a_factory_s_own_is_its_own_failure(tmp_path: Path, said: str) -> None:
     body = f"""

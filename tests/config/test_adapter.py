@@ -430,3 +430,9 @@ def test_any_pattern_that_peft_matches_is_taken(pattern: str) -> None:
 def test_patterns_that_people_write_are_taken(pattern: str) -> None:
     assert parse({**PLAIN, "target_modules": pattern}).target_modules == pattern
     assert re.compile(pattern)
+
+
+def test_a_flag_begins_an_expression_that_is_matched_with_whole_names() -> None:
+    """PEFT puts something before the keys of rank_pattern, and nothing before the others."""
+    assert parse({**PLAIN, "target_modules": "(?x) .* query  # and no other"}).target_modules
+    assert parse({**PLAIN, "exclude_modules": "(?i).*LAYER.*"}).exclude_modules

@@ -47,6 +47,7 @@ BEGINS = b"begins\n"
 
 
 def main() -> None:
+    keep_to_oneself()
     gc.disable()
     answers = take_over_descriptors()
     try:
@@ -60,7 +61,6 @@ def main() -> None:
     gc.enable()
     answer(answers, {"ready": {"torch": str(torch.__version__), "transformers": transformers.__version__}})
     sys.addaudithook(refuse_the_network)
-    keep_to_oneself()
     for request in questions():
         answer(answers, {**_answer_to(request, answers), "name": request["name"]})
     os._exit(0)
