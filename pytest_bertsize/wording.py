@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,8 @@ LONGEST = 200
 LONGEST_NUMBER = 10**30
 _STEERING = {"::": r":\x3a", "##": r"#\x23", "```": r"``\x60"}
 _PARTS = re.compile(rf"{'|'.join(_STEERING)}|.", re.DOTALL)
+_EMPTY = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
+"""Letters, marks and symbols that show nothing: fillers, an empty pattern of Braille, selectors of a variant."""
 
 
 def shown(value: object) -> str:
@@ -48,6 +51,11 @@ def printable(text: str, longest: int = LONGEST) -> str:
 
 def _escaped(char: str) -> str:
     return char if char.isprintable() else char.encode("unicode_escape").decode()
+
+
+def visible(text: str) -> str:
+    """What a reader gets to see of a text, without what stands between: no blanks, nothing of no width."""
+    return "".join(char for char in _EMPTY.sub("", text) if unicodedata.category(char)[0] not in "CZ")
 
 
 def reason(error: Exception) -> str:

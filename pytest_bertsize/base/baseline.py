@@ -22,7 +22,7 @@ from pytest_bertsize.table import settings
 from pytest_bertsize.table.globs import BadGlob, matching, matching_in
 from pytest_bertsize.table.model import NAMES
 from pytest_bertsize.table.settings import NothingDeclared, Settings, SettingsError
-from pytest_bertsize.wording import printable
+from pytest_bertsize.wording import printable, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -154,8 +154,8 @@ def read(today: Settings, revision: BaseRevision, registry: Registry, *, is_aske
 def _left(found: Baseline, today: Settings, table: Mapping[str, object]) -> Iterator[Left]:
     """:param table: the base's, as it was parsed."""
     declared = {name for model in today.models.values() for name in (model.name, model.table_key[-1])}
-    reasons = {name: said.strip() for name, said in today.removed.items()}
-    new = {name: said for name, said in reasons.items() if said != _text(table, "removed", name).strip()}
+    before = {name: visible(_text(table, "removed", name)) for name in today.removed}
+    new = {name: said.strip() for name, said in today.removed.items() if visible(said) not in {"", before[name]}}
     still_there = {*found.became.values()}
     for name, former in found.models.items():
         if name not in still_there:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.table.byte_sizes import bits_of
 from pytest_bertsize.table.model import AsBytes, Flops
-from pytest_bertsize.wording import exact, printable, shown
+from pytest_bertsize.wording import exact, printable, shown, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +53,7 @@ def _explained(model: Model, before: str, way_out: str) -> tuple[Severity, str]:
 
     :param before: the base's reason, which explains nothing of today.
     """
-    if model.reason.strip() in {"", before.strip()}:
+    if visible(model.reason) in {"", visible(before)}:
         return "error", way_out
     return "note", f"its reason: {shown(model.reason)}"
 

@@ -185,8 +185,10 @@ def test_a_reason_counts_only_where_it_came_with_the_change(
     assert found.severity == severity
 
 
-def test_a_reason_with_a_blank_more_is_the_same(tmp_path: Path, tiny: dict[str, Any]) -> None:
-    project = changed(tmp_path, tiny, 'budget.total = "60K"\nreason = "x"', 'budget.total = "70K"\nreason = "x "')
+@pytest.mark.parametrize("blank", [" ", r"\u200b", r"\ufe0f", r"\u2060"])
+def test_a_reason_with_a_blank_more_is_the_same(tmp_path: Path, tiny: dict[str, Any], blank: str) -> None:
+    before, after = 'budget.total = "60K"\nreason = "x"', f'budget.total = "70K"\nreason = "x{blank}"'
+    project = changed(tmp_path, tiny, before, after)
     (found,) = loosened(project)
     assert found.severity == "error"
 

@@ -101,7 +101,7 @@ def test_a_later_change_may_drop_the_reason(change: GitProject) -> None:
     assert outer(change)[0] == GOOD
 
 
-@pytest.mark.parametrize("blank", ["", " "])
+@pytest.mark.parametrize("blank", ["", " ", "\\u200b"])
 def test_a_reason_that_was_there_before_explains_nothing(change: GitProject, blank: str) -> None:
     change.declare(FITS + REMOVED)
     change.commit()
@@ -110,7 +110,7 @@ def test_a_reason_that_was_there_before_explains_nothing(change: GitProject, bla
     assert outer(change)[0] == FOUND
 
 
-@pytest.mark.parametrize("removed", ['fit = "gone"', 'fits = " "'])
+@pytest.mark.parametrize("removed", ['fit = "gone"', 'fits = " "', r'fits = "\u200b\u2800\u3164"'])
 def test_a_reason_of_another_name_or_of_blanks_is_none(change: GitProject, removed: str) -> None:
     change.declare(f"{OTHER}[tool.bertsize.removed]\n{removed}\n")
     assert outer(change)[0] == FOUND
