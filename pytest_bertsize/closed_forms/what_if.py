@@ -188,7 +188,8 @@ def _of_counts(budget: tuple[Limit, ...]) -> tuple[Limit, ...]:
 def _fit(key: str, variants: Variants, budget: tuple[Limit, ...], broken: list[str]) -> Fit | None:
     size, now = variants.sizes[key], variants.now(key)
     step = VOCABULARY if size.symbol == "V" else _step(key, variants)
-    values = range(-(-size.minimum // step) * step, now, step)
+    least = max(1, size.minimum) if size.repeats else size.minimum  # a model of no layers is nobody's way out
+    values = range(-(-least // step) * step, now, step)
     smallest = next((form for form in (variants.varied(**{key: value}) for value in values[:MOST_STEPS]) if form), None)
     if smallest is None or all(smallest[name] == variants.form[name] for name in broken):
         return None

@@ -73,7 +73,7 @@ def test_what_would_take_more_is_not_built(
 
 REFUSED = {
     "a table": (TABLE.replace("report-only", "110 MB"), {}),
-    "a config": (TABLE, {"num_hidden_layers": 0}),
+    "a config": (TABLE, {"num_hidden_layers": -1}),
     "a model": (TABLE, {"num_hidden_layers": 1_000, "num_labels": 100_000}),
 }
 

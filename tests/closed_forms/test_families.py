@@ -7,6 +7,7 @@ import json
 import sys
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,6 +27,7 @@ from tests.support.family_configs import (
     case,
     cases,
     config_class,
+    drawn,
     mismatch,
     sample,
     typical,
@@ -116,6 +118,25 @@ def test_depth_costs_nothing_until_tensors_are_listed(family: str, architecture:
         replace(found, config={**rest, **dict.fromkeys(layers, depth)}).closed_form() for depth in (1, 1_000)
     )
     assert len(list(terms(shallow.root))) == len(list(terms(thousand.root)))
+
+
+@pytest.mark.parametrize(("family", "architecture"), PAIRS)
+def test_a_model_of_no_layers_is_the_built_one(family: str, architecture: str) -> None:
+    found = drawn(family, architecture, Random(0))  # noqa: S311
+    keys = found.family.keys
+    layers = {size.key for size in keys.sizes if size.repeats and size.minimum == 0}
+    rest = {key: value for key, value in found.config.items() if keys.aliases.get(key, key) not in layers}
+    assert bool(layers) == (family not in NEED_LAYERS)
+    assert mismatch(replace(found, config={**rest, **dict.fromkeys(layers, 0)})) == ""
+
+
+NEED_LAYERS = {
+    "albert",  # groups of layers that are shared, not layers
+    "modernbert",  # has a norm less in its first layer, and its config class refuses to be without
+    "t5",  # the first layer holds the table of all of them
+    "mt5",
+    "encoder-decoder",  # has no size of its own; those of its sides are their families'
+}
 
 
 @pytest.mark.parametrize("name", [name for name in FAMILIES if name != "encoder-decoder"])

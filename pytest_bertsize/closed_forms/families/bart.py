@@ -169,10 +169,10 @@ KEYS = ConfigKeys(
     sizes=(
         Size("vocab_size", "V", default=50265),
         Size("d_model", "D", default=1024, aliases=("hidden_size",)),
-        Size("encoder_layers", "L", default=12, repeats=True, aliases=("num_hidden_layers",)),
+        Size("encoder_layers", "L", default=12, repeats=True, minimum=0, aliases=("num_hidden_layers",)),
         Size("encoder_attention_heads", "A", default=16, aliases=("num_attention_heads",)),
         Size("encoder_ffn_dim", "I", default=4096),
-        Size("decoder_layers", "Ld", default=12, repeats=True),
+        Size("decoder_layers", "Ld", default=12, repeats=True, minimum=0),
         Size("decoder_attention_heads", "Ad", default=16),
         Size("decoder_ffn_dim", "Id", default=4096),
         Size("max_position_embeddings", "P", default=1024),

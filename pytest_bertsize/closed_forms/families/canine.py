@@ -67,7 +67,7 @@ MOST_HASHES = 16
 KEYS = ConfigKeys(
     sizes=(
         Size("hidden_size", "D", default=768),
-        Size("num_hidden_layers", "L", default=12, repeats=True),
+        Size("num_hidden_layers", "L", default=12, repeats=True, minimum=0),
         Size("num_attention_heads", "A", default=12),
         Size("intermediate_size", "I", default=3072),
         Size("type_vocab_size", "T", default=16),

@@ -102,7 +102,7 @@ KEYS = ConfigKeys(
         Size("vocab_size", "V", default=30522),
         Size("embedding_size", "E", default=768),
         Size("hidden_size", "D", default=768),
-        Size("num_hidden_layers", "L", default=12, repeats=True),
+        Size("num_hidden_layers", "L", default=12, repeats=True, minimum=0),
         Size("num_attention_heads", "A", default=12),
         Size("head_ratio", "R", default=2),
         Size("conv_kernel_size", "K", default=9),

@@ -113,7 +113,7 @@ KEYS = ConfigKeys(
     sizes=(
         Size("vocab_size", "V", default=50265),
         Size("hidden_size", "D", default=768),
-        Size("num_hidden_layers", "L", default=12, repeats=True),
+        Size("num_hidden_layers", "L", default=12, repeats=True, minimum=0),
         Size("num_attention_heads", "A", default=12),
         Size("intermediate_size", "I", default=3072),
         Size("max_position_embeddings", "P", default=512),

@@ -78,7 +78,7 @@ KEYS = ConfigKeys(
     sizes=(
         Size("vocab_size", "V", default=30522),
         Size("dim", "D", default=768, aliases=("hidden_size",)),
-        Size("n_layers", "L", default=6, repeats=True, aliases=("num_hidden_layers",)),
+        Size("n_layers", "L", default=6, repeats=True, minimum=0, aliases=("num_hidden_layers",)),
         Size("n_heads", "A", default=12, aliases=("num_attention_heads",)),
         Size("hidden_dim", "I", default=3072),
         Size("max_position_embeddings", "P", default=512),

@@ -85,7 +85,7 @@ KEYS = ConfigKeys(
         Size("vocab_size", "V", default=30522),
         Size("embedding_size", "E", default=128),
         Size("hidden_size", "D", default=256),
-        Size("num_hidden_layers", "L", default=12, repeats=True),
+        Size("num_hidden_layers", "L", default=12, repeats=True, minimum=0),
         Size("num_attention_heads", "A", default=4),
         Size("intermediate_size", "I", default=1024),
         Size("max_position_embeddings", "P", default=512),

@@ -58,7 +58,7 @@ KEYS = ConfigKeys(
     sizes=(
         Size("vocab_size", "V", default=128256),
         Size("hidden_size", "D", default=768),
-        Size("num_hidden_layers", "L", default=12, repeats=True),
+        Size("num_hidden_layers", "L", default=12, repeats=True, minimum=0),
         Size("num_attention_heads", "A", default=12),
         Size("num_key_value_heads", "Q", default=None),
         Size("head_dim", "S", default=None),

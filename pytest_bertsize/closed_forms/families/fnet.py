@@ -42,7 +42,7 @@ KEYS = ConfigKeys(
     sizes=(
         Size("vocab_size", "V", default=32000),
         Size("hidden_size", "D", default=768),
-        Size("num_hidden_layers", "L", default=12, repeats=True),
+        Size("num_hidden_layers", "L", default=12, repeats=True, minimum=0),
         Size("intermediate_size", "I", default=3072),
         Size("max_position_embeddings", "P", default=512),
         Size("type_vocab_size", "T", default=4),

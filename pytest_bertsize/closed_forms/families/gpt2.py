@@ -111,7 +111,7 @@ KEYS = ConfigKeys(
     sizes=(
         Size("vocab_size", "V", default=50257),
         Size("n_embd", "D", default=768, aliases=("hidden_size",)),
-        Size("n_layer", "L", default=12, repeats=True, aliases=("num_hidden_layers",)),
+        Size("n_layer", "L", default=12, repeats=True, minimum=0, aliases=("num_hidden_layers",)),
         Size("n_head", "A", default=12, aliases=("num_attention_heads",)),
         Size("n_inner", "I", default=None, minimum=0),
         Size("n_positions", "P", default=1024, aliases=("max_position_embeddings",)),

@@ -143,7 +143,7 @@ KEYS = ConfigKeys(
         Size("vocab_size", "V", default=30522),
         Size("embedding_size", "E", default=128),
         Size("hidden_size", "D", default=512),
-        Size("num_hidden_layers", "L", default=24, repeats=True),
+        Size("num_hidden_layers", "L", default=24, repeats=True, minimum=0),
         Size("num_attention_heads", "A", default=4),
         Size("intra_bottleneck_size", "B", default=128),
         Size("true_hidden_size", "H", default=None),

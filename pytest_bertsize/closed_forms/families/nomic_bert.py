@@ -69,7 +69,7 @@ KEYS = ConfigKeys(
     sizes=(
         Size("vocab_size", "V", default=30528),
         Size("hidden_size", "D", default=768),
-        Size("num_hidden_layers", "L", default=12, repeats=True),
+        Size("num_hidden_layers", "L", default=12, repeats=True, minimum=0),
         Size("num_attention_heads", "A", default=12),
         Size("head_dim", "S", default=None),
         Size("intermediate_size", "I", default=3072),

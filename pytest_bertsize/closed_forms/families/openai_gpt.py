@@ -56,7 +56,7 @@ KEYS = ConfigKeys(
     sizes=(
         Size("vocab_size", "V", default=40478),
         Size("n_embd", "D", default=768, aliases=("hidden_size",)),
-        Size("n_layer", "L", default=12, repeats=True, aliases=("num_hidden_layers",)),
+        Size("n_layer", "L", default=12, repeats=True, minimum=0, aliases=("num_hidden_layers",)),
         Size("n_head", "A", default=12, aliases=("num_attention_heads",)),
         Size("n_positions", "P", default=512, aliases=("max_position_embeddings",)),
     ),

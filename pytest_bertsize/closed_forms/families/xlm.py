@@ -147,7 +147,7 @@ KEYS = ConfigKeys(
     sizes=(
         Size("vocab_size", "V", default=30145, aliases=("n_words",)),
         Size("emb_dim", "D", default=2048, aliases=("hidden_size",)),
-        Size("n_layers", "L", default=12, repeats=True, aliases=("num_hidden_layers",)),
+        Size("n_layers", "L", default=12, repeats=True, minimum=0, aliases=("num_hidden_layers",)),
         Size("n_heads", "A", default=16, aliases=("num_attention_heads",)),
         Size("max_position_embeddings", "P", default=512),
         Size("n_langs", "N", default=1),

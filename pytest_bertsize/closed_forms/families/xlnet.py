@@ -97,7 +97,7 @@ KEYS = ConfigKeys(
     sizes=(
         Size("vocab_size", "V", default=32000, aliases=("n_token",)),
         Size("d_model", "D", default=1024),
-        Size("n_layer", "L", default=24, repeats=True, aliases=("num_hidden_layers",)),
+        Size("n_layer", "L", default=24, repeats=True, minimum=0, aliases=("num_hidden_layers",)),
         Size("n_head", "A", default=16),
         Size("d_inner", "I", default=4096),
         Size("d_head", "H", default=None),
