@@ -298,10 +298,11 @@ def test_every_value_that_fits_is_one_that_brute_force_finds(family: str) -> Non
     limits = limits_from({"total": model.form.total * 7 // 8}, file="pyproject.toml", line=1)
     variants = Variants(model)
     for fit in fits(model, limits):
+        size = variants.sizes[fit.key]
         forms = {
             value: variants.varied(**{fit.key: value})
-            for value in range(variants.sizes[fit.key].minimum, fit.now)
-            if value % 8 == 0 or variants.sizes[fit.key].symbol != "V"
+            for value in range(max(size.minimum, 1) if size.repeats else size.minimum, fit.now)
+            if value % 8 == 0 or size.symbol != "V"
         }
         holding = [value for value, form in forms.items() if form and form.total <= model.form.total * 7 // 8]
         assert fit.largest == max(holding, default=None), (name, fit)
