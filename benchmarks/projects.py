@@ -67,7 +67,7 @@ def write_project(folder: Path, models: Mapping[str, Mapping[str, object]]) -> P
     """A project that declares ``models``, name → config."""
     folder.mkdir()
     (folder / "conftest.py").write_text(NOTE_PEAKS)
-    table = ["[tool.pytest]", 'minversion = "9.0"']
+    table = ["[tool.pytest.ini_options]", 'minversion = "8.2"']
     for name, config in models.items():
         (folder / f"{name}.json").write_text(json.dumps(config))
         table += [f"[tool.bertsize.models.{name}]", f'config = "{name}.json"', 'budget.total = "30B"']

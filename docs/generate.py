@@ -37,7 +37,7 @@ def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 
 
 class _Recorder:
-    """Stands in for pytest's parser, and keeps what it is told."""
+    """Stands in for pytest's parser, and keeps what it is told of options and of settings."""
 
     def __init__(self) -> None:
         self.options: list[tuple[str, dict[str, Any]]] = []
@@ -47,6 +47,9 @@ class _Recorder:
 
     def addoption(self, name: str, **said: Any) -> None:
         self.options.append((name, said))
+
+    def addini(self, name: str, **said: Any) -> None:
+        self.options.append((f"{name} = true", said))
 
 
 def pytest_options() -> str:

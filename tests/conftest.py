@@ -190,7 +190,7 @@ def project(pytester: pytest.Pytester, tiny: dict[str, Any]) -> Project:
     def lay(table: str, config: dict[str, Any] | str | None = None, **files: str) -> pytest.Pytester:
         written = config if isinstance(config, str) else json.dumps(tiny if config is None else config, indent=2)
         Path("config.json").write_text(written, encoding="utf-8")
-        Path("pyproject.toml").write_text("[tool.pytest]\n" + textwrap.dedent(table), encoding="utf-8")
+        Path("pyproject.toml").write_text("[tool.pytest.ini_options]\n" + textwrap.dedent(table), encoding="utf-8")
         for name, text in files.items():
             Path(f"{name}.py").write_text(textwrap.dedent(text), encoding="utf-8")
         return pytester

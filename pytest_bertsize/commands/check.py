@@ -84,9 +84,9 @@ def _tell(outcome: Outcome, style: terminal.Style, out: TextIO, err: TextIO) -> 
             say(f"{terminal.breakdown(model, style)}\n", out)
     lines = [*summary(outcome, style, tables=False)]
     for line in lines:
-        if not line.is_bad:
+        if line.colour != "red":
             say(line.text, out)
-    _mistaken((line.text for line in lines if line.is_bad), err)
+    _mistaken((line.text for line in lines if line.colour == "red"), err)
 
 
 def _mistaken(problems: Iterable[str], err: TextIO) -> int:

@@ -67,6 +67,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=False,
         help="with --bert-budget: lower the budgets that have room, in pyproject.toml; never in CI",
     )
+    parser.addini(
+        "bert_budget",
+        type="bool",
+        default=False,
+        help="have --bert-budget in every run; at a desk, one that only lists or selects tests may leave models "
+        "unchecked, and says so",
+    )
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
@@ -79,20 +86,28 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARKER)
     config.pluginmanager.register(FailureReports(config))
     given = [name for name in OPTIONS if config.getoption(name) not in (None, False, [])]
-    if given and given[0] != "bert_budget":
+    if given and not is_on(config):
         option = f"--{given[0].replace('_', '-')}"
         raise pytest.UsageError(f"{option} needs --bert-budget: without it no declared model is checked")
-    if given:
-        from pytest_bertsize.plugin import startup
+    if is_on(config):
+        from pytest_bertsize.plugin import always_on, startup
 
-        startup.open_for_run(config)
+        if always_on.is_for_other_tests(config):
+            config.pluginmanager.register(always_on.Notice())
+        else:
+            startup.open_for_run(config)
+
+
+def is_on(config: pytest.Config) -> bool:
+    """Whether every declared model is to be checked: by the option, or by the setting of its name."""
+    return bool(config.getoption("bert_budget") or config.getini("bert_budget"))
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object]:
     """With ``--bert-budget``, 0 says that all is checked, whatever pytest was told to do, such as to list fixtures."""
     status = yield
-    if status == pytest.ExitCode.OK and config.getoption("bert_budget") and not hasattr(config, "workerinput"):
+    if status == pytest.ExitCode.OK and is_on(config) and not hasattr(config, "workerinput"):
         from pytest_bertsize.plugin import session
 
         return session.status_of_run(config)
@@ -125,7 +140,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         from pytest_bertsize.plugin import misspelt_marker
 
         misspelt_marker.refuse(alike, config)
-    if not config.getoption("bert_budget") and any(_asks_for_review(item) for item in items):
+    if any(_asks_for_review(item) for item in items):
         from pytest_bertsize.plugin import startup
 
         startup.open_for_tests(config)

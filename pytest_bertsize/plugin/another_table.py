@@ -57,8 +57,8 @@ def _another(config: pytest.Config, folders: Iterable[Path]) -> str:
             too = "one too" if declares_models(read) else "none"
             return (
                 f"{other} has a [tool.bertsize], and pytest's root directory is {read.parent}, which has {too}; run "
-                "pytest in the folder whose table you mean, and give its pyproject.toml a [tool.pytest] with "
-                'minversion = "9.0", which makes it a root'
+                "pytest in the folder whose table you mean, and give its pyproject.toml a "
+                '[tool.pytest.ini_options] with minversion = "8.2", which makes it a root'
             )
     return ""
 

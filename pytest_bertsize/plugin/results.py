@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_bertsize.plugin.always_on import WHY, is_lenient
 from pytest_bertsize.plugin.longrepr import style_of
 from pytest_bertsize.reports.files import ReportFiles, report_files
 from pytest_bertsize.reports.outcome import Outcome, summary
@@ -15,6 +16,7 @@ from pytest_bertsize.wording import plural
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pytest_bertsize.plugin.always_on import Selection
     from pytest_bertsize.plugin.update import Rewriter
     from pytest_bertsize.reports.outcome import Status
     from pytest_bertsize.reports.shape import ModelReport
@@ -40,12 +42,18 @@ class Ledger:
     """Kept by the process that talks to the user: the only one, or xdist's controller."""
 
     def __init__(
-        self, config: pytest.Config, settings: Settings, versions: Mapping[str, str], reports: ReportFiles
+        self,
+        config: pytest.Config,
+        settings: Settings,
+        versions: Mapping[str, str],
+        reports: ReportFiles,
+        selection: Selection,
     ) -> None:
         self.config = config
         self.settings = settings
         self.versions = versions
         self.reports = reports
+        self.selection = selection
         self.told = False
         """Whether the terminal has said what was checked."""
         self.rewriter: Rewriter | None = None
@@ -56,7 +64,8 @@ class Ledger:
     def outcome(self) -> Outcome:
         """What the run comes to, by what has come in so far."""
         checked = [self._models[name] for name in self.settings.names if name in self._models]
-        return Outcome(checked, self.versions, self.reports)
+        excuse = WHY if self.selection.left_out and is_lenient(self.config) else ""
+        return Outcome(checked, self.versions, self.reports, excuse)
 
     @property
     def status(self) -> pytest.ExitCode:
@@ -101,5 +110,5 @@ class Ledger:
         style = style_of(tw, self.config.get_verbosity())
         terminalreporter.ensure_newline()
         terminalreporter.section("bert size")
-        for text, is_bad in summary(self.outcome, style, accepting=self.rewriter is not None):
-            terminalreporter.write_line(text, red=is_bad)
+        for text, colour in summary(self.outcome, style, accepting=self.rewriter is not None):
+            terminalreporter.write_line(text, **{colour: True} if colour else {})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_bertsize.base import baseline
-from pytest_bertsize.plugin import another_table, contributions, results, update, xdist
+from pytest_bertsize.plugin import always_on, another_table, contributions, results, update, xdist
 from pytest_bertsize.plugin.items import GATE, Collector
 from pytest_bertsize.plugin.makereport import Attachments
 from pytest_bertsize.reports.model_report import run_base
@@ -48,8 +48,10 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
     result = helper.result if helper else xdist.results_of(config)
     mode = Mode(formulas=bool(reports), detail=detail, verb=verb)
     gate = Gate(settings, registry, result if builds else None, base, mode)
+    selection = always_on.Selection(config)
+    config.pluginmanager.register(selection)
     if helper:
-        config.stash[LEDGER] = results.Ledger(config, settings, helper.versions, reports)
+        config.stash[LEDGER] = results.Ledger(config, settings, helper.versions, reports, selection)
         config.pluginmanager.register(config.stash[LEDGER])
         config.pluginmanager.register(xdist.Controller([*gate.requests], helper))
         _ask(helper, gate, config)
@@ -78,6 +80,8 @@ def arm_tests(config: pytest.Config, helper: Helper) -> None:
 def status_of_run(config: pytest.Config) -> int:
     """The exit status of a run that pytest itself takes to be good: ``--help`` and ``--fixtures`` run nothing."""
     found = config.stash.get(LEDGER, None)
+    if found is None and always_on.may_run_nothing(config):
+        return pytest.ExitCode.OK
     if found is None:
         sys.stderr.write("NOT CHECKED: pytest did not start, and no model was checked\n")
         return pytest.ExitCode.TESTS_FAILED

@@ -28,6 +28,8 @@ class Outcome:
     versions: Mapping[str, str]
     """Of the libraries that built them."""
     reports: ReportFiles
+    excuse: str = ""
+    """Why models may have been left unchecked; ``""`` where that is an error."""
 
     @property
     def declared(self) -> Sequence[str]:
@@ -46,15 +48,15 @@ class Outcome:
         """``good`` where all was checked and all is within, and every report could be written."""
         if self.reports.problems:
             return "mistaken"
-        return "found" if self.not_checked or self.failed else "good"
+        return "found" if self.failed or (self.not_checked and not self.excuse) else "good"
 
 
 class Line(NamedTuple):
     """Of a summary; it may have several of the terminal's."""
 
     text: str
-    is_bad: bool = False
-    """Whether it says what is wrong with the run itself, and not with a model."""
+    colour: Literal["", "red", "yellow"] = ""
+    """Red where it says what is wrong with the run itself, and not with a model."""
 
 
 def summary(outcome: Outcome, style: terminal.Style, *, tables: bool = True, accepting: bool = False) -> Iterator[Line]:
@@ -68,11 +70,12 @@ def summary(outcome: Outcome, style: terminal.Style, *, tables: bool = True, acc
         yield Line(terminal.overview(models, style))
         for model in models:
             yield from map(Line, _told(model, style, tables=tables) if model["verdict"] == "passed" else ())
-    yield from (Line(problem, is_bad=True) for problem in reports.problems)
+    yield from (Line(problem, "red") for problem in reports.problems)
     if outcome.not_checked:
-        yield Line(f"NOT CHECKED: {', '.join(outcome.not_checked)}", is_bad=True)
+        said = ": ".join(["NOT CHECKED", ", ".join(outcome.not_checked), *filter(None, [outcome.excuse])])
+        yield Line(said, "yellow" if outcome.excuse else "red")
     if reports.base:
-        yield from (Line(sentence, is_bad=True) for sentence in sentences.left_without_a_word(reports.base))
+        yield from (Line(sentence, "red") for sentence in sentences.left_without_a_word(reports.base))
         if text := terminal.base_of_run(reports.base, models, style):
             yield Line(text)
     if github.reads_the_log():

@@ -45,7 +45,7 @@ class Case:
     why: str
     """What a lax gate does with it."""
     table: str = ""
-    """What stands in pyproject.toml behind ``[tool.pytest]``."""
+    """What stands in pyproject.toml behind ``[tool.pytest.ini_options]``."""
     above: str = ""
     """What stands between the two."""
     pyproject: str | None = None
@@ -83,7 +83,7 @@ class Case:
     def pyproject_bytes(self) -> bytes:
         if self.pyproject_hex is not None:
             return bytes.fromhex(self.pyproject_hex)
-        text = f"[tool.pytest]\n{self.above}{self.table}\n" if self.pyproject is None else self.pyproject
+        text = f"[tool.pytest.ini_options]\n{self.above}{self.table}\n" if self.pyproject is None else self.pyproject
         return text.encode("utf-8")
 
 

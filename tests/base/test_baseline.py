@@ -262,7 +262,7 @@ def test_a_project_in_a_folder_of_the_repository_is_compared(tmp_path: Path, tin
 # what cannot be counted at the base is said
 
 
-@pytest.mark.parametrize("text", [None, "", "[tool.pytest]\n", "[tool.bertsize]\n"], ids=repr)
+@pytest.mark.parametrize("text", [None, "", "[tool.pytest.ini_options]\n", "[tool.bertsize]\n"], ids=repr)
 def test_a_base_that_declares_no_model_makes_all_new(tmp_path: Path, tiny: dict[str, Any], text: str | None) -> None:
     found = repository(tmp_path)
     found.write("config.json", tiny)

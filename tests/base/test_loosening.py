@@ -20,7 +20,7 @@ config = "config.json"
 {budget}
 """
 LINE_OF_BUDGET = 5
-"""Behind the line [tool.pytest], an empty one and the two of the model."""
+"""Behind the line [tool.pytest.ini_options], an empty one and the two of the model."""
 
 LOOSENED = {
     "max raised": ('budget.total = "60K"', 'budget.total = "90K"', ["60K", "90K", "30,000 more"]),

@@ -33,20 +33,24 @@ budget.pooler = 0
 
 
 def test_a_table_is_printed_as_it_would_be_written(tmp_path: Path) -> None:
-    lay(tmp_path, **{"config.json": TINY, "pyproject.toml": "[tool.pytest]\n"})
+    lay(tmp_path, **{"config.json": TINY, "pyproject.toml": "[tool.pytest.ini_options]\n"})
     assert started(tmp_path) == (
         GOOD,
         f"\n{TINY_TABLE}",
-        "nothing is written: add --write, or paste this into pyproject.toml; then run pytest --bert-budget\n",
+        "nothing is written: add --write, or paste this into pyproject.toml; then run pytest --bert-budget pyproject.toml\n",
     )
-    assert (tmp_path / "pyproject.toml").read_text("utf-8") == "[tool.pytest]\n"
+    assert (tmp_path / "pyproject.toml").read_text("utf-8") == "[tool.pytest.ini_options]\n"
 
 
 def test_a_key_that_the_projects_own_code_reads_is_told_above_the_librarys_class(tmp_path: Path) -> None:
     code = "class Fusion:\n    def __init__(self, config):\n        self.layers = config.fusion_layer\n"
     lay(
         tmp_path,
-        **{"config.json": {**TINY, "fusion_layer": 3}, "pyproject.toml": "[tool.pytest]\n", "models/fusion.py": code},
+        **{
+            "config.json": {**TINY, "fusion_layer": 3},
+            "pyproject.toml": "[tool.pytest.ini_options]\n",
+            "models/fusion.py": code,
+        },
     )
     warned = (
         '# the key "fusion_layer" is none that the library\'s class reads, and models/fusion.py:3 names it; if that is the '
@@ -54,7 +58,7 @@ def test_a_key_that_the_projects_own_code_reads_is_told_above_the_librarys_class
     )
     assert started(tmp_path)[1] == f"\n{warned}{TINY_TABLE}"
     assert started(tmp_path, writes=True)[0] == GOOD
-    assert (tmp_path / "pyproject.toml").read_text("utf-8") == f"[tool.pytest]\n\n{warned}{TINY_TABLE}"
+    assert (tmp_path / "pyproject.toml").read_text("utf-8") == f"[tool.pytest.ini_options]\n\n{warned}{TINY_TABLE}"
 
 
 @pytest.mark.parametrize("before", ["[a]\nx = 1", "[a]\nx = 1\n", "[a]\r\nx = 1", " ", ""])
@@ -74,7 +78,7 @@ def test_a_new_file_is_printed_whole(tmp_path: Path) -> None:
     assert (tmp_path / "pyproject.toml").read_text("utf-8") == out
     assert out == (
         "# The BERT-family models of this project and what they may count, for pytest-bertsize: pytest --bert-budget\n\n"
-        f'[tool.pytest]\nminversion = "9.0"\n\n{TINY_TABLE}'
+        f'[tool.pytest.ini_options]\nminversion = "8.2"\n\n{TINY_TABLE}'
     )
 
 
@@ -86,7 +90,10 @@ BEFORE = "# mine\n[project]\nname = 'x'   # odd   spaces\n\n[tool.other]\nz = 1\
 
 def written(root: Path) -> bytes:
     status, out, _ = started(root, writes=True)
-    assert (status, out) == (GOOD, "pyproject.toml: 1 model declared (bert)\nnext: pytest --bert-budget\n")
+    assert (status, out) == (
+        GOOD,
+        "pyproject.toml: 1 model declared (bert)\nnext: pytest --bert-budget pyproject.toml\n",
+    )
     return (root / "pyproject.toml").read_bytes()
 
 
@@ -110,7 +117,7 @@ def test_line_endings_are_those_of_the_file(tmp_path: Path, end: str) -> None:
 def test_an_empty_file_is_as_good_as_none(tmp_path: Path) -> None:
     lay(tmp_path, **{"config.json": TINY, "pyproject.toml": ""})
     assert started(tmp_path, writes=True)[0] == GOOD
-    assert (tmp_path / "pyproject.toml").read_text("utf-8").endswith(f'minversion = "9.0"\n\n{TINY_TABLE}')
+    assert (tmp_path / "pyproject.toml").read_text("utf-8").endswith(f'minversion = "8.2"\n\n{TINY_TABLE}')
 
 
 def test_a_second_time_there_is_nothing_to_add(tmp_path: Path) -> None:
@@ -300,14 +307,14 @@ SETTINGS = {
 def test_settings_that_pytest_has_in_another_file_stay_in_force(tmp_path: Path, name: str) -> None:
     lay(tmp_path, **{"config.json": TINY, name: SETTINGS[name]})
     assert started(tmp_path, writes=True)[0] == GOOD
-    assert "[tool.pytest]" not in (tmp_path / "pyproject.toml").read_text("utf-8")
+    assert "[tool.pytest.ini_options]" not in (tmp_path / "pyproject.toml").read_text("utf-8")
 
 
 @pytest.mark.parametrize(("name", "text"), [("setup.cfg", "[metadata]\nname = x\n"), ("tox.ini", "[tox]\n")])
 def test_files_without_a_word_of_pytest_are_no_settings(tmp_path: Path, name: str, text: str) -> None:
     lay(tmp_path, **{"config.json": TINY, name: text})
     assert started(tmp_path, writes=True)[0] == GOOD
-    assert '[tool.pytest]\nminversion = "9.0"\n' in (tmp_path / "pyproject.toml").read_text("utf-8")
+    assert '[tool.pytest.ini_options]\nminversion = "8.2"\n' in (tmp_path / "pyproject.toml").read_text("utf-8")
 
 
 def test_a_new_root_is_told(tmp_path: Path) -> None:
@@ -316,8 +323,8 @@ def test_a_new_root_is_told(tmp_path: Path) -> None:
         GOOD,
         (
             "pyproject.toml, a new file: 1 model declared (bert)\n"
-            "its [tool.pytest] makes this folder pytest's root, so that this table is the one that is read\n"
-            "next: pytest --bert-budget\n"
+            "its [tool.pytest.ini_options] makes this folder pytest's root, so that this table is the one that is read\n"
+            "next: pytest --bert-budget pyproject.toml\n"
         ),
         "",
     )
@@ -342,8 +349,8 @@ def test_a_root_above_that_pytest_would_take_is_told_and_what_reads_the_table_al
         GOOD,
         "pyproject.toml: 1 model declared (bert)\nnext: python -I -m pytest_bertsize check\n",
         (
-            f"pytest takes {tmp_path} for its root: for pytest to read this table, give {file} a [tool.pytest] with "
-            f'minversion = "9.0"; pytest\'s settings in {tmp_path} then no longer apply to it\n'
+            f"pytest takes {tmp_path} for its root: for pytest to read this table, give {file} a [tool.pytest.ini_options] with "
+            f'minversion = "8.2"; pytest\'s settings in {tmp_path} then no longer apply to it\n'
         ),
     )
 
@@ -359,7 +366,7 @@ def test_a_project_elsewhere_is_checked_by_its_name(tmp_path: Path, settings: st
             "--project 'my services/search'"
         ),
         (
-            "the [tool.pytest] in my services/search/pyproject.toml makes its folder a root: pytest's settings in "
+            "the [tool.pytest.ini_options] in my services/search/pyproject.toml makes its folder a root: pytest's settings in "
             f"{tmp_path} then no longer apply to it"
         ),
     ]

@@ -150,7 +150,7 @@ def test_from_an_unknown_repository_to_a_red_report_for_a_regression(
 def test_a_regression_in_a_training_file_is_red_as_well(desk: AtTheDesk) -> None:
     training_files(desk.folder)
     assert desk.types(*INIT).stdout == (
-        "pyproject.toml, a new file: 3 models declared (mlm, bert, tagger)\nnext: pytest --bert-budget\n"
+        "pyproject.toml, a new file: 3 models declared (mlm, bert, tagger)\nnext: pytest --bert-budget pyproject.toml\n"
     )
     file = desk.folder / "experiments" / "mlm.yaml"
     file.write_text(file.read_text("utf-8").replace("num_hidden_layers: 3", "num_hidden_layers: 4"), encoding="utf-8")

@@ -370,7 +370,7 @@ def test_a_rerun_builds_nothing_again(warm: Warm, pytester: pytest.Pytester, wor
     """
     Path("sized.py").write_text(textwrap.dedent(factory))
     table = '[tool.bertsize.models.sized]\nfactory = "sized:build"\nclosed_form = false\nbudget.total = 39\n'
-    Path("pyproject.toml").write_text(f'[tool.pytest]\nminversion = "9.0"\n{table}')
+    Path("pyproject.toml").write_text(f'[tool.pytest.ini_options]\nminversion = "8.2"\n{table}')
     told = alone(warm, *GATE, "--reruns=2", *workers)
     assert told.status == pytest.ExitCode.TESTS_FAILED
     assert (told.tests("failed"), told.tests("rerun")) == (1, 2)

@@ -424,7 +424,7 @@ MISTAKES = {
 def test_however_a_run_ends_its_helper_has_ended(
     started: Callable[[], list[int]], table: str, status: int, line: list[str]
 ) -> None:
-    Path("pyproject.toml").write_text('[tool.pytest]\nminversion = "9.0"\n' + textwrap.dedent(table))
+    Path("pyproject.toml").write_text('[tool.pytest.ini_options]\nminversion = "8.2"\n' + textwrap.dedent(table))
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     assert done.returncode == (4 if status == 2 and line is not NOT_ISOLATED else status)
     assert len(started()) <= 1

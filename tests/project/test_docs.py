@@ -73,7 +73,7 @@ repos: [{ repo: https://github.com/OWNER/pytest-bertsize, rev: v1, hooks: [{ id:
         ("```fortran\nEND\n```\n", "no test understands a block of fortran"),
         ("> ```text\n> report\n> ```\n", "no test understands a block of text"),
         ("```python\nx = 1\n```\n", "say which file this is"),
-        ("```toml\n[tool.pytest]\n```\n", "has to be a file"),
+        ("```toml\n[tool.pytest.ini_options]\n```\n", "has to be a file"),
         ('```toml\n[tool.bertsize.models.a]\nconfig = "c"\nbudget = "x"\n```\n', '"x" is not a budget'),
         ("```yaml\na: 1\n```\n", "of what is it?"),
         ("<!-- in: LICENSE -->\n```json\n{}\n```\n", "LICENSE does not say this"),

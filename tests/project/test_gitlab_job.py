@@ -142,7 +142,7 @@ def test_a_base_that_is_not_in_the_clone_fails_and_says_what_to_write(
 @pytest.mark.process
 @SHELLS
 def test_a_project_without_a_table_fails_whatever_package_it_has(runner: Runner, shell: Sequence[str]) -> None:
-    runner.project.write("pyproject.toml", "[tool.pytest]\n")
+    runner.project.write("pyproject.toml", "[tool.pytest.ini_options]\n")
     put_an_impostor_in(runner.folder)
     done = runner.run(shell)
     assert done.returncode == 2

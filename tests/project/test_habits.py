@@ -150,7 +150,7 @@ def test_keras_is_installed_in_its_own_environment_alone() -> None:
     uses = [name for name in ENVIRONMENTS if TOX.get(f"testenv:{name}", "dependency_groups", fallback="") in asks]
     assert (asks, uses) == (["keras"], ["keras"])
     assert TOX["testenv:keras"]["commands"] == "pytest -m keras {posargs:tests/project/test_keras.py}"
-    assert PYPROJECT["tool"]["pytest"]["addopts"][-2:] == ["-m", "not keras"]
+    assert PYPROJECT["tool"]["pytest"]["ini_options"]["addopts"][-2:] == ["-m", "not keras"]
 
 
 def pins(name: str) -> dict[str, str]:
@@ -176,7 +176,7 @@ def test_the_lowest_versions_are_the_lower_bounds_but_of_torch() -> None:
 def test_the_oldest_pytest_is_the_lower_bound() -> None:
     bound = lowest(PYPROJECT["project"]["dependencies"])["pytest"]
     assert TOX["testenv:lowest-pytest"]["deps"] == f"pytest=={pins('constraints-lowest.txt')['pytest']}"
-    assert PYPROJECT["tool"]["pytest"]["minversion"].startswith(bound)
+    assert PYPROJECT["tool"]["pytest"]["ini_options"]["minversion"].startswith(bound)
 
 
 def test_the_lowest_environment_runs_files_that_there_are() -> None:
@@ -193,7 +193,7 @@ def marks(path: Path) -> set[str]:
 
 
 def test_a_mark_is_pytests_own_or_says_why_a_test_is_not_run_for_every_commit() -> None:
-    ours = {line.partition(":")[0] for line in PYPROJECT["tool"]["pytest"]["markers"]}
+    ours = {line.partition(":")[0] for line in PYPROJECT["tool"]["pytest"]["ini_options"]["markers"]}
     assert ours == {"process", "tool", "long", "keras"}
     used = set().union(*(marks(path) for path in (ROOT / "tests").rglob("*.py")))
     assert (

@@ -255,7 +255,7 @@ def test_what_is_staged_is_looked_at_and_not_what_is_mended_since(hooked: Hooked
 
 
 def test_a_project_without_a_table_is_refused(hooked: Hooked) -> None:
-    hooked.project.write("pyproject.toml", "[tool.pytest]\n")
+    hooked.project.write("pyproject.toml", "[tool.pytest.ini_options]\n")
     done = hooked.commit()
     assert done.status == 1
     assert "- exit code: 2" in done.said

@@ -202,7 +202,7 @@ def test_each_entry_point_is_there_and_can_be_loaded(environment: Environment) -
 
 @pytest.fixture
 def a_project(tmp_path: Path, tiny: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "pyproject.toml").write_text('[tool.pytest]\nminversion = "9.0"\n' + TABLE)
+    (tmp_path / "pyproject.toml").write_text('[tool.pytest.ini_options]\nminversion = "8.2"\n' + TABLE)
     (tmp_path / "config.json").write_text(json.dumps(tiny))
     (tmp_path / "test_it.py").write_text("def test_it(): pass\n")
     monkeypatch.chdir(tmp_path)

@@ -227,7 +227,7 @@ def test_what_is_loosened_is_accepted_and_stays_red_until_its_reason_is_said(
 ) -> None:
     project = committed(tmp_path, tiny, f'\n{X}reason = "was"\nbudget.total = "60K"\n')
     project.write("config.json", {**tiny, "num_hidden_layers": 4})  # 16,632 more
-    settings = again(tmp_path, f'[tool.pytest]\n{X}reason = "was"\nbudget.total = "60K"\n')
+    settings = again(tmp_path, f'[tool.pytest.ini_options]\n{X}reason = "was"\nbudget.total = "60K"\n')
     project.write("pyproject.toml", settings.text)
     accepting = Run(settings, "update", baseline=project.baseline())
     assert accepting.text() == settings.text.replace('"60K"', '"77K"')
@@ -241,7 +241,7 @@ def test_what_is_loosened_is_accepted_and_stays_red_until_its_reason_is_said(
 
 def test_what_was_loosened_before_does_not_block_what_fails_now(tmp_path: Path, tiny: dict[str, Any]) -> None:
     project = committed(tmp_path, tiny, f'\n{X}budget.total = "60K"\nbudget.head = "3K"\n')
-    settings = again(tmp_path, f'[tool.pytest]\n{X}budget.total = "50K"\nbudget.head = "4K"\n')
+    settings = again(tmp_path, f'[tool.pytest.ini_options]\n{X}budget.total = "50K"\nbudget.head = "4K"\n')
     project.write("pyproject.toml", settings.text)
     accepting = Run(settings, "update", baseline=project.baseline())
     assert accepting.text() == settings.text.replace('"50K"', '"60K"')

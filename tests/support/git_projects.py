@@ -69,7 +69,7 @@ class GitProject:
         file.write_text(text, encoding="utf-8")
 
     def declare(self, table: str) -> None:
-        self.write("pyproject.toml", "[tool.pytest]\n" + textwrap.dedent(table))
+        self.write("pyproject.toml", "[tool.pytest.ini_options]\n" + textwrap.dedent(table))
 
     def commit(self) -> str:
         """Commit everything below the folder, and say what the commit is called."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import pytest
 
+from pytest_bertsize.plugin.always_on import Selection
 from pytest_bertsize.plugin.results import Ledger
 from pytest_bertsize.reports.files import ReportFiles
 from pytest_bertsize.reports.shape import FindingRow, FoldedTensor, ModelReport
@@ -30,12 +31,13 @@ class Config:
     verbosity: int = 0
     options: dict[str, object] = field(default_factory=dict)
     folder: Path = Path()
+    args_source: object = None
 
     def get_verbosity(self) -> int:
         return self.verbosity
 
-    def getoption(self, name: str) -> object:
-        return self.options[name]
+    def getoption(self, name: str, default: object = None) -> object:
+        return self.options.get(name, default)
 
     @property
     def invocation_params(self) -> SimpleNamespace:
@@ -67,7 +69,8 @@ def declared(*names: str, root: Path = Path("project")) -> Settings:
 def opened(*names: str, verbosity: int = 0, reports: Sequence[Path] = ()) -> Ledger:
     """The ledger of a run that is to check these models."""
     settings = declared(*names)
-    return Ledger(cast("pytest.Config", Config(verbosity)), settings, VERSIONS, ReportFiles(tuple(reports), settings))
+    config = cast("pytest.Config", Config(verbosity))
+    return Ledger(config, settings, VERSIONS, ReportFiles(tuple(reports), settings), Selection(config))
 
 
 def warning(message: str) -> FindingRow:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from tests.support.warm_helper import Warm
 
 TABLE = """
-    [tool.pytest]
-    minversion = "9.0"
+    [tool.pytest.ini_options]
+    minversion = "8.2"
     [tool.bertsize.models.layered]
     config = "config.json"
     budget.encoder = { exact = 49_896 }

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 NOTHING = 1
 """Exit status: nothing was found that can be declared."""
-NEXT = "pytest --bert-budget"
+NEXT = "pytest --bert-budget pyproject.toml"
 NEXT_WITHOUT_PYTEST = "python -I -m pytest_bertsize check"
 """Where pytest, started here, would read the table of another folder."""
 
@@ -77,11 +77,11 @@ def _of_others(project: Project) -> Iterator[str]:
     above = root_above(project.root)
     no_longer = f"pytest's settings in {above} then no longer apply to it"
     if above and project.becomes_root:
-        yield f"the [tool.pytest] in {project.path} makes its folder a root: {no_longer}"
+        yield f"the [tool.pytest.ini_options] in {project.path} makes its folder a root: {no_longer}"
     elif above and not project.is_root:
         yield (
-            f"pytest takes {above} for its root: for pytest to read this table, give {project.path} a [tool.pytest] "
-            f'with minversion = "9.0"; {no_longer}'
+            f"pytest takes {above} for its root: for pytest to read this table, give {project.path} a "
+            f'[tool.pytest.ini_options] with minversion = "8.2"; {no_longer}'
         )
     if project.is_here and project.text is None and (other := project_above(project.root)):
         yield f"{other} is above this folder: if it is the one of this project, name its folder by --project"
@@ -104,7 +104,9 @@ def _say_written(before: Project, found: Proposal, out: TextIO) -> None:
     say(f"{before.path.name}{made}: {count} model{'s' * (count > 1)} declared ({printable(names, 1_000)})", out)
     if before.becomes_root:
         this = "this folder" if before.is_here else _shown(before.root)
-        say(f"its [tool.pytest] makes {this} pytest's root, so that this table is the one that is read", out)
+        say(
+            f"its [tool.pytest.ini_options] makes {this} pytest's root, so that this table is the one that is read", out
+        )
 
 
 def _nothing(found: Proposal, err: TextIO) -> int:

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 NEW = """\
 # The BERT-family models of this project and what they may count, for pytest-bertsize: pytest --bert-budget
 
-[tool.pytest]
-minversion = "9.0"
+[tool.pytest.ini_options]
+minversion = "8.2"
 """
 NEW_BESIDE_SETTINGS = NEW.partition("\n\n")[0] + "\n"
-"""Where pytest has its settings in another file, which a [tool.pytest] would put out of force."""
+"""Where pytest has its settings in another file, which a [tool.pytest.ini_options] would put out of force."""
 _OF_PYTEST = {
     "pytest.toml": "",
     ".pytest.toml": "",
@@ -63,7 +63,7 @@ class Project:
 
     @property
     def becomes_root(self) -> bool:
-        """Whether the file is new and gets a [tool.pytest]: no other file of this folder has settings of pytest."""
+        """Whether the file is new and gets settings of pytest: no other file of this folder has any."""
         return self.is_new and not self.is_root
 
     def with_tables(self, tables: Iterable[str]) -> str:

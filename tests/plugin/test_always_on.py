@@ -1,0 +1,111 @@
+"""``bert_budget = true`` in pytest's settings: as red as the option in CI, and of use to an editor at a desk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from pytest_bertsize.reports.ci import VARIABLES
+
+Project = Callable[..., pytest.Pytester]
+
+FITS = """
+[tool.bertsize.models.fits]
+config = "config.json"
+budget.total = 59_549
+"""
+BURSTS = FITS.replace("fits", "bursts").replace("59_549", "50_000")
+# the tiny BertForMaskedLM of conftest.py has 59,549
+ON = "bert_budget = true\n"
+A_TEST = "def test_a(): pass\ndef test_b(): pass"
+WHY = "tests were only listed or selected, which CI would not let pass"
+
+
+@pytest.fixture(autouse=True)
+def at_a_desk(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize("arguments", [[], ["."], ["tests"], ["--bert-budget"], ["pyproject.toml"]], ids=str)
+def test_every_model_is_checked_as_with_the_option(project: Project, arguments: list[str]) -> None:
+    pytester = project(ON + FITS + BURSTS)
+    pytester.mkdir("tests").joinpath("test_a.py").write_text(A_TEST)
+    result = pytester.runpytest(*arguments)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["bursts: total 59,549, limit 50,000*", "2 configured, 2 checked, 1 failed"])
+
+
+def test_what_the_option_needs_is_there_with_the_setting(project: Project) -> None:
+    result = project(ON + FITS).runpytest("--bert-budget-no-build", "--bert-budget-report=size.json")
+    assert result.ret == pytest.ExitCode.OK
+    result.stdout.fnmatch_lines(["1 configured, 1 checked, 0 failed*size.json*"])
+
+
+LISTED = [["--collect-only"], ["--collect-only", "-q"], ["--setup-plan"], ["--fixtures"]]
+SELECTED = [["-k", "test_a"], ["--deselect", "pyproject.toml::bursts"], ["-k", "test_a", "-n", "1"]]
+
+
+@pytest.mark.parametrize("arguments", [*LISTED, *SELECTED], ids=str)
+def test_a_run_that_lists_or_selects_says_what_it_left_and_succeeds(project: Project, arguments: list[str]) -> None:
+    result = project(ON + BURSTS, test_a=A_TEST).runpytest(*arguments)
+    assert result.ret == pytest.ExitCode.OK
+    assert "NOT CHECKED: bursts" in result.stdout.str() + result.stderr.str()
+
+
+def test_what_is_left_is_said_in_yellow_and_why(project: Project) -> None:
+    result = project(ON + BURSTS, test_a=A_TEST).runpytest("-k", "test_a", "--color=yes")
+    assert f"\x1b[33mNOT CHECKED: bursts: {WHY}\x1b[0m" in result.stdout.str()
+
+
+@pytest.mark.parametrize("workers", [[], ["-n", "1"]], ids=str)
+@pytest.mark.parametrize("test", ["test_a.py", "test_a.py::test_b"])
+def test_a_run_of_other_tests_loads_no_gate(project: Project, test: str, workers: list[str]) -> None:
+    result = project(ON + BURSTS, test_a=A_TEST).runpytest(test, *workers)
+    assert result.ret == pytest.ExitCode.OK
+    result.stdout.fnmatch_lines([f"NOT CHECKED: any model of bert_budget = true: {WHY}"])
+    result.stdout.no_fnmatch_line("bertsize: *declared in*")
+
+
+def test_a_marked_test_that_is_selected_is_held_to_its_budget(project: Project) -> None:
+    marked = "import pytest\n@pytest.mark.bert_budget\ndef test_a(): pass"
+    result = project(ON + BURSTS, test_a=marked).runpytest("test_a.py::test_a")
+    result.assert_outcomes(failed=1)
+
+
+def test_a_model_that_is_selected_and_fails_is_red(project: Project) -> None:
+    result = project(ON + FITS + BURSTS).runpytest("pyproject.toml::bursts")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines([f"NOT CHECKED: fits: {WHY}", "2 configured, 1 checked, 1 failed"])
+
+
+@pytest.mark.parametrize("arguments", [*LISTED, *SELECTED, ["test_a.py"], ["test_a.py::test_a"]], ids=str)
+@pytest.mark.parametrize("hard", ["CI", "the option"])
+def test_it_is_red_in_ci_and_with_the_option(
+    project: Project, monkeypatch: pytest.MonkeyPatch, hard: str, arguments: list[str]
+) -> None:
+    if hard == "CI":
+        monkeypatch.setenv("CI", "true")
+    else:
+        arguments = [*arguments, "--bert-budget"]
+    result = project(ON + BURSTS, test_a=A_TEST).runpytest(*arguments)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+
+
+def test_models_that_a_conftest_takes_away_are_missed_at_a_desk_too(project: Project) -> None:
+    conftest = "def pytest_collection_modifyitems(items): items[:] = items[-1:]"
+    result = project(ON + BURSTS, test_a=A_TEST, conftest=conftest).runpytest()
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["NOT CHECKED: bursts"])
+
+
+def test_a_mistake_in_the_table_stops_a_run_that_lists(project: Project) -> None:
+    result = project(ON + FITS.replace("budget", "bugdet")).runpytest("--collect-only")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+
+
+@pytest.mark.parametrize("value", ["", "true"])
+def test_the_version_of_pytest_can_be_asked_for(project: Project, monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv("CI", value)
+    assert project(ON + BURSTS).runpytest("--version", "-p", "no:cacheprovider").ret == pytest.ExitCode.OK
