@@ -36,7 +36,7 @@ from tests.support.family_configs import (
 if TYPE_CHECKING:
     from pytest_bertsize.config.keys import Choice, Listing, Size, Switch
 
-EXAMPLES, MORE = 4, 12
+EXAMPLES, MORE = 3, 12
 """Configs drawn for each architecture; ``benchmarks/closed_forms.py`` draws a thousand for each family."""
 
 
@@ -120,7 +120,13 @@ def test_depth_costs_nothing_until_tensors_are_listed(family: str, architecture:
     assert len(list(terms(shallow.root))) == len(list(terms(thousand.root)))
 
 
-@pytest.mark.parametrize(("family", "architecture"), PAIRS)
+ONE_OF_EACH = dict(reversed(PAIRS)).items()
+
+
+@pytest.mark.parametrize(
+    ("family", "architecture"),
+    [pytest.param(*pair, marks=() if pair in ONE_OF_EACH else pytest.mark.long) for pair in PAIRS],
+)
 def test_a_model_of_no_layers_is_the_built_one(family: str, architecture: str) -> None:
     found = drawn(family, architecture, Random(0))  # noqa: S311
     keys = found.family.keys
