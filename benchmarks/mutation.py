@@ -61,7 +61,7 @@ TESTS_OF = {
 }
 LEAST_KILLED = 0.95
 OPERATORS = (*mutation_operators, (cst.If, operator_if_exp), (cst.CompIf, operator_if_exp))
-SLOW_TO_IMPORT = ("hypothesis", "pydantic", "rich", "sympy", "tomlkit", "transformers.models.bert.modeling_bert")
+SLOW_TO_IMPORT = ("hypothesis", "pydantic", "rich", "tomlkit", "transformers.models.bert.modeling_bert")
 IMPORTED_ALREADY = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
 """Not by pytest, which would have rewritten the asserts of these plugins."""
 ROOT = Path(__file__).parents[1]

@@ -259,7 +259,12 @@ def way_out(reason: str, *, own: bool) -> str:
     return next(fix for part, fix in fixes.items() if part in reason)
 
 
-_NOT_INSTALLED = {"torch and transformers cannot be imported": "install them beside pytest-bertsize"}
+_NOT_INSTALLED = {
+    "torch and transformers cannot be imported": (
+        "pip install 'pytest-bertsize[build]', name the project's own environment (python = \".venv/bin/python\" in "
+        "[tool.bertsize]), or hold budgets to the closed form alone (--bert-budget-no-build, check --no-build)"
+    )
+}
 _OF_CLASSES = {
     **_NOT_INSTALLED,
     "ModuleNotFoundError": (

@@ -1,7 +1,7 @@
 """The few blocks that closed forms are written in.
 
 A closed form is a tree of blocks that reads like the model's own printout. Its dimensions are integers when parameters
-are counted and sympy symbols when a formula is shown: the same function, called twice. A repeated block counts as
+are counted and symbols when a formula is shown: the same function, called twice. A repeated block counts as
 ``times × block``, so depth costs nothing until its tensors are listed.
 """
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 Count: TypeAlias = Any
-"""An ``int``, or a sympy expression of the config's symbols."""
+"""An ``int``, or an expression of the config's symbols (:mod:`pytest_bertsize.config.symbols`)."""
 
 
 Kind: TypeAlias = Literal[

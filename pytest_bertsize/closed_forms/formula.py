@@ -1,30 +1,37 @@
-"""Formulas as people write them: ``V·D``, as the tensors have it, squares first. The only importer of sympy.
+"""Formulas as people write them: ``V·D``, as the tensors have it, squares first.
 
-A formula is a sum of products in that order, whose factors sympy prints: as text, for LaTeX or in MathML.
+A formula is a sum of products in that order; a writer for each of text, LaTeX and MathML has the signs.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from html import escape
-from math import prod
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from sympy import Add, Expr, Mul, Symbol, expand, floor, fraction, sympify
-from sympy.printing.latex import LatexPrinter
-from sympy.printing.mathml import MathMLPresentationPrinter
-from sympy.printing.precedence import precedence
-from sympy.printing.str import StrPrinter
-
+from pytest_bertsize.config.symbols import (
+    Expression,
+    Floor,
+    Monomial,
+    expanded,
+    in_one,
+    multiplied,
+    symbol,
+    symbols_of,
+    terms_of,
+    with_even_quotients,
+)
 from pytest_bertsize.inventory import TOTAL, levels, parents_first
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from pytest_bertsize.closed_forms.blocks import Count, Term
+    from pytest_bertsize.closed_forms.blocks import Term
     from pytest_bertsize.config.dims import Dims
+    from pytest_bertsize.config.symbols import Base, Count
 
 
 @dataclass(frozen=True)
@@ -39,31 +46,26 @@ class Formula:
     @cached_property
     def text(self) -> str:
         """``L·(4·D² + 4·D)``: what a table cell can hold; ``0`` for what owns nothing."""
-        return _sum(self, _Text())
+        return _formula(self, _Text())
 
     @property
     def latex(self) -> str:
         r"""``L \cdot (4 \cdot D^{2} + 4 \cdot D)``."""
-        return _sum(self, _Latex())
+        return _formula(self, _Latex())
 
     @property
     def mathml(self) -> str:
         """An element for each summand, so that a long formula can wrap."""
-        return f"<math>{_sum(self, _MathML())}</math>"
+        return f"<math>{_formula(self, _MathML())}</math>"
 
     @property
     def symbols(self) -> set[str]:
         """The names of those that it has."""
-        found = (each.symbols if isinstance(each, Formula) else each.free_symbols for each in self._factors)
-        return {str(symbol) for symbols in found for symbol in symbols}
+        return {name for product in self.products for factor in product.factors for name in factor.symbols}
 
     def in_numbers(self, sizes: Mapping[str, int]) -> str:
         """With sizes in place of their symbols: ``4·768² + 4·768``."""
-        return _sum(self, _Numbers(sizes))
-
-    @property
-    def _factors(self) -> Iterable[Expr | Formula]:
-        return (factor for product in self.products for factor in product.factors)
+        return _formula(self, _Text(sizes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ class Product:
     """A summand."""
 
     number: int
-    factors: tuple[Expr | Formula, ...]
+    factors: tuple[Expression | Formula, ...]
     """In order; a formula among them stands in brackets."""
 
 
@@ -83,11 +85,8 @@ class Formulas:
 
         :param dims: a quotient that comes out even is written without its floor.
         """
-        symbols = dims.symbolic().sizes
-        self._numbers: dict[Symbol, int] = {
-            symbol: dims.sizes[name] for name, symbol in symbols.items() if symbol is not None
-        }
-        self._known: dict[tuple[Count, ...], list[_Monomial]] = {}
+        self._sizes = dims.sizes
+        self._known: dict[tuple[Count, ...], list[_Term]] = {}
 
     def by_component(self, terms: Iterable[Term]) -> dict[str, Formula]:
         """For every component at every level, and their own in a row for the total."""
@@ -104,7 +103,7 @@ class Formulas:
         by_repeat: dict[Count, list[Term]] = {}
         for term in terms:
             by_repeat.setdefault(term.times, []).append(term)
-        numbers: dict[tuple[Expr | Formula, ...], int] = {}
+        numbers: dict[tuple[Expression | Formula, ...], int] = {}
         for times, members in by_repeat.items():
             for product in self._repeated(times, members):
                 numbers[product.factors] = numbers.get(product.factors, 0) + product.number
@@ -112,13 +111,13 @@ class Formulas:
 
     def one(self, terms: Iterable[Term]) -> Formula:
         """A single copy of some parameters: ``4·D² + 4·D``, like terms together."""
-        numbers: dict[Expr, int] = {}
-        factors: dict[Expr, tuple[Expr, ...]] = {}
+        numbers: dict[Monomial, int] = {}
+        factors: dict[Monomial, tuple[Expression, ...]] = {}
         for term in terms:
             if term.parameter.tied_to is None:
-                for monomial in self._monomials(term.parameter.shape):
-                    numbers[monomial.rest] = numbers.get(monomial.rest, 0) + monomial.number
-                    factors.setdefault(monomial.rest, monomial.factors)
+                for each in self._terms(term.parameter.shape):
+                    numbers[each.rest] = numbers.get(each.rest, 0) + each.number
+                    factors.setdefault(each.rest, each.factors)
         rests = sorted((rest for rest, number in numbers.items() if number), key=_degree, reverse=True)
         return Formula(tuple(Product(numbers[rest], factors[rest]) for rest in rests))
 
@@ -131,61 +130,52 @@ class Formulas:
             return list(single.products)
         if len(single.products) == 1:
             (product,) = single.products
-            monomials = _split(repeats * Mul(*product.factors), (repeats, *product.factors))
-            monomials.sort(key=lambda monomial: _degree(monomial.rest), reverse=True)
-            return [Product(product.number * monomial.number, monomial.factors) for monomial in monomials]
-        number, rest = repeats.as_coeff_Mul()
-        whole = not number.is_Integer or fraction(rest)[1] != 1
-        factors = (repeats,) if whole else () if rest == 1 else rest.as_ordered_factors()
-        return [Product(1 if whole else int(number), (*factors, single))]
+            shape = (repeats, *(each for each in product.factors if isinstance(each, Expression)))
+            found = sorted(_split(multiplied(*shape), shape), key=lambda each: _degree(each.rest), reverse=True)
+            return [Product(product.number * each.number, each.factors) for each in found]
+        repeated = _term(in_one(repeats), {})
+        return [Product(repeated.number, (*repeated.factors, single))]
 
-    def _monomials(self, shape: tuple[Count, ...]) -> list[_Monomial]:
+    def _terms(self, shape: tuple[Count, ...]) -> list[_Term]:
         if shape not in self._known:
-            self._known[shape] = _split(expand(self._even(prod(shape))), shape)
+            self._known[shape] = _split(expanded(self._even(multiplied(*shape))), shape)
         return self._known[shape]
 
-    def _even(self, count: Count) -> Expr:
-        """``A*floor(D/A)`` → ``D`` where A divides D."""
-        return sympify(count).replace(floor, self._quotient)
-
-    def _quotient(self, quotient: Expr) -> Expr:
-        return quotient if quotient.subs(self._numbers).is_Integer else floor(quotient)
+    def _even(self, count: Count) -> Count:
+        return with_even_quotients(count, self._sizes)
 
 
 def of_symbol(name: str) -> Formula:
     """A size alone, as a legend has it."""
-    return Formula((Product(1, (Symbol(name),)),))
+    return Formula((Product(1, (symbol(name),)),))
 
 
 @dataclass(frozen=True, slots=True)
-class _Monomial:
+class _Term:
     number: int
-    rest: Expr
+    rest: Monomial
     """What like terms have in common."""
-    factors: tuple[Expr, ...]
+    factors: tuple[Expression, ...]
 
 
-def _split(total: Expr, shape: Sequence[Count]) -> list[_Monomial]:
+def _split(total: Count, shape: Sequence[Count]) -> list[_Term]:
     """The terms of a sum, each with its factors in the order of a shape: rows before columns."""
-    place = {symbol: index for index, size in reversed(list(enumerate(shape))) for symbol in sympify(size).free_symbols}
-    return [_monomial(term, place) for term in Add.make_args(total)]
+    place = {name: index for index, size in reversed(list(enumerate(shape))) for name in symbols_of(size)}
+    return [_term(monomial, place) for monomial in terms_of(total)]
 
 
-def _monomial(term: Expr, place: Mapping[Expr, int]) -> _Monomial:
+def _term(monomial: Monomial, place: Mapping[str, int]) -> _Term:
     """A quotient stays whole."""
-    number, rest = term.as_coeff_Mul()
-    if not number.is_Integer or fraction(rest)[1] != 1:
-        sign = -1 if number < 0 else 1
-        return _Monomial(sign, sign * term, (sign * term,))
-    factors = sorted(
-        Mul.make_args(rest), key=lambda factor: min((place[each] for each in factor.free_symbols), default=-1)
-    )
-    return _Monomial(int(number), rest, () if rest == 1 else tuple(factors))
+    number = monomial.number
+    if not monomial.is_whole:
+        rest = replace(monomial, number=abs(number))
+        return _Term(1 if number > 0 else -1, rest, (Expression((rest,)),))
+    factors = sorted(monomial.factors, key=lambda factor: min(place.get(each, -1) for each in factor.symbols))
+    return _Term(int(number), replace(monomial, number=Fraction(1)), tuple(factors))
 
 
-def _degree(product: Expr) -> int:
-    powers = product.as_powers_dict().items()
-    return sum(int(power) for base, power in powers if power.is_Integer and not base.is_Integer)
+def _degree(monomial: Monomial) -> int:
+    return sum(exponent for _, exponent in monomial.powers)
 
 
 # how it is written
@@ -195,8 +185,8 @@ _SUBSCRIPT = re.compile(r"([^\W\d_])(?:_(\w+)|([a-z0-9]{1,2}))")
 """``d_kv``, ``De``, ``P2``."""
 
 
-class _Printer(Protocol):
-    """Prints a factor, and has the signs between factors."""
+class _Writer(Protocol):
+    """Has the signs, and puts together what is written already."""
 
     times: str
     plus: str
@@ -205,108 +195,160 @@ class _Printer(Protocol):
     opening: str
     closing: str
 
-    def doprint(self, expr: Expr) -> str: ...
+    @property
+    def inside(self) -> _Writer:
+        """Of a sum that stays in one piece."""
+        ...
+
+    def number(self, number: int) -> str: ...
+    def symbol(self, name: str) -> str: ...
+    def bracketed(self, inside: str) -> str: ...
+    def floor(self, inside: str) -> str: ...
+    def power(self, base: str, exponent: int) -> str: ...
+    def fraction(self, above: str, below: Sequence[str]) -> str: ...
 
 
-def _sum(formula: Formula, printer: _Printer) -> str:
+def _formula(formula: Formula, writer: _Writer) -> str:
+    return _sum([(each.number, _product(each, writer)) for each in formula.products], writer)
+
+
+def _sum(signed: Iterable[tuple[int | Fraction, str]], writer: _Writer) -> str:
     """Products with their signs between them."""
     written = ""
-    for product in formula.products:
-        sign = (printer.minus if written else printer.negative) if product.number < 0 else printer.plus
-        written += (sign if written or product.number < 0 else "") + _product(product, printer)
-    return written or printer.doprint(sympify(0))
+    for number, product in signed:
+        sign = (writer.minus if written else writer.negative) if number < 0 else writer.plus
+        written += (sign if written or number < 0 else "") + product
+    return written or writer.number(0)
 
 
-def _product(product: Product, printer: _Printer) -> str:
+def _product(product: Product, writer: _Writer) -> str:
     number = abs(product.number)
-    factors = [_factor(each, printer) for each in product.factors]
-    return printer.times.join(factors if factors and number == 1 else [printer.doprint(sympify(number)), *factors])
+    factors = [_factor(each, writer) for each in product.factors]
+    return writer.times.join(factors if factors and number == 1 else [writer.number(number), *factors])
 
 
-def _factor(factor: Expr | Formula, printer: _Printer) -> str:
+def _factor(factor: Expression | Formula, writer: _Writer) -> str:
     if isinstance(factor, Formula):
-        return f"{printer.opening}{_sum(factor, printer)}{printer.closing}"
-    written = printer.doprint(factor)
-    return f"{printer.opening}{written}{printer.closing}" if factor.is_Add else written
+        return f"{writer.opening}{_formula(factor, writer)}{writer.closing}"
+    written = _expression(factor, writer)
+    return writer.bracketed(written) if len(factor.terms) > 1 else written
 
 
-class _Text(StrPrinter):  # type: ignore[misc]  # sympy is not typed
+def _expression(expression: Expression, writer: _Writer) -> str:
+    return _sum([(each.number, _monomial(each, writer)) for each in expression.terms], writer.inside)
+
+
+def _monomial(monomial: Monomial, writer: _Writer) -> str:
+    """Without its sign."""
+    above = [_power(base, exponent, writer) for base, exponent in monomial.powers if exponent > 0]
+    below = [_power(base, -exponent, writer) for base, exponent in monomial.powers if exponent < 0]
+    number, divisor = abs(monomial.number).as_integer_ratio()
+    written = writer.times.join(above if above and number == 1 else [writer.number(number), *above])
+    below = below if divisor == 1 else [writer.number(divisor), *below]
+    return writer.fraction(written, below) if below else written
+
+
+def _power(base: Base, exponent: int, writer: _Writer) -> str:
+    if isinstance(base, str):
+        written = writer.symbol(base)
+    elif isinstance(base, Floor):
+        written = writer.floor(_expression(base.quotient, writer))
+    else:
+        written = writer.bracketed(_expression(base, writer))
+    return written if exponent == 1 else writer.power(written, exponent)
+
+
+class _Text:
     times, plus, minus, negative, opening, closing = "·", " + ", " - ", "-", "(", ")"
 
-    def _print_Pow(self, expression: Expr, rational: bool = False) -> str:  # noqa: FBT001, FBT002
-        base, exponent = expression.as_base_exp()
-        if not (exponent.is_Integer and exponent > 1):
-            return str(super()._print_Pow(expression, rational))
-        return str(self.parenthesize(base, precedence(expression))) + str(exponent).translate(_SUPERSCRIPT)
+    def __init__(self, sizes: Mapping[str, int] | None = None) -> None:
+        self._sizes = sizes or {}
 
-    def _print_Mul(self, expression: Expr) -> str:
-        return str(super()._print_Mul(expression)).replace("*", "·")
+    @property
+    def inside(self) -> _Text:
+        return self
+
+    def number(self, number: int) -> str:
+        return str(number)
+
+    def symbol(self, name: str) -> str:
+        return str(self._sizes.get(name, name))
+
+    def bracketed(self, inside: str) -> str:
+        return f"({inside})"
+
+    def floor(self, inside: str) -> str:
+        return f"floor({inside})"
+
+    def power(self, base: str, exponent: int) -> str:
+        return base + str(exponent).translate(_SUPERSCRIPT)
+
+    def fraction(self, above: str, below: Sequence[str]) -> str:
+        return f"{above}/{below[0] if len(below) == 1 else self.bracketed(self.times.join(below))}"
 
 
-class _Numbers(_Text):
-    def __init__(self, sizes: Mapping[str, int]) -> None:
-        super().__init__()
-        self._sizes = sizes
+class _Latex(_Text):
+    times = r" \cdot "
 
-    def _print_Symbol(self, symbol: Symbol) -> str:
-        return str(self._sizes.get(symbol.name, symbol.name))
-
-
-class _Latex(LatexPrinter):  # type: ignore[misc]
-    times, plus, minus, negative, opening, closing = r" \cdot ", " + ", " - ", "-", "(", ")"
-
-    def __init__(self) -> None:
-        super().__init__({"mul_symbol": "dot"})
-
-    def _print_Symbol(self, symbol: Symbol, style: str = "plain") -> str:  # noqa: ARG002
+    def symbol(self, name: str) -> str:
         """What is more than a letter stands upright: in italics it would read as a product."""
-        letter, below = _letter_and_subscript(symbol.name)
+        letter, below = _letter_and_subscript(name)
         if below:
             return f"{letter}_{{{below if below.isdecimal() else self._upright(below)}}}"
         return letter if len(letter) == 1 else self._upright(letter)
+
+    def floor(self, inside: str) -> str:
+        return rf"\left\lfloor{{{inside}}}\right\rfloor"
+
+    def power(self, base: str, exponent: int) -> str:
+        return f"{base}^{{{exponent}}}"
+
+    def fraction(self, above: str, below: Sequence[str]) -> str:
+        return rf"\frac{{{above}}}{{{self.times.join(below)}}}"
 
     def _upright(self, name: str) -> str:
         return rf"\mathrm{{{re.sub(r'[^A-Za-z0-9]', ' ', name)}}}".replace(" ", r"\_")
 
 
-class _MathML(MathMLPresentationPrinter):  # type: ignore[misc]
-    """Its signs end one element and begin the next. Without ``mfenced``, which browsers do not know any more."""
+class _InOnePiece:
+    """MathML."""
 
     times = "<mo>\u2062</mo>"
     """The invisible times, which a screen reader speaks."""
     opening, closing = '<mo stretchy="false">(</mo>', '<mo stretchy="false">)</mo>'
     """Of one height, though one element may hold the opening bracket and another the closing one."""
+    plus, minus, negative = "<mo>+</mo>", "<mo>\N{MINUS SIGN}</mo>", '<mo form="prefix">\N{MINUS SIGN}</mo>'
+
+    @property
+    def inside(self) -> _InOnePiece:
+        return _InOnePiece()
+
+    def number(self, number: int) -> str:
+        return f"<mn>{number}</mn>"
+
+    def symbol(self, name: str) -> str:
+        letter, below = map(escape, _letter_and_subscript(name))
+        tag = "mn" if below.isdecimal() else "mi"
+        return f"<msub><mi>{letter}</mi><{tag}>{below}</{tag}></msub>" if below else f"<mi>{letter}</mi>"
+
+    def bracketed(self, inside: str) -> str:
+        return f"<mrow>{self.opening}{inside}{self.closing}</mrow>"
+
+    def floor(self, inside: str) -> str:
+        return f"<mrow><mo>⌊</mo>{inside}<mo>⌋</mo></mrow>"
+
+    def power(self, base: str, exponent: int) -> str:
+        return f"<msup>{base}{self.number(exponent)}</msup>"
+
+    def fraction(self, above: str, below: Sequence[str]) -> str:
+        return f"<mfrac><mrow>{above}</mrow><mrow>{self.times.join(below)}</mrow></mfrac>"
+
+
+class _MathML(_InOnePiece):
+    """Its signs end one element and begin the next, so that a page can break the line there."""
+
     plus = '</math><wbr><math><mo form="infix">+</mo>'
     minus = '</math><wbr><math><mo form="infix">\N{MINUS SIGN}</mo>'
-    negative = '<mo form="prefix">\N{MINUS SIGN}</mo>'
-
-    def __init__(self) -> None:
-        super().__init__({"mul_symbol": "\u2062"})
-
-    def _print_Symbol(self, symbol: Symbol, style: str = "plain") -> Any:  # noqa: ARG002
-        letter, below = _letter_and_subscript(symbol.name)
-        if not below:
-            return self._element("mi", letter)
-        return self._element(
-            "msub", self._element("mi", letter), self._element("mn" if below.isdecimal() else "mi", below)
-        )
-
-    def _print_floor(self, expression: Expr) -> Any:
-        return self._between("⌊", expression.args[0], "⌋")
-
-    def parenthesize(self, item: Expr, level: int, strict: bool = False) -> Any:  # noqa: FBT001, FBT002
-        loose = precedence(item)
-        return self._between("(", item, ")") if loose < level or (loose == level and not strict) else self._print(item)
-
-    def _between(self, opening: str, inner: Expr, closing: str) -> Any:
-        return self._element("mrow", self._element("mo", opening), self._print(inner), self._element("mo", closing))
-
-    def _element(self, tag: str, *children: Any) -> Any:
-        """Escaped by us: sympy writes a text as it is."""
-        element = self.dom.createElement(tag)
-        for child in children:
-            element.appendChild(self.dom.createTextNode(escape(child)) if isinstance(child, str) else child)
-        return element
 
 
 def _letter_and_subscript(name: str) -> tuple[str, str]:

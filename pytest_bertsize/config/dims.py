@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Dims:
-    """``dims.V``, ``dims.D``, … are integers, or sympy symbols when a formula is shown; switches are always known."""
+    """``dims.V``, ``dims.D``, … are integers, or symbols when a formula is shown; switches are always known."""
 
     sizes: Mapping[str, Any]
     """By symbol: ``{"V": 30522, "D": 768, …}``, in the order in which they are shown; ``None`` where left out."""
@@ -35,20 +35,15 @@ class Dims:
         """What an integer or an expression of the symbols comes to."""
         if self.numbers is None or isinstance(count, int):
             return int(count)
-        return int(
-            count.subs({symbol: self.numbers[name] for name, symbol in self.sizes.items() if symbol is not None})
-        )
+        return int(count.at(self.numbers))
 
     def either(self, symbol: str, otherwise: Any) -> Any:
         """A size that the config may leave out, or what the library takes in its place: ``dims.either("E", D)``."""
         return otherwise if self.sizes[symbol] is None else self.sizes[symbol]
 
     def symbolic(self) -> Dims:
-        """The same switches, with a positive integer symbol for every size that is there."""
-        from sympy import Symbol
+        """The same switches, with a symbol for every size that is there."""
+        from pytest_bertsize.config.symbols import symbol
 
-        symbols = {
-            name: None if size is None else Symbol(name, positive=True, integer=True)
-            for name, size in self.sizes.items()
-        }
+        symbols = {name: None if size is None else symbol(name) for name, size in self.sizes.items()}
         return Dims(symbols, self.switches, self.sizes)

@@ -12,6 +12,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
+import yaml
+
 from pytest_bertsize.config.model_config import (
     DEEPEST,
     LARGEST,
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 SUFFIXES = (".yaml", ".yml")
-INSTALL = "pip install 'pytest-bertsize[yaml]'"
 LONGEST_NUMBER = 4_300
 """Digits; as many as Python reads from text."""
 MOST_EVENTS = 200_000
@@ -52,7 +53,7 @@ def parse(content: bytes, file: str, inner: str) -> ModelConfig:
     :raises Unusable: with one finding that says what is wrong with them.
     """
     text = text_of(content, file)
-    document = _Document(file, _library(file))
+    document = _Document(file)
     key_path = keys_of(inner)
     root = document.composed(text)
     node = document.at(root, key_path)
@@ -71,14 +72,6 @@ def _wrapped(value: object, key_path: Sequence[str]) -> object:
     for key in reversed(key_path):
         value = {key: value}
     return value
-
-
-def _library(file: str) -> Any:
-    try:
-        import yaml
-    except ImportError:
-        fail(file, "reading YAML needs PyYAML, which is not installed", f"run {INSTALL}")
-    return yaml
 
 
 class _Value(NamedTuple):
@@ -102,7 +95,6 @@ class _Document:
     """The nodes of one file, each read once however many aliases it has."""
 
     file: str
-    library: Any
     _values: dict[int, _Value] = field(default_factory=dict)
     _entries: dict[int, dict[str, _Entry]] = field(default_factory=dict)
     _being_read: set[int] = field(default_factory=set)
@@ -110,20 +102,19 @@ class _Document:
 
     def composed(self, text: str) -> Any:
         """The file's one document."""
-        library = self.library
-        loader = getattr(library, "CSafeLoader", library.SafeLoader)
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         try:
-            self._look_through(library.parse(text, Loader=loader))
-            node = library.compose(text, Loader=loader)
-        except library.MarkedYAMLError as error:
+            self._look_through(yaml.parse(text, Loader=loader))
+            node = yaml.compose(text, Loader=loader)
+        except yaml.MarkedYAMLError as error:
             at = error.problem_mark.line if error.problem_mark else 0
             if re.match(r" *\t", (*text.split("\n"), "")[at]):
                 fail(self.file, "not YAML: the line is indented by a tab", "indent it by spaces", at + 1)
             fail(self.file, f"not YAML: {printable(str(error.problem))}", "correct the file", at + 1)
-        except library.reader.ReaderError as error:
+        except yaml.reader.ReaderError as error:
             character, line = text[error.position], text.count("\n", 0, error.position) + 1
             fail(self.file, f"not YAML: it has the character U+{ord(character):04X}", "remove it", line)
-        except (library.YAMLError, ValueError) as error:
+        except (yaml.YAMLError, ValueError) as error:
             fail(self.file, f"not YAML: {reason(error)}", "correct the file")
         if node is None:
             fail(self.file, "the file is empty", "write the model's config")
@@ -190,7 +181,7 @@ class _Document:
             self._refuse_tag(node, path)
         if node.tag in _NUMBERS and len(node.value) > LONGEST_NUMBER:
             self._fail(node, f"{_name(path)} is a number of thousands of digits", "write the number")
-        constructor = self.library.constructor.SafeConstructor()
+        constructor = yaml.constructor.SafeConstructor()
         try:
             value = getattr(constructor, f"construct_yaml_{node.tag.removeprefix(_TAG)}")(node)
         except (ValueError, KeyError, IndexError):

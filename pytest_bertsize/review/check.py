@@ -53,7 +53,7 @@ def examine(
     """Read the config and derive the closed form. A model's mistakes become findings, never exceptions.
 
     :param registry: the closed forms that there are.
-    :param formulas: write the formulas out as well, which loads sympy.
+    :param formulas: write the formulas out as well.
     :param detail: whether anybody is shown tensors, what the next change costs, and notes.
     """
     known, config = replace(_unchecked(model), detail=detail), None

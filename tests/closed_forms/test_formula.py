@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from sympy import Symbol, floor
 
 from pytest_bertsize.closed_forms.blocks import Count, block, layer_norm, linear, parameter, repeat, terms
 from pytest_bertsize.closed_forms.formula import Formula, Formulas, of_symbol
 from pytest_bertsize.config.dims import Dims
+from pytest_bertsize.config.symbols import symbol
 from pytest_bertsize.inventory import TOTAL
 from tests.support.family_configs import PAIRS, typical
 from tests.support.formulas import read_mathml, value_of, value_of_latex, value_of_mathml
 
 SIZES = {"V": 30522, "D": 768, "L": 12, "A": 7}
-V, D, L, A = (Symbol(name, positive=True, integer=True) for name in SIZES)
+V, D, L, A = map(symbol, SIZES)
 MINUS = "\N{MINUS SIGN}"
 
 
@@ -59,8 +59,8 @@ def test_what_owns_nothing_is_zero() -> None:
 
 
 def test_a_quotient_that_comes_out_even_has_no_floor() -> None:
-    assert written((A, floor(D / A))).text == "A·floor(D/A)"
-    assert written((L, floor(D / L))).text == "D"
+    assert written((A, D // A)).text == "A·floor(D/A)"
+    assert written((L, D // L)).text == "D"
 
 
 def test_sizes_stand_in_place_of_their_symbols() -> None:
@@ -73,7 +73,7 @@ def test_a_formula_knows_its_symbols() -> None:
 
 def test_latex_is_in_the_order_of_the_text() -> None:
     assert written((V, D), (D, D), times=L).latex == r"L \cdot (V \cdot D + D^{2})"
-    assert written((A, floor(D / A))).latex == r"A \cdot \left\lfloor{\frac{D}{A}}\right\rfloor"
+    assert written((A, D // A)).latex == r"A \cdot \left\lfloor{\frac{D}{A}}\right\rfloor"
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_brackets_that_stand_in_two_elements_are_of_one_height() -> None:
 
 
 def test_a_floor_in_mathml_has_its_brackets_and_stays_in_one_piece() -> None:
-    markup = written((floor((D + 1) / A),)).mathml
+    markup = written(((D + 1) // A,)).mathml
     assert markup.count("<math>") == 1
     assert read_mathml(markup) == "floor(((D)/(A))+((1)/(A)))"
 

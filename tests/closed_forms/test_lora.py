@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import sympy
 import transformers
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -25,6 +24,7 @@ from pytest_bertsize.closed_forms.formula import Formulas
 from pytest_bertsize.closed_forms.lora import adapted, notes
 from pytest_bertsize.config import patterns
 from pytest_bertsize.config.adapter import Adapter, parse
+from pytest_bertsize.config.symbols import symbol
 from pytest_bertsize.inventory import Inventory
 from tests.support.family_configs import PAIRS, Case, case, cases, sample, typical
 
@@ -238,7 +238,7 @@ def test_a_formula_for_any_rank() -> None:
     root = adapted(
         form.architecture.blocks(dims),
         adapter(**QUERY_VALUE),
-        sympy.Symbol("r", positive=True, integer=True),
+        symbol("r"),
         dims.number,
     )
     formulas = Formulas(form.dims).by_component(terms(root))

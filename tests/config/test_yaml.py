@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -192,12 +191,6 @@ def test_what_is_no_object_is_refused(text: str, inner: str) -> None:
 
 def test_a_large_file_is_refused_before_it_is_parsed() -> None:
     assert refused("# " + "x" * 1024**2).message == "the file is larger than 1,048,576 bytes"
-
-
-def test_without_the_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "yaml", None)
-    message = "reading YAML needs PyYAML, which is not installed"
-    assert told("a: 1") == ("train.yaml", message, "run pip install 'pytest-bertsize[yaml]'")
 
 
 # what would take a machine's time, memory or stack

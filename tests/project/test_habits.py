@@ -160,7 +160,10 @@ def pins(name: str) -> dict[str, str]:
 
 def lowest(requirements: list[str]) -> dict[str, str]:
     found = {each.name: each for each in map(Requirement, requirements)}
-    return {name: str(each.specifier).removeprefix(">=") for name, each in found.items()}
+    bounds = {
+        name: [bound.version for bound in each.specifier if bound.operator == ">="] for name, each in found.items()
+    }
+    return {name: bound for name, (bound,) in bounds.items()}
 
 
 def test_the_lowest_versions_are_the_lower_bounds_but_of_torch() -> None:

@@ -1,7 +1,7 @@
 """The wheel: what is in it, and that it works where nothing else is installed.
 
-Its environment has what the wheel itself asks for, but torch and transformers, which only a build needs. Those packages are
-linked from the environment of these tests, so that no index is asked; ``tox`` installs the wheel with all that it asks for.
+Its environment has what the wheel itself asks for: no torch and no transformers, which only a build needs. Those packages
+are linked from the environment of these tests, so that no index is asked; ``tox`` installs the wheel with its extra ``build``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 PACKAGE = ROOT / "pytest_bertsize"
-ONLY_FOR_BUILDING = {"torch", "transformers"}
+ONLY_FOR_BUILDING = {"numpy", "sympy", "torch", "transformers"}
+MEGABYTE = 10**6
 
 pytestmark = pytest.mark.tool  # hatchling and pip
 
@@ -164,7 +165,7 @@ def environment(wheel: Path, metadata: Message, tmp_path_factory: pytest.TempPat
 
 def needed_by(metadata: Message) -> set[str]:
     """The distributions that the wheel asks for, and those that these ask for in turn."""
-    asked = {each for each in metadata.get_all("Requires-Dist", []) if Requirement(each).name not in ONLY_FOR_BUILDING}
+    asked = set(metadata.get_all("Requires-Dist", []))
     found: set[str] = set()
     while new := {name for each in asked for name in applying(each)} - found:
         found |= new
@@ -185,10 +186,25 @@ def test_the_environment_has_neither_torch_nor_transformers_nor_the_checkout(env
     assert origins == str(
         {
             "pytest_bertsize": f"{environment.site_packages}/pytest_bertsize/__init__.py",
-            "torch": None,
-            "transformers": None,
+            **dict.fromkeys(sorted(ONLY_FOR_BUILDING)),
         }
     )
+
+
+def test_what_it_asks_for_is_at_most_forty_megabytes(metadata: Message) -> None:
+    """Installed, with what pip compiles; an installation without the extra ``build`` is meant to be small."""
+    files = {
+        Path(str(distribution(name).locate_file(file)))
+        for name in needed_by(metadata)
+        for file in distribution(name).files or ()
+    }
+    assert sum(path.stat().st_size for path in files if path.is_file()) <= 40 * MEGABYTE
+
+
+def test_torch_and_transformers_are_asked_for_by_the_extra_for_building_alone(metadata: Message) -> None:
+    asked = map(Requirement, metadata.get_all("Requires-Dist", []))
+    heavy = {each.name: str(each.marker) for each in asked if each.name in {"torch", "transformers"}}
+    assert heavy == {"torch": 'extra == "build"', "transformers": 'extra == "build"'}
 
 
 def test_each_entry_point_is_there_and_can_be_loaded(environment: Environment) -> None:
@@ -250,7 +266,9 @@ def test_with_a_build_one_sentence_says_what_is_not_installed(
     assert done.returncode == 1, done.stdout + done.stderr
     assert (
         "tiny: BertForMaskedLM could not be built: torch and transformers cannot be imported: ModuleNotFoundError: "
-        "No module named 'torch'; install them beside pytest-bertsize" in " ".join(done.stdout.split())
+        "No module named 'torch'; pip install 'pytest-bertsize[build]', name the project's own environment "
+        '(python = ".venv/bin/python" in [tool.bertsize]), or hold budgets to the closed form alone '
+        "(--bert-budget-no-build, check --no-build)" in " ".join(done.stdout.split())
     )
     assert "Traceback" not in done.stdout + done.stderr
 

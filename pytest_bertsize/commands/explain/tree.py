@@ -6,10 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sympy import sympify
-
 from pytest_bertsize.closed_forms.formula import Formulas
 from pytest_bertsize.commands.explain.leaves import Leaf, leaves
+from pytest_bertsize.config.symbols import in_one, symbols_of
 from pytest_bertsize.inventory import TOTAL, parents_first
 from pytest_bertsize.wording import exact
 
@@ -107,8 +106,7 @@ class _Tree:
         return self.formulas.one(leaf.symbolic for leaf in members)
 
     def _label(self, name: str, repeats: Count, leaf: Leaf) -> str:
-        factor, symbols = sympify(repeats).as_coeff_Mul()
-        of_layers = factor == 1 and {str(symbol) for symbol in symbols.free_symbols} <= self.layers
+        of_layers = in_one(repeats).number == 1 and symbols_of(repeats) <= self.layers
         what = "one layer" if name in STACKS and of_layers else "one"
         used = f", used {leaf.term.passes:,} times" if leaf.term.passes != leaf.times else ""
         return f"{what} of {leaf.times:,}{used}"

@@ -351,7 +351,7 @@ class Line:
 
 def _typeset(text: str, mathml: Mapping[str, str]) -> str | Markup:
     """A formula of ours in MathML; any other text as it is."""
-    return Markup(mathml[text]) if text in mathml else text  # noqa: S704  (printed by sympy, which escapes)
+    return Markup(mathml[text]) if text in mathml else text  # noqa: S704  (written by us, escaped)
 
 
 def _lines(rows: Sequence[Component], mathml: Mapping[str, str], bounds: Bounds) -> list[Line]:

@@ -1,0 +1,257 @@
+"""Arithmetic with sizes that stay symbols: what blocks are called with while a formula is shown.
+
+As far as closed forms go: sums, products, powers and quotients rounded down, of positive integers. A product of sums
+stays one until it is multiplied out, and what comes to a whole number is an ``int`` again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """A quotient, rounded down."""
+
+    quotient: Expression
+
+
+Base: TypeAlias = "str | Floor | Expression"
+"""What a monomial has powers of: the name of a size, a rounded quotient, or a sum in brackets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Monomial:
+    """A summand, ``4·D²`` or ``D/2``."""
+
+    number: Fraction
+    powers: tuple[tuple[Base, int], ...]
+    """Each base once, in one order; a negative exponent divides."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is divided."""
+        return self.number.denominator == 1 and all(exponent > 0 for _, exponent in self.powers)
+
+    @property
+    def factors(self) -> tuple[Expression, ...]:
+        """Its powers, each by itself."""
+        return tuple(_alone(*power) for power in self.powers)
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A sum of monomials, like terms together, in one order: equal sums are equal."""
+
+    terms: tuple[Monomial, ...]
+
+    def __add__(self, other: Count) -> Count:
+        return _sum((*self.terms, *terms_of(other)))
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Count:
+        return self * -1
+
+    def __sub__(self, other: Count) -> Count:
+        return self + -1 * other
+
+    def __rsub__(self, other: Count) -> Count:
+        return -self + other
+
+    def __mul__(self, other: Count) -> Count:
+        return multiplied(self, other)
+
+    __rmul__ = __mul__
+
+    def __pow__(self, exponent: int) -> Count:
+        return multiplied(*(self,) * exponent)
+
+    def __floordiv__(self, other: Count) -> Count:
+        return _floor(_quotient(self, other))
+
+    def __rfloordiv__(self, other: Count) -> Count:
+        return _floor(_quotient(other, self))
+
+    def __mod__(self, other: Count) -> Count:
+        return self - self // other * other
+
+    def __rmod__(self, other: Count) -> Count:
+        return other - other // self * self
+
+    @property
+    def symbols(self) -> frozenset[str]:
+        """The names of the sizes in it."""
+        return frozenset(name for term in self.terms for base, _ in term.powers for name in _symbols(base))
+
+    def at(self, sizes: Mapping[str, Any]) -> Fraction:
+        """What it comes to with these sizes."""
+        return sum((_value(term, sizes) for term in self.terms), Fraction())
+
+
+Count: TypeAlias = int | Expression
+
+
+def symbol(name: str) -> Expression:
+    """A size, by its name."""
+    return _alone(name)
+
+
+def terms_of(count: Count) -> tuple[Monomial, ...]:
+    """The summands of a number or an expression; none of zero."""
+    if isinstance(count, Expression):
+        return count.terms
+    return (Monomial(Fraction(count), ()),) if count else ()
+
+
+def symbols_of(count: Count) -> frozenset[str]:
+    """The names of the sizes in a number or an expression."""
+    return count.symbols if isinstance(count, Expression) else frozenset()
+
+
+def multiplied(*counts: Count) -> Count:
+    """Of numbers and expressions; a number alone goes into a sum: ``2·(L - 1)`` is ``2·L - 2``."""
+    return _sum([_product(map(in_one, counts))])
+
+
+def in_one(count: Count) -> Monomial:
+    """A number or an expression as one monomial: a sum stands in brackets."""
+    if isinstance(count, int):
+        return Monomial(Fraction(count), ())
+    return count.terms[0] if len(count.terms) == 1 else Monomial(Fraction(1), ((count, 1),))
+
+
+def expanded(count: Count) -> Count:
+    """Multiplied out: ``(L - 1)·D`` → ``L·D - D``. What is below a line stays together."""
+    return _sum(each for term in terms_of(count) for each in _expanded(term))
+
+
+def with_even_quotients(count: Count, sizes: Mapping[str, Any]) -> Count:
+    """Without a floor where a quotient comes out even: ``A·floor(D/A)`` → ``D`` where A divides D."""
+
+    def even(base: Base) -> Count:
+        if isinstance(base, str):
+            return symbol(base)
+        if isinstance(base, Expression):
+            return with_even_quotients(base, sizes)
+        quotient = with_even_quotients(base.quotient, sizes)
+        return quotient if _at(quotient, sizes).denominator == 1 else _floor(quotient)
+
+    def of(term: Monomial) -> Monomial:
+        return _product([Monomial(term.number, ()), *(_power(even(base), exponent) for base, exponent in term.powers)])
+
+    return _sum(map(of, terms_of(count)))
+
+
+def _sum(terms: Iterable[Monomial]) -> Count:
+    numbers: dict[tuple[tuple[Base, int], ...], Fraction] = {}
+    for term in terms:
+        for each in _without_brackets(term):
+            numbers[each.powers] = numbers.get(each.powers, Fraction()) + each.number
+    found = [Monomial(number, powers) for powers, number in numbers.items() if number]
+    if all(term.is_whole and not term.powers for term in found):
+        return sum(int(term.number) for term in found)
+    return Expression(tuple(sorted(found, key=_place)))
+
+
+def _alone(base: Base, exponent: int = 1) -> Expression:
+    if isinstance(base, Expression) and exponent == 1:
+        return base
+    return Expression((Monomial(Fraction(1), ((base, exponent),)),))
+
+
+def _without_brackets(term: Monomial) -> tuple[Monomial, ...]:
+    """A sum that nothing but a number stands before is its summands."""
+    match term.powers:
+        case ((Expression() as inner, 1),):
+            return tuple(Monomial(term.number * each.number, each.powers) for each in inner.terms)
+    return (term,)
+
+
+def _product(factors: Iterable[Monomial]) -> Monomial:
+    number, powers = Fraction(1), Counter[Base]()
+    for factor in factors:
+        number *= factor.number
+        for base, exponent in factor.powers:
+            powers[base] += exponent
+    return Monomial(number, tuple(sorted((power for power in powers.items() if power[1]), key=_place_of_power)))
+
+
+def _power(count: Count, exponent: int) -> Monomial:
+    one = in_one(count)
+    return Monomial(one.number**exponent, tuple((base, each * exponent) for base, each in one.powers))
+
+
+def _quotient(count: Count, divisor: Count) -> Count:
+    return _sum([_product((in_one(count), _power(divisor, -1)))])
+
+
+def _expanded(term: Monomial) -> list[Monomial]:
+    found = [Monomial(term.number, ())]
+    for base, exponent in term.powers:
+        if isinstance(base, Expression) and exponent > 0:
+            for _ in range(exponent):
+                found = [_product((each, other)) for each in found for other in terms_of(expanded(base))]
+        else:
+            found = [_product((each, Monomial(Fraction(1), ((base, exponent),)))) for each in found]
+    return found
+
+
+def _floor(quotient: Count) -> Count:
+    """What is whole stands before the floor: ``floor(D/2 + 1)`` → ``floor(D/2) + 1``."""
+    terms = terms_of(expanded(quotient))
+    whole = [term for term in terms if term.is_whole]
+    broken = _sum(term for term in terms if not term.is_whole)
+    if isinstance(broken, int):
+        return quotient
+    rounded: Count = math.floor(broken.at({})) if not broken.symbols else _alone(Floor(broken))
+    return _sum((*whole, *terms_of(rounded)))
+
+
+def _at(count: Count, sizes: Mapping[str, Any]) -> Fraction:
+    return count.at(sizes) if isinstance(count, Expression) else Fraction(count)
+
+
+def _value(term: Monomial, sizes: Mapping[str, Any]) -> Fraction:
+    value = term.number
+    for base, exponent in term.powers:
+        if isinstance(base, str):
+            value *= Fraction(sizes[base]) ** exponent
+        elif isinstance(base, Floor):
+            value *= Fraction(math.floor(base.quotient.at(sizes))) ** exponent
+        else:
+            value *= base.at(sizes) ** exponent
+    return value
+
+
+def _symbols(base: Base) -> frozenset[str]:
+    if isinstance(base, str):
+        return frozenset((base,))
+    return base.quotient.symbols if isinstance(base, Floor) else base.symbols
+
+
+# one order
+
+
+_LAST = ((3,),)
+
+
+def _place(term: Monomial) -> tuple[Any, ...]:
+    """By the alphabet, higher powers first, and a number last: ``D² + D·E + D + E + 1``."""
+    return (*(_place_of_power(power) for power in term.powers), _LAST)
+
+
+def _place_of_power(power: tuple[Base, int]) -> tuple[Any, ...]:
+    """Sizes by the alphabet, then rounded quotients, then sums."""
+    base, exponent = power
+    if isinstance(base, str):
+        return (0, base), -exponent
+    terms = base.quotient.terms if isinstance(base, Floor) else base.terms
+    return (1 if isinstance(base, Floor) else 2, tuple((_place(term), term.number) for term in terms)), -exponent
