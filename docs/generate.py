@@ -60,7 +60,7 @@ def pytest_options() -> str:
 
 
 def commands() -> str:
-    """Each command of ``python -m pytest_bertsize``, with its arguments."""
+    """Each command of ``bertsize``, with its arguments."""
     found = next(action for action in parser()._actions if isinstance(action, argparse._SubParsersAction))  # noqa: SLF001
     helps = {choice.dest: choice.help for choice in found._choices_actions}  # noqa: SLF001
     return "\n".join(_command(name, helps[name] or "", command) for name, command in found.choices.items())

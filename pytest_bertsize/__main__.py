@@ -1,4 +1,4 @@
-"""``python -m pytest_bertsize``: the gate without pytest."""
+"""``bertsize``, and ``python -m pytest_bertsize``: the gate without pytest."""
 
 from __future__ import annotations
 
@@ -81,12 +81,23 @@ def _folder(written: str) -> Path:
     return Path(written).absolute()
 
 
+class _Version(argparse.Action):
+    """Looked up when it is asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from pytest_bertsize import __version__
+
+        sys.stdout.write(f"pytest-bertsize {__version__}\n")
+        parser.exit()
+
+
 def parser() -> argparse.ArgumentParser:
     found = argparse.ArgumentParser(
-        prog="python -m pytest_bertsize",
+        prog="bertsize",
         allow_abbrev=False,
         description="Hold BERT-family models to their closed form and their budget.",
     )
+    found.add_argument("--version", action=_Version, nargs=0, help="show the version")
     commands = found.add_subparsers(required=True, metavar="COMMAND")
     _add_init(commands)
     _add_check(commands)

@@ -1,4 +1,4 @@
-"""Without pytest: a module or a folder for each command of ``python -m pytest_bertsize``.
+"""Without pytest: a module or a folder for each command of ``bertsize``.
 
 In: arguments. Out: lines and an exit status.
 """

@@ -1,4 +1,4 @@
-"""``python -m pytest_bertsize diff``: two configs component by component, and which changed key moved what."""
+"""``bertsize diff``: two configs component by component, and which changed key moved what."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``python -m pytest_bertsize check``: the same gate, where no code of the project has a say."""
+"""``bertsize check``: the same gate, where no code of the project has a say."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_a_mistaken_command_says_how_it_is_called(project: Project, run: Run, ar
     project(FITS)
     done = run(*arguments)
     assert done.returncode == MISTAKEN
-    assert "usage: python -m pytest_bertsize" in done.stderr
+    assert "usage: bertsize check" in done.stderr
 
 
 def test_a_report_that_cannot_be_written_is_no_success(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

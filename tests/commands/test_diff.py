@@ -1,4 +1,4 @@
-"""``python -m pytest_bertsize diff``: two configs, component by component and key by key."""
+"""``bertsize diff``: two configs, component by component and key by key."""
 
 from __future__ import annotations
 

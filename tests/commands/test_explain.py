@@ -1,4 +1,4 @@
-"""``python -m pytest_bertsize explain``: what a count is made of. Figures are those of the source documents (SOURCES)."""
+"""``bertsize explain``: what a count is made of. Figures are those of the source documents (SOURCES)."""
 
 from __future__ import annotations
 

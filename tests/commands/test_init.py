@@ -347,7 +347,7 @@ def test_a_root_above_that_pytest_would_take_is_told_and_what_reads_the_table_al
     file = tmp_path / "sub" / "pyproject.toml"
     assert started(tmp_path / "sub", writes=True) == (
         GOOD,
-        "pyproject.toml: 1 model declared (bert)\nnext: python -I -m pytest_bertsize check\n",
+        "pyproject.toml: 1 model declared (bert)\nnext: bertsize check\n",
         (
             f"pytest takes {tmp_path} for its root: for pytest to read this table, give {file} a [tool.pytest.ini_options] with "
             f'minversion = "8.2"; pytest\'s settings in {tmp_path} then no longer apply to it\n'
@@ -362,7 +362,7 @@ def test_a_project_elsewhere_is_checked_by_its_name(tmp_path: Path, settings: st
     assert out.startswith("# The BERT-family models")
     assert err.splitlines() == [
         (
-            "nothing is written: add --write, or paste this into pyproject.toml; then run python -I -m pytest_bertsize check "
+            "nothing is written: add --write, or paste this into pyproject.toml; then run bertsize check "
             "--project 'my services/search'"
         ),
         (

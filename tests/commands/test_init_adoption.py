@@ -176,7 +176,7 @@ def test_a_project_elsewhere_is_named(desk: AtTheDesk, tmp_path: Path) -> None:
     elsewhere = AtTheDesk(tmp_path)
     started = elsewhere.types(*INIT, "--project", "clone")
     assert started.returncode == 0
-    assert started.stdout.endswith("next: python -I -m pytest_bertsize check --project clone\n")
+    assert started.stdout.endswith("next: bertsize check --project clone\n")
     assert (desk.folder / "pyproject.toml").read_text("utf-8").startswith(PACKAGE)
     assert not (tmp_path / "pyproject.toml").exists()
 

@@ -67,7 +67,7 @@ repos: [{ repo: https://github.com/OWNER/pytest-bertsize, rev: v1, hooks: [{ id:
     [
         (WORKFLOW.format(step="use: actions/checkout@v5"), "Schema validation errors"),
         (WORKFLOW.format(step="uses: OWNER/pytest-bertsize@v1, with: { projekt: . }"), "has no input projekt"),
-        (WORKFLOW.format(step="run: python -I -m pytest_bertsize chek"), "pytest_bertsize does not take chek"),
+        (WORKFLOW.format(step="run: python -I -m pytest_bertsize chek"), "bertsize does not take chek"),
         (HOOKS, "there is no hook bertsise"),
         ("```\nno language\n```\n", "no test understands a block of no language"),
         ("```fortran\nEND\n```\n", "no test understands a block of fortran"),

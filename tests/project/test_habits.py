@@ -315,7 +315,7 @@ def test_a_case_that_is_shown_is_one_that_is_run(text: str) -> None:
 @pytest.mark.parametrize("path", FORMS, ids=lambda path: path.stem)
 def test_a_form_asks_for_what_explain_says_and_for_the_config(path: Path) -> None:
     fields = {each.get("id"): each for each in parsed(path)["body"]}
-    assert "python -m pytest_bertsize explain" in fields["explain"]["attributes"]["description"]
+    assert "`bertsize explain" in fields["explain"]["attributes"]["description"]
     assert fields["explain"]["validations"]["required"] is (path.stem != "bug")
     assert "config" in fields
 
@@ -340,7 +340,7 @@ def test_a_command_that_a_form_asks_for_runs(
         '[tool.bertsize.models.tiny]\nconfig = "config.json"\nbudget.total = "60K"\n'
     )
     monkeypatch.chdir(tmp_path)
-    asked = re.findall(r"`python -m pytest_bertsize ([^`]+)`", path.read_text("utf-8"))
+    asked = re.findall(r"`bertsize ([^`]+)`", path.read_text("utf-8"))
     assert asked
     for line in asked:
         arguments = (

@@ -141,8 +141,11 @@ class Environment:
         return Path(sysconfig.get_path("purelib", "venv", {"base": str(self.root)}))
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return self.script("python", *arguments)
+
+    def script(self, name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         variables = {"PATH": os.environ["PATH"], "HOME": str(self.root), "COLUMNS": "200"}
-        command = [self.python, *arguments]
+        command = [str(self.root / "bin" / name), *arguments]
         return subprocess.run(command, capture_output=True, text=True, check=False, env=variables)
 
     def says(self, code: str) -> str:
@@ -208,7 +211,8 @@ def test_torch_and_transformers_are_asked_for_by_the_extra_for_building_alone(me
 
 
 def test_each_entry_point_is_there_and_can_be_loaded(environment: Environment) -> None:
-    declared = {(group, name) for group, points in PROJECT["entry-points"].items() for name in points}
+    groups = {**PROJECT["entry-points"], "console_scripts": PROJECT["scripts"]}
+    declared = {(group, name) for group, points in groups.items() for name in points}
     load = (
         "from importlib.metadata import distribution as found; import json; print(json.dumps([(each.group, each.name)"
     )
@@ -285,6 +289,40 @@ def test_explain_needs_nothing_more(environment: Environment) -> None:
     done = environment.run("-I", "-m", "pytest_bertsize", "explain", "pyproject.toml::tiny")
     assert done.returncode == 0, done.stderr
     assert "59,549" in done.stdout
+
+
+@pytest.mark.usefixtures("a_project")
+@pytest.mark.parametrize(
+    ("arguments", "status", "says"),
+    [
+        (["--version"], 0, f"pytest-bertsize {PROJECT['version']}"),
+        (["explain", "config.json"], 0, "59,549"),
+        (["diff", "config.json", "config.json"], 0, "59,549"),
+        (["init"], 0, "nothing to add"),
+        (["check", "--no-build"], 0, GREEN),
+        (["check"], 1, "tiny: BertForMaskedLM could not be built"),
+        (["chek"], 2, ""),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_the_script_is_the_module_by_another_name(
+    environment: Environment, arguments: list[str], status: int, says: str
+) -> None:
+    by_name, as_module = (
+        environment.script("bertsize", *arguments),
+        environment.run("-m", "pytest_bertsize", *arguments),
+    )
+    assert (by_name.returncode, by_name.stdout, by_name.stderr) == (status, as_module.stdout, as_module.stderr)
+    assert as_module.returncode == status
+    assert says in by_name.stdout + by_name.stderr
+
+
+def test_the_script_imports_nothing_of_the_current_folder(environment: Environment, a_project: Path) -> None:
+    (a_project / "json.py").write_text("open('imported', 'w').close()")
+    assert environment.script("bertsize", "check", "--no-build").returncode == 0
+    assert not Path("imported").exists()
+    environment.run("-m", "pytest_bertsize", "check", "--no-build")
+    assert Path("imported").exists()
 
 
 def test_without_the_option_pytest_loads_nothing_of_ours_but_the_plugin(

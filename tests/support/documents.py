@@ -262,7 +262,7 @@ def _wrong_uses(content: Any) -> Iterator[str]:
 
 
 def _wrong_command(line: str) -> Iterator[str]:
-    for arguments in re.findall(r"-m pytest_bertsize (.+)", line):
+    for arguments in re.findall(r"(?:-m pytest_|^)bertsize (.+)", line):
         words = [
             word.strip('"')
             for word in arguments.replace("$(", "").split()
@@ -272,7 +272,7 @@ def _wrong_command(line: str) -> Iterator[str]:
         try:
             parser().parse_args(given)
         except SystemExit:
-            yield f"python -m pytest_bertsize does not take {arguments}"
+            yield f"bertsize does not take {arguments}"
 
 
 def _listed(value: object) -> list[object]:

@@ -104,15 +104,19 @@ case "$1 $2" in
 *) exec {python} $flags "$@";;
 esac
 """
-PYTEST = """#!/bin/sh
-exec {python} -P {warm} -m pytest "$@"
+MODULE = """#!/bin/sh
+exec {{python}} -P {{warm}} -m {module} "$@"
 """
 
 
+SCRIPTS = {"pytest": "pytest", "bertsize": "pytest_bertsize"}
+
+
 def programs(warm: Warm, folder: Path) -> Path:
-    """The folder, with a ``python`` and a ``pytest`` whose helpers are forked where they may be."""
+    """The folder, with a ``python``, a ``pytest`` and a ``bertsize`` whose helpers are forked where they may be."""
     between = [warm_process.__file__, warm.socket()] if warm.serves() else []
-    for name, script in {"python": PYTHON, "pytest": PYTEST}.items():
+    modules = {name: MODULE.format(module=module) for name, module in SCRIPTS.items()}
+    for name, script in {"python": PYTHON, **modules}.items():
         path = folder / name
         path.write_text(script.format(python=shlex.quote(sys.executable), warm=shlex.join(between)), encoding="utf-8")
         path.chmod(0o755)

@@ -1,4 +1,4 @@
-"""``python -m pytest_bertsize explain``: what a config's parameter count is made of, without torch or transformers."""
+"""``bertsize explain``: what a config's parameter count is made of, without torch or transformers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``python -m pytest_bertsize init``: find the configs of a project, propose a table for each, print or write them."""
+"""``bertsize init``: find the configs of a project, propose a table for each, print or write them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 NOTHING = 1
 """Exit status: nothing was found that can be declared."""
 NEXT = "pytest --bert-budget pyproject.toml"
-NEXT_WITHOUT_PYTEST = "python -I -m pytest_bertsize check"
+NEXT_WITHOUT_PYTEST = "bertsize check"
 """Where pytest, started here, would read the table of another folder."""
 
 
