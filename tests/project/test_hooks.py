@@ -1,4 +1,8 @@
-""".pre-commit-hooks.yaml, by pre-commit itself: in a repository of its own, and without a network."""
+""".pre-commit-hooks.yaml, by pre-commit itself: in a repository of its own, and without a network.
+
+What pre-commit installs for the hook that has an environment of its own is made by ``BACKEND``: a wheel that points to where
+the package and what it needs are installed already.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.tool
 
-MANIFEST = Path(__file__).parents[2] / ".pre-commit-hooks.yaml"
+ROOT = Path(__file__).parents[2]
+MANIFEST = ROOT / ".pre-commit-hooks.yaml"
 HOOKS = yaml.safe_load(MANIFEST.read_text("utf-8"))
 NO_BUILD, FULL = "model size, without a build (bertsize)", "model size (bertsize)"
 TAG = "v0.1.0"
@@ -56,6 +61,31 @@ BY_CODE = """
     architecture = "BertForMaskedLM"
     budget.total = "90K"
     """
+
+
+BUILD_SYSTEM = """
+    [build-system]
+    requires = []
+    build-backend = "backend"
+    backend-path = ["."]
+    """
+BACKEND = """
+    import zipfile
+    INFO = "pytest_bertsize-0.dist-info"
+    FILES = {{
+        "installed.pth": {installed!r},
+        f"{{INFO}}/METADATA": "Metadata-Version: 2.1\\nName: pytest-bertsize\\nVersion: 0\\n",
+        f"{{INFO}}/WHEEL": "Wheel-Version: 1.0\\nGenerator: tests\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n",
+        f"{{INFO}}/RECORD": "",
+    }}
+    def build_wheel(folder, config_settings=None, metadata_directory=None):
+        name = "pytest_bertsize-0-py3-none-any.whl"
+        with zipfile.ZipFile(f"{{folder}}/{{name}}", "w") as wheel:
+            for path, text in FILES.items():
+                wheel.writestr(path, text)
+        return name
+    """
+NOT_INSTALLED = "No module named pytest_bertsize"
 
 
 @dataclass(frozen=True)
@@ -119,19 +149,28 @@ class Hooked:
         return self.project.git("ls-remote", "origin", "refs/heads/main").partition("\t")[0]
 
 
+@pytest.fixture(scope="module")
+def hooks(tmp_path_factory: pytest.TempPathFactory) -> GitProject:
+    """The repository that a project takes the hooks from."""
+    found = repository(tmp_path_factory.mktemp("hooks") / "pytest-bertsize")
+    installed = "\n".join([str(ROOT), *(path for path in sys.path if path.endswith("site-packages"))])
+    found.write(MANIFEST.name, MANIFEST.read_text("utf-8"))
+    found.write("pyproject.toml", textwrap.dedent(BUILD_SYSTEM))
+    found.write("backend.py", textwrap.dedent(BACKEND).format(installed=installed))
+    found.commit()
+    found.git("tag", TAG)
+    return found
+
+
 @pytest.fixture
-def hooked(tmp_path: Path, tiny: dict[str, Any]) -> Hooked:
+def hooked(tmp_path: Path, tiny: dict[str, Any], hooks: GitProject) -> Hooked:
     """A project that fits its budget, committed and pushed before the hooks were installed."""
-    hooks = repository(tmp_path / "pytest-bertsize")
-    hooks.write(MANIFEST.name, MANIFEST.read_text("utf-8"))
-    hooks.commit()
-    hooks.git("tag", TAG)
     project = repository(tmp_path / "project")
     project.write("config.json", tiny)
     project.declare(FITS)
     project.git("init", "--quiet", "--bare", str(tmp_path / "remote.git"))
     project.git("remote", "add", "origin", str(tmp_path / "remote.git"))
-    found = Hooked(project, hooks, environment(tmp_path, python_that(tmp_path / "bin")))
+    found = Hooked(project, hooks, environment(tmp_path, hooks.folder.parent, python_that(tmp_path / "bin")))
     found.use()
     project.commit()
     project.git("push", "--quiet", "origin", "main")
@@ -140,12 +179,17 @@ def hooked(tmp_path: Path, tiny: dict[str, Any]) -> Hooked:
     return found
 
 
-def environment(home: Path, python: Path) -> dict[str, str]:
-    """What a developer's shell has, and git's own settings instead of this machine's."""
+def environment(home: Path, kept: Path, python: Path) -> dict[str, str]:
+    """What a developer's shell has, and git's own settings instead of this machine's.
+
+    :param kept: what pre-commit makes is kept here.
+    """
     return {
         "PATH": path_to(python),
         "HOME": str(home),
-        "PRE_COMMIT_HOME": str(home / "pre-commit"),
+        "PRE_COMMIT_HOME": str(kept / "pre-commit"),
+        "PIP_NO_INDEX": "1",
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
         "GIT_CONFIG_NOSYSTEM": "1",
         **{f"GIT_{who}_{what}": "a@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
     }
@@ -315,31 +359,42 @@ def test_a_base_that_is_named_by_arguments_is_found_from_a_linked_worktree(
 # the environment
 
 
-def test_a_python_without_the_package_is_refused_and_says_what_is_missing(hooked: Hooked, tmp_path: Path) -> None:
-    hooked.environment["PATH"] = path_to(python_that(tmp_path / "bare", "-S"))
-    hooked.project.write("README.md", "Nothing of a model.")
-    done = hooked.commit()
-    assert done.status == 1
-    assert NO_BUILD in done.said
-    assert done.said.rstrip().endswith("No module named pytest_bertsize")
-
-
-def test_an_entry_of_the_projects_own_names_another_python(
+def test_without_a_build_a_commit_needs_nothing_of_the_projects_environment(
     hooked: Hooked, tmp_path: Path, tiny: dict[str, Any]
 ) -> None:
-    own = python_that(tmp_path / "venv")
     hooked.environment["PATH"] = path_to(python_that(tmp_path / "bare", "-S"))
-    hooked.use({"entry": f"{own} -I -m pytest_bertsize check --no-build"})
+    hooked.project.write("README.md", "Nothing of a model.")
     assert (done := hooked.commit()).status == 0, done.said
     hooked.project.write("config.json", larger(tiny))
     assert TWO_LAYERS_MORE in hooked.commit().said
 
 
-def test_no_environment_is_made_for_the_hooks(hooked: Hooked, tmp_path: Path) -> None:
+def test_a_push_by_a_python_without_the_package_is_refused_and_says_what_is_missing(
+    hooked: Hooked, tmp_path: Path
+) -> None:
+    hooked.project.write("README.md", "Nothing of a model.")
+    assert (done := hooked.commit()).status == 0, done.said
+    hooked.environment["PATH"] = path_to(python_that(tmp_path / "bare", "-S"))
+    done = hooked.push()
+    assert done.status == 1
+    assert FULL in done.said
+    assert NOT_INSTALLED in done.said
+
+
+def test_an_entry_of_the_projects_own_names_another_python(hooked: Hooked, tmp_path: Path) -> None:
+    own = python_that(tmp_path / "venv")
+    hooked.environment["PATH"] = path_to(python_that(tmp_path / "bare", "-S"))
+    hooked.use({"entry": f"{own} -I -m pytest_bertsize check --no-build"})
+    assert (done := hooked.commit()).status == 0, done.said
+    assert (done := hooked.push()).status == 0, done.said
+
+
+def test_an_environment_is_made_for_the_hook_that_builds_nothing_and_for_no_other(hooked: Hooked) -> None:
     hooked.project.write("README.md", "Nothing of a model.")
     assert hooked.commit().status == 0
-    (clone,) = (tmp_path / "pre-commit").glob("repo*")
-    assert sorted(path.name for path in clone.iterdir()) == [".git", MANIFEST.name]
+    (clone,) = Path(hooked.environment["PRE_COMMIT_HOME"]).glob("repo*")
+    assert len(list(clone.glob("py_env-*"))) == 1
+    assert {hook["id"]: hook["language"] for hook in HOOKS} == {"bertsize-no-build": "python", "bertsize": "system"}
 
 
 # pushes
