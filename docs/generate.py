@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
 DOCS = Path(__file__).parent
-REPORT_SCHEMA = DOCS / "reference" / "report.schema.json"
+REPORT_SCHEMA = Path(pytest_bertsize.reports.shape.__file__).with_name("report.schema.json")
 _PART = re.compile(r"(<!-- generated: (?P<name>[\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -177,7 +177,11 @@ def report_schema() -> str:
     """The JSON Schema of the report."""
     objects = report_objects()
     definitions = {name: _object_schema(*each) for name, each in objects.items()}
-    whole = {"$schema": "http://json-schema.org/draft-07/schema#", "title": "pytest-bertsize report, schema 1"}
+    whole = {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "$id": "urn:pytest-bertsize:report:1",
+        "title": "pytest-bertsize report, schema 1",
+    }
     return json.dumps({**whole, **definitions.pop("RunReport"), "definitions": definitions}, indent=2) + "\n"
 
 

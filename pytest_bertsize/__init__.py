@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
 
-def __getattr__(name: str) -> str:
-    """Look the version up when it is asked for: importing the plugin stays free of metadata scans."""
+if TYPE_CHECKING:
+    from pytest_bertsize.commands.named_model import closed_form
+    from pytest_bertsize.review.review import Review
+
+__all__ = ["Review", "closed_form"]
+
+
+def __getattr__(name: str) -> Any:
+    """Look a name up when it is asked for: importing the package, which pytest does at every start, imports nothing."""
     if name == "__version__":
         from importlib.metadata import version
 
         return version("pytest-bertsize")
+    if name == "Review":
+        from pytest_bertsize.review.review import Review
+
+        return Review
+    if name == "closed_form":
+        from pytest_bertsize.commands.named_model import closed_form
+
+        return closed_form
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

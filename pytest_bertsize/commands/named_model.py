@@ -1,4 +1,4 @@
-"""The model that a command line names: a config of any place on the disk, and its closed form."""
+"""The model that a command line, or a line of Python, names: a config of any place on the disk, and its closed form."""
 
 from __future__ import annotations
 
@@ -54,6 +54,38 @@ class Explained:
     @property
     def form(self) -> ClosedForm:
         return self.derivation.form
+
+
+def closed_form(
+    config: str | Path,
+    *,
+    architecture: str | None = None,
+    family: str | None = None,
+    options: Mapping[str, bool] | None = None,
+) -> ClosedForm:
+    """What a config alone says that a model consists of, without torch or transformers.
+
+    ``closed_form("config.json")["encoder"]`` is a number of parameters, of ``"total"`` and ``"trainable"`` too, and 0
+    of a component that the model has not; ``.formulas()["encoder"].text`` is where it comes from. The source of each
+    family's formulas, a paper or the code of the class, is in its module in ``closed_forms/families``.
+
+    :param config: as for ``bertsize explain``: a file or a folder, from the current folder, perhaps with ``#key.path``;
+        or ``pyproject.toml::NAME``, a model that it declares.
+    :param architecture: the class; by default the only one that the file names.
+    :param family: the ``model_type`` of a file that has none.
+    :param options: constructor arguments: ``{"add_pooling_layer": False}``.
+    :raises ValueError: with a sentence for each mistake in the config.
+    """
+    written = [f"{name}={str(value).lower()}" for name, value in (options or {}).items()]
+    try:
+        return explained(Named(str(config), architecture, family, written)).form
+    except Unusable as unusable:
+        raise ValueError("\n".join(_in_python(finding.sentence) for finding in unusable.findings)) from None
+
+
+def _in_python(sentence: str) -> str:
+    """``--family bert`` → ``family="bert"``."""
+    return re.sub(r"--(\w+)", r"\1", re.sub(r"--(architecture|family) (?!with)(\w+)", r'\1="\2"', sentence))
 
 
 def explained(named: Named) -> Explained:

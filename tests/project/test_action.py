@@ -135,7 +135,7 @@ def test_a_python_without_the_package_fails_and_says_what_to_write(
     assert use.uploads == []
     (line,) = use.log.splitlines()
     assert line.startswith("::error title=bertsize::pytest-bertsize is not installed in the Python of this job")
-    assert '"- run: pip install pytest-bertsize"' in line
+    assert '"- run: pip install pytest-bertsize[build]"' in line
 
 
 @pytest.mark.process

@@ -8,6 +8,7 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from typing import TYPE_CHECKING, get_args
 from urllib.parse import unquote, urlsplit
 
@@ -109,6 +110,11 @@ def test_what_a_page_shows_is_compared_line_by_line(printed: str, shown: str, eq
     assert is_shown_by(printed, shown) is equal
 
 
+URLS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["urls"]
+OWNER = URLS["Repository"].removeprefix("https://github.com/")
+OURS = re.compile(rf"https://(?:github\.com/{OWNER}/(?:blob|tree)|raw\.githubusercontent\.com/{OWNER})/main/")
+
+
 def anchors(text: str) -> set[str]:
     """The anchors that GitHub gives to the headings of a document."""
     tokens = MarkdownIt().parse(text)
@@ -122,9 +128,11 @@ def anchors(text: str) -> set[str]:
 
 
 def links(text: str) -> list[str]:
+    """What a page links to, and its pictures; an address of our own repository is the file's path from its root."""
     tokens = MarkdownIt().enable("table").parse(text)
     inside = [part for token in tokens for part in token.children or ()]
-    return [str(part.attrs["href"]) for part in inside if part.type == "link_open"]
+    found = [str(part.attrs[key]) for part in inside for key in ("href", "src") if key in part.attrs]
+    return [OURS.sub("", link) for link in found]
 
 
 @each_document
@@ -141,6 +149,29 @@ def test_every_relative_link_leads_somewhere(name: str) -> None:
         ):
             dead.append(link)
     assert dead == []
+
+
+def test_the_readme_has_no_relative_link_because_its_description_on_pypi_has_no_folder() -> None:
+    text = DOCUMENTS["README.md"].read_text("utf-8")
+    targets = re.findall(r"\]\(([^)\s]+)\)", text)
+    assert len(targets) > 20
+    assert [link for link in targets if not link.startswith(("https://", "#"))] == []
+
+
+def test_every_address_of_the_project_is_of_one_repository_and_of_what_is_in_it() -> None:
+    assert set(URLS) == {"Repository", "Documentation", "Changelog", "Issues"}
+    assert {url.removeprefix(URLS["Repository"]) for url in URLS.values()} == {
+        "",
+        "/tree/main/docs",
+        "/blob/main/CHANGELOG.md",
+        "/issues",
+    }
+
+
+def test_the_pictures_are_small() -> None:
+    pictures = list((ROOT / "docs" / "pictures").iterdir())
+    assert {path.name for path in pictures} == {"page.png", "terminal.png"}
+    assert max(path.stat().st_size for path in pictures) < 150_000
 
 
 def test_every_page_is_linked_from_the_readme() -> None:
@@ -182,7 +213,7 @@ def test_every_kind_of_finding_is_explained_with_how_severe_it_can_be_and_what_t
 
 
 def complaints_of_schema(*paths: Path) -> str:
-    schema = ROOT / "docs" / "reference" / "report.schema.json"
+    schema = ROOT / "pytest_bertsize" / "reports" / "report.schema.json"
     command = [sys.executable, "-m", "check_jsonschema", "--schemafile", str(schema), *map(str, paths)]
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout
 

@@ -123,7 +123,7 @@ def test_a_python_without_the_package_fails_and_says_what_to_write(
     assert done.returncode == 2
     first, second = done.stdout.splitlines()
     assert first.startswith("ERROR: pytest-bertsize is not installed in the Python of this job")
-    assert second == 'Write under "bertsize:" in .gitlab-ci.yml: before_script: [pip install pytest-bertsize]'
+    assert second == 'Write under "bertsize:" in .gitlab-ci.yml: before_script: ["pip install pytest-bertsize[build]"]'
 
 
 @pytest.mark.process

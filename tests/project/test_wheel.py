@@ -95,7 +95,11 @@ def test_the_wheel_has_what_is_no_module(contents: dict[str, bytes]) -> None:
     kinds = {Path(name).suffix for name in contents if name.startswith("pytest_bertsize/")}
     assert {".jinja", ".css"} <= kinds
     assert contents["pytest_bertsize/py.typed"] == b""
-    assert any(name.endswith("partial-bertsize.json") for name in contents)
+    schemas = {name: json.loads(text) for name, text in contents.items() if name.endswith(".json")}
+    assert {name: schema["$id"] for name, schema in schemas.items()} == {
+        "pytest_bertsize/table/partial-bertsize.json": "https://www.schemastore.org/partial-bertsize.json",
+        "pytest_bertsize/reports/report.schema.json": "urn:pytest-bertsize:report:1",
+    }
 
 
 def test_the_sdist_makes_the_same_wheel(contents: dict[str, bytes], tmp_path: Path) -> None:

@@ -1,0 +1,98 @@
+"""``from pytest_bertsize import Review, closed_form``: all that is promised to Python."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pytest_bertsize
+from pytest_bertsize import Review, closed_form
+from pytest_bertsize.closed_forms import ClosedForm
+from pytest_bertsize.review import review
+
+BERT_BASE = {
+    "architectures": ["BertForMaskedLM"],
+    "model_type": "bert",
+    "vocab_size": 30522,
+    "hidden_size": 768,
+    "num_hidden_layers": 12,
+    "num_attention_heads": 12,
+    "intermediate_size": 3072,
+    "max_position_embeddings": 512,
+    "type_vocab_size": 2,
+}
+LAYERS = 12 * (4 * 768**2 + 2 * 3072 * 768 + 9 * 768 + 3072)  # Vaswani et al. 2017, arXiv 1706.03762, with two norms
+TOTAL = 109_514_298  # 109,482,240 of Google's BERT-base, less its pooler of 590,592, and 622,650 of a head whose matrix is tied
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    monkeypatch.chdir(tmp_path)
+    Path("config.json").write_text(json.dumps(BERT_BASE))
+    return BERT_BASE
+
+
+@pytest.mark.usefixtures("config")
+@pytest.mark.parametrize("path", ["config.json", Path("config.json"), "."], ids=repr)
+def test_a_config_is_counted_by_component(path: str | Path) -> None:
+    form = closed_form(path)
+    assert isinstance(form, ClosedForm)
+    assert (form["encoder"], form["pooler"], form["total"], form.total) == (LAYERS, 0, TOTAL, TOTAL)
+    assert form["total"] == sum(form[name] for name in ("embeddings", "encoder", "head"))
+
+
+@pytest.mark.usefixtures("config")
+def test_its_formulas_are_written_in_three_ways() -> None:
+    pooler = closed_form("config.json", architecture="BertModel").formulas()["pooler"]
+    assert (str(pooler), pooler.text, pooler.latex) == ("D² + D", "D² + D", "D^{2} + D")
+    assert pooler.mathml.startswith("<math><msup><mi>D</mi><mn>2</mn></msup></math>")
+
+
+@pytest.mark.usefixtures("config")
+def test_what_the_file_does_not_say_is_said_by_name() -> None:
+    whole, without = (
+        closed_form("config.json", architecture="BertModel", options={"add_pooling_layer": each})
+        for each in (True, False)
+    )
+    assert whole.total - without.total == whole["pooler"] == 768**2 + 768
+
+
+def test_a_declared_model_is_named_as_its_test_is(config: dict[str, Any]) -> None:
+    table = '[tool.bertsize.models.deep]\nconfig = "config.json"\noverrides = { num_hidden_layers = 13 }\nbudget.total = "1B"\n'
+    Path("pyproject.toml").write_text(table)
+    assert closed_form("pyproject.toml::deep").total == TOTAL + LAYERS // 12
+
+
+def test_a_mistake_in_a_config_is_a_value_error_that_says_what_to_write(config: dict[str, Any]) -> None:
+    Path("config.json").write_text(json.dumps({key: config[key] for key in config if key != "model_type"}))
+    with pytest.raises(ValueError, match=r'has no model_type, .*; write family="bert"$'):
+        closed_form("config.json")
+    Path("config.json").write_text(json.dumps({**config, "architectures": []}))
+    with pytest.raises(ValueError, match=r"names no architecture, .*; write architecture with one of BertModel, "):
+        closed_form("config.json")
+    with pytest.raises(ValueError, match=r"^nowhere\.json: .*there is no such file"):
+        closed_form("nowhere.json")
+
+
+def test_what_the_fixture_and_reports_hold_is_the_review() -> None:
+    assert Review is review.Review
+    assert set(pytest_bertsize.__all__) == {"Review", "closed_form"}
+
+
+def test_a_name_that_there_is_not_is_no_attribute() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'close_form'"):
+        _ = pytest_bertsize.close_form
+
+
+@pytest.mark.process
+def test_the_package_alone_imports_nothing() -> None:
+    code = "import sys; before = {*sys.modules}; import pytest_bertsize; print(*sorted({*sys.modules} - before))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert {name for name in done.stdout.split() if name.split(".")[0] not in sys.stdlib_module_names} == {
+        "pytest_bertsize"
+    }
