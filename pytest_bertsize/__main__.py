@@ -37,9 +37,11 @@ def _check(given: argparse.Namespace) -> int:
     if given.no_build:
         return _checked(given, None)
     from pytest_bertsize.builder.helper import Helper
+    from pytest_bertsize.table.interpreter import may_be_named
 
     helper = Helper()
-    helper.start()  # it imports torch while the gate itself is imported here
+    if given.python is None and not may_be_named(given.project / "pyproject.toml"):
+        helper.start()  # it imports torch while the gate itself is imported here
     try:
         return _checked(given, helper)
     finally:
@@ -49,7 +51,7 @@ def _check(given: argparse.Namespace) -> int:
 def _checked(given: argparse.Namespace, helper: Helper | None) -> int:
     from pytest_bertsize.commands.check import check
 
-    return check(given.project, helper, given.report, base=given.base, verbosity=given.verbose)
+    return check(given.project, helper, given.report, base=given.base, python=given.python, verbosity=given.verbose)
 
 
 def _init(given: argparse.Namespace) -> int:
@@ -142,6 +144,12 @@ def _add_check(commands: Commands) -> None:
         "--no-build",
         action="store_true",
         help="build nothing, and hold budgets against the closed form alone, without torch; every report says so",
+    )
+    check.add_argument(
+        "--python",
+        metavar="PATH",
+        help="build with this interpreter, whatever the table says: that of the project's own environment, which has "
+        "torch and transformers",
     )
     check.add_argument("-v", "--verbose", action="count", default=0, help="unfold components (-v) and tensors (-vv)")
 

@@ -46,7 +46,7 @@ def printable(text: str, longest: int = LONGEST) -> str:
     if sum(map(len, parts)) <= longest:
         return "".join(parts)
     room = (longest - 1 - sum(map(len, parts[: index + 1])) for index in range(len(parts)))
-    return "".join(part for part, left in zip(parts, room, strict=True) if left >= 0) + "…"
+    return "".join(part for part, left in zip(parts, room) if left >= 0) + "…"
 
 
 def _escaped(char: str) -> str:

@@ -95,6 +95,8 @@ class Baseline:
     """Names of today, and what the base calls the same models."""
     mistaken: Mapping[str, Mistaken] = field(default_factory=dict)
     """By the names of their tables."""
+    python: str = ""
+    """The interpreter that its table names."""
     left: tuple[Left, ...] = ()
     not_compared: tuple[str, ...] = ()
     """Models of today that are not new, and of which there is no count to compare with."""
@@ -148,7 +150,8 @@ def read(today: Settings, revision: BaseRevision, registry: Registry, *, is_aske
         name: Mistaken(problem, _text(then.table, "models", name, "reason")) for name, problem in then.wrong.items()
     }
     found = Baseline(revision.name, revision.commit, "", is_asked_for, models, became, mistaken)
-    return replace(found, left=(*_left(found, today, then.table),), not_compared=(*_not_compared(found, today),))
+    left, not_compared = (*_left(found, today, then.table),), (*_not_compared(found, today),)
+    return replace(found, python=_text(then.table, "python"), left=left, not_compared=not_compared)
 
 
 def _left(found: Baseline, today: Settings, table: Mapping[str, object]) -> Iterator[Left]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import sys
 import traceback
 from pathlib import Path
@@ -13,6 +14,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+MEGABYTE = 1024 * 1024
+LONGEST_ANSWER = 16 * MEGABYTE
+"""Bytes; a model of 1,000 layers answers in 2 MB."""
 MEMORY_ABOVE_IMPORT = 1024**3
 """Bytes of address space that foreign code may take on top of what the imports took."""
 _CALLS = ("bind", "connect", "getaddrinfo", "getnameinfo", "gethostbyname", "gethostbyaddr", "sendmsg", "sendto")
@@ -138,6 +142,19 @@ def place_in(error: BaseException, root: str) -> str:
 
 def _is_installed(file: str) -> bool:
     return f"{os.sep}site-packages{os.sep}" in file
+
+
+def cause_of_death(status: int, process: str = "its process") -> str:
+    if status < 0:
+        return f"{process} was killed by {signal.Signals(-status).name}"
+    return f"{process} ended early, with status {status}"
+
+
+def most_memory() -> int:
+    """The most bytes of memory that this process has had."""
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def limit_memory(above: int = MEMORY_ABOVE_IMPORT) -> None:

@@ -13,14 +13,12 @@ from threading import Thread
 from time import monotonic
 from typing import IO, TYPE_CHECKING, Any
 
-from pytest_bertsize.builder.confined import framed
-from pytest_bertsize.builder.messages import Built, NotBuilt, Request, understood
+from pytest_bertsize.builder import another
+from pytest_bertsize.builder.confined import LONGEST_ANSWER, MEGABYTE, cause_of_death, framed
+from pytest_bertsize.builder.messages import NOT_IMPORTED, Built, NotBuilt, Request, understood
 from pytest_bertsize.builder.own_process import (
     BETWEEN_LOOKS,
     ISOLATION,
-    LONGEST_ANSWER,
-    MEGABYTE,
-    cause_of_death,
     end,
     memory_of,
     started,
@@ -30,6 +28,10 @@ from pytest_bertsize.wording import printable
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Sequence
+    from pathlib import Path
+
+
+NAME_ANOTHER = 'name a Python of 3.9 or newer that has torch, as in python = ".venv/bin/python"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,8 @@ class Limits:
     """Bytes for one model, on top of what its class took to import; watched where the system has ``/proc``."""
     own_memory: int = 1024 * MEGABYTE
     """The same for a model that a function of the project builds, which may import what it likes."""
+    another: int = 4096 * MEGABYTE
+    """Bytes for another interpreter than ours while it is at no model; an import of torch takes a tenth."""
 
     def of(self, request: Request) -> int:
         """Bytes of memory for one model."""
@@ -74,7 +78,18 @@ class Helper:
     """The process whose child the helper is; a fork of it has the same pipes, and may not read them."""
     _inherited: subprocess.Popen[bytes] | None = None
     _watched: tuple[int, int] | None = None
-    """The process that is building, and the bytes that it may have; ``None`` where it is importing."""
+    """The process that is building, and the bytes that it may have; ``None`` where ours is importing."""
+    _another: str = ""
+    """Another interpreter that builds, by the name that it has in the table."""
+
+    def build_with(self, python: Path, written: str) -> None:
+        """Build with another interpreter than this process has; before anything is asked for.
+
+        :param python: its path, absolute.
+        :param written: what messages call it.
+        """
+        self.stop()
+        self.command, self._another = another.command(python), printable(written)
 
     def ask(self, requests: Sequence[Request]) -> None:
         """Say which models to build; once in a helper's life. Where there is none, the process ends."""
@@ -123,8 +138,9 @@ class Helper:
         if self._process is not None:
             return
         self._buffer.clear()
-        self._importing, self._watched = True, None
+        self._importing = True
         self._process = started(self.command)
+        self._watched = self._at_rest()
         self._started_by = os.getpid()
 
     def _send(self) -> None:
@@ -142,15 +158,17 @@ class Helper:
         try:
             message = self._message()
             if "name" in message:
-                self._watched = None
-                self._results[self._pending[0].name] = understood(message, self._secrets[0])
+                self._watched = self._at_rest()
+                self._results[self._pending[0].name] = self._placed(understood(message, self._secrets[0]))
                 self._pending.pop(0)
                 self._secrets.pop(0)
             elif "ready" in message:
                 self._importing = False
                 self.versions.update((str(name), str(version)) for name, version in message["ready"].items())
             elif "failed" in message:
-                self._give_up(f"torch and transformers cannot be imported: {printable(str(message['failed']))}")
+                self._give_up(f"{NOT_IMPORTED}: {printable(str(message['failed']))}")
+            elif "refused" in message:
+                self._give_up(f"{self._another} {printable(str(message['refused']))}", NAME_ANOTHER)
             else:
                 self._watched = self._to_watch(message)
         except _HelperLost as lost:
@@ -158,15 +176,30 @@ class Helper:
         except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
             self._lose("the helper process answered nonsense")
 
-    def _to_watch(self, message: Any) -> tuple[int, int] | None:
+    def _to_watch(self, message: Any) -> tuple[int, int]:
+        """What it says of its own memory is believed where it is less than what is seen now, which may be late."""
         if message["building"] != self._secrets[0]:
             raise ValueError(message)
-        process, memory = int(message["process"]), int(message["memory"])
-        return (process, memory + self.limits.of(self._pending[0])) if memory else None
+        process = int(message["process"])
+        memory = min(int(message["memory"]), memory_of(process))
+        return process, memory + self.limits.of(self._pending[0])
+
+    def _at_rest(self) -> tuple[int, int] | None:
+        return (self._process.pid, self.limits.another) if self._another and self._process else None
+
+    def _placed(self, result: Built | NotBuilt) -> Built | NotBuilt:
+        """Where torch or transformers is missing in another environment, what to write to have it there."""
+        if not (self._another and isinstance(result, NotBuilt) and result.reason.startswith(NOT_IMPORTED)):
+            return result
+        where = f"{NOT_IMPORTED} by {self._another}"
+        install = f"install them there: {self._another} -m pip install torch transformers"
+        return NotBuilt(result.reason.replace(NOT_IMPORTED, where, 1), install)
 
     def _lose(self, reason: str) -> None:
         """The model at hand is lost with its helper; the rest get a new one, unless it never came up."""
         self.stop()
+        if not self.versions and self._another:
+            return self._give_up(f"{self._another} does not run as Python does: {reason}", NAME_ANOTHER)
         if not self.versions:
             return self._give_up(reason)
         self._results[self._pending.pop(0).name] = NotBuilt(reason)
@@ -174,8 +207,9 @@ class Helper:
             self._send()
         return None
 
-    def _give_up(self, reason: str) -> None:
-        self._results.update((request.name, NotBuilt(reason)) for request in self._pending)
+    def _give_up(self, reason: str, fix: str = "") -> None:
+        result = self._placed(NotBuilt(reason, fix))
+        self._results.update((request.name, result) for request in self._pending)
         self._pending.clear()
         self.stop()
 
@@ -199,7 +233,8 @@ class Helper:
                     what = "torch and transformers were not imported" if self._importing else "it was not built"
                     raise _HelperLost(f"{what} within {seconds:g} s")
                 if self._watched and memory_of(self._watched[0]) > self._watched[1]:
-                    most = self.limits.of(self._pending[0]) // MEGABYTE
+                    at_rest = self._watched == self._at_rest()
+                    most = (self.limits.another if at_rest else self.limits.of(self._pending[0])) // MEGABYTE
                     raise _HelperLost(f"it took more than {most} MB of memory")
         chunk = os.read(self._process.stdout.fileno(), 1 << 20)
         if not chunk:

@@ -259,8 +259,10 @@ def way_out(reason: str, *, own: bool) -> str:
     return next(fix for part, fix in fixes.items() if part in reason)
 
 
+NOT_IMPORTED = "torch and transformers cannot be imported"
+"""How a reason begins that is no model's."""
 _NOT_INSTALLED = {
-    "torch and transformers cannot be imported": (
+    NOT_IMPORTED: (
         "pip install 'pytest-bertsize[build]', name the project's own environment (python = \".venv/bin/python\" in "
         "[tool.bertsize]), or hold budgets to the closed form alone (--bert-budget-no-build, check --no-build)"
     )

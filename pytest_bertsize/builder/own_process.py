@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from pytest_bertsize.builder.confined import MEGABYTE, cause_of_death
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-MEGABYTE = 1024 * 1024
-LONGEST_ANSWER = 16 * MEGABYTE
-"""Bytes; a model of 1,000 layers answers in 2 MB."""
 BETWEEN_LOOKS = 0.05
 """Seconds between two looks at the memory of the process."""
 ISOLATION = "-I" if sys.flags.isolated else "-P"
@@ -126,9 +125,3 @@ def memory_of(process: int | str) -> int:
             return int(stream.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):
         return 0
-
-
-def cause_of_death(status: int, process: str = "its process") -> str:
-    if status < 0:
-        return f"{process} was killed by {signal.Signals(-status).name}"
-    return f"{process} ended early, with status {status}"

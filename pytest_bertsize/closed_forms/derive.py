@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
-from pytest_bertsize.builder.own_process import MEGABYTE
+from pytest_bertsize.builder.confined import MEGABYTE
 from pytest_bertsize.closed_forms.family import ClosedForm
 from pytest_bertsize.closed_forms.own_class import NO_FAMILY, own_class
 from pytest_bertsize.config.dims import Dims

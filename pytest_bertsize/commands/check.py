@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from pytest_bertsize.base import baseline
+from pytest_bertsize.base import baseline, interpreter
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.commands.console import FOUND, GOOD, MISTAKEN, say, style_of
 from pytest_bertsize.reports.files import report_files
@@ -27,12 +27,13 @@ if TYPE_CHECKING:
 EXIT: Mapping[Status, int] = {"good": GOOD, "found": FOUND, "mistaken": MISTAKEN}
 
 
-def check(
+def check(  # noqa: PLR0913  (what the command line says)
     root: Path,
     helper: Helper | None,
     reports: Sequence[str] = (),
     *,
     base: str | None = None,
+    python: str | None = None,
     verbosity: int = 0,
     out: TextIO = sys.stdout,
     err: TextIO = sys.stderr,
@@ -43,12 +44,14 @@ def check(
     :param helper: the process that builds, which is stopped when it has; ``None``: nothing is built, and budgets are
         held against the closed form alone.
     :param base: the revision to compare with; ``None`` for that of the request that CI runs for.
+    :param python: the interpreter to build with; ``None`` for that of the table.
     :returns: the exit status.
     """
     try:
         settings = load(root / "pyproject.toml")
         registry = Registry()
         former = baseline.of_run(settings, base, registry, "--base")
+        settings = interpreter.chosen(settings, python, former, "--python", builds=helper is not None)
         asked = report_files(reports, Path.cwd(), settings, "--report")
     except SettingsError as error:
         return _mistaken([str(error)], err)
@@ -56,6 +59,8 @@ def check(
     files.write([], {})
     if files.problems:
         return _mistaken(files.problems, err)
+    if helper and settings.interpreter:
+        helper.build_with(settings.interpreter.path, settings.interpreter.written)
     mode = Mode(formulas=bool(files), detail=bool(files) or verbosity > 0)
     models = _reviewed(Gate(settings, registry, helper.result if helper else None, former, mode), helper)
     outcome = Outcome(models, helper.versions if helper else {}, files)

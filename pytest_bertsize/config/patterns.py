@@ -12,8 +12,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from pytest_bertsize.builder.confined import answer, limit_memory, question, take_over_descriptors
-from pytest_bertsize.builder.own_process import LONGEST_ANSWER, MEGABYTE, Allowed, Lost, answer_of
+from pytest_bertsize.builder.confined import (
+    LONGEST_ANSWER,
+    MEGABYTE,
+    answer,
+    limit_memory,
+    question,
+    take_over_descriptors,
+)
+from pytest_bertsize.builder.own_process import Allowed, Lost, answer_of
 from pytest_bertsize.wording import printable
 
 SECONDS = 5

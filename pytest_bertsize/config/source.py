@@ -6,7 +6,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from pytest_bertsize.builder.own_process import MEGABYTE, Allowed, Lost, answer_of
+from pytest_bertsize.builder.confined import MEGABYTE
+from pytest_bertsize.builder.own_process import Allowed, Lost, answer_of
 from pytest_bertsize.config import model_config
 from pytest_bertsize.config.model_config import LARGEST, ModelConfig, fail, made, not_plain
 from pytest_bertsize.config.named_in_code import where_named

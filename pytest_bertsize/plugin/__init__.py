@@ -19,7 +19,10 @@ MARKER = """bert_budget(model=None, **limits): hold a model declared in [tool.be
 the test runs. model is its name (needed where several are declared); keyword limits such as pooler=0 or \
 encoder="86M" tighten its budget, never loosen it. Works with and without --bert-budget."""
 
-OPTIONS = ("bert_budget", *(f"bert_budget_{name}" for name in ("no_build", "base", "update", "tighten", "report")))
+OPTIONS = (
+    "bert_budget",
+    *(f"bert_budget_{name}" for name in ("no_build", "base", "python", "update", "tighten", "report")),
+)
 """The first opens the gate for the whole run; the others say how."""
 
 
@@ -53,6 +56,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="with --bert-budget: compare with the table and the configs at this git revision, and refuse a budget "
         "that was loosened since without a new reason; default: the base of the pull or merge request that CI runs "
         "for; none: compare with nothing",
+    )
+    group.addoption(
+        "--bert-budget-python",
+        metavar="PATH",
+        help="with --bert-budget: build with this interpreter, whatever the table says: that of the project's own "
+        "environment, which has torch and transformers",
     )
     group.addoption(
         "--bert-budget-update",

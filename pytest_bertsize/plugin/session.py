@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_bertsize.base import baseline
+from pytest_bertsize.base import baseline, interpreter
 from pytest_bertsize.plugin import always_on, another_table, contributions, results, update, xdist
 from pytest_bertsize.plugin.items import GATE, Collector
 from pytest_bertsize.plugin.makereport import Attachments
@@ -41,9 +41,13 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
             rewrite.refuse_another(settings.path, settings.text)
         registry = contributions.registry(config)
         base = baseline.of_run(settings, config.getoption("bert_budget_base"), registry, "--bert-budget-base")
+        python = config.getoption("bert_budget_python")
+        settings = interpreter.chosen(settings, python, base, "--bert-budget-python", builds=builds)
         reports = replace(results.asked_for(config, settings), base=run_base(base), builds=builds)
     except SettingsError as error:
         raise pytest.UsageError(str(error)) from None
+    if helper and builds and settings.interpreter:
+        helper.build_with(settings.interpreter.path, settings.interpreter.written)
     detail = bool(reports) or config.get_verbosity() > 0
     result = helper.result if helper else xdist.results_of(config)
     mode = Mode(formulas=bool(reports), detail=detail, verb=verb)
@@ -68,11 +72,14 @@ def arm_tests(config: pytest.Config, helper: Helper) -> None:
     """Examine every declared model for the tests that name one."""
     config.pluginmanager.register(Attachments())
     try:
-        gate = Gate(load(another_table.table_path(config)), contributions.registry(config), helper.result)
+        settings = interpreter.chosen(load(another_table.table_path(config)), None, None, "", builds=True)
+        gate = Gate(settings, contributions.registry(config), helper.result)
     except SettingsError as error:
         helper.stop()
         config.stash[GATE] = error
         return
+    if settings.interpreter:
+        helper.build_with(settings.interpreter.path, settings.interpreter.written)
     _ask(helper, gate, config)
     config.stash[GATE] = gate
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_bertsize.builder.helper import Helper
+from pytest_bertsize.table.interpreter import may_be_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,6 +63,7 @@ def _collector_paused() -> Iterator[None]:
 def _started(config: pytest.Config, *, builds: bool) -> Helper:
     helper = Helper()
     config.add_cleanup(helper.stop)
-    if builds and not config.getoption("collectonly"):
+    named = config.getoption("bert_budget_python") or may_be_named(config.rootpath / "pyproject.toml")
+    if builds and not named and not config.getoption("collectonly"):
         helper.start()
     return helper

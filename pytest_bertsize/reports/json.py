@@ -41,10 +41,11 @@ def document(
     from pytest_bertsize import __version__
 
     not_checked = names_not_checked(models, settings.names)
+    python = versions.get("python", platform.python_version())
     return {
         "schema": 1,
         "mode": "full" if builds else "no-build",
-        "versions": {"pytest_bertsize": __version__, **versions, "python": platform.python_version()},
+        "versions": {"pytest_bertsize": __version__, **versions, "python": python},
         "commit": commit,
         "table_sha256": settings.table_sha256,
         "base": base,

@@ -343,6 +343,9 @@ class BertsizeTable(_Strict):
 
     models: Annotated[dict[Name, ModelTable], Field(min_length=1)]
     """The models that are checked, one table each. Example: [tool.bertsize.models.encoder]."""
+    python: Text | None = None
+    """The interpreter of the environment that models are built in, relative to pyproject.toml; it needs torch, and
+    transformers for its classes. Default: that of the gate. Example: python = ".venv/bin/python"."""
     removed: dict[str, Text] = {}
     """Why models that a base holds to a budget are declared no more, by their names; a later change may drop it.
     Example: removed = { encoder = "ADR-14: replaced by the small one" }."""

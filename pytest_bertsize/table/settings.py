@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from pytest_bertsize.files import NotRegular, regular
 from pytest_bertsize.table.globs import BadGlob, Expanded, expanded, matching
+from pytest_bertsize.table.interpreter import LARGEST, Interpreter, in_folder
 from pytest_bertsize.table.mistakes import all_mistakes, dotted, sentence
 from pytest_bertsize.table.model import BYTES, FLOPS, AsBytes, Extra, Flops, Limit, Model
 from pytest_bertsize.table.schema import (
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
 
     from pytest_bertsize.table.extra import ExtraTable
 
-LARGEST = 1024 * 1024
-"""Bytes of a pyproject.toml; those of large projects have a tenth."""
 MOST_PARTS = 100
 """Of one dotted key; the time that a parser takes for it grows with their square."""
 _LONG_KEY = re.compile(rf"(?<![\w\"'-])(?:[\w\"'-]++[ \t]*+\.[ \t]*+){{{MOST_PARTS}}}")
@@ -71,6 +70,8 @@ class Settings:
     """As it was parsed."""
     removed: Mapping[str, str] = field(default_factory=dict)
     """Why models have left the table, by their names."""
+    interpreter: Interpreter | None = None
+    """What builds in place of the gate's own interpreter: of the table, or of an option."""
 
     @property
     def root(self) -> Path:
@@ -161,7 +162,8 @@ def _settings(table: dict[str, Any], text: str, path: Path, matches: Callable[[s
         line = line_in_toml(text, key) or 1
         raise SettingsError(f"{path.name}:{line}: {dotted(key)}: {error}") from None
     models = {each.name: _declared(each, _checked(each, checked), path) for each in found}
-    return Settings(path, text, models, table, checked.removed)
+    interpreter = in_folder(path.parent, checked.python) if checked.python else None
+    return Settings(path, text, models, table, checked.removed, interpreter)
 
 
 def _checked(each: Expanded, checked: BertsizeTable) -> ModelTable:

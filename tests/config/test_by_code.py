@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_bertsize.builder.own_process import MEGABYTE, Allowed, Lost, answer_of
+from pytest_bertsize.builder.confined import MEGABYTE
+from pytest_bertsize.builder.own_process import Allowed, Lost, answer_of
 from pytest_bertsize.config.source import ALLOWED, _made_by_code
 from pytest_bertsize.findings import Finding, Unusable
 

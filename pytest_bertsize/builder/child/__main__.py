@@ -11,6 +11,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import platform
 import signal
 import sys
 from functools import partial
@@ -21,29 +22,33 @@ from pytest_bertsize.builder.child.listing import take_inventory
 from pytest_bertsize.builder.child.making import instantiate, is_own_code, prepare
 from pytest_bertsize.builder.confined import (
     ATTEMPTS,
+    LONGEST_ANSWER,
+    MEGABYTE,
     MEMORY_ABOVE_IMPORT,
     answer,
+    cause_of_death,
     close_all_but,
     in_words,
     keep_to_oneself,
     leave_no_bytecode,
     limit_memory,
+    most_memory,
     questions,
     refuse_the_network,
     take_over_descriptors,
 )
 from pytest_bertsize.builder.offline import cut_off
-from pytest_bertsize.builder.own_process import LONGEST_ANSWER, MEGABYTE, cause_of_death, memory_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+NOT_IMPORTED = "torch and transformers cannot be imported"
 OWN_MEMORY = 8 * 1024**3
 """Bytes of address space where a function of the project builds, and imports what it likes."""
 READING = 256 * MEGABYTE
 """Bytes of address space for what a file of pickles says beside its tensors."""
-BEGINS = b"begins\n"
-"""What a fork says when it has imported what it builds with."""
+BEGINS = b"begins "
+"""What a fork says when it has imported what it builds with, before the most bytes of memory that it has had."""
 
 
 def main() -> None:
@@ -51,30 +56,45 @@ def main() -> None:
     gc.disable()
     answers = take_over_descriptors()
     try:
-        import torch
-        import transformers
-        import transformers.modeling_utils
+        versions = _imported()
     except BaseException as error:
         answer(answers, {"failed": in_words(error)})
         os._exit(1)
     gc.freeze()
     gc.enable()
-    answer(answers, {"ready": {"torch": str(torch.__version__), "transformers": transformers.__version__}})
+    answer(answers, {"ready": {**versions, "python": platform.python_version()}})
     sys.addaudithook(refuse_the_network)
     for request in questions():
         answer(answers, {**_answer_to(request, answers), "name": request["name"]})
     os._exit(0)
 
 
+def _imported() -> dict[str, str]:
+    """The versions of torch and of transformers, which a project may be without whose classes are its own."""
+    import torch
+
+    try:
+        import transformers
+    except ModuleNotFoundError as error:
+        if error.name != "transformers":
+            raise
+        return {"torch": str(torch.__version__)}
+    import transformers.modeling_utils
+
+    return {"torch": str(torch.__version__), "transformers": transformers.__version__}
+
+
 def _answer_to(request: Mapping[str, Any], answers: int) -> dict[str, Any]:
     """What there is to say of one model; a file of pickles is read before anything of it is imported."""
+    if not request["factory"] and "transformers" not in sys.modules:
+        return {"error": f"{NOT_IMPORTED}: ModuleNotFoundError: No module named 'transformers'"}
     stored = _forked(partial(_stored_in, request), "the process that reads it") if request["checkpoint"] else {}
     filed = stored.get("stored") or request["filed"]
     begin = partial(_say_building, request, answers)
     if is_own_code(request):
         found = _forked(partial(_built_offline, request, filed), "the process of the project's code", begin)
     else:
-        found = _built(request, filed, partial(begin, os.getpid()))
+        found = _built(request, filed, lambda: begin(os.getpid(), most_memory()))
     if "error" in found:
         return found
     found.pop("stored", None)
@@ -82,31 +102,31 @@ def _answer_to(request: Mapping[str, Any], answers: int) -> dict[str, Any]:
     return {**found, **({} if wrong else stored), "problems": {**found.get("problems", {}), **wrong}}
 
 
-def _say_building(request: Mapping[str, Any], answers: int, process: int) -> None:
+def _say_building(request: Mapping[str, Any], answers: int, process: int, memory: int) -> None:
     """From here on the parent watches the memory."""
-    answer(answers, {"building": request["name"], "process": process, "memory": memory_of(process)})
+    answer(answers, {"building": request["name"], "process": process, "memory": memory})
 
 
 def _forked(
-    work: Callable[..., dict[str, Any]], whose: str, say: Callable[[int], None] | None = None
+    work: Callable[..., dict[str, Any]], whose: str, say: Callable[[int, int], None] | None = None
 ) -> dict[str, Any]:
     """What a fork answers that has nothing of ours open but the way back.
 
     What it leaves behind, or whether it leaves at all, is no other model's business.
 
-    :param say: called with the fork's number, where it says in between that it begins.
+    :param say: called with the fork's number and memory, where it says in between that it begins.
     """
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
         close_all_but(writing)
-        answer(writing, work(partial(os.write, writing, BEGINS)) if say else work())
+        answer(writing, work(lambda: os.write(writing, b"%b%d\n" % (BEGINS, most_memory()))) if say else work())
         os._exit(0)
     os.close(writing)
     with open(reading, "rb") as stream:  # noqa: PTH123  (a pipe)
         said = stream.readline(LONGEST_ANSWER)  # one line: what the code has forked may hold the pipe open
-        if say and said == BEGINS:
-            say(child)
+        if say and said.startswith(BEGINS) and (memory := said[len(BEGINS) :].strip()).isdigit():
+            say(child, int(memory))
             said = stream.readline(LONGEST_ANSWER)
     whole = said.endswith(b"\n") or len(said) == LONGEST_ANSWER
     if whole:

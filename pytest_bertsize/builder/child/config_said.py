@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 import math
+import sys
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.builder.child.making import config_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 LONGEST_TEXT = 200
 """Characters."""
@@ -43,7 +44,7 @@ def _found(config: Any, path: str) -> Any:
 
 def _sayable(value: Any) -> Any:
     """The value, where it is one that a closed form may take; else what kind it is of."""
-    if isinstance(value, list | tuple) and len(value) <= LONGEST_LIST:
+    if isinstance(value, (list, tuple)) and len(value) <= LONGEST_LIST:
         return [_sayable(each) for each in value]
     is_plain = value is None or isinstance(value, bool)
     is_number = isinstance(value, int) and value.bit_length() <= LARGEST_NUMBER
@@ -67,8 +68,15 @@ def _own_keys(config_class: type) -> Iterator[str]:
     for each in config_class.__mro__:
         if each is PretrainedConfig or not issubclass(each, PretrainedConfig):
             continue
-        yield from inspect.get_annotations(each)
+        yield from _annotated(each)
         yield from (name for name in inspect.signature(each).parameters if name not in of_every_config)
+
+
+def _annotated(each: type) -> Iterable[str]:
+    """The names that a class itself annotates."""
+    if sys.version_info < (3, 10):
+        return list(vars(each).get("__annotations__", {}))
+    return inspect.get_annotations(each)
 
 
 def _whose(config_class: type) -> str:

@@ -109,11 +109,11 @@ def _products() -> dict[Any, Any]:
 def _trilinear(*operands: Any, **_: Any) -> int:
     """Three tensors, and for each the dimensions that it is repeated in: multiplied, and summed over some."""
     full: list[int] = []
-    for shape, repeated in zip(operands[:3], operands[3:6], strict=True):
+    for shape, repeated in zip(operands[:3], operands[3:6]):
         whole = list(shape)
         for dimension in sorted(repeated):
             whole.insert(dimension, 1)
-        full = [max(sizes) for sizes in zip(full or whole, whole, strict=True)]
+        full = [max(sizes) for sizes in zip(full or whole, whole)]
     return 2 * prod(full)
 
 

@@ -22,14 +22,16 @@ from typing import TYPE_CHECKING, Any
 from pytest_bertsize.builder.confined import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from torch import nn
 
 MOST_LOOKED_AT = 500_000
 """Objects that can hold others, in all modules: a second."""
 OF_TORCH = frozenset({"_modules", "_parameters", "_buffers"})
-LIBRARIES = frozenset({"torch", "transformers", *sys.stdlib_module_names})
+OF_PYTHON: Iterable[str] = getattr(sys, "stdlib_module_names", sys.builtin_module_names)
+"""Python 3.9 names only those that are built in; what is of the others is looked at there, too."""
+LIBRARIES = frozenset({"torch", "transformers", *OF_PYTHON})
 """Whose classes and functions hold nothing of a model's."""
 OPAQUE = (ModuleType, CodeType, FrameType, GeneratorType, CoroutineType)
 INSTEAD = "use torch.nn.Parameter, ModuleList, ModuleDict, ParameterList or ParameterDict, or assign it as an attribute"

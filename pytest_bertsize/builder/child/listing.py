@@ -183,7 +183,7 @@ def _weights_of_keras(model: Any) -> Iterator[Row]:
     layers = {stem for stem, times in numbered.items() if times > 1}
     owners: dict[int, str] = {}
     seen: Counter[str] = Counter()
-    for weight, path in zip(model.weights, paths, strict=True):
+    for weight, path in zip(model.weights, paths):
         name = _NUMBERED.sub(lambda found: f"{found[1]}.{found[2]}" if found[1] in layers else found[0], path)
         seen[name] += 1
         name += f"_{seen[name]}" if seen[name] > 1 else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
@@ -20,9 +21,8 @@ def loading(model: Any, filed: Iterable[Filed]) -> dict[str, Any] | None:
 
     :returns: ``None`` for a model that is no class of the library.
     """
-    import transformers
-
-    if not isinstance(model, transformers.PreTrainedModel):
+    transformers = sys.modules.get("transformers")  # which a project may be without whose classes are its own
+    if transformers is None or not isinstance(model, transformers.PreTrainedModel):
         return None
     return {"rows": list(_rows(model, filed)), "unsaved": sorted(model._keys_to_ignore_on_save or ())}  # noqa: SLF001
 

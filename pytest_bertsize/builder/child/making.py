@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_bertsize.builder.confined import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from torch import nn
 
@@ -51,9 +51,18 @@ def instantiate(request: Mapping[str, Any]) -> nn.Module:
     return adapt(model, request["adapter"])
 
 
-def _in_its_root(request: Mapping[str, Any]) -> contextlib.AbstractContextManager[None]:
+@contextlib.contextmanager
+def _in_its_root(request: Mapping[str, Any]) -> Iterator[None]:
     """Code of the project runs in the project's folder, and nothing else notices."""
-    return contextlib.chdir(request["root"]) if is_own_code(request) else contextlib.nullcontext()
+    if not is_own_code(request):
+        yield
+        return
+    before = os.getcwd()  # noqa: PTH109  (os is there)
+    os.chdir(request["root"])
+    try:
+        yield
+    finally:
+        os.chdir(before)
 
 
 def _from_class(request: Mapping[str, Any]) -> nn.Module:
@@ -100,7 +109,7 @@ def _refuse_methods(config_class: type, config: Mapping[str, Any]) -> None:
     for key in config:
         found = inspect.getattr_static(config_class, key, None)
         read_only = isinstance(found, property) and found.fset is None
-        if read_only or isinstance(found, staticmethod | classmethod) or inspect.isroutine(found):
+        if read_only or isinstance(found, (staticmethod, classmethod)) or inspect.isroutine(found):
             raise Refused(f"{key!r} is a method of {config_class.__name__}, not a key of a config; remove it")
 
 

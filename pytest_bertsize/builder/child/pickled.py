@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.dtypes import DTYPES
-from pytest_bertsize.files import ZIP
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,6 +16,10 @@ if TYPE_CHECKING:
 
 WRAPPERS = ("state_dict", "model_state_dict", "model")
 """Where a training loop keeps the weights beside its other state."""
+
+
+ZIP = b"PK\x03\x04"
+"""How a file begins that torch.save has written."""
 
 
 class NotACheckpoint(Exception):

@@ -1,0 +1,29 @@
+"""Where another interpreter than the gate's begins: it finds this package in its folder, and nothing beside it.
+
+What it imports of ours then, the files of this folder and ``confined`` and ``offline`` above it, is kept to Python 3.9;
+this file to any Python 3, so that one that is too old can say it.
+"""
+
+import json
+import os
+import sys
+
+OLDEST = (3, 9)
+"""Python that runs the helper process."""
+
+
+def main():  # type: ignore[no-untyped-def]  # noqa: ANN201  (annotations that every Python 3 reads say nothing)
+    if sys.version_info < OLDEST:
+        said = "is Python {}.{}, and {}.{} is the oldest that builds models".format(*sys.version_info[:2], *OLDEST)
+        os.write(1, json.dumps({"refused": said}).encode() + b"\n")
+        os._exit(1)
+    package = type(sys)("pytest_bertsize")
+    package.__path__ = [os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))]  # noqa: PTH100, PTH120
+    sys.modules["pytest_bertsize"] = package
+    from pytest_bertsize.builder.child.__main__ import main as build
+
+    build()
+
+
+if __name__ == "__main__":
+    main()

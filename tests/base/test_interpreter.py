@@ -1,0 +1,89 @@
+"""What is run to count every model is not changed by the table alone."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_bertsize.builder.helper import Helper
+from pytest_bertsize.commands.check import check
+from pytest_bertsize.commands.console import FOUND, GOOD, MISTAKEN
+from tests.support.git_projects import FITS, GitProject, committed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+OURS = '[tool.bertsize]\npython = "ours/python"\n' + FITS
+THEIRS = '[tool.bertsize]\npython = "theirs/python"\n' + FITS
+SAID = "what is run to count every model is not changed by the table alone"
+
+
+@pytest.fixture
+def change(tmp_path: Path, tiny: dict[str, Any]) -> GitProject:
+    return committed(tmp_path / "change", tiny)
+
+
+def outer(change: GitProject, helper: Helper | None = None, **options: Any) -> tuple[int, str]:
+    out = io.StringIO()
+    status = check(change.folder, helper, out=out, err=out, **options)
+    return status, " ".join(out.getvalue().split())
+
+
+def commit(change: GitProject, table: str) -> None:
+    change.declare(table)
+    change.git("commit", "-qam", "another table")
+    change.git("branch", "-f", "main")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "what"),
+    [
+        (FITS, THEIRS, 'it is "theirs/python", and main has none'),
+        (OURS, THEIRS, 'it is "theirs/python", and main has "ours/python"'),
+        (OURS, FITS, 'there is none, and main has "ours/python"'),
+    ],
+    ids=["one that is new", "another", "none any more"],
+)
+def test_an_interpreter_that_the_base_does_not_name_is_not_run(
+    change: GitProject, before: str, after: str, what: str
+) -> None:
+    change.git("checkout", "-qB", "work")
+    commit(change, before)
+    change.declare(after)
+    for name in ("ours", "theirs"):
+        change.write(f"{name}/python", "#!/bin/sh\ntouch ran\n")
+        (change.folder / name / "python").chmod(0o755)
+    status, said = outer(change, Helper(), base="main")
+    assert status == MISTAKEN
+    assert f"tool.bertsize.python: {what}: {SAID}" in said
+    assert "name it in the command until the base has it, as in --python=" in said
+    assert not (change.folder / "ran").exists()
+
+
+def test_one_that_the_command_names_is_run_whatever_table_and_base_say(change: GitProject, tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\nexit 3\n")
+    python.chmod(0o755)
+    change.declare(THEIRS)
+    status, said = outer(change, Helper(), base="main", python=str(python))
+    assert (status, (tmp_path / "ran").exists()) == (FOUND, True)
+    assert SAID not in said
+
+
+def test_one_that_is_the_bases_is_no_change(change: GitProject) -> None:
+    change.git("checkout", "-qB", "work")
+    commit(change, OURS)
+    assert outer(change, base="main")[0] == GOOD
+
+
+def test_a_base_that_declares_no_model_holds_none_that_a_change_could_loosen(tmp_path: Path) -> None:
+    folder = tmp_path / "new"
+    change = committed(folder, {})
+    change.git("checkout", "-qB", "work")
+    change.write("pyproject.toml", "[project]\nname = 'a'\n")
+    change.git("commit", "-qam", "no table")
+    change.git("branch", "-f", "main")
+    change.declare(THEIRS)
+    assert SAID not in outer(change, base="main")[1]

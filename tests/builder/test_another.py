@@ -1,0 +1,395 @@
+"""Models are built by another interpreter: what it gets of the gate, what it is kept from, and how it is told."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import platform
+import re
+import sys
+import sysconfig
+import tomllib
+import venv
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import pytest_bertsize.builder.child as folder_of_child
+from pytest_bertsize.builder import own_process
+from pytest_bertsize.builder.another import START
+from pytest_bertsize.builder.child.start import OLDEST
+from pytest_bertsize.builder.helper import Helper, Limits
+from pytest_bertsize.builder.installed import release
+from pytest_bertsize.builder.messages import NotBuilt, Request
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable, Iterator
+
+    from tests.conftest import Project
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = Path(folder_of_child.__file__).parents[2]
+CUTS_OFF = sys.platform == "linux" and os.uname().machine in ("x86_64", "aarch64")
+REQUEST = Request("tiny", "bert", "BertModel", {}, {})
+LIBRARIES = {"transformers/__init__.py": "__version__ = '4.57.6'", "transformers/modeling_utils.py": ""}
+NAME_ANOTHER = 'name a Python of 3.9 or newer that has torch, as in python = ".venv/bin/python"'
+TABLE = """
+[tool.bertsize]
+python = ".venv/bin/python"
+[tool.bertsize.models.encoder]
+config = "config.json"
+budget.total = "60K"
+"""
+
+
+def environment(folder: Path, files: dict[str, str]) -> Path:
+    """A virtual environment with nothing but these files installed, and its interpreter."""
+    venv.create(folder, symlinks=True)
+    for name, text in files.items():
+        path = Path(sysconfig.get_path("purelib", "venv", {"base": str(folder)})) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    return folder / "bin" / "python"
+
+
+def script(path: Path, text: str) -> Path:
+    path.write_text(text, "utf-8")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def building() -> Iterator[Callable[..., Helper]]:
+    """A helper process by an interpreter that the table calls ``.venv/bin/python``, at one model of BERT."""
+    helpers = []
+
+    def build(python: Path, **limits: Any) -> Helper:
+        helper = Helper(Limits(**limits))
+        helper.build_with(python, ".venv/bin/python")
+        helper.ask([REQUEST])
+        helpers.append(helper)
+        return helper
+
+    yield build
+    for helper in helpers:
+        helper.stop()
+
+
+def said(building: Callable[..., Helper], folder: Path, code: str) -> str:
+    """What a torch says that computes its version when it is imported, by an expression."""
+    lines = f"import ctypes, errno, importlib.util, os, socket, sys\n{code}"
+    helper = building(environment(folder / ".venv", {**LIBRARIES, "torch/__init__.py": lines}))
+    result = helper.result("tiny")
+    assert result == NotBuilt("transformers 4.57.6 has no model class BertModel")
+    return helper.versions["torch"]
+
+
+# what it is
+
+
+def test_the_versions_are_those_of_the_environment(building: Callable[..., Helper], tmp_path: Path) -> None:
+    assert said(building, tmp_path, "__version__ = '2.2'") == "2.2"
+    helper = building(tmp_path / ".venv" / "bin" / "python")
+    helper.result("tiny")
+    assert helper.versions == {"torch": "2.2", "transformers": "4.57.6", "python": platform.python_version()}
+
+
+def test_nothing_of_the_gates_environment_can_be_imported_there(
+    building: Callable[..., Helper], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor what the environment variables of Python name, nor what lies in the current folder."""
+    (tmp_path / "beside.py").touch()
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    asked = ["pytest", "_pytest", "pydantic", "tomli", "rich", "jinja2", "numpy", "safetensors", "beside", "json"]
+    there = f"[name for name in {asked} if importlib.util.find_spec(name)]"
+    assert said(building, tmp_path, f"__version__ = {there}") == "['json']"
+
+
+def test_of_ours_it_finds_the_package_in_its_folder_and_that_folder_is_on_no_path(
+    building: Callable[..., Helper], tmp_path: Path
+) -> None:
+    code = "__version__ = (sys.modules['pytest_bertsize'].__path__, [each for each in sys.path if each in {})"
+    of_gate = [each for each in sys.path if each not in sysconfig.get_paths("venv", {"base": sys.base_prefix}).values()]
+    of_gate = [each for each in of_gate if "site-packages" in each or each == str(PACKAGE.parent)]
+    assert of_gate
+    assert said(building, tmp_path, code.format(f"{of_gate})")) == f"(['{PACKAGE}'], [])"
+
+
+@pytest.mark.process
+@pytest.mark.usefixtures("cold_helper")
+def test_a_model_is_built_in_the_projects_own_environment(project: Project) -> None:
+    """With the torch and the transformers of these tests, and nothing else that they have."""
+    pytester = project(TABLE)
+    python = environment(pytester.path / ".venv", {})
+    _link(python, but=("pytest_bertsize", "pydantic", "tomli"))
+    result = pytester.runpytest("--bert-budget", "--bert-budget-report=size.json")
+    result.assert_outcomes(passed=1)
+    report = json.loads(Path("size.json").read_text("utf-8"))
+    assert report["models"][0]["totals"]["actual"] == 59_549
+    assert list(report["versions"]) == ["pytest_bertsize", "torch", "transformers", "python"]
+
+
+@pytest.mark.process
+@pytest.mark.usefixtures("cold_helper")
+def test_a_class_of_the_projects_own_needs_no_transformers(project: Project) -> None:
+    table = """
+    [tool.bertsize]
+    python = ".venv/bin/python"
+    [tool.bertsize.models.own]
+    factory = "own:build"
+    closed_form = false
+    budget.total = 6
+    [tool.bertsize.models.bert]
+    config = "config.json"
+    budget.total = "60K"
+    """
+    pytester = project(table, own="import torch\ndef build(): return torch.nn.Linear(2, 2)")
+    _link(environment(pytester.path / ".venv", {}), but=("transformers",))
+    result = pytester.runpytest("--bert-budget", "-v")
+    result.assert_outcomes(passed=1, failed=1)
+    assert (
+        "torch and transformers cannot be imported by .venv/bin/python: "
+        "ModuleNotFoundError: No module named 'transformers'"
+    ) in " ".join(result.stdout.str().split())
+
+
+def _link(python: Path, but: tuple[str, ...]) -> None:
+    """Have an environment what these tests have installed, but for some."""
+    there = Path(sysconfig.get_path("purelib", "venv", {"base": str(python.parents[1])}))
+    for each in {Path(path) for path in sys.path if path.endswith("site-packages")}:
+        for entry in each.iterdir():
+            if not entry.name.startswith(but) and entry.suffix != ".pth" and not (there / entry.name).exists():
+                (there / entry.name).symlink_to(entry)
+
+
+# what it is kept from
+
+
+@pytest.mark.skipif(not CUTS_OFF, reason="the system has no filter for sockets that we know of")
+def test_it_has_no_network_from_its_first_instruction_on(building: Callable[..., Helper], tmp_path: Path) -> None:
+    """Before our own files are read there: what is installed may be run as the interpreter starts."""
+    start = (
+        "import socket\ntry: socket.socket(socket.AF_INET); said = 'open'\nexcept OSError as error: said = str(error)\n"
+    )
+    files = {
+        **LIBRARIES,
+        "sitecustomize.py": start,
+        "torch/__init__.py": "import sitecustomize\n__version__ = sitecustomize.said",
+    }
+    helper = building(environment(tmp_path / ".venv", files))
+    helper.result("tiny")
+    assert helper.versions["torch"] == "[Errno 100] Network is down"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="PR_GET_DUMPABLE is Linux's")
+def test_no_other_process_looks_into_it(building: Callable[..., Helper], tmp_path: Path) -> None:
+    """3 is PR_GET_DUMPABLE of linux/prctl.h."""
+    assert said(building, tmp_path, "__version__ = ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)") == "0"
+
+
+def test_it_has_nothing_open_of_the_gate(building: Callable[..., Helper], tmp_path: Path) -> None:
+    with (tmp_path / "secret").open("w") as stream:
+        os.set_inheritable(stream.fileno(), True)  # noqa: FBT003
+        code = "__version__ = [n for n in os.listdir('/dev/fd') if 'secret' in os.path.realpath('/dev/fd/' + n)]"
+        assert said(building, tmp_path, code) == "[]"
+
+
+def test_it_is_ended_where_it_takes_too_much_before_a_model(building: Callable[..., Helper], tmp_path: Path) -> None:
+    body = "import time\nheld = bytes(200_000_000)\nheld = bytearray(held)\ntime.sleep(60)"
+    helper = building(environment(tmp_path / ".venv", {"torch/__init__.py": body}), another=100 * 1024**2)
+    assert helper.result("tiny") == NotBuilt(
+        ".venv/bin/python does not run as Python does: it took more than 100 MB of memory", NAME_ANOTHER
+    )
+
+
+# what it may lack
+
+
+def test_without_torch_it_says_what_to_install_where(building: Callable[..., Helper], tmp_path: Path) -> None:
+    assert building(environment(tmp_path / ".venv", {})).result("tiny") == NotBuilt(
+        "torch and transformers cannot be imported by .venv/bin/python: ModuleNotFoundError: No module named 'torch'",
+        "install them there: .venv/bin/python -m pip install torch transformers",
+    )
+
+
+def test_without_transformers_it_says_what_to_install_where(building: Callable[..., Helper], tmp_path: Path) -> None:
+    python = environment(tmp_path / ".venv", {"torch/__init__.py": "__version__ = '2.2'"})
+    assert building(python).result("tiny") == NotBuilt(
+        "torch and transformers cannot be imported by .venv/bin/python: "
+        "ModuleNotFoundError: No module named 'transformers'",
+        "install them there: .venv/bin/python -m pip install torch transformers",
+    )
+
+
+def test_a_python_that_is_too_old_says_so(building: Callable[..., Helper], tmp_path: Path) -> None:
+    """By an interpreter that says of itself to be 3.8, and runs what it is told to."""
+    code = "import runpy, sys; sys.version_info = (3, 8, 18); runpy.run_path(sys.argv[1], run_name='__main__')"
+    python = script(tmp_path / "python", f'#!/bin/sh\nexec {sys.executable} -I -c "{code}" "$2"\n')
+    reason = ".venv/bin/python is Python 3.8, and 3.9 is the oldest that builds models"
+    assert building(python).result("tiny") == NotBuilt(reason, NAME_ANOTHER)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("#!/bin/sh\nexit 3\n", "does not run as Python does: the helper process ended early, with status 3"),
+        ("#!/bin/sh\necho Python 3.12\n", "does not run as Python does: the helper process answered nonsense"),
+        ("\0", "cannot be started: Exec format error"),
+    ],
+    ids=["a program that fails", "a program that prints", "no program"],
+)
+def test_what_is_no_python_is_told_from_one(
+    building: Callable[..., Helper], tmp_path: Path, text: str, reason: str
+) -> None:
+    python = script(tmp_path / "python", text)
+    assert building(python).result("tiny") == NotBuilt(f".venv/bin/python {reason}", NAME_ANOTHER)
+
+
+# by which Python
+
+
+def closure() -> dict[Path, ast.Module]:
+    """What the helper process imports of ours in another interpreter, late imports too, from where it begins."""
+    waiting, found = [START], {}
+    while waiting:
+        path = waiting.pop()
+        if path not in found:
+            found[path] = ast.parse(path.read_text("utf-8"), feature_version=OLDEST)
+            waiting += _imported(found[path])
+    return found
+
+
+def _imported(tree: ast.Module) -> Iterator[Path]:
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            names |= {str(node.module), *(f"{node.module}.{each.name}" for each in node.names)}
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            names |= {node.value} if re.fullmatch(r"pytest_bertsize(\.\w+)+", node.value) else set()
+    for name in names:
+        path = PACKAGE.parent / f"{name.replace('.', '/')}.py"
+        if name.startswith("pytest_bertsize.") and path.is_file():
+            yield path
+
+
+NEWER = {"chdir", "stdlib_module_names", "TypeAlias", "Self", "pairwise", "bit_count", "StrEnum", "tomllib", "anext"}
+"""Of Python 3.10 and newer, and of use here; ruff and ``vermin`` know all of them."""
+
+
+def test_what_runs_there_is_written_in_python_3_9() -> None:
+    for path, tree in closure().items():
+        text = path.read_text("utf-8")
+        assert path == START or "from __future__ import annotations" in text
+        names = {each.attr for each in ast.walk(tree) if isinstance(each, ast.Attribute)}
+        names |= {each.id for each in ast.walk(tree) if isinstance(each, ast.Name)}
+        assert names & NEWER == set(), path
+        for call in (each for each in ast.walk(tree) if isinstance(each, ast.Call)):
+            keywords = {each.arg for each in call.keywords}
+            assert not keywords & ({"strict"} if ast.unparse(call.func) == "zip" else {"slots", "kw_only"})
+            if ast.unparse(call.func) in {"isinstance", "issubclass"}:
+                assert not isinstance(call.args[1], ast.BinOp), f"{path}: {ast.unparse(call)}"
+
+
+def test_ruff_holds_what_runs_there_to_that_python() -> None:
+    ruff = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["ruff"]
+    said = {path: version for path, version in ruff["per-file-target-version"].items() if version == "py39"}
+    relative = [path.relative_to(PACKAGE.parent).as_posix() for path in closure()]
+    of_child = "pytest_bertsize/builder/child/"
+    assert {f"{of_child}**" if each.startswith(of_child) else each for each in relative} == said.keys()
+
+
+def test_where_it_begins_is_read_by_any_python_3() -> None:
+    assert ast.parse(START.read_text("utf-8"), feature_version=(3, 4))
+
+
+# which release is there, without a process
+
+
+@pytest.mark.parametrize("inside", ["lib/python3.9/site-packages", "lib/python3/dist-packages", "Lib/site-packages"])
+def test_a_release_is_read_from_the_metadata_of_an_environment(tmp_path: Path, inside: str) -> None:
+    _install(tmp_path / inside, "4.57.6")
+    python = script(tmp_path / "bin" / "python3.9", "#!/bin/sh\ntouch run\n")
+    assert release("transformers", python) == "4.57.6"
+    assert release("torch", python) is None
+
+
+def test_a_virtual_environment_has_its_own_release_and_perhaps_that_of_its_base(tmp_path: Path) -> None:
+    base, own = tmp_path / "base", tmp_path / ".venv"
+    _install(base / "lib/python3.12/site-packages", "5.1.0")
+    python = script(base / "bin" / "python3.12", "")
+    (own / "bin").mkdir(parents=True)
+    (own / "bin" / "python").symlink_to(python)
+    settings = own / "pyvenv.cfg"
+    settings.write_text("home = elsewhere\nversion = 3.12.1\ninclude-system-site-packages = false\n")
+    assert release("transformers", own / "bin" / "python") is None
+    settings.write_text("home = elsewhere\nversion = 3.12.1\ninclude-system-site-packages = true\n")
+    assert release("transformers", own / "bin" / "python") == "5.1.0"
+    _install(own / "lib/python3.12/site-packages", "4.40.2")
+    assert release("transformers", own / "bin" / "python") == "4.40.2"
+
+
+def test_of_two_pythons_in_one_place_only_its_own_is_asked(tmp_path: Path) -> None:
+    for minor, version in (("3.11", "5.1.0"), ("3.12", "4.40.2")):
+        _install(tmp_path / f"lib/python{minor}/site-packages", version)
+    assert release("transformers", script(tmp_path / "bin" / "python3.12", "")) == "4.40.2"
+    assert release("transformers", script(tmp_path / "bin" / "python3", "")) is None
+
+
+def test_a_folder_that_is_added_to_the_path_counts_too(tmp_path: Path) -> None:
+    _install(tmp_path / "elsewhere", "5.1.0")
+    there = tmp_path / "lib/python3.12/site-packages"
+    there.mkdir(parents=True)
+    (there / "a.pth").write_text(f"import os; os.mkdir('ran')\n{tmp_path / 'elsewhere'}\n")
+    assert release("transformers", script(tmp_path / "bin" / "python3.12", "")) == "5.1.0"
+
+
+def test_of_this_interpreter_it_is_what_is_installed_here() -> None:
+    import transformers
+
+    assert release("transformers") == transformers.__version__
+    assert release("no-such-library") is None
+
+
+def _install(folder: Path, version: str) -> None:
+    metadata = folder / f"transformers-{version}.dist-info" / "METADATA"
+    metadata.parent.mkdir(parents=True)
+    metadata.write_text(f"Metadata-Version: 2.1\nName: transformers\nVersion: {version}\n")
+    (folder.parents[2] if folder.name.endswith("packages") and "lib/" in str(folder) else folder).mkdir(exist_ok=True)
+    for parent in folder.parents:
+        if parent.name in {"base", ".venv"} or parent.parent.name.startswith("test_"):
+            (parent / "bin").mkdir(exist_ok=True)
+
+
+# where nothing is built
+
+
+def test_without_a_build_it_is_neither_run_nor_missed(project: Project) -> None:
+    pytester = project(TABLE)
+    assert pytester.runpytest("--bert-budget", "--bert-budget-no-build").ret == pytest.ExitCode.OK
+    (pytester.path / ".venv" / "bin").mkdir(parents=True)
+    script(pytester.path / ".venv" / "bin" / "python", "#!/bin/sh\ntouch ran\n")
+    assert pytester.runpytest("--bert-budget", "--bert-budget-no-build").ret == pytest.ExitCode.OK
+    assert not (pytester.path / "ran").exists()
+
+
+def test_where_the_table_names_one_the_gates_own_never_starts(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[list[str]] = []
+    monkeypatch.setattr("pytest_bertsize.builder.helper.started", lambda command: _noted(started, command))
+    pytester = project(TABLE)
+    (pytester.path / ".venv" / "bin").mkdir(parents=True)
+    script(pytester.path / ".venv" / "bin" / "python", "#!/bin/sh\nexit 3\n")
+    assert pytester.runpytest_inprocess("--bert-budget").ret == pytest.ExitCode.TESTS_FAILED
+    assert [line[-2:] for line in started] == [
+        ["pytest_bertsize.builder.another", str(pytester.path / ".venv" / "bin" / "python")]
+    ]
+
+
+def _noted(started: list[list[str]], command: Any) -> subprocess.Popen[bytes]:
+    started.append([*command])
+    return own_process.started(command)
