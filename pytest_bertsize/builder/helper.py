@@ -46,12 +46,15 @@ class Limits:
     """Bytes for one model, on top of what its class took to import; watched where the system has ``/proc``."""
     own_memory: int = 1024 * MEGABYTE
     """The same for a model that a function of the project builds, which may import what it likes."""
+    on_cpu: int = 2048 * MEGABYTE
+    """The same for a model whose parameters have values."""
     another: int = 4096 * MEGABYTE
     """Bytes for another interpreter than ours while it is at no model; an import of torch takes a tenth."""
 
     def of(self, request: Request) -> int:
         """Bytes of memory for one model."""
-        return self.own_memory if request.factory else self.memory
+        usual = self.own_memory if request.factory else self.memory
+        return request.memory or (self.on_cpu if request.device == "cpu" else usual)
 
 
 @dataclass
@@ -149,7 +152,8 @@ class Helper:
         assert self._process is not None
         assert self._process.stdin is not None
         self._secrets = [token_hex(16) for _ in self._pending]
-        named = (replace(each, name=secret) for each, secret in zip(self._pending, self._secrets, strict=True))
+        pairs = zip(self._pending, self._secrets, strict=True)
+        named = (replace(each, name=secret, memory=self.limits.of(each)) for each, secret in pairs)
         content = b"".join(framed(json.dumps(asdict(each)).encode()) for each in named)
         Thread(target=_write, args=(self._process.stdin, content), daemon=True).start()
 
@@ -159,7 +163,7 @@ class Helper:
             message = self._message()
             if "name" in message:
                 self._watched = self._at_rest()
-                self._results[self._pending[0].name] = self._placed(understood(message, self._secrets[0]))
+                self._results[self._pending[0].name] = self._with_way_out(understood(message, self._secrets[0]))
                 self._pending.pop(0)
                 self._secrets.pop(0)
             elif "ready" in message:
@@ -187,8 +191,8 @@ class Helper:
     def _at_rest(self) -> tuple[int, int] | None:
         return (self._process.pid, self.limits.another) if self._another and self._process else None
 
-    def _placed(self, result: Built | NotBuilt) -> Built | NotBuilt:
-        """Where torch or transformers is missing in another environment, what to write to have it there."""
+    def _with_way_out(self, result: Built | NotBuilt) -> Built | NotBuilt:
+        """With what to write where another environment lacks torch or transformers."""
         if not (self._another and isinstance(result, NotBuilt) and result.reason.startswith(NOT_IMPORTED)):
             return result
         where = f"{NOT_IMPORTED} by {self._another}"
@@ -208,14 +212,15 @@ class Helper:
         return None
 
     def _give_up(self, reason: str, fix: str = "") -> None:
-        result = self._placed(NotBuilt(reason, fix))
+        result = self._with_way_out(NotBuilt(reason, fix))
         self._results.update((request.name, result) for request in self._pending)
         self._pending.clear()
         self.stop()
 
     def _message(self) -> Any:
         """The next line of the helper, or the reason why there is none."""
-        seconds = self.limits.importing if self._importing else self.limits.building
+        building = self._pending[0].seconds or self.limits.building
+        seconds = self.limits.importing if self._importing else building
         deadline = monotonic() + seconds
         while b"\n" not in self._buffer:
             self._read_some(deadline, seconds)
@@ -233,15 +238,21 @@ class Helper:
                     what = "torch and transformers were not imported" if self._importing else "it was not built"
                     raise _HelperLost(f"{what} within {seconds:g} s")
                 if self._watched and memory_of(self._watched[0]) > self._watched[1]:
-                    at_rest = self._watched == self._at_rest()
-                    most = (self.limits.another if at_rest else self.limits.of(self._pending[0])) // MEGABYTE
-                    raise _HelperLost(f"it took more than {most} MB of memory")
+                    raise self._over_memory()
         chunk = os.read(self._process.stdout.fileno(), 1 << 20)
         if not chunk:
             raise _HelperLost(cause_of_death(self._process.wait(), "the helper process"))
         self._buffer += chunk
         if len(self._buffer) > LONGEST_ANSWER:
             raise _HelperLost(f"the helper process answered more than {LONGEST_ANSWER:,} bytes")
+
+    def _over_memory(self) -> _HelperLost:
+        if self._watched == self._at_rest():
+            return _HelperLost(f"it took more than {self.limits.another // MEGABYTE:,} MB of memory")
+        request = self._pending[0]
+        most = self.limits.of(request)
+        said = most // (10**6 if request.memory else MEGABYTE)  # as the table writes it
+        return _HelperLost(f"it took more than {said:,} MB of memory")
 
 
 def _write(stream: IO[bytes], content: bytes) -> None:

@@ -28,12 +28,13 @@ def release(library: str, python: Path | None = None) -> str | None:
         except PackageNotFoundError:
             return None
     folders = [*map(str, folders_of(python))]
-    found = {each.version for each in distributions(name=library, path=folders)}
-    return found.pop() if len(found) == 1 else None
+    return next((each.version for each in distributions(name=library, path=folders)), None)
 
 
 def folders_of(python: Path) -> list[Path]:
-    """Where an interpreter finds what is installed, as the files beside it say: ``lib/python3.12/site-packages``."""
+    """Where an interpreter finds what is installed, as the files beside it say: ``lib/python3.12/site-packages``; the
+    first that has a library is the one whose it is.
+    """
     settings = _settings_of(python)
     if settings is None:
         return [*_below(_prefix(Path(os.path.realpath(python))), _minor(python))]
@@ -72,14 +73,18 @@ def _minor(python: Path) -> str:
 
 
 def _below(prefix: Path, version_info: str) -> Iterator[Path]:
-    """The folders of one installation, Debian's ``dist-packages`` and those of Windows among them."""
+    """The folders of one installation, Debian's ``dist-packages`` and those of Windows among them.
+
+    Of several Pythons in one place nobody can tell which is meant where neither name nor settings say it.
+    """
     said = re.match(r"3\.\d+", version_info)
     names = [f"python{said[0]}", f"python{said[0]}t", "python3"] if said else ["python3*"]
-    for lib in ("lib", "lib64", "local/lib"):
-        for name in names:
-            for path in sorted((prefix / lib).glob(name)):
-                yield from _with_linked(path / "site-packages")
-                yield from _with_linked(path / "dist-packages")
+    libs = [prefix / lib for lib in ("lib", "lib64", "local/lib")]
+    found = [path for lib in libs for name in names for path in sorted(lib.glob(name))]
+    if said or len({path.name for path in found}) == 1:
+        for path in found:
+            yield from _with_linked(path / "site-packages")
+            yield from _with_linked(path / "dist-packages")
     yield from _with_linked(prefix / "Lib" / "site-packages")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import takewhile
@@ -12,6 +13,10 @@ from pytest_bertsize.wording import printable, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+
+LONGEST_REASON = 700
+"""Characters that are shown of why a model was not built: torch's sentences end with its advice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,12 @@ class Request:
     """Keys that the config object is asked for its values of; ``encoder.hidden_size`` for one in an object."""
     unknown: tuple[str, ...] = ()
     """Keys that are not handed over; asked is whether the config's class has them."""
+    device: str = "meta"
+    """Where it is built, ``meta`` or ``cpu``."""
+    seconds: float = 0.0
+    """That it may take; 0: what every model may."""
+    memory: int = 0
+    """Bytes that it may take; 0: what every model of its kind may."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +177,7 @@ def understood(message: Mapping[str, Any], name: str) -> Built | NotBuilt:
     if message["name"] != name:
         raise ValueError(message)
     if "error" in message:
-        return NotBuilt(printable(str(message["error"])), printable(str(message.get("fix", ""))))
+        return NotBuilt(printable(str(message["error"]), LONGEST_REASON), printable(str(message.get("fix", ""))))
     tensors = tuple(_tensor(*row) for row in message["tensors"])
     if not tensors:
         return NotBuilt("it has no parameters")
@@ -248,17 +259,48 @@ def _tensor(name: object, shape: Sequence[object], trainable: object, tied_to: o
     return Tensor(name, tuple(cast("Sequence[int]", shape)), "", trainable, tied_to)
 
 
-def way_out(reason: str, *, own: bool) -> str:
+def way_out(reason: str, *, own: bool, on_cpu: bool = False) -> str:
     """What to write, by the reason why a model was not built.
 
     :param own: whether a function of the project built it.
+    :param on_cpu: whether it was to have values.
     """
     if "pytest-bertsize[peft]" in reason:
         return "install it beside pytest-bertsize"
+    for of, (took, unit) in _TOOK.items():
+        if found := took.search(reason):
+            return _more(of, float((found[1] or "1000").replace(",", "")) * unit, own=own, on_cpu=on_cpu)
     fixes = _OF_FACTORIES if own else _OF_CLASSES
     return next(fix for part, fix in fixes.items() if part in reason)
 
 
+def _more(of: str, allowed: float, *, own: bool, on_cpu: bool) -> str:
+    """What to write for a model that has taken all that it may have; the table may allow it more."""
+    more = next((said for least, said in _STEPS[of].items() if least > allowed), "")
+    instead = "declare a smaller model" if not own else _INSTEAD[of]
+    if not more:
+        return instead
+    return f"write build.{of} = {more}" if on_cpu else f"{instead}; if that is what it takes, build.{of} = {more}"
+
+
+_TOOK = {
+    "memory": (
+        re.compile(r"it took more than ([0-9,]+) MB of memory|MemoryError|(?:not enough|allocate|out of) memory"),
+        10**6,
+    ),
+    "seconds": (re.compile(r"it was not built within ([0-9.]+) s"), 1),
+}
+"""How it is said that something was used up, and how much; without a number where the system has refused the memory."""
+_STEPS: Mapping[str, Mapping[int, str]] = {
+    "memory": {10**9: '"1GB"', 4 * 10**9: '"4GB"', 16 * 10**9: '"16GB"'},
+    "seconds": {120: "120", 600: "600"},
+}
+"""What a table may write, the least first."""
+_INSTEAD = {
+    "memory": "build on the device that is set, which is meta: nothing has to be loaded or moved",
+    "seconds": "build the module, and nothing else",
+}
+"""Of a function of the project."""
 NOT_IMPORTED = "torch and transformers cannot be imported"
 """How a reason begins that is no model's."""
 _NOT_INSTALLED = {
@@ -267,15 +309,18 @@ _NOT_INSTALLED = {
         "[tool.bertsize]), or hold budgets to the closed form alone (--bert-budget-no-build, check --no-build)"
     )
 }
+_KILLED = {"was killed by SIGKILL": "the system does so where memory runs out, whatever the model: run it with more"}
+_CRASHED = "that is a crash, and no word on the config: try another release of torch or transformers"
 _OF_CLASSES = {
     **_NOT_INSTALLED,
+    **_KILLED,
+    "was killed by": _CRASHED,
+    "ended early": _CRASHED,
     "ModuleNotFoundError": (
         "make the module importable from the project's root, or correct defined_in of its closed form"
     ),
     "has no model class": "install a version of transformers that has it, or correct the name",
     "Padding_idx": "write a pad_token_id below vocab_size",
-    "MB of memory": "declare a smaller model",
-    "emory": "its class takes real memory on the meta device, and more than 1 GiB of it: declare a smaller model",
     "": "correct the value that the class refuses",
 }
 """Ways out by a part of the reason; the first that fits."""
@@ -284,10 +329,9 @@ _IMPORTABLE = (
 )
 _OF_FACTORIES = {
     **_NOT_INSTALLED,
+    **_KILLED,
     "No module named 'keras": "pip install keras keras-hub",
     "ModuleNotFoundError": _IMPORTABLE,
     "ImportError": _IMPORTABLE,
-    "memory": "build on the device that is set, which is meta: nothing has to be loaded or moved",
-    "it was not built within": "build the module, and nothing else",
     "": "mend the factory, or what it calls",
 }

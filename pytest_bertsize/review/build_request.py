@@ -89,6 +89,9 @@ def _beside(model: Model, settings: Settings, adapter: Adapter | None) -> dict[s
         "adapter": adapter.for_build if adapter else {},
         "checkpoint": str(headers.pickled_path(settings.root, model.checkpoint or "")) if pickled else "",
         "seq_len": next(lengths, 0),
+        "device": model.build.device,
+        "seconds": model.build.seconds,
+        "memory": model.build.memory or 0,
     }
 
 

@@ -213,7 +213,7 @@ def _reviewed(before: Review, subject: Subject, built: Built | NotBuilt) -> Revi
             costs=(),
             findings=(
                 *before.findings,
-                Finding("build-failed", message, built.fix or way_out(built.reason, own=subject.review.own_class)),
+                Finding("build-failed", message, built.fix or _way_out(subject, built.reason)),
             ),
         )
     form = subject.derivation.form if subject.derivation else None
@@ -228,6 +228,10 @@ def _reviewed(before: Review, subject: Subject, built: Built | NotBuilt) -> Revi
     concluded = replace(concluded, findings=(*otherwise, *concluded.findings, *also))
     concluded = _with_checkpoint(concluded, subject, built, actual)
     return replace(concluded, findings=(*concluded.findings, *_insensitive(concluded, subject)))
+
+
+def _way_out(subject: Subject, reason: str) -> str:
+    return way_out(reason, own=subject.review.own_class, on_cpu=subject.model.build.device == "cpu")
 
 
 def _read_otherwise(concluded: Review, subject: Subject, built: Built) -> list[Finding]:

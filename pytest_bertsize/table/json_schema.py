@@ -185,6 +185,11 @@ _PASSES: Mapping[Callable[..., object], Callable[[Schema], Schema]] = {
     parse_count: lambda _: _quantity(PARAMETERS),
     parse_limit: lambda _: _quantity(BYTES, NAMED),
     parse_flops: lambda _: _quantity(FLOPS),
+    table.memory_to_build: lambda _: {
+        **_quantity(BYTES),
+        "minimum": table.LEAST_MEMORY,
+        "maximum": table.MOST_MEMORY,
+    },
     table.limit_from_shorthand: _in_short,
     table.budget_or_report_only: lambda _: {
         "type": ["string", "object"],
@@ -305,6 +310,7 @@ _TOGETHER: Mapping[type[BaseModel], Callable[[Schema], Schema]] = {
     table.BertsizeTable: lambda _: {},
     table.ModelTable: _model_together,
     table.BudgetTable: _budget_together,
+    table.BuildTable: lambda _: {},
     table.LimitTable: _bounds_together,
     table.BytesTable: _bounds_together,
     table.FlopsTable: _bounds_together,

@@ -10,9 +10,11 @@ from pytest_bertsize.table.extra import ExtraTable
 from pytest_bertsize.table.model import BYTES, FLOPS
 from pytest_bertsize.table.schema import (
     EXAMPLE,
+    MOST_SECONDS,
     REPORT_ONLY,
     TABLE,
     BertsizeTable,
+    BuildTable,
     BytesTable,
     FlopsTable,
     LimitTable,
@@ -80,6 +82,8 @@ def sentence(error: Any, table: Mapping[str, Any], location: Sequence[str]) -> s
         return _missing_key(str(error["loc"][-1]), table)
     if kind == "value_error":
         return f"{error['ctx']['error']}{_or_no_component(location)}"
+    of_build = tuple(location[2:3]) == ("build",)
+    numbers = f"a number from 1 to {MOST_SECONDS if of_build else 1_000_000:,}"
     expected = {
         "string_type": "a string",
         "bool_type": "true or false",
@@ -87,9 +91,9 @@ def sentence(error: Any, table: Mapping[str, Any], location: Sequence[str]) -> s
         "model_type": "a table",
         "int_type": "a whole number",
         "list_type": "a list of tables" if location[-1] == "extra" else "a list",
-        "literal_error": "one of unique, stored, unrolled",
-        "greater_than_equal": "a number from 1 to 1,000,000",
-        "less_than_equal": "a number from 1 to 1,000,000",
+        "literal_error": "meta or cpu" if of_build else "one of unique, stored, unrolled",
+        "greater_than_equal": numbers,
+        "less_than_equal": numbers,
     }
     if kind == "string_too_short":
         return "an empty string says nothing"
@@ -105,8 +109,8 @@ def _or_no_component(location: Sequence[str]) -> str:
 
 
 def _unknown_key(location: Sequence[str]) -> str:
-    if location[2:3] == ("extra",):
-        return _of(location[-1], ExtraTable)
+    if location[2:3] in _INNER:
+        return _of(location[-1], _INNER[location[2:3]])
     if location[2:4] in {("budget", "bytes"), ("budget", "flops")}:
         return _of(location[-1], BytesTable if location[3] == "bytes" else FlopsTable)
     if len(location) == len(("models", "NAME", "budget", "COMPONENT", "KEY")):
@@ -118,6 +122,9 @@ def _unknown_key(location: Sequence[str]) -> str:
         inner = shown(f"{location[3]}.{location[4]}")
         return f"{has}. To limit the component, write budget.{inner} = …"
     return _of(location[-1], BertsizeTable if len(location) == 1 else ModelTable)
+
+
+_INNER: Mapping[Sequence[str], type[BaseModel]] = {("extra",): ExtraTable, ("build",): BuildTable}
 
 
 def _of(key: str, table: type[BaseModel]) -> str:

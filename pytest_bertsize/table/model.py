@@ -123,6 +123,17 @@ class Extra:
 
 
 @dataclass(frozen=True, slots=True)
+class Build:
+    """What building a model may take, and where."""
+
+    seconds: int = 30
+    memory: int | None = None
+    """Bytes; ``None``: what every model may."""
+    device: str = "meta"
+    """``meta`` or ``cpu``."""
+
+
+@dataclass(frozen=True, slots=True)
 class Model:
     """One declared model: ``[tool.bertsize.models.NAME]``."""
 
@@ -157,6 +168,7 @@ class Model:
     """The file that holds the weights, or the index of its parts."""
     tokenizer: str | None = None
     """The file that holds the vocabulary."""
+    build: Build = Build()
 
     @property
     def is_made_by_code(self) -> bool:

@@ -22,7 +22,7 @@ from pydantic import (
 )
 
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, levels
-from pytest_bertsize.quantity import parse_count, parse_flops
+from pytest_bertsize.quantity import parse_bytes, parse_count, parse_flops
 from pytest_bertsize.table.byte_sizes import bits_of, parse_limit
 from pytest_bertsize.table.extra import ExtraTable  # noqa: TC001  (pydantic looks it up)
 from pytest_bertsize.wording import is_name, shown
@@ -37,6 +37,11 @@ DOTTED = r"[A-Za-z_]\w*(\.\w+)*"
 EXAMPLE = (
     """write, for example, [tool.bertsize.models.encoder] with config = "config.json" and budget.total = "110M\""""
 )
+
+MOST_SECONDS = 600
+"""That one model may take to be built; all of a table's are built one after the other."""
+LEAST_MEMORY, MOST_MEMORY = 10**6, 16 * 10**9
+"""Bytes that building one model may take; a hosted runner of CI has no more."""
 
 OF_A_FACTORY = ("backbone", "extra", "frozen")
 OF_A_CLOSED_FORM = ("backbone", "extra", "frozen", "tokenizer")
@@ -145,6 +150,13 @@ def class_name(name: str) -> str:
 def dtype_name(name: str) -> str:
     bits_of(name)
     return name
+
+
+def memory_to_build(value: object) -> int:
+    found = parse_bytes(value)
+    if not LEAST_MEMORY <= found <= MOST_MEMORY:
+        raise ValueError(f'{shown(value)} is no memory to build in: write between "1MB" and "16GB"')
+    return found
 
 
 Count = Annotated[int, BeforeValidator(parse_count)]
@@ -261,6 +273,19 @@ class BudgetTable(BaseModel):
         return self
 
 
+class BuildTable(_Strict):
+    """``build``: what building may take, and where."""
+
+    seconds: Annotated[int, Field(ge=1, le=MOST_SECONDS)] = 30
+    """Seconds that it may take, at most 600. Example: seconds = 120."""
+    memory: Annotated[int, BeforeValidator(memory_to_build)] | None = None
+    """Memory that it may take beside its imports, at most "16GB". Default: 80 MiB, for a factory 1 GiB, on the CPU
+    2 GiB. Example: memory = "4GB"."""
+    device: Literal["meta", "cpu"] = "meta"
+    """Where: on the meta device there are shapes and no values, which a class that asks for values needs the CPU for.
+    Example: device = "cpu"."""
+
+
 class ModelTable(_Strict):
     """A model, by the name that is its test id: letters, digits and . _ - + @, at most 100 of them. With {stem} or
     {folder} in it, a model for each file that config means: [tool.bertsize.models."bert-{stem}"] with
@@ -309,6 +334,9 @@ class ModelTable(_Strict):
     """The tokenizer that belongs to the config. Default: tokenizer.json, vocab.txt or vocab.json beside config or
     checkpoint.
     Example: tokenizer = "released/tokenizer.json"."""
+    build: BuildTable | None = None
+    """What building the model may take, where it needs more than others, or values.
+    Example: build = { seconds = 120, memory = "4GB", device = "cpu" }."""
     closed_form: bool = True
     """false holds the model to its budget alone, because there is no closed form for its class; every
     report says so. Example: closed_form = false."""

@@ -18,7 +18,7 @@ from pytest_bertsize.files import NotRegular, regular
 from pytest_bertsize.table.globs import BadGlob, Expanded, expanded, matching
 from pytest_bertsize.table.interpreter import LARGEST, Interpreter, in_folder
 from pytest_bertsize.table.mistakes import all_mistakes, dotted, sentence
-from pytest_bertsize.table.model import BYTES, FLOPS, AsBytes, Extra, Flops, Limit, Model
+from pytest_bertsize.table.model import BYTES, FLOPS, AsBytes, Build, Extra, Flops, Limit, Model
 from pytest_bertsize.table.schema import (
     EXAMPLE,
     TABLE,
@@ -227,6 +227,7 @@ def _declared(each: Expanded, model: ModelTable, path: Path) -> Model:
         adapter=model.adapter,
         checkpoint=model.checkpoint,
         tokenizer=model.tokenizer,
+        build=Build(**model.build.model_dump()) if model.build else Build(),
     )
 
 

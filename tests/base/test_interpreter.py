@@ -33,7 +33,7 @@ def outer(change: GitProject, helper: Helper | None = None, **options: Any) -> t
 
 def commit(change: GitProject, table: str) -> None:
     change.declare(table)
-    change.git("commit", "-qam", "another table")
+    change.git("commit", "-qam", "another table", "--allow-empty")
     change.git("branch", "-f", "main")
 
 

@@ -75,7 +75,7 @@ def test_one_helper_builds_every_model_and_says_with_what(helper: Helper) -> Non
     assert second == NotBuilt("KeyError: 'foo'")
     assert len(first.tensors) > len(third.tensors)
     assert helper.versions["torch"] == str(torch.__version__)
-    assert set(helper.versions) == {"torch", "transformers"}
+    assert set(helper.versions) == {"torch", "transformers", "python"}
 
 
 EVERYTHING = Built(

@@ -28,7 +28,7 @@ NO_COUNT = (
 )
 KEYS = (
     "unknown key; there are factory, config, keys, family, architecture, overrides, options, backbone, extra, frozen, "
-    "adapter, checkpoint, tokenizer, closed_form, reason, budget"
+    "adapter, checkpoint, tokenizer, build, closed_form, reason, budget"
 )
 NAME = "a model's name is its test id: letters, digits and . _ - + @, at most 100 of them"
 MODEL = ("tool", "bertsize", "models", "encoder")
@@ -565,7 +565,9 @@ def test_models_in_the_singular_are_recognised(pyproject: Path) -> None:
 
 def test_other_keys_beside_the_models_are_refused(pyproject: Path) -> None:
     write(pyproject, '[tool.bertsize]\nstrict = true\n[tool.bertsize.models.e]\nconfig = "c"\nbudget.total = 1\n')
-    assert mistakes(pyproject) == "pyproject.toml:2: tool.bertsize.strict: unknown key; there are models, removed"
+    assert (
+        mistakes(pyproject) == "pyproject.toml:2: tool.bertsize.strict: unknown key; there are models, python, removed"
+    )
 
 
 # no file that can be read

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.builder.child.config_said import config_said
 from pytest_bertsize.builder.child.listing import take_inventory
-from pytest_bertsize.builder.child.making import instantiate, is_own_code, prepare
+from pytest_bertsize.builder.child.making import instantiate, is_own_code, prepare, way_out
 from pytest_bertsize.builder.confined import (
     ATTEMPTS,
     LONGEST_ANSWER,
@@ -91,8 +91,9 @@ def _answer_to(request: Mapping[str, Any], answers: int) -> dict[str, Any]:
     stored = _forked(partial(_stored_in, request), "the process that reads it") if request["checkpoint"] else {}
     filed = stored.get("stored") or request["filed"]
     begin = partial(_say_building, request, answers)
-    if is_own_code(request):
-        found = _forked(partial(_built_offline, request, filed), "the process of the project's code", begin)
+    if is_own_code(request) or request["device"] == "cpu":  # memory that a fork has taken is given back with it
+        whose = "the process of the project's code" if is_own_code(request) else "the process that builds it"
+        found = _forked(partial(_built_offline, request, filed), whose, begin)
     else:
         found = _built(request, filed, lambda: begin(os.getpid(), most_memory()))
     if "error" in found:
@@ -160,14 +161,14 @@ def _built(request: Mapping[str, Any], filed: list[Any], begin: Callable[[], obj
     try:
         prepare(request)
         problems: dict[str, str] = {}
-        limit_memory(OWN_MEMORY if request["factory"] else MEMORY_ABOVE_IMPORT)
+        limit_memory(request["memory"] + (OWN_MEMORY if request["factory"] else MEMORY_ABOVE_IMPORT))
         begin()
         model = instantiate(request)
         found = take_inventory(model, own=is_own_code(request))
         config = config_said(request) if request["asked"] else None
         flops = _tried("flops", problems, partial(_operations, model, request)) if request["seq_len"] else None
     except BaseException as error:
-        return {"error": in_words(error, request["root"]), "fix": getattr(error, "fix", "")}
+        return {"error": in_words(error, request["root"]), "fix": way_out(error, request)}
     if ATTEMPTS:
         return {"error": f"it reached for the network ({ATTEMPTS[0]}), and took no for an answer"}
     loading = _tried("loading", problems, partial(_loading, model, filed))
@@ -207,7 +208,7 @@ def _loading(model: Any, filed: list[Any]) -> dict[str, Any] | None:
 def _operations(model: Any, request: Mapping[str, Any]) -> list[Any]:
     from pytest_bertsize.builder.child.flops import counted
 
-    return counted(model, seq_len=request["seq_len"])
+    return counted(model.to("meta"), seq_len=request["seq_len"])
 
 
 if __name__ == "__main__":

@@ -22,17 +22,18 @@ INNER = ("base_layer", "original_module")
 """Where PEFT puts the module in whose place another one stands now."""
 
 
-def adapt(model: nn.Module, config: Mapping[str, Any]) -> nn.Module:
+def adapt(model: nn.Module, config: Mapping[str, Any], device: str) -> nn.Module:
     """The model as PEFT trains it, with the ties that its class declares by the names that they have now.
 
     What PEFT shares of its own (layers that ``layer_replication`` stacks twice) is a tie like a declared one.
 
     :param config: arguments of ``peft.LoraConfig``, or of the class that ``peft_type`` among them names.
+    :param device: that of the model.
     """
     import torch
 
     declared = dict(getattr(model, "all_tied_weights_keys", None) or {})
-    with torch.device("meta"), warnings.catch_warnings():
+    with torch.device(device), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         arguments = dict(config)
         method = peft.PEFT_TYPE_TO_CONFIG_MAPPING[arguments.pop("peft_type", "LORA")]

@@ -12,7 +12,7 @@ OLDEST = (3, 9)
 """Python that runs the helper process."""
 
 
-def main():  # type: ignore[no-untyped-def]  # noqa: ANN201  (annotations that every Python 3 reads say nothing)
+def main() -> None:
     if sys.version_info < OLDEST:
         said = "is Python {}.{}, and {}.{} is the oldest that builds models".format(*sys.version_info[:2], *OLDEST)
         os.write(1, json.dumps({"refused": said}).encode() + b"\n")

@@ -1,0 +1,184 @@
+"""``build``: what one model may take to be built, and the CPU for a class that asks for values."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_bertsize.builder.helper import Helper, Limits
+from pytest_bertsize.builder.messages import Built, NotBuilt, Request, way_out
+from pytest_bertsize.inventory import Tensor
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.conftest import Project
+
+ASKS_FOR_VALUES = """
+    import os
+    import torch
+    from torch import nn
+
+    class Paths(nn.Module):
+        def __init__(self, rates):
+            super().__init__()
+            self.lines = nn.ModuleList(nn.Linear(2, 3, bias=rate > 0) for rate in rates)
+
+    def items(): return Paths([rate.item() for rate in torch.linspace(0, 0.1, 2)])
+    def listed(): return Paths(torch.linspace(0, 0.1, 2).tolist())
+    def moved(): return nn.Linear(3, 2).to("cpu")
+    def random(): return nn.Linear(1 + int(torch.randint(1000, ()).item()), 1)
+    def takes(): held = os.urandom(300_000_000); return nn.Linear(3, 2)
+    def holds(): held = os.urandom(120_000_000); return nn.Linear(3, 2)
+    """
+"""Stochastic depth, as Swin and ConvNeXT have it: a rate for each layer, which a constructor reads from a tensor."""
+PATHS = (
+    Tensor("lines.0.weight", (3, 2), ""),
+    Tensor("lines.1.weight", (3, 2), ""),
+    Tensor("lines.1.bias", (3,), ""),
+)
+ON_CPU = 'have it built where there are values: build.device = "cpu"'
+TO_EMPTY = (
+    "NotImplementedError: Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of "
+    "torch.nn.Module.to() when moving module from meta to a different device. (own.py:"
+)
+"""torch 2.13, torch/nn/modules/module.py: the advice stands at its end."""
+
+
+def built(folder: Path, *functions: str, limits: Limits | None = None, **how: Any) -> list[Built | NotBuilt]:
+    (folder / "own.py").write_text(textwrap.dedent(ASKS_FOR_VALUES))
+    root = str(folder)
+    asked = [
+        Request(name, "", "", {}, {}, root=root, factory=f"own:{name}", config_given=False, **how) for name in functions
+    ]
+    helper = Helper(limits or Limits())
+    try:
+        helper.ask(asked)
+        return [helper.result(name) for name in functions]
+    finally:
+        helper.stop()
+
+
+def test_a_class_that_asks_for_values_is_told_where_there_are_some(tmp_path: Path) -> None:
+    for result in built(tmp_path, "items", "listed", "moved"):
+        assert isinstance(result, NotBuilt)
+        assert result.fix == ON_CPU
+        assert "meta" in result.reason
+
+
+def test_torchs_own_sentence_is_told_to_its_end(tmp_path: Path) -> None:
+    (moved,) = built(tmp_path, "moved")
+    assert isinstance(moved, NotBuilt)
+    assert moved.reason.startswith(TO_EMPTY)
+
+
+def test_on_the_cpu_it_is_built_and_counted(tmp_path: Path) -> None:
+    for result in built(tmp_path, "items", "listed", device="cpu"):
+        assert isinstance(result, Built)
+        assert result.tensors == PATHS
+
+
+def test_chance_is_the_same_in_every_build(tmp_path: Path) -> None:
+    first, second = (built(tmp_path, "random", device="cpu")[0] for _ in range(2))
+    assert isinstance(first, Built)
+    assert first == second
+
+
+def test_a_class_of_the_library_is_built_there_with_its_ties_and_its_operations(tmp_path: Path) -> None:
+    config = {"vocab_size": 11, "hidden_size": 4, "num_hidden_layers": 1, "num_attention_heads": 2}
+    helper = Helper()
+    request = Request("meta", "bert", "BertForMaskedLM", config, {}, seq_len=3)
+    on_cpu = Request("cpu", "bert", "BertForMaskedLM", config, {}, seq_len=3, device="cpu")
+    try:
+        helper.ask([request, on_cpu])
+        meta, cpu = helper.result("meta"), helper.result("cpu")
+    finally:
+        helper.stop()
+    assert isinstance(cpu, Built)
+    assert cpu == meta
+    assert cpu.lost_ties() == []
+    assert cpu.flops
+
+
+def test_memory_is_watched_there_and_as_much_as_the_table_allows_is_had(tmp_path: Path) -> None:
+    mega = 10**6
+    assert built(tmp_path, "takes", device="cpu", memory=100 * mega) == [NotBuilt("it took more than 100 MB of memory")]
+    assert isinstance(built(tmp_path, "takes", device="cpu", memory=900 * mega)[0], Built)
+    assert isinstance(built(tmp_path, "holds", limits=Limits(own_memory=10), memory=900 * mega)[0], Built)
+
+
+def test_a_model_may_have_more_time_than_others(tmp_path: Path) -> None:
+    limits = Limits(building=0.0)
+    assert isinstance(built(tmp_path, "items", device="cpu", limits=limits, seconds=60.0)[0], Built)
+
+
+INSTEAD = "build on the device that is set, which is meta: nothing has to be loaded or moved"
+
+
+@pytest.mark.parametrize(
+    ("reason", "how", "fix"),
+    [
+        (
+            "it took more than 80 MB of memory",
+            {},
+            'declare a smaller model; if that is what it takes, build.memory = "1GB"',
+        ),
+        (
+            "it took more than 1,024 MB of memory",
+            {"own": True},
+            f'{INSTEAD}; if that is what it takes, build.memory = "4GB"',
+        ),
+        ("it took more than 2,048 MB of memory", {"on_cpu": True}, 'write build.memory = "4GB"'),
+        ("it took more than 16,000 MB of memory", {"on_cpu": True}, "declare a smaller model"),
+        (
+            "RuntimeError: DefaultCPUAllocator: not enough memory: you tried to allocate 4 bytes.",
+            {"on_cpu": True},
+            'write build.memory = "4GB"',
+        ),
+        ("it was not built within 30 s", {}, "declare a smaller model; if that is what it takes, build.seconds = 120"),
+        ("it was not built within 120 s", {"own": True, "on_cpu": True}, "write build.seconds = 600"),
+        ("it was not built within 600 s", {"own": True}, "build the module, and nothing else"),
+        (
+            "the helper process was killed by SIGKILL",
+            {},
+            "the system does so where memory runs out, whatever the model: run it with more",
+        ),
+        (
+            "the process of the project's code was killed by SIGKILL",
+            {"own": True},
+            "the system does so where memory runs out, whatever the model: run it with more",
+        ),
+        (
+            "the helper process was killed by SIGSEGV",
+            {},
+            "that is a crash, and no word on the config: try another release of torch or transformers",
+        ),
+        (
+            "the helper process ended early, with status 0",
+            {},
+            "that is a crash, and no word on the config: try another release of torch or transformers",
+        ),
+        ("ValueError: dropout probability has to be between 0 and 1", {}, "correct the value that the class refuses"),
+    ],
+)
+def test_what_took_too_much_was_killed_or_refuses_is_told_apart(reason: str, how: dict[str, bool], fix: str) -> None:
+    assert way_out(reason, **{"own": False, **how}) == fix
+
+
+def test_a_table_says_it_for_one_model(project: Project) -> None:
+    table = """
+    [tool.bertsize.models.fails]
+    factory = "own:items"
+    closed_form = false
+    budget = "report-only"
+    [tool.bertsize.models.passes]
+    factory = "own:items"
+    closed_form = false
+    budget.total = {exact = 15}
+    build = {device = "cpu", seconds = 60, memory = "1GB"}
+    """
+    result = project(table, own=ASKS_FOR_VALUES).runpytest("--bert-budget")
+    result.assert_outcomes(passed=1, failed=1)
+    assert f"→ {ON_CPU}" in " ".join(result.stdout.str().split())
