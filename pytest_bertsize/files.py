@@ -248,7 +248,7 @@ def replace_file(path: Path, content: bytes, mode: int = 0o644, owner: tuple[int
                 # with a folder's descriptor, which an absolute path needs none of, Python follows the link as it says
                 os.link(f"/proc/self/fd/{handle}", temporary, src_dir_fd=handle, follow_symlinks=True)
         if owner:
-            with contextlib.suppress(OSError):  # a container's root writes what is somebody's
+            with contextlib.suppress(OSError, AttributeError):  # a container's root writes what is somebody's
                 os.chown(temporary, *owner)
         temporary.chmod(mode)
         temporary.replace(path)

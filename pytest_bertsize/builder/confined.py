@@ -158,7 +158,12 @@ def most_memory() -> int:
 
 
 def limit_memory(above: int = MEMORY_ABOVE_IMPORT) -> None:
-    """Cap the address space, counted from what the process has now; a platform that cannot is left as it is."""
+    """Cap the address space, counted from what the process has now; a system without ``/proc`` is left as it is.
+
+    Where :mod:`~pytest_bertsize.builder.own_process` looks again and again, this refuses what is too much at once.
+    """
+    if not sys.platform.startswith("linux"):
+        return
     import resource
 
     try:

@@ -19,6 +19,7 @@ from pytest_bertsize.builder.messages import NOT_IMPORTED, Built, NotBuilt, Requ
 from pytest_bertsize.builder.own_process import (
     BETWEEN_LOOKS,
     ISOLATION,
+    WINDOWS,
     end,
     memory_of,
     started,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+NOT_ON_WINDOWS = "check it there without a build (--no-build), and with one on Linux, WSL or macOS"
 NAME_ANOTHER = 'name a Python of 3.9 or newer that has torch, as in python = ".venv/bin/python"'
 
 
@@ -43,7 +45,7 @@ class Limits:
     building: float = 30.0
     """Seconds for one model, from the last answer on."""
     memory: int = 80 * MEGABYTE
-    """Bytes for one model, on top of what its class took to import; watched where the system has ``/proc``."""
+    """Bytes for one model, on top of what its class took to import."""
     own_memory: int = 1024 * MEGABYTE
     """The same for a model that a function of the project builds, which may import what it likes."""
     on_cpu: int = 2048 * MEGABYTE
@@ -101,7 +103,9 @@ class Helper:
             said = json.dumps(asdict(replace(request, name="")))  # in the order that a factory is given
             self._built_as[request.name] = first.setdefault(said, request.name)
         self._pending = [request for request in requests if self._built_as[request.name] == request.name]
-        if self._pending:
+        if WINDOWS:
+            self._give_up("models are not built on Windows", NOT_ON_WINDOWS)
+        elif self._pending:
             self._send()
         else:
             self.stop()
@@ -137,8 +141,8 @@ class Helper:
             self._send()
 
     def start(self) -> None:
-        """Start the process, which imports torch and transformers whatever it will be asked for."""
-        if self._process is not None:
+        """Start the process, which imports torch and transformers whatever it will be asked for; not on Windows."""
+        if self._process is not None or WINDOWS:
             return
         self._buffer.clear()
         self._importing = True

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    import psutil
+
+WINDOWS = sys.platform == "win32"
 BETWEEN_LOOKS = 0.05
 """Seconds between two looks at the memory of the process."""
 ISOLATION = "-I" if sys.flags.isolated else "-P"
@@ -49,7 +52,7 @@ class Allowed:
 
     seconds: float
     memory: int
-    """Bytes; watched where the system has ``/proc``."""
+    """Bytes; not watched on Windows."""
     answer: int
     """Bytes."""
 
@@ -87,9 +90,13 @@ def started(command: Sequence[str], folder: Path | None = None) -> subprocess.Po
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process and all that it has started."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
+    """Kill a process and all that it has started: by their parents, and by the group those whose parent has ended."""
+    found = _started_by(process.pid)
+    with contextlib.suppress(ProcessLookupError, PermissionError, AttributeError):  # Windows has no groups
         os.killpg(process.pid, signal.SIGKILL)
+    for each in found:
+        with contextlib.suppress(Exception):  # it has ended, or is not ours to end
+            each.kill()
     for stream in (process.stdin, process.stdout):
         if stream:
             with contextlib.suppress(OSError):
@@ -97,7 +104,20 @@ def end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
+def _started_by(number: int) -> list[psutil.Process]:
+    """A process, and all that have come of it and whose parents are still there."""
+    import psutil
+
+    try:
+        process = psutil.Process(number)
+        return [process, *process.children(recursive=True)]
+    except psutil.Error:
+        return []
+
+
 def _line(process: subprocess.Popen[bytes], allowed: Allowed) -> bytes:
+    if WINDOWS:
+        return _line_on_windows(process, allowed)
     assert process.stdout is not None
     deadline = monotonic() + allowed.seconds
     found = bytearray()
@@ -118,10 +138,23 @@ def _line(process: subprocess.Popen[bytes], allowed: Allowed) -> bytes:
     return bytes(found.partition(b"\n")[0])
 
 
-def memory_of(process: int | str) -> int:
-    """The bytes of memory that a process has, 0 where the system does not say."""
+def _line_on_windows(process: subprocess.Popen[bytes], allowed: Allowed) -> bytes:
+    """There, nobody can wait for a pipe and look at the memory as well."""
+    process.stdin = None  # which is closed already
     try:
-        with open(f"/proc/{process}/statm", encoding="ascii") as stream:  # noqa: PTH123  (procfs, not a path of ours)
-            return int(stream.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError, IndexError):
+        found, _ = process.communicate(timeout=allowed.seconds)
+    except subprocess.TimeoutExpired:
+        raise Lost(f"it was not done within {allowed.seconds:g} s") from None
+    if b"\n" not in found:
+        raise Lost(cause_of_death(process.wait()))
+    return found.partition(b"\n")[0]
+
+
+def memory_of(number: int) -> int:
+    """The bytes of memory that a process has, 0 where there is none of that number any more."""
+    import psutil
+
+    try:
+        return int(psutil.Process(number).memory_info().rss)
+    except psutil.Error:
         return 0

@@ -6,6 +6,7 @@ some expressions take longer than anybody waits; which ones, nobody can tell by 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from functools import lru_cache
@@ -88,13 +89,18 @@ def _asked(about: dict[str, Any]) -> Any:
         raise TooLong from lost
 
 
-def main() -> None:
-    import resource
+def _limit_computing(seconds: int) -> None:
+    with contextlib.suppress(ImportError):  # on Windows there is the time that it takes alone, of :data:`ALLOWED`
+        import resource
 
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+
+
+def main() -> None:
     answers = take_over_descriptors()
     asked = question()
     limit_memory(ALLOWED.memory)
-    resource.setrlimit(resource.RLIMIT_CPU, (asked["seconds"], asked["seconds"]))
+    _limit_computing(asked["seconds"])
     names = asked.get("names", ())
     answer(answers, _first_matches(asked["match"], names) if "match" in asked else _wrong_in(asked["compile"]))
     os._exit(0)

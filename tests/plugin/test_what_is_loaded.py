@@ -547,3 +547,9 @@ def test_other_commands_say_all_and_keep_their_status(project: Project, argument
     done = run(*arguments)
     assert done.returncode == status
     assert done.stdout + done.stderr
+
+
+def test_processes_are_looked_at_where_one_is_started(project: Project) -> None:
+    project(FITS)
+    assert "psutil" not in modules_of_check("--no-build")
+    assert "psutil" in modules_of_check()

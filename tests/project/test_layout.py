@@ -37,6 +37,7 @@ LIVES_IN = {
     "torch": "builder/child",
     "transformers": "builder/child",
     "peft": "builder/child",
+    "psutil": "builder",
     "pydantic": "table",
     "tomlkit": "table",
     "yaml": "config",

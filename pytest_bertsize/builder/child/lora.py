@@ -22,7 +22,7 @@ INNER = ("base_layer", "original_module")
 """Where PEFT puts the module in whose place another one stands now."""
 
 
-def adapt(model: nn.Module, config: Mapping[str, Any], device: str) -> nn.Module:
+def adapt(model: nn.Module, config: Mapping[str, Any], device: str = "meta") -> nn.Module:
     """The model as PEFT trains it, with the ties that its class declares by the names that they have now.
 
     What PEFT shares of its own (layers that ``layer_replication`` stacks twice) is a tie like a declared one.

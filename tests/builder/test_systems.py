@@ -1,0 +1,182 @@
+"""Other systems than this one, as far as it can stand in for them: Windows builds nothing, and does all the rest."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import psutil
+import pytest
+
+from pytest_bertsize.builder import helper as module
+from pytest_bertsize.builder import own_process
+from pytest_bertsize.builder.confined import most_memory
+from pytest_bertsize.builder.helper import Helper
+from pytest_bertsize.builder.messages import NotBuilt, Request
+from pytest_bertsize.builder.own_process import Allowed, Lost, answer_of, end, memory_of, started
+
+if TYPE_CHECKING:
+    from tests.conftest import Project
+
+MEGABYTE = 1024 * 1024
+TABLE = """
+[tool.bertsize.models.encoder]
+config = "config.json"
+budget.total = "60K"
+[tool.bertsize.models.made]
+config = "made:config"
+budget.total = "60K"
+[tool.bertsize.models.adapted]
+config = "config.json"
+adapter = { r = 4, target_modules = ".*(query|value)" }
+budget.total = "65K"
+"""
+AS_ON_WINDOWS = """
+    import os, shutil, signal, subprocess, sys, tempfile  # as Python has them here
+    for name in ("resource", "fcntl", "termios", "pty", "grp", "pwd", "torch", "transformers"):
+        sys.modules[name] = None
+    for name in (
+        "fork", "killpg", "getpgid", "setsid", "getuid", "geteuid", "getgid", "uname", "sysconf", "chown", "fchmod",
+        "O_NOFOLLOW", "O_NONBLOCK", "O_TMPFILE", "O_DIRECTORY",
+    ):
+        if hasattr(os, name):
+            delattr(os, name)
+    for name in ("SIGKILL", "SIGALRM", "SIGCHLD", "alarm", "set_wakeup_fd"):
+        if hasattr(signal, name):
+            delattr(signal, name)
+    from pytest_bertsize.builder import own_process
+    own_process.WINDOWS = True  # sys.platform has a say in what Python itself imports
+    from pytest_bertsize.__main__ import main
+    sys.exit(main(sys.argv[1:]))
+"""
+"""What Windows has not (Python's documentation says of each of them "Availability: Unix"), blocked."""
+
+
+def on_windows(*arguments: str, columns: int = 200) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(AS_ON_WINDOWS), *arguments],
+        env={**os.environ, "COLUMNS": str(columns)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.process
+def test_what_needs_no_build_needs_nothing_that_windows_has_not(project: Project, tiny: dict[str, Any]) -> None:
+    """A config of a function and an expression of an adapter are asked of processes, which are not blocked there."""
+    project(TABLE, made=f"def config(): return {json.dumps(tiny)}")
+    done = on_windows("check", "--no-build", "--report", "size.json", "--report", "size.html")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "3 configured, 3 checked, 0 failed; not compared with a build" in done.stdout
+    assert json.loads(Path("size.json").read_text("utf-8"))["complete"] is True
+    explained = on_windows("explain", "config.json")
+    assert (explained.returncode, "59,549" in explained.stdout) == (0, True)
+    assert on_windows("diff", "config.json", "config.json").returncode == 0
+    Path("pyproject.toml").write_text("[project]\nname = 'a'\n", "utf-8")
+    assert on_windows("init", "--write").returncode == 0
+    assert "tool.bertsize.models" in Path("pyproject.toml").read_text("utf-8")
+
+
+@pytest.mark.process
+def test_a_build_on_windows_ends_in_one_sentence(project: Project, tiny: dict[str, Any]) -> None:
+    project(TABLE, made=f"def config(): return {json.dumps(tiny)}")
+    done = on_windows("check")
+    assert done.returncode == 1
+    assert (
+        "BertForMaskedLM could not be built: models are not built on Windows; check it there without a build "
+        "(--no-build), and with one on Linux, WSL or macOS"
+    ) in done.stdout
+    assert "Traceback" not in done.stderr
+
+
+def test_a_helper_on_windows_is_never_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "WINDOWS", True)
+    monkeypatch.setattr(module, "started", None)
+    helper = Helper()
+    helper.start()
+    helper.ask([Request("a", "bert", "BertModel", {}, {})])
+    fix = "check it there without a build (--no-build), and with one on Linux, WSL or macOS"
+    assert helper.result("a") == NotBuilt("models are not built on Windows", fix)
+    helper.stop()
+
+
+# one question to a process, where a pipe cannot be waited for
+
+
+ALLOWED = Allowed(seconds=20.0, memory=512 * MEGABYTE, answer=1000)
+
+
+def test_a_process_is_asked_on_windows_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own_process, "WINDOWS", True)
+    (tmp_path / "made.py").write_text("def config(): return {'a': 1}")
+    asked = {"root": str(tmp_path), "reference": "made:config"}
+    assert answer_of("pytest_bertsize.config.by_code", asked, tmp_path, ALLOWED) == {"config": {"a": 1}}
+
+
+def test_one_that_does_not_answer_there_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own_process, "WINDOWS", True)
+    (tmp_path / "made.py").write_text("import os, time\ndef sleeps(): time.sleep(60)\ndef leaves(): os._exit(3)")
+    for name, allowed, says in (
+        ("sleeps", Allowed(1.0, 0, 0), "it was not done within 1 s"),
+        ("leaves", ALLOWED, "its process ended early, with status 3"),
+    ):
+        with pytest.raises(Lost, match=says):
+            answer_of(
+                "pytest_bertsize.config.by_code",
+                {"root": str(tmp_path), "reference": f"made:{name}"},
+                tmp_path,
+                allowed,
+            )
+
+
+# memory and processes, wherever psutil knows them
+
+
+def test_the_memory_of_a_process_is_what_the_system_says(tmp_path: Path) -> None:
+    """50 MB that are written are in memory; one that is gone has none."""
+    code = "import sys; held = bytearray(b'x') * 50_000_000; print(flush=True); sys.stdin.read()"
+    process = started([sys.executable, "-c", code])
+    assert process.stdout
+    process.stdout.readline()
+    assert 50_000_000 < memory_of(process.pid) < 150_000_000
+    end(process)
+    assert memory_of(process.pid) == 0
+
+
+def test_the_most_memory_that_this_process_has_had_is_no_less_than_what_it_has() -> None:
+    """The kernel counts both by and by: they are the same but for what it has not added up yet."""
+    assert 0.9 * memory_of(os.getpid()) < most_memory() < 64 * 1024 * MEGABYTE
+
+
+GRANDCHILD = "import time; time.sleep(60)"
+LEAVES = "start_new_session=True"
+
+
+@pytest.mark.parametrize("how", ["", LEAVES], ids=["in its group", "in a group of its own"])
+def test_what_a_process_has_started_ends_with_it(how: str) -> None:
+    code = (
+        f"import subprocess, sys, time\nchild = subprocess.Popen([sys.executable, '-c', {GRANDCHILD!r}], {how})\n"
+        "print(child.pid, flush=True)\ntime.sleep(60)"
+    )
+    process = started([sys.executable, "-c", code])
+    assert process.stdout
+    child = psutil.Process(int(process.stdout.readline()))
+    end(process)
+    assert psutil.wait_procs([child], timeout=10)[1] == []
+
+
+def test_what_is_left_of_its_group_when_its_parent_has_gone_ends_with_it() -> None:
+    """Nobody finds it by its parents any more."""
+    orphan = f"import subprocess, sys; print(subprocess.Popen([sys.executable, '-c', {GRANDCHILD!r}]).pid, flush=True)"
+    code = f"import subprocess, sys, time\nsubprocess.run([sys.executable, '-c', {orphan!r}])\ntime.sleep(60)"
+    process = started([sys.executable, "-c", code])
+    assert process.stdout
+    child = psutil.Process(int(process.stdout.readline()))
+    end(process)
+    assert psutil.wait_procs([child], timeout=10)[1] == []
