@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.config.adapter import Adapter
     from pytest_bertsize.config.keys import Values
     from pytest_bertsize.config.model_config import ModelConfig
-    from pytest_bertsize.table.model import Model
+    from pytest_bertsize.table.model import Build, Model
 
 MOST_PARAMETERS = 10**13
 """More than any model that was ever trained: what is above is a mistake, and is not built."""
@@ -73,13 +73,13 @@ def derive(model: Model, config: ModelConfig, chosen: Chosen) -> Derivation:
     values = chosen.family.resolve(config, model.overrides, chosen.architecture)
     dims = Dims(values.sizes, {**values.switches, **options})
     form = _counted(chosen.architecture, dims)
-    _refuse_the_absurd(form, config)
+    _refuse_the_absurd(form, config, model.build)
     if chosen.adapter is None:
         return Derivation(chosen.family, form, values, options)
     from pytest_bertsize.closed_forms.lora import notes
 
     alone, form = form, _with_adapter(form, chosen.adapter)
-    _refuse_the_absurd(form, config)
+    _refuse_the_absurd(form, config, model.build)
     return Derivation(chosen.family, form, values, options, tuple(notes(chosen.adapter, alone.root)))
 
 
@@ -156,13 +156,17 @@ def _counted(architecture: Architecture, dims: Dims) -> ClosedForm:
     return form
 
 
-def _refuse_the_absurd(form: ClosedForm, config: ModelConfig) -> None:
-    """Count by the closed form first: what would take minutes or is no model is never built, nor listed."""
+def _refuse_the_absurd(form: ClosedForm, config: ModelConfig, build: Build) -> None:
+    """Count by the closed form first: what would take minutes or is no model is never built, nor listed.
+
+    :param build: how much the table lets it take; a fifth of that is for what nobody foresees.
+    """
+    most = max(MOST_MEMORY, (build.memory or 0) * 4 // 5)
     labels = form.dims.sizes.get(LABELS) or 0
     memory = form.tensor_count * BYTES_OF_A_TENSOR + labels * BYTES_OF_A_LABEL
-    if memory > MOST_MEMORY:
+    if memory > most:
         parts = f"{exact(form.tensor_count)} tensors" + (f" and {exact(labels)} labels" if labels else "")
-        takes = f"would take {exact(memory // MEGABYTE)} MB to build, more than {MOST_MEMORY // MEGABYTE}"
+        takes = f"would take {exact(memory // MEGABYTE)} MB to build, more than {exact(most // MEGABYTE)}"
         message = f"by the closed form this is {parts}, which {takes}"
         raise Unusable(Finding("config-refused", message, "write the layers that the model has", file=config.file))
     if form.unrolled > MOST_PARAMETERS:

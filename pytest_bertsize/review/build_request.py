@@ -90,7 +90,7 @@ def _beside(model: Model, settings: Settings, adapter: Adapter | None) -> dict[s
         "checkpoint": str(headers.pickled_path(settings.root, model.checkpoint or "")) if pickled else "",
         "seq_len": next(lengths, 0),
         "device": model.build.device,
-        "seconds": model.build.seconds,
+        "seconds": model.build.seconds or 0.0,
         "memory": model.build.memory or 0,
     }
 

@@ -75,7 +75,7 @@ def examine(
                 settings.root, model.tokenizer, (config.file, model.checkpoint), found.form.inventory
             ),
         )
-        known = replace(known, findings=notes)
+        known = replace(known, findings=notes, build=partial(_build_here, request, settings))
     except Unusable as unusable:
         return Subject(replace(known, findings=unusable.findings), None, list, model, config)
     except Exception as error:  # noqa: BLE001  (whatever a config brings about is its model's failure, not the run's)
@@ -96,7 +96,6 @@ def _derived(subject: Subject, found: Derivation, *, formulas: bool) -> Subject:
         formulas=form.formulas() if formulas else {},
         costs=what_if.costs(found) if subject.review.detail or fits else (),
         fits=fits,
-        build=partial(_build_here, subject.request),
     )
     return replace(subject, review=known, known_components=cache(partial(_known_components, found)))
 
@@ -121,7 +120,7 @@ def _without_closed_form(
         family=request.family,
         architecture=model.factory or request.architecture,
         findings=tuple(build_request.noted(request.family, request.architecture, registry)),
-        build=partial(_build_here, request),
+        build=partial(_build_here, request, settings),
     )
     return Subject(known, request, list, model, config)
 
@@ -132,11 +131,16 @@ def _with_names(request: Request, stored: Stored | None) -> Request:
     return replace(request, filed=filed)
 
 
-def _build_here(request: Request | None) -> Any:
-    """Build in this process, for a test that wants the module itself: torch and transformers are imported now."""
+def _build_here(request: Request, settings: Settings) -> Any:
+    """Build in this process, for a test that wants the module itself: torch and transformers are imported now.
+
+    :raises RuntimeError: where another interpreter builds, whose classes are others.
+    """
+    if settings.interpreter:
+        where = printable(settings.interpreter.written)
+        raise RuntimeError(f"{request.name} is built by {where}, and there is no module of it in this process")
     from pytest_bertsize.builder.child.making import instantiate
 
-    assert request is not None
     return instantiate(asdict(request))
 
 

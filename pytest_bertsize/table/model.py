@@ -126,9 +126,9 @@ class Extra:
 class Build:
     """What building a model may take, and where."""
 
-    seconds: int = 30
+    seconds: int | None = None
     memory: int | None = None
-    """Bytes; ``None``: what every model may."""
+    """Bytes; ``None``, here and for seconds: what every model may."""
     device: str = "meta"
     """``meta`` or ``cpu``."""
 

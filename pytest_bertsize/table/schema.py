@@ -276,8 +276,8 @@ class BudgetTable(BaseModel):
 class BuildTable(_Strict):
     """``build``: what building may take, and where."""
 
-    seconds: Annotated[int, Field(ge=1, le=MOST_SECONDS)] = 30
-    """Seconds that it may take, at most 600. Example: seconds = 120."""
+    seconds: Annotated[int, Field(ge=1, le=MOST_SECONDS)] | None = None
+    """Seconds that it may take, at most 600. Default: 30. Example: seconds = 120."""
     memory: Annotated[int, BeforeValidator(memory_to_build)] | None = None
     """Memory that it may take beside its imports, at most "16GB". Default: 80 MiB, for a factory 1 GiB, on the CPU
     2 GiB. Example: memory = "4GB"."""

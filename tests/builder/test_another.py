@@ -23,6 +23,9 @@ from pytest_bertsize.builder.child.start import OLDEST
 from pytest_bertsize.builder.helper import Helper, Limits
 from pytest_bertsize.builder.installed import release
 from pytest_bertsize.builder.messages import NotBuilt, Request
+from pytest_bertsize.closed_forms.registry import Registry
+from pytest_bertsize.review.check import examine
+from pytest_bertsize.table.settings import load
 
 if TYPE_CHECKING:
     import subprocess
@@ -386,3 +389,14 @@ def test_where_the_table_names_one_the_gates_own_never_starts(
 def _noted(started: list[list[str]], command: Any) -> subprocess.Popen[bytes]:
     started.append([*command])
     return own_process.started(command)
+
+
+def test_there_is_no_module_of_a_model_in_the_process_that_asks(tmp_path: Path, tiny: dict[str, Any]) -> None:
+    """``.model`` of the fixture would be of another class than the one that was counted."""
+    (tmp_path / "config.json").write_text(json.dumps(tiny))
+    (tmp_path / "pyproject.toml").write_text(TABLE)
+    settings = load(tmp_path / "pyproject.toml")
+    found = examine(settings.models["encoder"], settings, Registry()).review
+    assert found.build
+    with pytest.raises(RuntimeError, match=r"encoder is built by .venv/bin/python, and there is no module of it in"):
+        found.build()

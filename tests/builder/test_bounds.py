@@ -68,6 +68,13 @@ def test_what_would_take_more_is_not_built(
     )
 
 
+def test_a_model_that_may_take_more_is_built(project: Project, tiny: dict[str, Any]) -> None:
+    """The same, a thousand layers and a hundred thousand labels, where the table says that it takes that much."""
+    sizes = {"num_hidden_layers": 1_000, "num_labels": 100_000, "architectures": ["BertForSequenceClassification"]}
+    table = f'{TABLE}build = {{ memory = "400MB", seconds = 300 }}\n'
+    project(table, {**tiny, **sizes}).runpytest("--bert-budget").assert_outcomes(passed=1)
+
+
 # a refusal
 
 

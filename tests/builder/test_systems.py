@@ -37,7 +37,7 @@ adapter = { r = 4, target_modules = ".*(query|value)" }
 budget.total = "65K"
 """
 AS_ON_WINDOWS = """
-    import os, shutil, signal, subprocess, sys, tempfile  # as Python has them here
+    import os, psutil, shutil, signal, subprocess, sys, tempfile  # which have what this system has
     for name in ("resource", "fcntl", "termios", "pty", "grp", "pwd", "torch", "transformers"):
         sys.modules[name] = None
     for name in (
