@@ -18,27 +18,35 @@ if TYPE_CHECKING:
 KEY = (*TABLE, "python")
 
 
-def chosen(today: Settings, asked: str | None, former: Baseline | None, option: str, *, builds: bool) -> Settings:
+def named(today: Settings, asked: str | None, option: str) -> Settings:
     """The project's table with the interpreter that is meant, which an option says in the table's place.
+
+    :raises SettingsError: for an option that names none.
+    """
+    if asked is None:
+        return today
+    if not asked:
+        raise SettingsError(f'{option}="": names no interpreter; write its path, as in {option}=.venv/bin/python')
+    return replace(today, interpreter=in_folder(Path.cwd(), asked))
+
+
+def refuse(today: Settings, asked: str | None, former: Baseline | None, option: str, *, builds: bool) -> None:
+    """Refuse an interpreter that may not be run, or cannot be.
 
     It is a program, run before anything is counted, and says what every model counts to: one that the base does not
     name is not run because a change to the table names it.
 
+    :param asked: what the option says; ``None``: nothing.
     :param builds: whether it is run at all; where it is not, it need not be there.
     :raises SettingsError: for another one than the base's, and for what is no interpreter.
     """
     if asked is None:
         _refuse_another(today, former, option)
-    elif not asked:
-        raise SettingsError(f'{option}="": names no interpreter; write its path, as in {option}=.venv/bin/python')
-    else:
-        today = replace(today, interpreter=in_folder(Path.cwd(), asked))
     try:
         if builds and today.interpreter:
             today.interpreter.check()
     except NoInterpreter as error:
-        raise SettingsError(f"{f'{option}' if asked else _place(today)}: {error}") from None
-    return today
+        raise SettingsError(f"{option if asked else _place(today)}: {error}") from None
 
 
 def _refuse_another(today: Settings, former: Baseline | None, option: str) -> None:

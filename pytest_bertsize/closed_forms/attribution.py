@@ -133,7 +133,7 @@ def came_and_went(new: Mapping[str, int], old: Mapping[str, int]) -> tuple[int, 
 def _completed(side: Side, other: Side) -> Side:
     """What only the other architecture has, its labels or its pooler, is no change of a key."""
     sizes = {**other.dims.sizes, **side.dims.sizes}
-    return replace(side, dims=Dims(sizes, {**other.dims.switches, **side.dims.switches}))
+    return replace(side, dims=replace(side.dims, sizes=sizes, switches={**other.dims.switches, **side.dims.switches}))
 
 
 def _players(start: Side, end: Side) -> Iterator[_Player]:
@@ -155,7 +155,12 @@ def _players(start: Side, end: Side) -> Iterator[_Player]:
 
 def _with(table: str, name: str, value: object, side: Side) -> Side:
     changed = {**getattr(side.dims, table), name: value}
-    return replace(side, dims=Dims(**{"sizes": side.dims.sizes, "switches": side.dims.switches, table: changed}))
+    return replace(
+        side,
+        dims=Dims(
+            **{"sizes": side.dims.sizes, "switches": side.dims.switches, table: changed}, release=side.dims.release
+        ),
+    )
 
 
 def _after(players: Iterable[_Player], start: Side) -> Side:

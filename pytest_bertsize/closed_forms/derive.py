@@ -71,7 +71,7 @@ def derive(model: Model, config: ModelConfig, chosen: Chosen) -> Derivation:
     """
     options = constructor_arguments(model, chosen.architecture)
     values = chosen.family.resolve(config, model.overrides, chosen.architecture)
-    dims = Dims(values.sizes, {**values.switches, **options})
+    dims = Dims(values.sizes, {**values.switches, **options}, release=chosen.family.release)
     form = _counted(chosen.architecture, dims)
     _refuse_the_absurd(form, config, model.build)
     if chosen.adapter is None:

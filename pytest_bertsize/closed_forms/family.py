@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from pytest_bertsize.closed_forms.blocks import Block, Term, tensors, terms
 from pytest_bertsize.config.dims import Dims
+from pytest_bertsize.config.older_releases import EVERYWHERE
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory, is_within, roll_up
+from pytest_bertsize.release import NEWEST, Release
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -36,6 +38,8 @@ class Architecture:
     """What this class asks of the config's values on top of its family."""
     added: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """What a project's table adds to the class, in words by the table's keys."""
+    since: tuple[int, ...] = ()
+    """The release of transformers that was the first to have the class, where not all that we know have it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,16 @@ class Family:
     name: str
     keys: ConfigKeys
     architectures: tuple[Architecture, ...]
+    release: Release = field(default=NEWEST, kw_only=True)
+    """The one that :attr:`keys` are those of."""
+    since: tuple[int, ...] = field(default=(), kw_only=True)
+    """The release that was the first to have the family, where not all that we know have it."""
+
+    def at(self, release: Release) -> Self:
+        """The family as a release of transformers has it."""
+        if release >= NEWEST:
+            return self
+        return replace(self, keys=self.keys.at(release, EVERYWHERE), release=release)
 
     def architecture(self, name: str) -> Architecture | None:
         return next((each for each in self.architectures if each.name == name), None)
@@ -69,7 +83,7 @@ class Family:
         for architecture in self.architectures:
             options = dict.fromkeys(architecture.options, True)
             for sizes, switches in ((dims.sizes, dims.switches), (dims.sizes, on), (distinct, on)):
-                everything = Dims({"C": 1, **sizes}, {**switches, **options})
+                everything = Dims({"C": 1, **sizes}, {**switches, **options}, release=self.release)
                 names |= _components(ClosedForm(architecture, everything))
         return list(names)
 

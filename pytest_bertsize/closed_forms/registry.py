@@ -6,11 +6,13 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms.families import FAMILIES
+from pytest_bertsize.release import NEWEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from pytest_bertsize.closed_forms.family import Architecture, Family
+    from pytest_bertsize.release import Release
 
 
 class Conflict(Exception):
@@ -21,13 +23,19 @@ class Registry:
     """Every closed form by family (``model_type``) and architecture (class name)."""
 
     def __init__(
-        self, contributed: Iterable[tuple[str, Family]] = (), builtin: Mapping[str, Family] = FAMILIES
+        self,
+        contributed: Iterable[tuple[str, Family]] = (),
+        builtin: Mapping[str, Family] = FAMILIES,
+        *,
+        release: Release = NEWEST,
     ) -> None:
         """Add contributions to what is built in.
 
         :param contributed: who contributes, by name, and what.
+        :param release: of transformers, that the closed forms are asked about.
         :raises Conflict: when an architecture of a family has a closed form already.
         """
+        self.release = release
         self._builtin = builtin
         self._contributed: list[Family] = []
         self._origins: dict[tuple[str, str], str] = {}
@@ -59,7 +67,8 @@ class Registry:
     def families(self, name: str) -> list[Family]:
         """What there is for a ``model_type``, the built-in family first; empty where there is nothing."""
         builtin = [self._builtin[name]] if name in self._builtin else []
-        return [*builtin, *(family for family in self._contributed if family.name == name)]
+        known = (*builtin, *(family for family in self._contributed if family.name == name))
+        return [family.at(self.release) for family in known]
 
     def find(self, name: str, architecture: str) -> tuple[Family, Architecture] | None:
         """The closed form of one architecture of a family."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.closed_forms.family import ClosedForm
-from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.keys import LABELS, Size
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import TOTAL
@@ -82,7 +81,7 @@ class Variants:
         dims, changes = self.form.dims, self.together(changes)
         sizes = {self.sizes[key].symbol: value for key, value in changes.items() if key in self.sizes}
         switches = {key: value for key, value in changes.items() if key not in self.sizes}
-        varied = Dims({**dims.sizes, **sizes}, {**dims.switches, **switches})
+        varied = replace(dims, sizes={**dims.sizes, **sizes}, switches={**dims.switches, **switches})
         return ClosedForm(self.form.architecture, varied)
 
     def varied(self, **changes: Any) -> ClosedForm | None:

@@ -16,6 +16,7 @@ from pytest_bertsize.reports.outcome import Outcome, summary
 from pytest_bertsize.reports.terminal import text as terminal
 from pytest_bertsize.review.gate import Gate, Mode
 from pytest_bertsize.table.settings import SettingsError, load
+from pytest_bertsize.table.which_release import asked_about
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -48,14 +49,15 @@ def check(  # noqa: PLR0913  (what the command line says)
     :returns: the exit status.
     """
     try:
-        settings = load(root / "pyproject.toml")
-        registry = Registry()
+        settings = interpreter.named(load(root / "pyproject.toml"), python, "--python")
+        about = asked_about(settings)
+        registry = Registry(release=about.release)
         former = baseline.of_run(settings, base, registry, "--base")
-        settings = interpreter.chosen(settings, python, former, "--python", builds=helper is not None)
+        interpreter.refuse(settings, python, former, "--python", builds=helper is not None)
         asked = report_files(reports, Path.cwd(), settings, "--report")
     except SettingsError as error:
         return _mistaken([str(error)], err)
-    files = replace(asked, base=run_base(former), builds=helper is not None)
+    files = replace(asked, base=run_base(former), builds=helper is not None, asked=about)
     files.write([], {})
     if files.problems:
         return _mistaken(files.problems, err)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+from pytest_bertsize.release import NEWEST, Release
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,6 +21,8 @@ class Dims:
     """By key: ``{"tie_word_embeddings": True, "hidden_act": "gelu", "add_pooling_layer": True, …}``."""
     numbers: Mapping[str, Any] | None = None
     """The integers behind symbols."""
+    release: Release = NEWEST
+    """Of transformers: what it builds by these sizes has changed over the years."""
 
     def __getattr__(self, name: str) -> Any:
         for table in (self.sizes, self.switches):
@@ -29,7 +33,7 @@ class Dims:
     @property
     def known(self) -> Dims:
         """The same with integers, for what has to be decided: ``dims.known.E != dims.known.D``."""
-        return self if self.numbers is None else Dims(self.numbers, self.switches)
+        return self if self.numbers is None else replace(self, sizes=self.numbers, numbers=None)
 
     def number(self, count: Any) -> int:
         """What an integer or an expression of the symbols comes to."""
@@ -46,4 +50,4 @@ class Dims:
         from pytest_bertsize.config.symbols import symbol
 
         symbols = {name: None if size is None else symbol(name) for name, size in self.sizes.items()}
-        return Dims(symbols, self.switches, self.sizes)
+        return replace(self, sizes=symbols, numbers=self.sizes)

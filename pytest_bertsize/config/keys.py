@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from pytest_bertsize.config.dims import Dims
     from pytest_bertsize.findings import Finding
+    from pytest_bertsize.release import Release
 
 
 LABELS = "C"
@@ -32,6 +33,8 @@ class Size:
     minimum: int = 1
     aliases: tuple[str, ...] = ()
     """Other names that the family's config class itself takes for it (its ``attribute_map``)."""
+    unread: tuple[str, ...] = ()
+    """Other names that the library took for it only later: beside the key itself they are harmless."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +136,29 @@ def hidden_act(default: str | None, key: str = "hidden_act") -> Choice:
     return Choice(key, default, ACTIVATIONS)
 
 
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A key that changes what is built in a way that no closed form follows."""
+
+    harmless: tuple[object, ...]
+    because: str
+    fix: str
+
+
 EVERYWHERE_IGNORED = {"pruned_heads": Ignored(({}, None))}
 """Keys that every config of transformers 4 has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Until:
+    """What releases of transformers read otherwise before one of them."""
+
+    release: tuple[int, ...]
+    """The first that reads what the family's keys say."""
+    change: Callable[[ConfigKeys], ConfigKeys]
+    """To the keys as they were."""
+    source: str
+    """The change in the library that ended it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +183,20 @@ class ConfigKeys:
     """Further keys of the family's published configs that change no count; the class may refuse their values."""
     open: bool = False
     """Whether a key of nobody's may be read by the project's own code, and is no reason to say anything."""
+    until: tuple[Until, ...] = ()
+    """What older releases read otherwise."""
+    refused: Mapping[str, Refused] = field(default_factory=lambda: MappingProxyType({}))
+    """Keys whose values no closed form follows."""
+
+    def at(self, release: Release, everywhere: tuple[Until, ...] = ()) -> ConfigKeys:
+        """The keys as a release of transformers reads them: of what changed since, the latest is undone first.
+
+        :param everywhere: what every family read otherwise.
+        """
+        found = self
+        for each in sorted((*everywhere, *self.until), key=lambda each: each.release, reverse=True):
+            found = each.change(found) if release < each.release else found
+        return found
 
     def but(self, **defaults: int | None) -> ConfigKeys:
         """The same keys with other defaults of the library: ``bert.KEYS.but(vocab_size=50265)``.
@@ -181,6 +219,11 @@ class ConfigKeys:
         return {alias: size.key for size in self.sizes for alias in size.aliases}
 
     @property
+    def unread(self) -> dict[str, str]:
+        """Each name that is not read yet, and the key that it will stand for."""
+        return {name: size.key for size in self.sizes for name in size.unread}
+
+    @property
     def meaningful(self) -> set[str]:
         words = (*(each.key for each in self.choices), *(each.key for each in self.lists))
         words = (*words, *(index.key for index in self.indices))
@@ -189,12 +232,13 @@ class ConfigKeys:
     @property
     def all_ignored(self) -> Mapping[str, Ignored]:
         """:attr:`ignored`, and what transformers 4 wrote into every config."""
-        return {**EVERYWHERE_IGNORED, **self.ignored}
+        ignored = {**EVERYWHERE_IGNORED, **self.ignored}
+        return {key: each for key, each in ignored.items() if key not in self.refused}
 
     @property
     def known(self) -> set[str]:
         """Every key that changes a count, or that is known to change none."""
-        return {*self.meaningful, *self.all_ignored, *self.inert, *INERT, *PASSED}
+        return {*self.meaningful, *self.unread, *self.all_ignored, *self.refused, *self.inert, *INERT, *PASSED}
 
     @property
     def all_rules(self) -> tuple[Rule, ...]:

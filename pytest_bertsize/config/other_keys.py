@@ -85,7 +85,14 @@ OWN_CLASS = "if that is the code of the class that you run, declare the class by
 def _check_key_of_file(key: str, sheet: Sheet, *, labels: bool) -> None:
     if key in sheet.meaningful or key in sheet.keys.all_ignored:
         return
-    if reason := refused(key, sheet.config.data[key]):
+    changes = sheet.keys.refused.get(key)
+    if changes and sheet.config.data[key] not in changes.harmless:
+        message = f"{key} = {shown(sheet.config.data[key])} is refused: {changes.because}"
+        sheet.note(key, message, changes.fix, "config-refused")
+    elif (own := sheet.keys.unread.get(key)) and own not in sheet.values:
+        message = f"{shown(key)} is not read for {own} yet by the transformers that is there"
+        sheet.note(key, message, f'write "{own}"')
+    elif reason := refused(key, sheet.config.data[key]):
         sheet.note(key, f"the key {shown(key)} is refused: {reason}", "remove it", "config-refused")
     elif key in sheet.known or is_withheld(key):
         return

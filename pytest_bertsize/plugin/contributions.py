@@ -15,16 +15,20 @@ if TYPE_CHECKING:
 
     import pytest
 
+    from pytest_bertsize.release import Release
+
 HOOK = "pytest_bertsize_closed_forms"
 
 
-def registry(config: pytest.Config) -> Registry:
+def registry(config: pytest.Config, release: Release) -> Registry:
     """The built-in closed forms and those that the run's plugins contribute.
+
+    :param release: of transformers, that they are asked about.
 
     :raises SettingsError: when two are for the same architecture, or one is no closed form at all.
     """
     try:
-        return Registry(_contributed(config))
+        return Registry(_contributed(config), release=release)
     except Conflict as conflict:
         raise SettingsError(str(conflict)) from None
 

@@ -16,6 +16,7 @@ from pytest_bertsize.reports.model_report import run_base
 from pytest_bertsize.review.gate import Gate, Mode
 from pytest_bertsize.table import rewrite
 from pytest_bertsize.table.settings import SettingsError, load
+from pytest_bertsize.table.which_release import asked_about
 
 if TYPE_CHECKING:
     from pytest_bertsize.builder.helper import Helper
@@ -36,14 +37,15 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
     try:
         verb = update.asked_for(config)
         another_table.refuse(config)
-        settings = load(another_table.table_path(config))
+        python, option = config.getoption("bert_budget_python"), "--bert-budget-python"
+        settings = interpreter.named(load(another_table.table_path(config)), python, option)
         if verb:
             rewrite.refuse_another(settings.path, settings.text)
-        registry = contributions.registry(config)
+        asked = asked_about(settings)
+        registry = contributions.registry(config, asked.release)
         base = baseline.of_run(settings, config.getoption("bert_budget_base"), registry, "--bert-budget-base")
-        python = config.getoption("bert_budget_python")
-        settings = interpreter.chosen(settings, python, base, "--bert-budget-python", builds=builds)
-        reports = replace(results.asked_for(config, settings), base=run_base(base), builds=builds)
+        interpreter.refuse(settings, python, base, option, builds=builds)
+        reports = replace(results.asked_for(config, settings), base=run_base(base), builds=builds, asked=asked)
     except SettingsError as error:
         raise pytest.UsageError(str(error)) from None
     if helper and builds and settings.interpreter:
@@ -72,8 +74,10 @@ def arm_tests(config: pytest.Config, helper: Helper) -> None:
     """Examine every declared model for the tests that name one."""
     config.pluginmanager.register(Attachments())
     try:
-        settings = interpreter.chosen(load(another_table.table_path(config)), None, None, "", builds=True)
-        gate = Gate(settings, contributions.registry(config), helper.result)
+        settings = load(another_table.table_path(config))
+        interpreter.refuse(settings, None, None, "", builds=True)
+        registry = contributions.registry(config, asked_about(settings).release)
+        gate = Gate(settings, registry, helper.result)
     except SettingsError as error:
         helper.stop()
         config.stash[GATE] = error

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from pytest_bertsize import files
 from pytest_bertsize.base import git as repository
+from pytest_bertsize.release import NEWEST
 from pytest_bertsize.reports import formats, github, json
 from pytest_bertsize.table.model import NAMES
 from pytest_bertsize.table.settings import SettingsError
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from pytest_bertsize.reports.shape import ModelReport, RunBase, RunReport
     from pytest_bertsize.table.settings import Settings
+    from pytest_bertsize.table.which_release import AskedAbout
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,8 @@ class ReportFiles:
     """GitHub's page of the step, to which the report is appended when the run is over."""
     builds: bool = True
     """Whether the run builds what it reports on."""
+    asked: AskedAbout | None = None
+    """The release of transformers that closed forms are asked about; of a build, its process says which it imported."""
     problems: list[str] = field(default_factory=list)
     """Those that could not be written, a sentence each."""
 
@@ -46,8 +50,14 @@ class ReportFiles:
     def __bool__(self) -> bool:
         return bool(self.paths or self.step_summary)
 
+    @property
+    def unbuilt(self) -> str | None:
+        """The release that was assumed, where nothing is built."""
+        return None if self.builds else str(self.asked or NEWEST)
+
     def report(self, models: Sequence[ModelReport], versions: Mapping[str, str]) -> RunReport:
-        return json.document(models, self.settings, versions, self.commit, self.base, builds=self.builds)
+        said = {"transformers": self.unbuilt} if self.unbuilt else {}
+        return json.document(models, self.settings, {**said, **versions}, self.commit, self.base, builds=self.builds)
 
     def write(self, models: Sequence[ModelReport], versions: Mapping[str, str]) -> None:
         """Replace every file by a report of what is known so far; it says that it is incomplete as long as it is."""

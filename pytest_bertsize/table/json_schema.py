@@ -201,6 +201,9 @@ _PASSES: Mapping[Callable[..., object], Callable[[Schema], Schema]] = {
     table.config_or_none: _not_empty,
     table.function_name: _text(_ascii(f"{table.DOTTED}:{table.DOTTED}"), **{"not": {"pattern": r"^[^:]*\.py:"}}),
     table.module_path: _text(_ascii(table.DOTTED)),
+    table.release_name: _text(
+        _ascii(r"(?:4\.(?:[4-9][0-9]|[1-9][0-9]{2,3})|5\.[1-9][0-9]{0,3}|[6-9]\.[0-9]{1,4})(?:\.[0-9]{1,6})?")
+    ),
     table.class_name: _text(_ascii(r"[A-Za-z_][\w-]{0,99}")),
     table.dtype_name: lambda _: {"enum": list(BITS)},
 }

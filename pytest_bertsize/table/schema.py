@@ -23,6 +23,7 @@ from pydantic import (
 
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, levels
 from pytest_bertsize.quantity import parse_bytes, parse_count, parse_flops
+from pytest_bertsize.release import parsed
 from pytest_bertsize.table.byte_sizes import bits_of, parse_limit
 from pytest_bertsize.table.extra import ExtraTable  # noqa: TC001  (pydantic looks it up)
 from pytest_bertsize.wording import is_name, shown
@@ -147,6 +148,11 @@ def class_name(name: str) -> str:
     return name
 
 
+def release_name(name: str) -> str:
+    parsed(name)
+    return name
+
+
 def dtype_name(name: str) -> str:
     bits_of(name)
     return name
@@ -164,6 +170,7 @@ Bytes = Annotated[int, BeforeValidator(parse_limit)]
 Flops = Annotated[int, BeforeValidator(parse_flops)]
 Text = Annotated[str, Field(min_length=1)]
 ClassName = Annotated[Text, AfterValidator(class_name)]
+ReleaseName = Annotated[Text, AfterValidator(release_name)]
 Name = Annotated[str, AfterValidator(declared_name)]
 
 
@@ -377,6 +384,9 @@ class BertsizeTable(_Strict):
     removed: dict[str, Text] = {}
     """Why models that a base holds to a budget are declared no more, by their names; a later change may drop it.
     Example: removed = { encoder = "ADR-14: replaced by the small one" }."""
+    transformers: ReleaseName | None = None
+    """The release of transformers that the project runs, for --no-build where none is installed beside the gate; where
+    one is, that one counts, and this may say nothing else. Example: transformers = "4.57"."""
 
 
 def low_and_high(limit: _Bounds) -> tuple[int | None, int | None]:

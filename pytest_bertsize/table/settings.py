@@ -72,6 +72,8 @@ class Settings:
     """Why models have left the table, by their names."""
     interpreter: Interpreter | None = None
     """What builds in place of the gate's own interpreter: of the table, or of an option."""
+    transformers: str | None = None
+    """The release that the project runs, where none is installed beside the gate."""
 
     @property
     def root(self) -> Path:
@@ -163,7 +165,7 @@ def _settings(table: dict[str, Any], text: str, path: Path, matches: Callable[[s
         raise SettingsError(f"{path.name}:{line}: {dotted(key)}: {error}") from None
     models = {each.name: _declared(each, _checked(each, checked), path) for each in found}
     interpreter = in_folder(path.parent, checked.python) if checked.python else None
-    return Settings(path, text, models, table, checked.removed, interpreter)
+    return Settings(path, text, models, table, checked.removed, interpreter, checked.transformers)
 
 
 def _checked(each: Expanded, checked: BertsizeTable) -> ModelTable:

@@ -24,7 +24,7 @@ FLOORS = (
     ("config",),
     ("builder", "checkpoint", "table"),
     ("files", "quantity"),
-    ("__init__", "dtypes", "findings", "inventory", "wording"),
+    ("__init__", "dtypes", "findings", "inventory", "release", "wording"),
 )
 """From the roof down. A room imports what stands on a lower floor, and nothing else; ``__init__`` is the version."""
 

@@ -24,6 +24,7 @@ from pytest_bertsize.closed_forms import FAMILIES, Architecture, ClosedForm, Fam
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.model_config import ModelConfig
 from pytest_bertsize.config.vocabulary import ACTIVATIONS as ALL_ACTIVATIONS
+from pytest_bertsize.release import of_metadata
 from pytest_bertsize.review.read_otherwise import of_two_values, unknown_to_the_closed_form
 
 if TYPE_CHECKING:
@@ -37,6 +38,9 @@ ACTIVATIONS = ("gelu", "relu", "prelu", "xielu")
 
 EVENLY = 0.5
 MOSTLY = 0.875
+
+RELEASE = of_metadata(transformers.__version__)
+"""The release that is there: what is drawn, and what is held against it, are that release's."""
 
 PAIRS = [(family.name, each.name) for family in FAMILIES.values() for each in family.architectures]
 """Every family and architecture that there is a closed form for."""
@@ -67,7 +71,9 @@ class Case:
 
     def closed_form(self) -> ClosedForm:
         values = self.values()
-        return ClosedForm(self.architecture, Dims(values.sizes, {**values.switches, **self.options}))
+        return ClosedForm(
+            self.architecture, Dims(values.sizes, {**values.switches, **self.options}, release=self.family.release)
+        )
 
     def built(self, config: Mapping[str, Any] | None = None) -> Built:
         """What transformers builds, in this process, by the code that the helper runs.
@@ -150,9 +156,15 @@ def mismatch(case: Case) -> str:
 
 
 def case(family: str, architecture: str, config: Mapping[str, Any], **options: bool) -> Case:
-    found = FAMILIES[family].architecture(architecture)
+    there = family_there(family)
+    found = there.architecture(architecture)
     assert found is not None
-    return Case(FAMILIES[family], found, config, {**found.options, **options})
+    return Case(there, found, config, {**found.options, **options})
+
+
+def family_there(name: str) -> Family:
+    """A family as the release that is there has it."""
+    return FAMILIES[name].at(RELEASE)
 
 
 def cases(family: str, architecture: str) -> st.SearchStrategy[Case]:
@@ -165,12 +177,12 @@ def cases(family: str, architecture: str) -> st.SearchStrategy[Case]:
 
 def drawn(family: str, architecture: str, rng: Random) -> Case:
     """One config that the rules of a family and of its architecture allow."""
-    keys = FAMILIES[family].keys
-    found = FAMILIES[family].architecture(architecture)
+    there = family_there(family)
+    keys, found = there.keys, there.architecture(architecture)
     assert found is not None
     config = _pair(rng) if family == "encoder-decoder" else _allowed(keys, found, rng)
     options = {name: rng.random() < EVENLY for name in found.options}
-    return Case(FAMILIES[family], found, _as_written(keys, config, rng), options)
+    return Case(there, found, _as_written(keys, config, rng), options)
 
 
 def _allowed(keys: ConfigKeys, architecture: Asks, rng: Random) -> dict[str, Any]:
@@ -238,7 +250,7 @@ def _pair(rng: Random) -> dict[str, Any]:
     """A config for each side; half of the decoders have a width of their own."""
     encoder, decoder = rng.choice(ENCODERS), rng.choice(DECODERS)
     sides = {
-        side: {"model_type": name, **_allowed(FAMILIES[name].keys, FAMILIES[name].architectures[0], rng)}
+        side: {"model_type": name, **_allowed(family_there(name).keys, FAMILIES[name].architectures[0], rng)}
         for side, name in (("encoder", encoder), ("decoder", decoder))
     }
     sides["decoder"]["is_decoder"] = True

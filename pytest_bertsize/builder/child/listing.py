@@ -8,6 +8,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.builder.child.hidden import refuse_hidden
+from pytest_bertsize.builder.child.ties import below, declared_ties, owner_of, shared_names
 from pytest_bertsize.builder.confined import Refused
 
 if TYPE_CHECKING:
@@ -45,11 +46,9 @@ def take_inventory(model: nn.Module, *, own: bool = False) -> dict[str, Any]:
         _refuse_packed(buffers, sum({id(each): each.numel() for each in parameters.values()}.values()))
         _refuse_keras_in_torch(modules)
         refuse_hidden(modules)
-    declared = _declared_ties(model)
-    names_of: dict[int, list[str]] = {}
-    for name, parameter in parameters.items():
-        names_of.setdefault(id(parameter), []).append(name)
-    owner = {name: _owner(names, declared) for names in names_of.values() for name in names}
+    groups = shared_names(parameters.items())
+    declared = declared_ties(model, groups)
+    owner = {name: owner_of(names, declared) for names in groups for name in names}
     tied_to = {name: owned_by for name, owned_by in owner.items() if owned_by != name}
     tensors = [
         [name, [int(size) for size in parameter.shape], bool(parameter.requires_grad), tied_to.get(name)]
@@ -72,7 +71,7 @@ def _buffers(modules: Mapping[str, nn.Module]) -> Iterator[Row]:
                 seen.add(id(kept))
                 dtype = str(kept.dtype).removeprefix("torch.")
                 saved = name not in module._non_persistent_buffers_set  # noqa: SLF001
-                yield [_below(path, name), numbers, dtype, numbers * kept.element_size(), saved]
+                yield [below(path, name), numbers, dtype, numbers * kept.element_size(), saved]
 
 
 def _named_modules(module: nn.Module, path: str = "", above: tuple[nn.Module, ...] = ()) -> Iterator[Named]:
@@ -82,7 +81,7 @@ def _named_modules(module: nn.Module, path: str = "", above: tuple[nn.Module, ..
     yield path, module
     for name, inner in module._modules.items():  # noqa: SLF001
         if inner is not None:
-            yield from _named_modules(inner, _below(path, name), (*above, module))
+            yield from _named_modules(inner, below(path, name), (*above, module))
 
 
 def _named_parameters(modules: Mapping[str, nn.Module]) -> Iterator[Named]:
@@ -90,27 +89,7 @@ def _named_parameters(modules: Mapping[str, nn.Module]) -> Iterator[Named]:
     for path, module in modules.items():
         for name, parameter in module._parameters.items():  # noqa: SLF001
             if parameter is not None:
-                yield _below(path, name), parameter
-
-
-def _below(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name
-
-
-def _owner(names: list[str], declared: Mapping[str, str]) -> str:
-    return next((name for name in names if name in declared.values() and name not in declared), names[0])
-
-
-def _declared_ties(model: nn.Module) -> dict[str, str]:
-    """Of the model's class, else of each class of the library that is in it."""
-    if (ties := getattr(model, "all_tied_weights_keys", None)) is not None:
-        return dict(ties)
-    found: dict[str, str] = {}
-    for path, module in model.named_modules(remove_duplicate=False):
-        ties = getattr(module, "all_tied_weights_keys", None)
-        if isinstance(ties, dict):
-            found |= {f"{path}.{name}": f"{path}.{source}" for name, source in ties.items()}
-    return found
+                yield below(path, name), parameter
 
 
 # what would make it a lie

@@ -13,6 +13,8 @@ except ImportError as error:
         f"the model has an adapter, and PEFT cannot be imported ({error}): pip install 'pytest-bertsize[peft]'"
     ) from None
 
+from pytest_bertsize.builder.child.ties import declared_ties, shared_names
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
@@ -32,7 +34,7 @@ def adapt(model: nn.Module, config: Mapping[str, Any], device: str = "meta") -> 
     """
     import torch
 
-    declared = dict(getattr(model, "all_tied_weights_keys", None) or {})
+    declared = declared_ties(model, shared_names(model.named_parameters(remove_duplicate=False)))
     with torch.device(device), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         arguments = dict(config)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_bertsize.closed_forms.blocks import activation, block, layer_norm, linear, parameter, repeat
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.closed_forms.parts import heads
+from pytest_bertsize.closed_forms.parts import heads, relative_positions
 from pytest_bertsize.closed_forms.parts.body import POOLER, Body
 from pytest_bertsize.closed_forms.parts.layers import heads_in, narrow, whole_heads
 from pytest_bertsize.closed_forms.parts.unused_keys import (
@@ -32,6 +32,7 @@ def attention(dims: Dims) -> Block:
         *(linear(name, D, W) for name in ("query", "key", "value")),
         linear("dense", D, D),
         layer_norm("LayerNorm", D, component="encoder.norm"),
+        relative_positions.distances(dims),
         component="encoder.attention",
     )
 
@@ -124,6 +125,7 @@ KEYS = ConfigKeys(
             "num_memory_blocks",
         }
     ),
+    until=(relative_positions.READ,),
 )
 
 BODY = Body("albert", albert)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from pytest_bertsize.closed_forms.blocks import activation, block, embedding, layer_norm, linear, repeat, tied
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.parts import heads
-from pytest_bertsize.config.keys import ConfigKeys, Ignored, Size, Switch, hidden_act, multiple
+from pytest_bertsize.config.keys import ConfigKeys, Ignored, Size, Switch, Until, hidden_act, multiple
+from pytest_bertsize.config.older_releases import without_alias
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,12 +20,14 @@ if TYPE_CHECKING:
 
 
 def words(name: str, dims: Dims, rows: Count, shared: str = "") -> Block:
-    """V·D, or nothing where they are tied.
+    """V·D, or nothing where they are tied: in transformers 4 whatever the config says.
+
+    https://github.com/huggingface/transformers/pull/42191 made the stacks' embeddings their own.
 
     :param shared: full name of the matrix that they are tied to, if the config ties.
     """
     module = embedding(name, rows, dims.D, component="embeddings.word")
-    return tied(module, weight=shared) if shared and dims.tie_word_embeddings else module
+    return tied(module, weight=shared) if shared and (dims.tie_word_embeddings or dims.release < (5,)) else module
 
 
 def learned_positions(dims: Dims) -> Block:
@@ -149,6 +152,10 @@ def _fixed(has: bool, what: str) -> Ignored:  # noqa: FBT001
     return Ignored((has,), because=f"this family always has {what}" if has else f"this family never has {what}")
 
 
+NUM_HIDDEN_LAYERS = (
+    "https://github.com/huggingface/transformers/blob/v5.4.0/src/transformers/models/bart/configuration_bart.py"
+)
+
 INERT = frozenset(
     {"dropout", "attention_dropout", "activation_dropout", "classif_dropout", "encoder_layerdrop", "decoder_layerdrop"}
     | {
@@ -182,6 +189,7 @@ KEYS = ConfigKeys(
     divisible=(("d_model", "decoder_attention_heads"),),
     ignored=old_keys(),
     inert=INERT,
+    until=(Until((5, 4), without_alias("encoder_layers", "num_hidden_layers"), NUM_HIDDEN_LAYERS),),
 )
 
 

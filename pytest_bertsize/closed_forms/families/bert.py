@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.closed_forms.blocks import activation, block, embedding, layer_norm, linear, repeat
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.closed_forms.parts import heads
+from pytest_bertsize.closed_forms.parts import heads, relative_positions
 from pytest_bertsize.closed_forms.parts.body import POOLER, Body, pooled
 from pytest_bertsize.closed_forms.parts.unused_keys import ADD_CROSS_ATTENTION, UNUSED_KEYS
 from pytest_bertsize.closed_forms.parts.variations import changed, extended
@@ -37,7 +37,13 @@ def attention(name: str, dims: Dims, component: str) -> Block:
     D = dims.D
     return block(
         name,
-        block("self", linear("query", D, D), linear("key", D, D), linear("value", D, D)),
+        block(
+            "self",
+            linear("query", D, D),
+            linear("key", D, D),
+            linear("value", D, D),
+            relative_positions.distances(dims) if name == "attention" else None,
+        ),
         linear("output.dense", D, D),
         layer_norm("output.LayerNorm", D, component="encoder.norm"),
         component=component,
@@ -127,6 +133,7 @@ KEYS = ConfigKeys(
     choices=(hidden_act("gelu"),),
     divisible=(("hidden_size", "num_attention_heads"),),
     ignored=UNUSED_KEYS,
+    until=(relative_positions.READ,),
 )
 
 
@@ -140,6 +147,7 @@ ENCODER_KEYS = replace(
     switches=(Switch("tie_word_embeddings", default=True),),
     ignored={**KEYS.ignored, "add_cross_attention": replace(ADD_CROSS_ATTENTION, cost=_cross_attention)},
     inert=frozenset({"is_decoder"}),
+    until=(),
 )
 """Of families that are BERT, perhaps with more in its layers, and never decode."""
 

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms.blocks import activation, block, embedding, layer_norm, linear, parameter, repeat
+from pytest_bertsize.closed_forms.blocks import (
+    activation,
+    block,
+    embedding,
+    layer_norm,
+    linear,
+    parameter,
+    repeat,
+    tied,
+)
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.parts import heads, layers
 from pytest_bertsize.closed_forms.parts.body import Body
@@ -14,10 +24,11 @@ from pytest_bertsize.closed_forms.parts.unused_keys import (
     POSITION_EMBEDDING_TYPE,
     PRUNED_HEADS,
 )
-from pytest_bertsize.config.keys import ConfigKeys, Ignored, Listing, Size, Switch, hidden_act
+from pytest_bertsize.config.keys import ConfigKeys, Ignored, Listing, Size, Switch, Until, hidden_act
+from pytest_bertsize.config.older_releases import V4, without
 
 if TYPE_CHECKING:
-    from pytest_bertsize.closed_forms.blocks import Block, Count
+    from pytest_bertsize.closed_forms.blocks import Block, Count, Parameter
     from pytest_bertsize.config.dims import Dims
 
 
@@ -90,16 +101,37 @@ def pooler(dims: Dims) -> Block:
 
 def masked_lm(dims: Dims) -> Block:
     """BERT's head in the width of the embeddings; else D² + 3·D + V, and the word embeddings without a name for it."""
-    if dims.legacy:
-        return heads.masked_lm("deberta.embeddings.word_embeddings.weight", width="E")(dims)
+    if dims.switches.get("legacy", True):
+        return heads.masked_lm(WORDS, width="E")(dims)
     return block(
         "lm_predictions.lm_head",
         parameter("bias", dims.V, component="head.decoder"),
-        linear("dense", dims.D, dims.D, component="head.transform"),
+        _tied_by_mistake(dims) or linear("dense", dims.D, dims.D, component="head.transform"),
+        _word_embeddings_again(dims),
         activation("transform_act_fn", dims.hidden_act, component="head.transform"),
         layer_norm("LayerNorm", dims.D, component="head.transform"),
     )
 
+
+def _tied_by_mistake(dims: Dims) -> Block | None:
+    """In place of D² + D, V of bias: transformers 4 ties this matrix to the words, which has no output to tie.
+
+    https://github.com/huggingface/transformers/pull/22105 brought it; 5 has a map of ties, in which it is not.
+    """
+    if dims.release >= V4 or not dims.tie_word_embeddings:
+        return None
+    return tied(linear("dense", dims.either("E", dims.D), dims.V, component="head.transform"), weight=WORDS)
+
+
+def _word_embeddings_again(dims: Dims) -> Parameter | None:
+    """Nothing: from transformers 5.0 to 5.16 the word embeddings have a second name in the head, which reads them."""
+    if not V4 <= dims.release < (5, 17) or not dims.tie_word_embeddings:
+        return None
+    weight = parameter("weight", dims.V, dims.either("E", dims.D), component="head.decoder")
+    return replace(weight, tied_to=WORDS)
+
+
+WORDS = "deberta.embeddings.word_embeddings.weight"
 
 UNUSED_KEYS = {
     "position_embedding_type": POSITION_EMBEDDING_TYPE,
@@ -145,6 +177,7 @@ KEYS = ConfigKeys(
             "summary_type",
         }
     ),
+    until=(Until((4, 47), without("legacy"), "https://github.com/huggingface/transformers/pull/22105"),),
 )
 
 

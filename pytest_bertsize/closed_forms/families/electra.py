@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pytest_bertsize.closed_forms.blocks import activation, block, layer_norm, linear
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.closed_forms.parts import heads, layers
+from pytest_bertsize.closed_forms.parts import heads, layers, relative_positions
 from pytest_bertsize.closed_forms.parts import sequence_summary as summary
 from pytest_bertsize.closed_forms.parts.body import Body
 from pytest_bertsize.closed_forms.parts.layers import heads_in, narrow, whole_heads
@@ -102,6 +102,7 @@ KEYS = ConfigKeys(
     rules=(heads_in("hidden_size"),),
     ignored={"position_embedding_type": POSITION_EMBEDDING_TYPE, "pruned_heads": PRUNED_HEADS},
     inert=summary.INERT,
+    until=(relative_positions.READ,),
 )
 
 BODY = Body("electra", electra)

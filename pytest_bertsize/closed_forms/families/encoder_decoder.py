@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from pytest_bertsize.closed_forms.blocks import Node
     from pytest_bertsize.config.model_config import ModelConfig
+    from pytest_bertsize.release import Release
 
 SIDES = {"encoder": "e", "decoder": "d"}
 """Each side with the suffix of its symbols: ``De`` is the encoder's width, ``Dd`` the decoder's."""
@@ -41,7 +42,8 @@ class Side:
     def dims(self, pair: Dims) -> Dims:
         """The pair's sizes as this side's own: ``De`` → ``D``."""
         own = {**self.switches, **self.architecture.options}
-        return Dims(self._own(pair.sizes), own, None if pair.numbers is None else self._own(pair.numbers))
+        numbers = None if pair.numbers is None else self._own(pair.numbers)
+        return Dims(self._own(pair.sizes), own, numbers, pair.release)
 
     def _own(self, sizes: Mapping[str, Any]) -> dict[str, Any]:
         suffix = SIDES[self.name]
@@ -87,7 +89,7 @@ def _tied_sides(value: Any, dims: Dims) -> int | None:
     if value is not True or dims.encoder.family is not dims.decoder.family:
         return None
     own = dims.encoder.dims(dims)
-    without_pooler = Dims(own.sizes, {**own.switches, "add_pooling_layer": False})
+    without_pooler = replace(own, switches={**own.switches, "add_pooling_layer": False})
     return -int(sum(term.total for term in terms(dims.encoder.architecture.blocks(without_pooler))))
 
 
@@ -108,7 +110,7 @@ class PairFamily(Family):
 
         :raises Unusable: with a finding for everything that is wrong on either side.
         """
-        sides, values = _both_sides(config, overrides)
+        sides, values = _both_sides(config, overrides, self.release)
         cross_width = _cross_width(config, values)
         switches = {**sides, "cross_width": cross_width is not None}
         sizes = {f"{symbol}{SIDES[name]}": size for name in SIDES for symbol, size in values[name].sizes.items()}
@@ -134,13 +136,15 @@ class PairFamily(Family):
         return parents_first({level: None for name in [*names, "decoder.projection"] for level in levels(name)})
 
 
-def _both_sides(config: ModelConfig, overrides: Mapping[str, object]) -> tuple[dict[str, Side], dict[str, Values]]:
+def _both_sides(
+    config: ModelConfig, overrides: Mapping[str, object], release: Release
+) -> tuple[dict[str, Side], dict[str, Values]]:
     sides: dict[str, Side] = {}
     values: dict[str, Values] = {}
     wrong = [_no_such_override(key) for key in overrides if key not in SIDES]
     for name in SIDES:
         try:
-            sides[name], values[name] = _side(name, config, overrides.get(name, {}))
+            sides[name], values[name] = _side(name, config, overrides.get(name, {}), release)
         except Unusable as unusable:
             wrong += [_in_side(finding, name) for finding in unusable.findings]
     if wrong:
@@ -148,7 +152,7 @@ def _both_sides(config: ModelConfig, overrides: Mapping[str, object]) -> tuple[d
     return sides, values
 
 
-def _side(name: str, config: ModelConfig, overrides: object) -> tuple[Side, Values]:
+def _side(name: str, config: ModelConfig, overrides: object, release: Release) -> tuple[Side, Values]:
     data = config.data.get(name)
     if not isinstance(data, dict):
         config.refuse(name, f"{name} is {shown(data)}: a pair has a config for each side", "write an object")
@@ -156,7 +160,8 @@ def _side(name: str, config: ModelConfig, overrides: object) -> tuple[Side, Valu
         message, fix = f"overrides.{name} is {shown(overrides)}", f"write {name} = {{ vocab_size = 21128 }}"
         raise Unusable(Finding("config-invalid", message, fix, table_key=("overrides",)))
     own = config.inner(name, data)
-    family = FAMILIES.get(own.model_type) if isinstance(own.model_type, str) else None
+    known = FAMILIES.get(own.model_type) if isinstance(own.model_type, str) else None
+    family = known and known.at(release)
     architecture = _class_for(name, family)
     if family is None or architecture is None:
         message = f"the {name} is {shown(own.model_type)}, for which there is no closed form as {_A[name]}"

@@ -10,16 +10,19 @@ from pytest_bertsize.closed_forms.families import bert, roberta
 from pytest_bertsize.closed_forms.family import Family
 from pytest_bertsize.closed_forms.parts.body import Body
 from pytest_bertsize.config.keys import Choice
+from pytest_bertsize.config.older_releases import unmentioned
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pytest_bertsize.config.dims import Dims
 
+SOURCE = "https://github.com/huggingface/transformers/blob/v5.6.0/src/transformers/models/ibert/configuration_ibert.py"
 KEYS = replace(
     bert.ENCODER_KEYS,
     choices=(Choice("hidden_act", "gelu", ("gelu",)),),
     inert=bert.ENCODER_KEYS.inert | {"force_dequant", "quant_mode"},
+    until=unmentioned((5, 6), SOURCE),
 )
 """The only activation that the class takes is the one that it has integers for."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pytest_bertsize.closed_forms.blocks import block, embedding
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.closed_forms.parts import heads
+from pytest_bertsize.closed_forms.parts import heads, relative_positions
 from pytest_bertsize.closed_forms.parts.body import Body
 from pytest_bertsize.closed_forms.parts.variations import extended
 from pytest_bertsize.config.keys import Size
@@ -30,7 +30,9 @@ def layoutlm(dims: Dims, *, pooler: bool = True, name: str = "") -> Block:
 
 
 KEYS = replace(
-    bert.ENCODER_KEYS, sizes=(*bert.ENCODER_KEYS.sizes, Size("max_2d_position_embeddings", "P2", default=1024))
+    bert.ENCODER_KEYS,
+    sizes=(*bert.ENCODER_KEYS.sizes, Size("max_2d_position_embeddings", "P2", default=1024)),
+    until=(relative_positions.read_until(4, 54),),
 )
 
 BODY = Body("layoutlm", layoutlm)

@@ -10,7 +10,8 @@ from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.closed_forms.parts.body import POOLER, Body
 from pytest_bertsize.closed_forms.parts.layers import feed_forward, whole_heads
 from pytest_bertsize.closed_forms.parts.unused_keys import ADD_CROSS_ATTENTION, ADD_POOLING_LAYER
-from pytest_bertsize.config.keys import Choice, ConfigKeys, Ignored, Rule, Size, Switch, hidden_act
+from pytest_bertsize.config.keys import Choice, ConfigKeys, Ignored, Rule, Size, Switch, Until, hidden_act
+from pytest_bertsize.config.older_releases import without
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
 def inner_width(dims: Dims) -> Count:
     """The width inside of a layer: B, or D without a bottleneck, unless the config has a ``true_hidden_size``."""
-    return dims.either("H", dims.B if dims.use_bottleneck else dims.D)
+    width = dims.sizes.get("H")
+    return width if width is not None else dims.B if dims.use_bottleneck else dims.D
 
 
 def embeddings(dims: Dims) -> Block:
@@ -169,6 +171,13 @@ KEYS = ConfigKeys(
         "add_pooling_layer": ADD_POOLING_LAYER,
     },
     inert=frozenset({"is_decoder"}),
+    until=(
+        Until(
+            (5, 4),
+            without("true_hidden_size"),
+            "https://github.com/huggingface/transformers/blob/v5.4.0/src/transformers/models/mobilebert/configuration_mobilebert.py",
+        ),
+    ),
 )
 
 BODY = Body("mobilebert", mobilebert)

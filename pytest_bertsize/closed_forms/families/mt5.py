@@ -15,6 +15,7 @@ KEYS = replace(
     t5.KEYS.but(**SIZES),
     switches=(Switch("is_decoder", default=False), Switch("is_gated_act", default=True)),
     choices=tuple(replace(choice, default=DEFAULTS[choice.key]) for choice in t5.KEYS.choices),
+    until=(t5.honoured(default=False), t5.HEAD_DIM),
 )
 
 FAMILY = Deriving("mt5", KEYS, t5.architectures("MT5"), t5.derived("gated-gelu", layers=8))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.closed_forms.blocks import activation, block, embedding, linear, parameter, repeat, tied
 from pytest_bertsize.closed_forms.family import Architecture, Deriving
 from pytest_bertsize.closed_forms.parts import heads
-from pytest_bertsize.config.keys import Choice, ConfigKeys, Ignored, Size, Switch, hidden_act
+from pytest_bertsize.config.keys import Choice, ConfigKeys, Ignored, Size, Switch, Until, hidden_act
+from pytest_bertsize.config.older_releases import without_alias
 from pytest_bertsize.config.vocabulary import ACTIVATIONS
 
 if TYPE_CHECKING:
@@ -98,8 +100,9 @@ def both(dims: Dims, name: str = "") -> Block:
 
 
 def lm_head(dims: Dims) -> Block:
-    """Nothing: it is always tied."""
-    return tied(linear("lm_head", dims.D, dims.V, bias=False, component="head.decoder"), weight="shared.weight")
+    """Nothing: it is always tied; in transformers 4, V·D where the config says so."""
+    module = linear("lm_head", dims.D, dims.V, bias=False, component="head.decoder")
+    return tied(module, weight="shared.weight") if dims.switches.get(TIES, True) else module
 
 
 def topped(body: Callable[[Dims, str], Block], name: str, head: Head) -> Callable[[Dims], Block]:
@@ -149,6 +152,29 @@ def derived(projection: str, layers: int) -> Callable[[Mapping[str, object]], di
     return derive
 
 
+TIES = "tie_word_embeddings"
+
+
+def honoured(*, default: bool) -> Until:
+    """Before transformers 5 the config says whether the head is tied.
+
+    :param default: of the family's config class.
+    """
+
+    def change(keys: ConfigKeys) -> ConfigKeys:
+        ignored = {key: each for key, each in keys.ignored.items() if key != TIES}
+        return replace(keys, switches=(*keys.switches, Switch(TIES, default=default)), ignored=ignored)
+
+    return Until((5,), change, "https://github.com/huggingface/transformers/pull/42815")
+
+
+HEAD_DIM = Until(
+    (4, 46),
+    without_alias("d_kv", "head_dim"),
+    "https://github.com/huggingface/transformers/blob/v4.46.0/src/transformers/models/t5/configuration_t5.py",
+)
+
+
 def _own_head(value: Any, dims: Dims) -> int | None:
     """V·D: the language-model head of a file that does not tie, as transformers 4 built it."""
     return int(dims.V * dims.D) if value is False else None
@@ -171,7 +197,7 @@ KEYS = ConfigKeys(
         hidden_act("relu", key="dense_act_fn"),
     ),
     ignored={
-        "tie_word_embeddings": Ignored(
+        TIES: Ignored(
             (True,),
             because="transformers ≥ 5 always ties the head of this family",
             cost=_own_head,
@@ -182,6 +208,7 @@ KEYS = ConfigKeys(
         {"dropout_rate", "layer_norm_epsilon", "initializer_factor", "relative_attention_max_distance"}
         | {"add_cross_attention", "n_positions", "scale_decoder_outputs"}
     ),
+    until=(honoured(default=True), HEAD_DIM),
 )
 
 FAMILY = Deriving("t5", KEYS, architectures("T5"), derived("relu", layers=6))

@@ -6,4 +6,7 @@ from pytest_bertsize.closed_forms.families import bert, roberta
 from pytest_bertsize.closed_forms.family import Family
 from pytest_bertsize.closed_forms.parts.body import Body
 
-FAMILY = Family("xlm-roberta", bert.KEYS, roberta.architectures("XLMRoberta", Body("roberta", bert.bert)))
+BODY = Body("roberta", bert.bert)
+FAMILY = Family(
+    "xlm-roberta", bert.KEYS, roberta.architectures("XLMRoberta", BODY, roberta.choice_without_pooler(BODY))
+)

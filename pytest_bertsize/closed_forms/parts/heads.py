@@ -59,9 +59,15 @@ def lm_head(word_embeddings: str) -> Head:
 
 
 def decoder(dims: Dims, width: Count, word_embeddings: str, *, bias: str) -> Block:
-    """``decoder``: nothing where it is tied to the word embeddings, else V·width + V."""
+    """``decoder``: nothing where it is tied to the word embeddings, else V·width + V.
+
+    Up to transformers 4 its bias is the head's, whatever the config ties:
+    https://github.com/huggingface/transformers/pull/42191.
+    """
     module = linear("decoder", width, dims.V, component="head.decoder")
-    return tied(module, weight=word_embeddings, bias=bias) if dims.tie_word_embeddings else module
+    if dims.tie_word_embeddings:
+        return tied(module, weight=word_embeddings, bias=bias)
+    return tied(module, bias=bias) if dims.release < (5,) else module
 
 
 def next_sentence(dims: Dims) -> Block:

@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms.blocks import activation, block, layer_norm, linear, repeat
+from pytest_bertsize.closed_forms.parts import relative_positions
+from pytest_bertsize.closed_forms.parts.variations import extended
 from pytest_bertsize.config.keys import Rule
 
 if TYPE_CHECKING:
@@ -53,7 +55,7 @@ def encoder(dims: Dims, inside: Block, network: Block) -> Block:
     return repeat(
         "encoder.layer",
         dims.L,
-        attention("attention", inside, dims, "encoder.attention"),
+        attention("attention", extended(inside, relative_positions.distances(dims)), dims, "encoder.attention"),
         attention("crossattention", inside, dims, "encoder.cross_attention") if dims.add_cross_attention else None,
         network,
     )

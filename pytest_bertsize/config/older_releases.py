@@ -1,0 +1,113 @@
+"""How keys were read by releases of transformers before the newest: changes of keys back to what they were."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pytest_bertsize.config.keys import Choice, ConfigKeys, Ignored, Refused, Until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+V4 = (5,)
+"""What holds before it holds in all of transformers 4."""
+TIES = "tie_word_embeddings"
+
+
+def without(key: str) -> Callable[[ConfigKeys], ConfigKeys]:
+    """The change of keys back to when the family did not read one of them, and took no notice of it."""
+
+    def change(keys: ConfigKeys) -> ConfigKeys:
+        sizes = tuple(each for each in keys.sizes if each.key != key)
+        switches = tuple(each for each in keys.switches if each.key != key)
+        unnoticed = Ignored((None,), because="the transformers that is there does not read it yet")
+        return replace(keys, sizes=sizes, switches=switches, ignored={**keys.ignored, key: unnoticed})
+
+    return change
+
+
+def by_default(key: str, *, default: bool) -> Callable[[ConfigKeys], ConfigKeys]:
+    """The change of keys to when a switch that a file leaves out meant something else."""
+
+    def change(keys: ConfigKeys) -> ConfigKeys:
+        switches = (replace(each, default=default) if each.key == key else each for each in keys.switches)
+        return replace(keys, switches=tuple(switches))
+
+    return change
+
+
+def without_alias(key: str, alias: str) -> Callable[[ConfigKeys], ConfigKeys]:
+    """The change of keys back to when a size had one name less."""
+
+    def change(keys: ConfigKeys) -> ConfigKeys:
+        sizes = (
+            replace(size, aliases=tuple(each for each in size.aliases if each != alias), unread=(*size.unread, alias))
+            if size.key == key
+            else size
+            for size in keys.sizes
+        )
+        return replace(keys, sizes=tuple(sizes))
+
+    return change
+
+
+def unmentioned(until: tuple[int, ...], source: str) -> tuple[Until, Until]:
+    """Of a config class of transformers 5 that lacked ``tie_word_embeddings``: untied, unless the file says it.
+
+    :param until: the release that has it again, as all of transformers 4 had.
+    """
+    return Until(until, by_default(TIES, default=False), source), Until(
+        V4, by_default(TIES, default=True), TIED_BY_EACH
+    )
+
+
+TIED_BY_EACH = "https://github.com/huggingface/transformers/pull/41541"
+"""Since when each config class says by itself whether it ties."""
+
+
+# of every family
+
+
+BEFORE_5 = {
+    "pruned_heads": Refused(
+        ({}, None), "transformers 4 takes heads out of layers, which fails on the meta device", "save the pruned sizes"
+    ),
+    "torchscript": Refused(
+        (False, None), "transformers 4 then copies what would be tied", "write false, and set it where you trace"
+    ),
+    "tie_encoder_decoder": Refused(
+        (False, None), "transformers 4 then shares layer by layer, which no closed form follows", "write false"
+    ),
+}
+"""Keys of every config that transformers 5 takes no notice of."""
+
+ACTIVATIONS_SINCE = {
+    "prelu": (4, 49),
+    "xielu": (4, 56),
+    "gelu_python_tanh": (4, 57),
+    "hardswish": (5, 4),
+    "sqrtsoftplus": (5, 8),
+}
+"""``ACT2FN`` by the first release that has the word (activations.py)."""
+
+
+def _with_refused(keys: ConfigKeys) -> ConfigKeys:
+    ignored = {key: each for key, each in keys.ignored.items() if key not in BEFORE_5}
+    return replace(keys, ignored=ignored, refused={**keys.refused, **BEFORE_5})
+
+
+def _without_word(word: str) -> Callable[[ConfigKeys], ConfigKeys]:
+    gone = {word, f"gated-{word}"}
+
+    def narrowed(choice: Choice) -> Choice:
+        return replace(choice, words=[each for each in choice.words if each not in gone])
+
+    return lambda keys: replace(keys, choices=tuple(narrowed(each) for each in keys.choices))
+
+
+EVERYWHERE = (
+    Until(V4, _with_refused, TIED_BY_EACH),
+    *(Until(since, _without_word(word), "") for word, since in ACTIVATIONS_SINCE.items()),
+)
+"""What every family reads otherwise."""
