@@ -6,8 +6,9 @@ import re
 from typing import NamedTuple
 
 LIBRARY = "transformers"
-_WRITTEN = re.compile(r"(\d{1,4})\.(\d{1,4})(?:\.(\d{1,6}))?", re.ASCII)
-_OF_METADATA = re.compile(r"(\d{1,4})(?:\.(\d{1,4}))?(?:\.(\d{1,6}))?", re.ASCII)
+_NUMBER = r"(0|[1-9]\d{0,5})"
+_WRITTEN = re.compile(rf"{_NUMBER}\.{_NUMBER}(?:\.{_NUMBER})?", re.ASCII)
+_OF_METADATA = re.compile(rf"{_NUMBER}(?:\.{_NUMBER})?(?:\.{_NUMBER})?", re.ASCII)
 
 
 class Release(NamedTuple):

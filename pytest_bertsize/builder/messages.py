@@ -101,6 +101,8 @@ class Built:
     """``None`` where nothing was asked, as of a model that a function of the project builds."""
     loading: Loading | None = None
     """What transformers makes of a checkpoint; ``None`` of a model that is none of its classes."""
+    transformers: str = ""
+    """The version that was imported where it was built."""
 
     def inventory(self, expected: Inventory | None) -> Inventory:
         """Give every tensor its component: that of the closed form, else the nearest enclosing one.
@@ -192,6 +194,7 @@ def understood(message: Mapping[str, Any], name: str) -> Built | NotBuilt:
         {str(what): printable(str(why)) for what, why in message.get("problems", {}).items()},
         _config_said(**message["config"]) if "config" in message else None,
         _loading(**message["loading"]) if "loading" in message else None,
+        printable(str(message.get("transformers", ""))),
     )
 
 
@@ -203,6 +206,7 @@ def message(result: Built | NotBuilt, name: str) -> dict[str, Any]:
         "name": name,
         "tensors": [(each.name, each.shape, each.trainable, each.tied_to) for each in result.tensors],
         "declared_ties": result.declared_ties,
+        "transformers": result.transformers,
         "buffers": [(each.name, each.numbers, each.dtype, each.bytes, each.saved) for each in result.buffers],
         "stored": result.stored,
         "loading": result.loading and {"rows": result.loading.rows, "unsaved": sorted(result.loading.unsaved)},

@@ -230,7 +230,19 @@ def closed_form_of(model: Model, config: ModelConfig, registry: Registry) -> tup
     if not registry.families(family):
         _no_such_family(model, config, family, registry)
     name = architecture_name(model, config, family, registry)
-    return registry.find(family, name) or _no_such_architecture(model, config, family, name, registry)
+    found = registry.find(family, name) or _no_such_architecture(model, config, family, name, registry)
+    _refuse_later(*found, model, config)
+    return found
+
+
+def _refuse_later(family: Family, architecture: Architecture, model: Model, config: ModelConfig) -> None:
+    """A class that came later has a closed form, and is not there to be built."""
+    since = max(family.since, architecture.since)
+    if family.release < since:
+        there, first = family.release, ".".join(map(str, since))
+        message = f"transformers {there} has no {architecture.name}, which came with {first}"
+        key = "architectures" if model.architecture is None else "architecture"
+        _refuse_at(key, message, f"write another class, or run transformers {first} or newer", model, config)
 
 
 def _no_such_family(model: Model, config: ModelConfig, family: str, registry: Registry) -> NoReturn:

@@ -56,7 +56,7 @@ class Family:
 
     def at(self, release: Release) -> Self:
         """The family as a release of transformers has it."""
-        if release >= NEWEST:
+        if release >= NEWEST:  # what is not known yet is taken to be like the newest that is, and compared
             return self
         return replace(self, keys=self.keys.at(release, EVERYWHERE), release=release)
 

@@ -16,6 +16,7 @@ from pytest_bertsize.config.source import read_file
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.table.model import NAMES, Model
 from pytest_bertsize.table.settings import SettingsError, load
+from pytest_bertsize.table.which_release import asked_about
 from pytest_bertsize.wording import did_you_mean, printable, shown
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.config.model_config import ModelConfig
+    from pytest_bertsize.release import Release
+    from pytest_bertsize.table.settings import Settings
 
 
 DECLARED = "::"
@@ -93,9 +96,9 @@ def explained(named: Named) -> Explained:
 
     :raises Unusable: in the words of the command line.
     """
-    registry = Registry()
     if DECLARED in named.config:
-        return _declared(named, registry)
+        return _declared(named)
+    registry = Registry(release=_release(None))
     try:
         model = Model("", named.config, named.family, named.architecture, {}, _options(named.options), (), ())
         config = _read(named.config)
@@ -109,7 +112,15 @@ def explained(named: Named) -> Explained:
         raise Unusable(finding) from error
 
 
-def _declared(named: Named, registry: Registry) -> Explained:
+def _release(settings: Settings | None) -> Release:
+    """:raises Unusable: in the words of the table."""
+    try:
+        return asked_about(settings).release
+    except SettingsError as error:
+        raise Unusable(Finding("config-invalid", str(error))) from None
+
+
+def _declared(named: Named) -> Explained:
     """A model of a project's table, by the name that its test has: ``pyproject.toml::classifier``.
 
     :raises Unusable: in the words of the table.
@@ -127,6 +138,7 @@ def _declared(named: Named, registry: Registry) -> Explained:
         fix = did_you_mean(name, settings.names, f"there are {', '.join(settings.names)}")
         raise Unusable(Finding("config-invalid", f"{printable(file)} declares no model {shown(name)}", fix))
     config = source.read(model, settings)
+    registry = Registry(release=_release(settings))
     chosen = choose(model, config, registry, adapter_of(model, settings, config))
     return Explained(config, derive(model, config, chosen), model.options)
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from pytest_bertsize import files
 from pytest_bertsize.base import git as repository
-from pytest_bertsize.release import NEWEST
 from pytest_bertsize.reports import formats, github, json
 from pytest_bertsize.table.model import NAMES
 from pytest_bertsize.table.settings import SettingsError
@@ -51,12 +50,12 @@ class ReportFiles:
         return bool(self.paths or self.step_summary)
 
     @property
-    def unbuilt(self) -> str | None:
-        """The release that was assumed, where nothing is built."""
-        return None if self.builds else str(self.asked or NEWEST)
+    def assumed(self) -> str:
+        """The release that was taken for the one that builds, where nothing builds and none is installed."""
+        return str(self.asked) if self.asked and self.asked.because and not self.builds else ""
 
     def report(self, models: Sequence[ModelReport], versions: Mapping[str, str]) -> RunReport:
-        said = {"transformers": self.unbuilt} if self.unbuilt else {}
+        said = {"transformers": str(self.asked)} if self.asked and not self.builds else {}
         return json.document(models, self.settings, {**said, **versions}, self.commit, self.base, builds=self.builds)
 
     def write(self, models: Sequence[ModelReport], versions: Mapping[str, str]) -> None:

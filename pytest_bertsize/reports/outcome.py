@@ -84,7 +84,9 @@ def summary(outcome: Outcome, style: terminal.Style, *, tables: bool = True, acc
     if not accepting and (way := terminal.way_to_accept(models, style)) and not sign_of_ci():
         yield Line(way)
     written = () if reports.problems else reports.paths
-    yield Line(terminal.count(models, len(outcome.declared), outcome.failed, written, unbuilt=reports.unbuilt))
+    if reports.assumed and style.verbosity >= 0:
+        yield Line(f"closed forms are those of transformers {reports.assumed}")
+    yield Line(terminal.count(models, len(outcome.declared), outcome.failed, written, builds=reports.builds))
 
 
 def _told(model: ModelReport, style: terminal.Style, *, tables: bool) -> Iterator[str]:

@@ -16,6 +16,7 @@ from pytest_bertsize.config import source
 from pytest_bertsize.config.adapter import adapter_of
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import parents_first
+from pytest_bertsize.release import NEWEST, Unsupported, of_metadata
 from pytest_bertsize.review import build_request, dead_weight, measures, read_otherwise
 from pytest_bertsize.review.review import Review, review, review_unbuilt
 from pytest_bertsize.wording import printable
@@ -220,6 +221,7 @@ def _reviewed(before: Review, subject: Subject, built: Built | NotBuilt) -> Revi
                 Finding("build-failed", message, built.fix or _way_out(subject, built.reason)),
             ),
         )
+    before = replace(before, findings=(*before.findings, *_of_another_release(subject, built)))
     form = subject.derivation.form if subject.derivation else None
     actual = built.inventory(before.expected)
     before = _measured(before, subject, built, actual)
@@ -236,6 +238,21 @@ def _reviewed(before: Review, subject: Subject, built: Built | NotBuilt) -> Revi
 
 def _way_out(subject: Subject, reason: str) -> str:
     return way_out(reason, own=subject.review.own_class, on_cpu=subject.model.build.device == "cpu")
+
+
+def _of_another_release(subject: Subject, built: Built) -> list[Finding]:
+    """Where the library that was imported is not the one whose metadata said what the closed form is asked about."""
+    if subject.derivation is None or not built.transformers:
+        return []
+    asked = subject.derivation.family.release
+    try:
+        imported = min(of_metadata(built.transformers), NEWEST)
+    except Unsupported as error:
+        return [Finding("build-failed", str(error), "build with a release that it knows")]
+    if imported == asked:
+        return []
+    message = f"transformers {built.transformers} has built it, and the closed form is that of {asked}"
+    return [Finding("build-failed", message, "have one transformers only where it is built")]
 
 
 def _read_otherwise(concluded: Review, subject: Subject, built: Built) -> list[Finding]:

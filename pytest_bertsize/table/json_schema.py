@@ -181,6 +181,9 @@ def _not_empty(_: Schema) -> Schema:
     return {"minLength": 1, "minProperties": 1}
 
 
+_NUMBER = "(?:0|[1-9][0-9]{0,5})"
+_RELEASES = (r"4\.(?:[4-9][0-9]|[1-9][0-9]{2,5})", r"5\.[1-9][0-9]{0,5}", rf"(?:[6-9]|[1-9][0-9]{{1,5}})\.{_NUMBER}")
+"""From 4.40 on without 5.0, as ``release`` knows them."""
 _PASSES: Mapping[Callable[..., object], Callable[[Schema], Schema]] = {
     parse_count: lambda _: _quantity(PARAMETERS),
     parse_limit: lambda _: _quantity(BYTES, NAMED),
@@ -201,9 +204,7 @@ _PASSES: Mapping[Callable[..., object], Callable[[Schema], Schema]] = {
     table.config_or_none: _not_empty,
     table.function_name: _text(_ascii(f"{table.DOTTED}:{table.DOTTED}"), **{"not": {"pattern": r"^[^:]*\.py:"}}),
     table.module_path: _text(_ascii(table.DOTTED)),
-    table.release_name: _text(
-        _ascii(r"(?:4\.(?:[4-9][0-9]|[1-9][0-9]{2,3})|5\.[1-9][0-9]{0,3}|[6-9]\.[0-9]{1,4})(?:\.[0-9]{1,6})?")
-    ),
+    table.release_name: _text(_ascii(rf"(?:{'|'.join(_RELEASES)})(?:\.{_NUMBER})?")),
     table.class_name: _text(_ascii(r"[A-Za-z_][\w-]{0,99}")),
     table.dtype_name: lambda _: {"enum": list(BITS)},
 }

@@ -566,7 +566,8 @@ def test_models_in_the_singular_are_recognised(pyproject: Path) -> None:
 def test_other_keys_beside_the_models_are_refused(pyproject: Path) -> None:
     write(pyproject, '[tool.bertsize]\nstrict = true\n[tool.bertsize.models.e]\nconfig = "c"\nbudget.total = 1\n')
     assert (
-        mistakes(pyproject) == "pyproject.toml:2: tool.bertsize.strict: unknown key; there are models, python, removed"
+        mistakes(pyproject)
+        == "pyproject.toml:2: tool.bertsize.strict: unknown key; there are models, python, removed, transformers"
     )
 
 

@@ -172,8 +172,9 @@ def _built(request: Mapping[str, Any], filed: list[Any], begin: Callable[[], obj
     if ATTEMPTS:
         return {"error": f"it reached for the network ({ATTEMPTS[0]}), and took no for an answer"}
     loading = _tried("loading", problems, partial(_loading, model, filed))
-    also = {"flops": flops, "config": config, "loading": loading}
-    return {**found, **{what: rows for what, rows in also.items() if rows is not None}, "problems": problems}
+    also: dict[str, Any] = {"flops": flops, "config": config, "loading": loading}
+    also |= {"transformers": sys.modules["transformers"].__version__, "problems": problems}
+    return {**found, **{what: said for what, said in also.items() if said is not None}}
 
 
 def _tried(what: str, problems: dict[str, str], ask: Callable[[], Any]) -> Any:

@@ -9,7 +9,7 @@ from pytest_bertsize.closed_forms.blocks import activation, block, embedding, la
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.config.keys import ConfigKeys, Ignored, Size, Switch, Until, hidden_act, multiple
-from pytest_bertsize.config.older_releases import without_alias
+from pytest_bertsize.config.older_releases import V4, without_alias
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +27,7 @@ def words(name: str, dims: Dims, rows: Count, shared: str = "") -> Block:
     :param shared: full name of the matrix that they are tied to, if the config ties.
     """
     module = embedding(name, rows, dims.D, component="embeddings.word")
-    return tied(module, weight=shared) if shared and (dims.tie_word_embeddings or dims.release < (5,)) else module
+    return tied(module, weight=shared) if shared and (dims.tie_word_embeddings or dims.release < V4) else module
 
 
 def learned_positions(dims: Dims) -> Block:

@@ -61,6 +61,7 @@ KEYS = replace(
         "pruned_heads": Ignored(({}, None), because="this family prunes no heads"),
     },
     inert=frozenset({"block_size", "num_random_blocks", "rescale_embeddings"}),
+    until=(),
 )
 
 BODY = Body("bert", big_bird)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pytest_bertsize.closed_forms.blocks import activation, block, each, embedding, layer_norm, parameter
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.closed_forms.parts import heads
+from pytest_bertsize.closed_forms.parts import heads, relative_positions
 from pytest_bertsize.closed_forms.parts.body import POOLER, Body, pooled
 from pytest_bertsize.closed_forms.parts.unused_keys import ADD_POOLING_LAYER, PRUNED_HEADS
 from pytest_bertsize.config.keys import ConfigKeys, Ignored, Rule, Size, hidden_act
@@ -96,6 +96,7 @@ KEYS = ConfigKeys(
         "add_cross_attention": bert.ENCODER_KEYS.ignored["add_cross_attention"],
     },
     inert=frozenset({"is_decoder", "local_transformer_stride", "tie_word_embeddings"}),
+    until=(relative_positions.REFUSED,),
 )
 
 BODY = Body("canine", canine)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from pytest_bertsize.closed_forms.blocks import block, embedding, layer_norm, linear, parameter, repeat
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.closed_forms.parts import heads
+from pytest_bertsize.closed_forms.parts import heads, relative_positions
 from pytest_bertsize.closed_forms.parts.body import POOLER, Body, pooled
 from pytest_bertsize.closed_forms.parts.unused_keys import ADD_POOLING_LAYER, EMBEDDING_SIZE, PRUNED_HEADS
-from pytest_bertsize.closed_forms.parts.variations import changed
+from pytest_bertsize.closed_forms.parts.variations import changed, extended
 from pytest_bertsize.config.keys import Choice, ConfigKeys, Rule, Size, Switch
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 def embeddings(dims: Dims) -> Block:
     """V·D + P·D, of which rotary positions need no P·D; 2·D of norm with ``emb_layer_norm_before``."""
     D = dims.D
-    absolute = dims.position_embedding_type == "absolute"
+    always = dims.release < (4, 52)  # see models/esm/modeling_esm.py of v4.51.0 and v4.52.1
+    absolute = always or dims.position_embedding_type == "absolute"
     return block(
         "embeddings",
         embedding("word_embeddings", dims.V, D, component="embeddings.word"),
@@ -59,7 +60,8 @@ def encoder(dims: Dims) -> Block:
 def esm(dims: Dims, *, pooler: bool, name: str) -> Block:
     """Embeddings, encoder, A·L + 1 to tell contacts from every map of attention and, with a pooler, D² + D more."""
     contacts = linear("contact_head.regression", dims.L * dims.A, 1, component="head.contact")
-    return pooled(dims, embeddings(dims), encoder(dims), contacts, pooler=pooler, name=name)
+    body = pooled(dims, embeddings(dims), encoder(dims), contacts, pooler=pooler, name=name)
+    return extended(body, relative_positions.across(dims))
 
 
 def masked_lm(dims: Dims) -> Block:

@@ -99,4 +99,5 @@ FAMILY = Family(
         Architecture("EuroBertForSequenceClassification", BODY.under(transform, heads.classifier), labels=True),
         Architecture("EuroBertForTokenClassification", BODY.under(heads.classifier), labels=True),
     ),
+    since=(5, 3),
 )

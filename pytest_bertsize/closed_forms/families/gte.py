@@ -50,4 +50,4 @@ KEYS = replace(
     },
 )
 
-FAMILY = Family("gte", KEYS, nomic_bert.architectures("Gte", Body("gte", gte), masked_lm))
+FAMILY = Family("gte", KEYS, nomic_bert.architectures("Gte", Body("gte", gte), masked_lm), since=(5, 18))

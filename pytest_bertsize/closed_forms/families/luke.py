@@ -12,6 +12,7 @@ from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.closed_forms.parts.body import POOLER, Body
 from pytest_bertsize.closed_forms.parts.variations import extended
 from pytest_bertsize.config.keys import Ignored, Size, Switch
+from pytest_bertsize.config.older_releases import V4
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Block
@@ -70,7 +71,7 @@ def entity_predictions(dims: Dims) -> Block:
             component="head.entity.transform",
         ),
         tied(decoder, weight="luke.entity_embeddings.entity_embeddings.weight")
-        if dims.tie_word_embeddings
+        if dims.tie_word_embeddings or dims.release < V4  # https://github.com/huggingface/transformers/pull/42191
         else decoder,
     )
 

@@ -38,7 +38,7 @@ def both(dims: Dims, name: str = "") -> Block:
     if not dims.share_encoder_decoder_embeddings:
         rows = dims.V if dims.release < V4 else target(dims)  # a copy of the encoder's, whatever the config says
         return block(name, STACKS.encoder(dims), STACKS.decoder(dims, rows=rows))
-    return STACKS.both(dims, name, rows=dims.V if dims.tie_word_embeddings or dims.release < (5,) else target(dims))
+    return STACKS.both(dims, name, rows=dims.V if dims.tie_word_embeddings or dims.release < V4 else target(dims))
 
 
 def lm_head(dims: Dims, rows: Count, words: str) -> Block:

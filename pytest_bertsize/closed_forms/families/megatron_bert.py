@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.family import Family
+from pytest_bertsize.closed_forms.parts import relative_positions
 from pytest_bertsize.closed_forms.parts.body import Body
+from pytest_bertsize.closed_forms.parts.variations import extended
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Block
@@ -23,7 +25,8 @@ NORMS = {
 
 def megatron_bert(dims: Dims, *, pooler: bool, name: str) -> Block:
     """As many parameters as BERT: 2·D of norm are after the last layer instead of after the embeddings."""
-    return bert.norms_first(dims, NORMS, "encoder.ln", pooler=pooler, name=name)
+    body = bert.norms_first(dims, NORMS, "encoder.ln", pooler=pooler, name=name)
+    return extended(body, relative_positions.across(dims))
 
 
 DEFAULTS = bert.KEYS.but(

@@ -126,7 +126,10 @@ FAMILY = Family(
         Architecture("ModernBertForMaskedLM", BODY.under(transform, masked_lm)),
         Architecture("ModernBertForSequenceClassification", BODY.under(transform, heads.classifier), labels=True),
         Architecture("ModernBertForTokenClassification", BODY.under(transform, heads.classifier), labels=True),
-        Architecture("ModernBertForQuestionAnswering", BODY.under(transform, heads.classifier), labels=True),
-        Architecture("ModernBertForMultipleChoice", BODY.under(transform, heads.choice)),
+        Architecture(
+            "ModernBertForQuestionAnswering", BODY.under(transform, heads.classifier), labels=True, since=(4, 51)
+        ),
+        Architecture("ModernBertForMultipleChoice", BODY.under(transform, heads.choice), since=(4, 55)),
     ),
+    since=(4, 48),
 )

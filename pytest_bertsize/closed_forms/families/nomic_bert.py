@@ -143,4 +143,5 @@ FAMILY = Family(
     name="nomic_bert",
     keys=replace(KEYS, ignored={**KEYS.ignored, **BEFORE_TRANSFORMERS}, inert=KEYS.inert | INERT_BEFORE_TRANSFORMERS),
     architectures=architectures("NomicBert", Body("nomic_bert", nomic_bert), masked_lm),
+    since=(5, 5),
 )

@@ -12,6 +12,7 @@ from pytest_bertsize.closed_forms.parts import sequence_summary as summary
 from pytest_bertsize.closed_forms.parts.body import Body
 from pytest_bertsize.closed_forms.parts.unused_keys import ADD_CROSS_ATTENTION, PRUNED_HEADS
 from pytest_bertsize.config.keys import Choice, ConfigKeys, Size, Switch
+from pytest_bertsize.config.older_releases import V4
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Block
@@ -42,7 +43,12 @@ def openai_gpt(dims: Dims, *, pooler: bool = False, name: str = "", word_embeddi
 
 
 def double_heads(dims: Dims) -> Block:
-    """The one class that ties the other way round: its ``lm_head`` owns the matrix and the embeddings share it."""
+    """The one class that ties the other way round: its ``lm_head`` owns the matrix and the embeddings share it.
+
+    As its map of ties says; before https://github.com/huggingface/transformers/pull/42191 there was none.
+    """
+    if dims.release < V4:
+        return block("", openai_gpt(dims, name="transformer"), LM_HEAD(dims), gpt2.choice(dims))
     words = "lm_head.weight" if dims.tie_word_embeddings else ""
     return block(
         "",

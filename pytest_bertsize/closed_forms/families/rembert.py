@@ -62,6 +62,7 @@ KEYS = replace(
         "add_pooling_layer": ADD_POOLING_LAYER,
     },
     inert=frozenset({"classifier_dropout_prob"}),
+    until=(),
 )
 
 BODY = Body("rembert", rembert)

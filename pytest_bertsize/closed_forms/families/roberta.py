@@ -8,6 +8,7 @@ from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.closed_forms.parts.body import POOLER, Body
+from pytest_bertsize.config.older_releases import V4
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +42,7 @@ def choice_without_pooler(body: Body) -> Callable[[Dims], Block]:
     """
 
     def blocks(dims: Dims) -> Block:
-        return body.under(heads.choice, pooler=not (5,) <= dims.release < (5, 13))(dims)
+        return body.under(heads.choice, pooler=not V4 <= dims.release < (5, 13))(dims)
 
     return blocks
 

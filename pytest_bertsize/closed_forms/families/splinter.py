@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pytest_bertsize.closed_forms.blocks import block, layer_norm, linear
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.family import Architecture, Family
+from pytest_bertsize.closed_forms.parts import relative_positions
 from pytest_bertsize.closed_forms.parts.body import Body
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ KEYS = replace(
     bert.ENCODER_KEYS,
     switches=(),
     inert=bert.ENCODER_KEYS.inert | {"initialize_new_qass", "question_token_id", "tie_word_embeddings"},
+    until=(relative_positions.read_until(4, 54),),
 )
 
 BODY = Body("splinter", splinter)

@@ -9,7 +9,7 @@ from pytest_bertsize.closed_forms.blocks import activation, block, embedding, li
 from pytest_bertsize.closed_forms.family import Architecture, Deriving
 from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.config.keys import Choice, ConfigKeys, Ignored, Size, Switch, Until, hidden_act
-from pytest_bertsize.config.older_releases import without_alias
+from pytest_bertsize.config.older_releases import V4, without_alias
 from pytest_bertsize.config.vocabulary import ACTIVATIONS
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def honoured(*, default: bool) -> Until:
         ignored = {key: each for key, each in keys.ignored.items() if key != TIES}
         return replace(keys, switches=(*keys.switches, Switch(TIES, default=default)), ignored=ignored)
 
-    return Until((5,), change, "https://github.com/huggingface/transformers/pull/42815")
+    return Until(V4, change, "https://github.com/huggingface/transformers/pull/42815")
 
 
 HEAD_DIM = Until(

@@ -72,6 +72,7 @@ KEYS = replace(
         "use_answer_as_supervision use_gumbel_for_agg use_gumbel_for_aggregation use_gumbel_for_cells "
         "use_normalized_answer_loss".split()
     ),
+    until=(),
 )
 
 BODY = Body("tapas", tapas)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms.blocks import activation, block, layer_norm, linear, parameter, tied
+from pytest_bertsize.config.older_releases import V4
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Block, Count
@@ -67,7 +68,7 @@ def decoder(dims: Dims, width: Count, word_embeddings: str, *, bias: str) -> Blo
     module = linear("decoder", width, dims.V, component="head.decoder")
     if dims.tie_word_embeddings:
         return tied(module, weight=word_embeddings, bias=bias)
-    return tied(module, bias=bias) if dims.release < (5,) else module
+    return tied(module, bias=bias) if dims.release < V4 else module
 
 
 def next_sentence(dims: Dims) -> Block:

@@ -9,35 +9,43 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms.blocks import embedding
+from pytest_bertsize.closed_forms.blocks import block, embedding, repeat
 from pytest_bertsize.config.keys import Choice, ConfigKeys, Refused, Until
+from pytest_bertsize.config.older_releases import V4
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Block
     from pytest_bertsize.config.dims import Dims
 
 KEY = "position_embedding_type"
-ABSOLUTE = "absolute"
+RELATIVE = ("relative_key", "relative_key_query")
 SOURCE = "https://github.com/huggingface/transformers/pull/41170"
 
 
 def distances(dims: Dims) -> Block | None:
     """(2·P - 1)·D/A: a row of a head's width for each distance, where the config asks for it."""
-    if dims.switches.get(KEY, ABSOLUTE) in {ABSOLUTE, None}:
+    if dims.release >= V4 or dims.switches.get(KEY) not in RELATIVE:
         return None
     return embedding("distance_embedding", 2 * dims.P - 1, dims.D // dims.A, component="encoder.relative_position")
 
 
+def across(dims: Dims) -> Block | None:
+    """The same in cross-attention, of the families that have it there too."""
+    table = distances(dims) if dims.add_cross_attention else None
+    return repeat("encoder.layer", dims.L, block("crossattention.self", table)) if table else None
+
+
 def _read(keys: ConfigKeys) -> ConfigKeys:
-    choice = Choice(KEY, ABSOLUTE, (ABSOLUTE, "relative_key", "relative_key_query"), null=True)
-    return replace(_unnoticed(keys), choices=(*keys.choices, choice))
+    return replace(
+        _unnoticed(keys), choices=(*keys.choices, Choice(KEY, "absolute", ("absolute", *RELATIVE), null=True))
+    )
 
 
 def _refuse(keys: ConfigKeys) -> ConfigKeys:
-    why = Refused(
-        (ABSOLUTE, None), "transformers 4 adds tables of distances, which this closed form lacks", 'write "absolute"'
+    because = "transformers 4 adds tables of distances, which this closed form does not have"
+    return replace(
+        _unnoticed(keys), refused={**keys.refused, KEY: Refused(("absolute", None), because, 'write "absolute"')}
     )
-    return replace(_unnoticed(keys), refused={**keys.refused, KEY: why})
 
 
 def _unnoticed(keys: ConfigKeys) -> ConfigKeys:
@@ -50,5 +58,5 @@ def read_until(*release: int) -> Until:
 
 
 READ = read_until(5)
-REFUSED = Until((5,), _refuse, SOURCE)
+REFUSED = Until(V4, _refuse, SOURCE)
 """Of a family that has such tables where its closed form does not follow."""

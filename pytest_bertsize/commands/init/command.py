@@ -14,6 +14,7 @@ from pytest_bertsize.table import rewrite
 from pytest_bertsize.table.schema import EXAMPLE
 from pytest_bertsize.table.settings import SettingsError, parse
 from pytest_bertsize.table.toml import in_ascii
+from pytest_bertsize.table.which_release import asked_about
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def start(root: Path, out: TextIO, err: TextIO, *, writes: bool = False) -> int:
     """
     try:
         before = read_project(root)
-        found = propose(before, Registry())
+        found = propose(before, Registry(release=asked_about(None).release))
         for line in (*found.left_out, *(f"by hand: {each}" for each in found.by_hand)):
             say(line, err)
         if not found.tables:

@@ -113,21 +113,12 @@ def overview(models: Sequence[ModelReport], style: Style) -> str:
     return draw(table, style)
 
 
-def count(
-    models: Sequence[ModelReport], configured: int, failed: int, written: Sequence[Path], *, unbuilt: str | None
-) -> str:
-    """``3 configured, 3 checked, 0 failed``, what they were not compared with, and the reports that were written.
-
-    :param unbuilt: the release of transformers whose closed forms they are, where nothing was built.
-    """
+def count(models: Sequence[ModelReport], configured: int, failed: int, written: Sequence[Path], *, builds: bool) -> str:
+    """``3 configured, 3 checked, 0 failed``, what they were not compared with, and the reports that were written."""
     alone = sum(not model["closed_form"] for model in models)
-    budget = (
-        f"; {alone} without a closed form, held to {'the budget alone' if unbuilt is None else 'nothing'}"
-        if alone
-        else ""
-    )
+    budget = f"; {alone} without a closed form, held to {'the budget alone' if builds else 'nothing'}" if alone else ""
     reports = "".join(f"; {path.name} written" for path in written)
-    build = "" if unbuilt is None else f"; not compared with a build, closed forms of transformers {unbuilt}"
+    build = "" if builds else "; not compared with a build"
     return f"{configured} configured, {len(models)} checked, {failed} failed{budget}{build}{reports}"
 
 

@@ -1,0 +1,66 @@
+"""Releases of transformers: which are known, and what is said to one that is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_bertsize.release import NEWEST, OLDEST, Release, Unsupported, is_said_by, of_metadata, parsed
+
+
+@pytest.mark.parametrize(
+    ("written", "release"),
+    [("4.57", Release(4, 57)), ("4.57.6", Release(4, 57, 6)), ("5.1", Release(5, 1)), ("6.0", Release(6, 0))],
+)
+def test_a_table_writes_a_release_with_or_without_its_patch(written: str, release: Release) -> None:
+    assert parsed(written) == release
+
+
+@pytest.mark.parametrize("written", ["4", "4.57.*", ">=4.57", "v4.57", "4.57.6.1", "newest", "", "4.057"])
+def test_what_is_no_release_is_refused_with_an_example(written: str) -> None:
+    with pytest.raises(Unsupported, match=r'is no release of transformers; write "4\.57", for example'):
+        parsed(written)
+
+
+@pytest.mark.parametrize(
+    ("version", "release"),
+    [
+        ("5.24.0.dev0", Release(5, 24)),
+        ("4.57.6", Release(4, 57, 6)),
+        ("5.20.2+local", Release(5, 20, 2)),
+        ("6", Release(6)),
+    ],
+)
+def test_metadata_may_say_more_than_numbers(version: str, release: Release) -> None:
+    assert of_metadata(version) == release
+
+
+def test_what_is_older_than_the_oldest_is_refused() -> None:
+    with pytest.raises(Unsupported) as refused:
+        of_metadata("4.39.3")
+    assert str(refused.value) == "transformers 4.39.3 is older than 4.40, the oldest whose closed forms are known"
+    assert of_metadata("4.40.0") == OLDEST
+
+
+@pytest.mark.parametrize("version", ["5.0.0", "5.0.2", "5.0.0rc1"])
+def test_every_5_0_is_refused_by_name(version: str) -> None:
+    with pytest.raises(Unsupported, match=r"loses ties on the meta device, as every 5\.0 does: its counts are wrong"):
+        of_metadata(version)
+
+
+def test_releases_are_compared_as_numbers_are() -> None:
+    assert Release(4, 9) < Release(4, 57) < Release(5) < Release(5, 1) < NEWEST
+    assert Release(5, 3, 9) < (5, 4) <= Release(5, 4, 0)
+
+
+@pytest.mark.parametrize(
+    ("written", "version", "same"),
+    [
+        ("4.57", "4.57.6", True),
+        ("4.57.6", "4.57.6", True),
+        ("4.57.5", "4.57.6", False),
+        ("4.5", "4.57.6", False),
+        ("5.24", "5.24.0.dev0", True),
+    ],
+)
+def test_a_release_is_said_by_as_many_numbers_as_are_written(written: str, version: str, *, same: bool) -> None:
+    assert is_said_by(written, version) is same
