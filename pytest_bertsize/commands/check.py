@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, TextIO
 from pytest_bertsize.base import baseline, interpreter
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.commands.console import FOUND, GOOD, MISTAKEN, say, style_of
+from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.reports.files import report_files
 from pytest_bertsize.reports.model_report import model_report, run_base
 from pytest_bertsize.reports.outcome import Outcome, summary
 from pytest_bertsize.reports.terminal import text as terminal
 from pytest_bertsize.review.gate import Gate, Mode
 from pytest_bertsize.table.settings import SettingsError, load
-from pytest_bertsize.table.which_release import asked_about
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

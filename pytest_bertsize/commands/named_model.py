@@ -13,10 +13,10 @@ from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.config import source
 from pytest_bertsize.config.adapter import adapter_of
 from pytest_bertsize.config.source import read_file
+from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.table.model import NAMES, Model
 from pytest_bertsize.table.settings import SettingsError, load
-from pytest_bertsize.table.which_release import asked_about
 from pytest_bertsize.wording import did_you_mean, printable, shown
 
 if TYPE_CHECKING:

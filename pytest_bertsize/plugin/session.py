@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_bertsize.base import baseline, interpreter
+from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.plugin import always_on, another_table, contributions, results, update, xdist
 from pytest_bertsize.plugin.items import GATE, Collector
 from pytest_bertsize.plugin.makereport import Attachments
@@ -16,7 +17,6 @@ from pytest_bertsize.reports.model_report import run_base
 from pytest_bertsize.review.gate import Gate, Mode
 from pytest_bertsize.table import rewrite
 from pytest_bertsize.table.settings import SettingsError, load
-from pytest_bertsize.table.which_release import asked_about
 
 if TYPE_CHECKING:
     from pytest_bertsize.builder.helper import Helper

@@ -19,9 +19,9 @@ from pytest_bertsize.wording import printable, reason
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from pytest_bertsize.config.which_release import AskedAbout
     from pytest_bertsize.reports.shape import ModelReport, RunBase, RunReport
     from pytest_bertsize.table.settings import Settings
-    from pytest_bertsize.table.which_release import AskedAbout
 
 
 @dataclass(frozen=True)

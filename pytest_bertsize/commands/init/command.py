@@ -10,11 +10,11 @@ from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.commands.console import GOOD, MISTAKEN, say
 from pytest_bertsize.commands.init.project import Project, in_the_way, is_toml, project_above, read_project, root_above
 from pytest_bertsize.commands.init.proposal import Proposal, propose
+from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.table import rewrite
 from pytest_bertsize.table.schema import EXAMPLE
 from pytest_bertsize.table.settings import SettingsError, parse
 from pytest_bertsize.table.toml import in_ascii
-from pytest_bertsize.table.which_release import asked_about
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
