@@ -55,7 +55,7 @@ class ReportFiles:
         return str(self.asked) if self.asked and self.asked.because and not self.builds else ""
 
     def report(self, models: Sequence[ModelReport], versions: Mapping[str, str]) -> RunReport:
-        said = {"transformers": str(self.asked)} if self.asked and not self.builds else {}
+        said = {"closed_forms_of_transformers": str(self.asked)} if self.asked and not self.builds else {}
         return json.document(models, self.settings, {**said, **versions}, self.commit, self.base, builds=self.builds)
 
     def write(self, models: Sequence[ModelReport], versions: Mapping[str, str]) -> None:

@@ -323,7 +323,8 @@ class RunReport(TypedDict):
     mode: Literal["full", "no-build"]
     """``no-build``: counts are what the closed forms say."""
     versions: dict[str, str]
-    """Of pytest_bertsize, transformers, torch and python."""
+    """Of pytest_bertsize, transformers, torch and python; with ``no-build`` in place of both libraries
+    ``closed_forms_of_transformers``: the installed release, or which is assumed and why."""
     commit: str | None
     """The one that is checked out, by its full name; ``None`` outside of a repository."""
     table_sha256: str

@@ -7,11 +7,13 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_bertsize.table import which_release
 from tests.conftest import alone_and_spread
 from tests.support.git_projects import LAYER, committed
 from tests.support.tables import FITS, TABLE
@@ -220,6 +222,7 @@ def test_the_json_report_has_its_mode_and_no_actual_count(project: Project) -> N
     found = report()
     assert (found["mode"], found["complete"], found["checked"], found["failed"]) == ("no-build", True, 2, 1)
     assert not {"torch", "transformers"} & found["versions"].keys()
+    assert found["versions"]["closed_forms_of_transformers"] == metadata.version("transformers")
     for model in found["models"]:
         assert model["built"] is False
         assert model["totals"] == {
@@ -527,3 +530,53 @@ def test_what_is_said_of_a_config_does_not_depend_on_a_build(
     assert ours["verdict"] == theirs["verdict"]
     if ours["verdict"] == "failed":
         assert ours["headline"] == theirs["headline"]
+
+
+# which release the closed forms are asked about
+
+
+RELEASE = '[tool.bertsize]\ntransformers = "{}"\n'
+ASSUMED = "closed forms are those of transformers "
+
+
+def test_the_release_that_is_assumed_where_none_is_installed_is_said(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(which_release, "installed", lambda: None)
+    result = project(FITS).runpytest(*OPTIONS, "--bert-budget-report=size.json")
+    result.stdout.fnmatch_lines([f"{ASSUMED}5.23 (the newest that is known: none is installed)"])
+    said = report()["versions"]["closed_forms_of_transformers"]
+    assert said == "5.23 (the newest that is known: none is installed)"
+
+
+@pytest.mark.parametrize(("release", "biases"), [("4.57", 1), ("5.1", 2)])
+def test_a_model_is_counted_as_the_release_of_the_table_builds_it(
+    project: Project, tiny: dict[str, Any], monkeypatch: pytest.MonkeyPatch, release: str, biases: int
+) -> None:
+    """Untied, the tiny model has 101·48 more of its decoder, and from 5 on a second bias of 101."""
+    monkeypatch.setattr(which_release, "installed", lambda: None)
+    untied = {**tiny, "tie_word_embeddings": False}
+    rows, width = tiny["vocab_size"], tiny["hidden_size"]
+    result = project(RELEASE.format(release) + FITS, untied).runpytest(*OPTIONS, "--bert-budget-report=size.json")
+    result.stdout.fnmatch_lines([f"{ASSUMED}{release} (as the table says: none is installed)"])
+    assert report()["models"][0]["totals"]["expected"] == 59_549 + rows * width + (biases - 1) * rows
+
+
+def test_a_table_that_names_another_release_than_the_installed_one_is_a_mistake(project: Project) -> None:
+    result = project(RELEASE.format("4.57") + FITS).runpytest(*OPTIONS)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    there = metadata.version("transformers")
+    result.stderr.fnmatch_lines(
+        [f"ERROR: pyproject.toml:3: *transformers is '4.57', and {there} is installed, which builds;*"]
+    )
+
+
+def test_a_release_without_closed_forms_is_refused_before_anything_is_counted(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(which_release, "installed", lambda: "5.0.2")
+    result = project(FITS).runpytest(*OPTIONS)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(
+        ["ERROR: transformers 5.0.2 loses ties on the meta device, *; install transformers 4.40 or newer, 5.0 excepted"]
+    )

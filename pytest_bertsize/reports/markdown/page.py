@@ -174,7 +174,8 @@ def _overview_row(model: ModelReport) -> tuple[str, ...]:
 
 
 def _foot(report: RunReport) -> str:
-    names = {"pytest_bertsize": "pytest-bertsize", "python": "Python"}
+    asked = "closed_forms_of_transformers"
+    names = {"pytest_bertsize": "pytest-bertsize", "python": "Python", asked: asked.replace("_", " ")}
     versions = ", ".join(
         f"{text(names.get(name, name), _NAME)} {text(version, _NAME)}" for name, version in report["versions"].items()
     )
