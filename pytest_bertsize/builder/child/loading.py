@@ -8,7 +8,7 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from transformers import PreTrainedModel
 
@@ -16,7 +16,7 @@ Filed = tuple[str, tuple[int, ...]]
 """Name and shape of a tensor in the file."""
 
 
-def loading(model: Any, filed: Iterable[Filed]) -> dict[str, Any] | None:
+def loading(model: Any, filed: Collection[Filed]) -> dict[str, Any] | None:
     """The fields of a :class:`~pytest_bertsize.inventory.Loading`.
 
     :returns: ``None`` for a model that is no class of the library.
@@ -24,7 +24,8 @@ def loading(model: Any, filed: Iterable[Filed]) -> dict[str, Any] | None:
     transformers = sys.modules.get("transformers")  # which a project may be without whose classes are its own
     if transformers is None or not isinstance(model, transformers.PreTrainedModel):
         return None
-    return {"rows": list(_rows(model, filed)), "unsaved": sorted(model._keys_to_ignore_on_save or ())}  # noqa: SLF001
+    rows = _rows if hasattr(model, "all_tied_weights_keys") else rows_of_4
+    return {"rows": list(rows(model, filed)), "unsaved": sorted(model._keys_to_ignore_on_save or ())}  # noqa: SLF001
 
 
 def _rows(model: PreTrainedModel, filed: Iterable[Filed]) -> Iterator[list[Any]]:
@@ -60,6 +61,32 @@ def _rows(model: PreTrainedModel, filed: Iterable[Filed]) -> Iterator[list[Any]]
         for target, tensor in converter.convert(new, model=model, config=model.config).items():
             one = tensor[0] if isinstance(tensor, list) else tensor
             yield [name, target, list(one.shape)]
+
+
+def rows_of_4(model: PreTrainedModel, filed: Collection[Filed]) -> Iterator[list[Any]]:
+    """The same by transformers 4, which renames and converts nothing else.
+
+    As ``_load_pretrained_model`` does (modeling_utils.py, 4.40 to 4.57): TensorFlow's names of a norm, and the base
+    model's prefix put on or taken off.
+    """
+    known: Mapping[str, Any] = model.state_dict()
+    skipped = [re.compile(each) for each in model._keys_to_ignore_on_load_unexpected or ()]  # noqa: SLF001
+    prefix = f"{model.base_model_prefix}."
+    has, wants = (any(name.startswith(prefix) for name in names) for names in ((name for name, _ in filed), known))
+    for name, shape in filed:
+        new = NORM.sub(lambda found: {"gamma": "weight", "beta": "bias"}[found[0]], name)
+        if has and not wants:
+            new = new.removeprefix(prefix)
+        elif wants and not has:
+            new = f"{prefix}{new}"
+        if new not in known and any(each.search(new) for each in skipped):
+            yield [name, None, list(shape)]
+        else:
+            yield [name, new if new in known else name, list(shape)]
+
+
+NORM = re.compile(r"(?<=LayerNorm\.)(?:gamma|beta)$")
+"""How converted checkpoints of TensorFlow end."""
 
 
 def _empty(shape: tuple[int, ...]) -> Any:
