@@ -20,6 +20,7 @@ import tempfile
 import warnings
 from collections import Counter
 from dataclasses import asdict, dataclass
+from importlib import metadata
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -147,9 +148,8 @@ def lines(columns: Mapping[str, Sequence[Found]]) -> Iterator[str]:
     families = list(dict.fromkeys(found.family for column in columns.values() for found in column))
     configs = min((found.configs for column in columns.values() for found in column if found.configs), default=0)
     today = dt.datetime.now(dt.UTC).date()
-    import torch
-
-    yield f"{today}, torch {torch.__version__.partition('+')[0]}, {configs} configs of each class in each release.\n"
+    torch = metadata.version("torch").partition("+")[0]
+    yield f"{today}, torch {torch}, {configs} configs of each class in each release.\n"
     for title, names in (
         ("The twenty most used families", [name for name in families if name in MOST_USED]),
         ("The others", [name for name in families if name not in MOST_USED]),
