@@ -27,8 +27,11 @@ def release(library: str, python: Path | None = None) -> str | None:
             return version(library)
         except PackageNotFoundError:
             return None
-    folders = [*map(str, folders_of(python))]
-    return next((each.version for each in distributions(name=library, path=folders)), None)
+    try:
+        folders = [*map(str, folders_of(python))]
+        return next((each.version for each in distributions(name=library, path=folders)), None)
+    except (OSError, ValueError):  # a NUL byte, a loop of symlinks: who runs it says so
+        return None
 
 
 def folders_of(python: Path) -> list[Path]:
