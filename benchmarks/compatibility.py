@@ -154,6 +154,8 @@ def lines(columns: Mapping[str, Sequence[Found]]) -> Iterator[str]:
         ("The twenty most used families", [name for name in families if name in MOST_USED]),
         ("The others", [name for name in families if name not in MOST_USED]),
     ):
+        if not names:
+            continue
         yield f"## {title}\n"
         yield f"| family | {' | '.join(columns)} |"
         yield f"| --- |{' --- |' * len(columns)}"
