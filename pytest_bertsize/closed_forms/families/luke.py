@@ -50,7 +50,12 @@ def luke(dims: Dims, *, pooler: bool, name: str) -> Block:
 
 
 def lm_head(dims: Dims) -> Block:
-    """RoBERTa's, never tied to words (transformers ≥ 5): D² + 3·D + V·D + V, and V more where its biases are two."""
+    """RoBERTa's, never tied to words from transformers 5 on: D² + 3·D + V·D + V, and V more where its biases are two.
+
+    https://github.com/huggingface/transformers/pull/42191 left its matrix out of the map of ties.
+    """
+    if dims.release < V4:
+        return heads.lm_head("luke.embeddings.word_embeddings.weight")(dims)
     untied = replace(dims, switches={**dims.switches, "tie_word_embeddings": False})
     module = heads.lm_head("")(untied)
     return tied(module, bias="lm_head.decoder.bias") if dims.tie_word_embeddings else module
