@@ -146,17 +146,18 @@ def compared(family: str, architecture: str, configs: int) -> Found:
 def lines(columns: Mapping[str, Sequence[Found]]) -> Iterator[str]:
     """Both tables, and every class by name that is not like the others of its family."""
     families = list(dict.fromkeys(found.family for column in columns.values() for found in column))
-    configs = min((found.configs for column in columns.values() for found in column if found.configs), default=0)
     today = dt.datetime.now(dt.UTC).date()
     torch = metadata.version("torch").partition("+")[0]
-    yield f"{today}, torch {torch}, {configs} configs of each class in each release.\n"
+    yield f"{today}, torch {torch}.\n"
     for title, names in (
         ("The twenty most used families", [name for name in families if name in MOST_USED]),
         ("The others", [name for name in families if name not in MOST_USED]),
     ):
         if not names:
             continue
+        counts = [found.configs for column in columns.values() for found in column if found.family in names]
         yield f"## {title}\n"
+        yield f"{min(filter(None, counts), default=0)} configs of each class in each release.\n"
         yield f"| family | {' | '.join(columns)} |"
         yield f"| --- |{' --- |' * len(columns)}"
         for name in names:

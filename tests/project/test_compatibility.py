@@ -25,9 +25,8 @@ def test_every_class_that_does_not_agree_is_named_with_its_release() -> None:
     assert "| `bert` | 1 agree, 1 off | agree |" in found
     assert "- off in 4.57.6: BertForMaskedLM" in found
     assert "- absent in 4.57.6: all of `gte`" in found
-    assert re.search(
-        r"^\d{4}-\d\d-\d\d, torch [\d.]+, 60 configs of each class in each release\.$", found, re.MULTILINE
-    )
+    assert re.search(r"^\d{4}-\d\d-\d\d, torch [\d.]+\.$", found, re.MULTILINE)
+    assert "## The twenty most used families\n\n60 configs of each class in each release." in found
 
 
 def test_the_table_is_of_releases_from_the_oldest_to_the_newest_and_of_twenty_families_first() -> None:
