@@ -30,7 +30,8 @@ OWN = """
 import os, signal, sys, time
 from torch import nn
 def where():
-    raise ValueError(f"{os.path.realpath(os.getcwd())} {os.environ.get('SAID')} {sys.gettrace()} {sys.stdin.read()!r}")
+    trace = None if "coverage" in repr(sys.gettrace()) else sys.gettrace()  # where tests are measured
+    raise ValueError(f"{os.path.realpath(os.getcwd())} {os.environ.get('SAID')} {trace} {sys.stdin.read()!r}")
 def kills(): os.kill(os.getppid(), signal.SIGKILL); time.sleep(1)
 def never(): time.sleep(99)
 def takes(): held = b"x" * 200 * 2**20; time.sleep(99)

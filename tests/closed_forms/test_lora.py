@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-import time
 import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -290,11 +289,12 @@ def test_layers_that_are_not_alike_are_counted_apart() -> None:
     assert formulas["embeddings.word"].text == "V·D"
 
 
-def test_a_thousand_layers_are_adapted_in_no_time() -> None:
-    drawn = case("bert", "BertModel", {**BASE, "num_hidden_layers": 1_000})
-    started = time.monotonic()
-    assert sum(term.total for term in terms(adapted(drawn.closed_form().root, adapter(**QUERY_VALUE), 8))) > 0
-    assert time.monotonic() - started < 2
+def test_a_thousand_layers_take_no_more_terms_than_three() -> None:
+    of_three, of_a_thousand = (
+        list(terms(adapted(drawn.closed_form().root, adapter(**QUERY_VALUE), 8)))
+        for drawn in (case("bert", "BertModel", {**BASE, "num_hidden_layers": layers}) for layers in (3, 1_000))
+    )
+    assert len(of_a_thousand) == len(of_three)
 
 
 # what does not fit

@@ -173,7 +173,7 @@ def _built(request: Mapping[str, Any], filed: list[Any], begin: Callable[[], obj
         return {"error": f"it reached for the network ({ATTEMPTS[0]}), and took no for an answer"}
     loading = _tried("loading", problems, partial(_loading, model, filed))
     also: dict[str, Any] = {"flops": flops, "config": config, "loading": loading}
-    also |= {"transformers": sys.modules["transformers"].__version__, "problems": problems}
+    also |= {"transformers": getattr(sys.modules.get("transformers"), "__version__", ""), "problems": problems}
     return {**found, **{what: said for what, said in also.items() if said is not None}}
 
 
