@@ -6,12 +6,12 @@ loaded when ``--bert-budget``, the marker or the fixture asks for it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Mapping
 
     from pytest_bertsize.review.review import Review
 
@@ -19,63 +19,65 @@ MARKER = """bert_budget(model=None, **limits): hold a model declared in [tool.be
 the test runs. model is its name (needed where several are declared); keyword limits such as pooler=0 or \
 encoder="86M" tighten its budget, never loosen it. Works with and without --bert-budget."""
 
-OPTIONS = (
-    "bert_budget",
-    *(f"bert_budget_{name}" for name in ("no_build", "base", "python", "update", "tighten", "report")),
-)
+_FLAG: Mapping[str, Any] = {"action": "store_true", "default": False}
+OPTIONS: Mapping[str, Mapping[str, Any]] = {
+    "--bert-budget": {
+        **_FLAG,
+        "help": (
+            "check every model declared in pyproject.toml ([tool.bertsize.models.NAME]): count its parameters on "
+            "the meta device and compare them with the closed form and with its budget"
+        ),
+    },
+    "--bert-budget-no-build": {
+        **_FLAG,
+        "help": (
+            "with --bert-budget: build nothing, and hold budgets against the closed form alone, without torch and in "
+            "less than half a second; every report says so"
+        ),
+    },
+    "--bert-budget-base": {
+        "metavar": "REV",
+        "help": (
+            "with --bert-budget: compare with the table and the configs at this git revision, and refuse a budget "
+            "that was loosened since without a new reason; default: the base of the pull or merge request that CI runs "
+            "for; none: compare with nothing"
+        ),
+    },
+    "--bert-budget-python": {
+        "metavar": "PATH",
+        "help": (
+            "with --bert-budget: build with this interpreter, whatever the table says: that of the project's own "
+            "environment, which has torch and transformers"
+        ),
+    },
+    "--bert-budget-update": {
+        **_FLAG,
+        "help": (
+            "with --bert-budget: accept what was counted, and raise exactly the budgets that fail, in pyproject.toml, "
+            "as their author writes numbers; never in CI"
+        ),
+    },
+    "--bert-budget-tighten": {
+        **_FLAG,
+        "help": ("with --bert-budget: lower the budgets that have room, in pyproject.toml; never in CI"),
+    },
+    "--bert-budget-report": {
+        "action": "append",
+        "default": [],
+        "metavar": "PATH",
+        "help": (
+            "with --bert-budget: write what was found to PATH, as JSON (.json), Markdown (.md), a page (.html) or for "
+            "GitLab (.codequality.json, gl-code-quality-report.json); may be repeated"
+        ),
+    },
+}
 """The first opens the gate for the whole run; the others say how."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("bertsize", "size of BERT-family models (pytest-bertsize)")
-    group.addoption(
-        "--bert-budget",
-        action="store_true",
-        default=False,
-        help="check every model declared in pyproject.toml ([tool.bertsize.models.NAME]): count its parameters on "
-        "the meta device and compare them with the closed form and with its budget",
-    )
-    group.addoption(
-        "--bert-budget-report",
-        action="append",
-        default=[],
-        metavar="PATH",
-        help="with --bert-budget: write what was found to PATH, as JSON (.json), Markdown (.md), a page (.html) or for "
-        "GitLab (.codequality.json, gl-code-quality-report.json); may be repeated",
-    )
-    group.addoption(
-        "--bert-budget-no-build",
-        action="store_true",
-        default=False,
-        help="with --bert-budget: build nothing, and hold budgets against the closed form alone, without torch and in "
-        "less than half a second; every report says so",
-    )
-    group.addoption(
-        "--bert-budget-base",
-        metavar="REV",
-        help="with --bert-budget: compare with the table and the configs at this git revision, and refuse a budget "
-        "that was loosened since without a new reason; default: the base of the pull or merge request that CI runs "
-        "for; none: compare with nothing",
-    )
-    group.addoption(
-        "--bert-budget-python",
-        metavar="PATH",
-        help="with --bert-budget: build with this interpreter, whatever the table says: that of the project's own "
-        "environment, which has torch and transformers",
-    )
-    group.addoption(
-        "--bert-budget-update",
-        action="store_true",
-        default=False,
-        help="with --bert-budget: accept what was counted, and raise exactly the budgets that fail, in pyproject.toml, "
-        "as their author writes numbers; never in CI",
-    )
-    group.addoption(
-        "--bert-budget-tighten",
-        action="store_true",
-        default=False,
-        help="with --bert-budget: lower the budgets that have room, in pyproject.toml; never in CI",
-    )
+    for name, said in OPTIONS.items():
+        group.addoption(name, **said)
     parser.addini(
         "bert_budget",
         type="bool",
@@ -96,8 +98,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(FailureReports(config))
     given = [name for name in OPTIONS if config.getoption(name) not in (None, False, [])]
     if given and not is_on(config):
-        option = f"--{given[0].replace('_', '-')}"
-        raise pytest.UsageError(f"{option} needs --bert-budget: without it no declared model is checked")
+        raise pytest.UsageError(f"{given[0]} needs --bert-budget: without it no declared model is checked")
     if is_on(config):
         from pytest_bertsize.plugin import always_on, startup
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.reports.model_report import count_failed, names_not_checked
@@ -38,14 +39,12 @@ def document(
     :param base: what the run was compared with.
     :param builds: whether the models were built.
     """
-    from pytest_bertsize import __version__
-
     not_checked = names_not_checked(models, settings.names)
     python = versions.get("python", platform.python_version())
     return {
         "schema": 1,
         "mode": "full" if builds else "no-build",
-        "versions": {"pytest_bertsize": __version__, **versions, "python": python},
+        "versions": {"pytest_bertsize": version("pytest-bertsize"), **versions, "python": python},
         "commit": commit,
         "table_sha256": settings.table_sha256,
         "base": base,
