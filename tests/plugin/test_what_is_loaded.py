@@ -16,6 +16,7 @@ import pytest
 
 from pytest_bertsize.builder.helper import Helper, Limits
 from pytest_bertsize.builder.messages import Built, NotBuilt, Request
+from pytest_bertsize.reports.ci import VARIABLES
 from tests.conftest import alone_and_spread
 from tests.support.tables import FITS, TABLE
 
@@ -128,7 +129,9 @@ def test_the_whole_gate_imports_nothing_heavy_in_its_own_process(project: Projec
     assert not HEAVY & modules_of_pytest(pytester, "--bert-budget")
 
 
-def test_who_writes_no_table_loads_nothing_that_does(project: Project) -> None:
+def test_who_writes_no_table_loads_nothing_that_does(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)  # a CI writes none
     pytester = project(TABLE)
     assert "tomlkit" not in modules_of_check("--no-build")
     assert "tomlkit" in modules_of_pytest(pytester, "--bert-budget", "--bert-budget-update")
