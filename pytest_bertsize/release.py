@@ -42,7 +42,7 @@ def parsed(text: str) -> Release:
     found = _WRITTEN.fullmatch(text)
     if found is None:
         raise Unsupported(f'{text!r} is no release of transformers; write "4.57", for example')
-    return _supported(Release(*(int(part or 0) for part in found.groups())))
+    return _supported(found)
 
 
 def of_metadata(version: str) -> Release:
@@ -53,7 +53,7 @@ def of_metadata(version: str) -> Release:
     found = _OF_METADATA.match(version)
     if found is None:
         raise Unsupported(f"the installed transformers calls itself {version!r}, which is no release")
-    return _supported(Release(*(int(part or 0) for part in found.groups())))
+    return _supported(found)
 
 
 def is_said_by(written: str, version: str) -> bool:
@@ -62,7 +62,8 @@ def is_said_by(written: str, version: str) -> bool:
     return tuple(release[: written.count(".") + 1]) == tuple(int(part) for part in written.split("."))
 
 
-def _supported(release: Release) -> Release:
+def _supported(numbers: re.Match[str]) -> Release:
+    release = Release(*(int(part or 0) for part in numbers.groups()))
     if release < OLDEST:
         oldest = f"{OLDEST.major}.{OLDEST.minor}"
         raise Unsupported(f"transformers {release} is older than {oldest}, the oldest whose closed forms are known")

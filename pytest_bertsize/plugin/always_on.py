@@ -32,7 +32,9 @@ def is_lenient(config: pytest.Config) -> bool:
 def is_for_other_tests(config: pytest.Config) -> bool:
     """Whether pytest was given files or single tests, none of them ours; ``pytest tests`` is a run like any other."""
     if hasattr(config, "workerinput"):
-        return "bertsize_results" not in config.workerinput  # as the controller has decided
+        from pytest_bertsize.plugin.xdist import RESULTS
+
+        return RESULTS not in config.workerinput  # as the controller has decided
     if config.args_source != pytest.Config.ArgsSource.ARGS or not is_lenient(config):
         return False
     table, here = config.rootpath / "pyproject.toml", config.invocation_params.dir

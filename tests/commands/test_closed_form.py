@@ -14,18 +14,8 @@ import pytest_bertsize
 from pytest_bertsize import Review, closed_form
 from pytest_bertsize.closed_forms import ClosedForm
 from pytest_bertsize.review import review
+from tests.conftest import BERT_BASE
 
-BERT_BASE = {
-    "architectures": ["BertForMaskedLM"],
-    "model_type": "bert",
-    "vocab_size": 30522,
-    "hidden_size": 768,
-    "num_hidden_layers": 12,
-    "num_attention_heads": 12,
-    "intermediate_size": 3072,
-    "max_position_embeddings": 512,
-    "type_vocab_size": 2,
-}
 LAYERS = 12 * (4 * 768**2 + 2 * 3072 * 768 + 9 * 768 + 3072)  # Vaswani et al. 2017, arXiv 1706.03762, with two norms
 TOTAL = 109_514_298  # 109,482,240 of Google's BERT-base, less its pooler of 590,592, and 622,650 of a head whose matrix is tied
 
