@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -161,7 +162,7 @@ class Until:
     """The change in the library that ended it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ConfigKeys:
     """What a family reads from its config."""
 
@@ -209,38 +210,38 @@ class ConfigKeys:
         sizes = (replace(size, default=defaults.get(size.key, size.default)) for size in self.sizes)
         return replace(self, sizes=tuple(sizes))
 
-    @property
+    @cached_property
     def shape_keys(self) -> list[str]:
         return [*(size.key for size in self.sizes), "num_labels"]
 
-    @property
+    @cached_property
     def aliases(self) -> dict[str, str]:
         """Each alias and the key that it stands for."""
         return {alias: size.key for size in self.sizes for alias in size.aliases}
 
-    @property
+    @cached_property
     def unread(self) -> dict[str, str]:
         """Each name that is not read yet, and the key that it will stand for."""
         return {name: size.key for size in self.sizes for name in size.unread}
 
-    @property
-    def meaningful(self) -> set[str]:
+    @cached_property
+    def meaningful(self) -> frozenset[str]:
         words = (*(each.key for each in self.choices), *(each.key for each in self.lists))
         words = (*words, *(index.key for index in self.indices))
-        return {*self.shape_keys, *self.aliases, *(each.key for each in self.switches), *words, "id2label"}
+        return frozenset((*self.shape_keys, *self.aliases, *(each.key for each in self.switches), *words, "id2label"))
 
-    @property
+    @cached_property
     def all_ignored(self) -> Mapping[str, Ignored]:
         """:attr:`ignored`, and what transformers 4 wrote into every config."""
         ignored = {**EVERYWHERE_IGNORED, **self.ignored}
         return {key: each for key, each in ignored.items() if key not in self.refused}
 
-    @property
-    def known(self) -> set[str]:
+    @cached_property
+    def known(self) -> frozenset[str]:
         """Every key that changes a count, or that is known to change none."""
-        return {*self.meaningful, *self.unread, *self.all_ignored, *self.refused, *self.inert, *INERT, *PASSED}
+        return self.meaningful.union(self.unread, self.all_ignored, self.refused, self.inert, INERT, PASSED)
 
-    @property
+    @cached_property
     def all_rules(self) -> tuple[Rule, ...]:
         return (*(multiple(*pair) for pair in self.divisible), *(same(*pair) for pair in self.equal), *self.rules)
 
