@@ -209,14 +209,18 @@ class Term(NamedTuple):
 
 def terms(node: Node) -> Iterator[Term]:
     """Every parameter, without unrolling a single repeat."""
-    return _walk(node, lambda block, name: (name if block.times is None else f"{name}*.",), "", "", 1, 1)
+    return _walk(_block_of(node), lambda block, name: (name if block.times is None else f"{name}*.",), "", "", 1, 1)
 
 
 def tensors(node: Node) -> Iterator[Tensor]:
     """Every tensor by its full name, repeats unrolled. Dimensions must be integers."""
-    for term in _walk(node, _copies, "", "", 1, 1):
+    for term in _walk(_block_of(node), _copies, "", "", 1, 1):
         leaf = term.parameter
         yield Tensor(term.name, leaf.shape, term.component, leaf.trainable, leaf.tied_to)
+
+
+def _block_of(node: Node) -> Block:
+    return node if isinstance(node, Block) else Block("", (node,))
 
 
 def _copies(block: Block, name: str) -> Iterable[str]:
@@ -227,23 +231,23 @@ def _copies(block: Block, name: str) -> Iterable[str]:
 
 
 def _walk(
-    node: Node,
+    node: Block,
     inside: Callable[[Block, str], Iterable[str]],
     prefix: str,
     component: str,
     times: Count,
     passes: Count,
 ) -> Iterator[Term]:
-    """Every parameter below a node.
+    """Every parameter below a block.
 
     :param inside: the prefixes of a block's children.
     """
     component = node.component or component
-    if isinstance(node, Parameter):
-        yield Term(node, prefix, component, times, passes)
-        return
     if node.times is not None:
         times, passes = times * node.times, passes * (node.times if node.passes is None else node.passes)
     for within in inside(node, f"{prefix}{node.name}." if node.name else prefix):
         for child in node.children:
-            yield from _walk(child, inside, within, component, times, passes)
+            if isinstance(child, Parameter):
+                yield Term(child, within, child.component or component, times, passes)
+            else:
+                yield from _walk(child, inside, within, component, times, passes)
