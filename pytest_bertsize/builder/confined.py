@@ -23,6 +23,9 @@ _CALLS = ("bind", "connect", "getaddrinfo", "getnameinfo", "gethostbyname", "get
 NETWORK = frozenset(f"socket.{call}" for call in _CALLS)
 """What Python announces before a process reaches for another machine."""
 
+NOT_IMPORTED = "torch and transformers cannot be imported"
+"""How a reason begins that is no model's."""
+
 
 class Refused(Exception):
     """Something that is not done: what is wrong and, behind a semicolon, what to do about it."""

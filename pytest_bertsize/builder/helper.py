@@ -14,8 +14,8 @@ from time import monotonic
 from typing import IO, TYPE_CHECKING, Any
 
 from pytest_bertsize.builder import another
-from pytest_bertsize.builder.confined import LONGEST_ANSWER, MEGABYTE, cause_of_death, framed
-from pytest_bertsize.builder.messages import NOT_IMPORTED, Built, NotBuilt, Request, understood
+from pytest_bertsize.builder.confined import LONGEST_ANSWER, MEGABYTE, NOT_IMPORTED, cause_of_death, framed
+from pytest_bertsize.builder.messages import Built, NotBuilt, Request, understood
 from pytest_bertsize.builder.own_process import (
     BETWEEN_LOOKS,
     ISOLATION,

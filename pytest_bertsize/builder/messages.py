@@ -8,6 +8,7 @@ from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, cast
 
+from pytest_bertsize.builder.confined import NOT_IMPORTED
 from pytest_bertsize.inventory import Inventory, Loading, Tensor, common
 from pytest_bertsize.wording import printable, shown
 
@@ -305,8 +306,6 @@ _INSTEAD = {
     "seconds": "build the module, and nothing else",
 }
 """Of a function of the project."""
-NOT_IMPORTED = "torch and transformers cannot be imported"
-"""How a reason begins that is no model's."""
 _NOT_INSTALLED = {
     NOT_IMPORTED: (
         "pip install 'pytest-bertsize[build]', name the project's own environment (python = \".venv/bin/python\" in "

@@ -82,6 +82,7 @@ BEFORE_5 = {
 }
 """Keys of every config that transformers 5 takes no notice of."""
 
+ACTIVATIONS = "https://github.com/huggingface/transformers/commits/main/src/transformers/activations.py"
 ACTIVATIONS_SINCE = {
     "prelu": (4, 49),
     "xielu": (4, 56),
@@ -89,7 +90,7 @@ ACTIVATIONS_SINCE = {
     "hardswish": (5, 4),
     "sqrtsoftplus": (5, 8),
 }
-"""``ACT2FN`` by the first release that has the word (activations.py)."""
+"""``ACT2FN`` by the first release that has the word; xIELU came with Apertus (transformers#39381)."""
 
 
 def _with_refused(keys: ConfigKeys) -> ConfigKeys:
@@ -108,6 +109,6 @@ def _without_word(word: str) -> Callable[[ConfigKeys], ConfigKeys]:
 
 EVERYWHERE = (
     Until(V4, _with_refused, TIED_BY_EACH),
-    *(Until(since, _without_word(word), "") for word, since in ACTIVATIONS_SINCE.items()),
+    *(Until(since, _without_word(word), ACTIVATIONS) for word, since in ACTIVATIONS_SINCE.items()),
 )
 """What every family reads otherwise."""

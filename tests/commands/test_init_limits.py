@@ -34,6 +34,25 @@ def test_the_limits_of_bert_base_are_those_that_people_write(tmp_path: Path) -> 
     assert table["budget"] == {"total": "110M", "embeddings": "23.9M", "encoder": "85.1M", "head": "623K", "pooler": 0}
 
 
+def test_the_limits_are_those_of_the_release_that_the_table_says_builds(tmp_path: Path) -> None:
+    """An untied decoder has a bias of its own from transformers 5 on: V = 101 parameters more (transformers#41541)."""
+    site = "env/lib/python3.12/site-packages/transformers-4.57.6.dist-info"
+    metadata = "Metadata-Version: 2.1\nName: transformers\nVersion: 4.57.6\n"
+    declared = '[tool.bertsize]\npython = "env/bin/python"\n\n[tool.bertsize.models.it]\nconfig = "it.json"\n'
+    lay(
+        tmp_path,
+        **{
+            "pyproject.toml": f'{declared}budget = "report-only"\n',
+            "it.json": TINY,
+            "env/pyvenv.cfg": "version = 3.12.1\n",
+            f"{site}/METADATA": metadata,
+            "config.json": TINY | {"architectures": ["BertForMaskedLM"], "tie_word_embeddings": False},
+        },
+    )
+    (table,) = proposed(tmp_path).values()
+    assert table["budget"]["head"] == "7.40K"  # 2,549 when it is tied, and 48·101 of the matrix: 7,397
+
+
 @pytest.mark.parametrize(
     ("count", "limit"),
     [(1, "1"), (999, "999"), (1_000, '"1.00K"'), (64_939, '"65.0K"'), (999_001, '"1.00M"'), (64_900, '"64.9K"')],

@@ -25,6 +25,7 @@ from pytest_bertsize.builder.confined import (
     LONGEST_ANSWER,
     MEGABYTE,
     MEMORY_ABOVE_IMPORT,
+    NOT_IMPORTED,
     answer,
     cause_of_death,
     close_all_but,
@@ -42,7 +43,6 @@ from pytest_bertsize.builder.offline import cut_off
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-NOT_IMPORTED = "torch and transformers cannot be imported"
 OWN_MEMORY = 8 * 1024**3
 """Bytes of address space where a function of the project builds, and imports what it likes."""
 READING = 256 * MEGABYTE

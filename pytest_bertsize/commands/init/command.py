@@ -37,7 +37,7 @@ def start(root: Path, out: TextIO, err: TextIO, *, writes: bool = False) -> int:
     """
     try:
         before = read_project(root)
-        found = propose(before, Registry(release=asked_about(None).release))
+        found = propose(before, Registry(release=asked_about(before.settings).release))
         for line in (*found.left_out, *(f"by hand: {each}" for each in found.by_hand)):
             say(line, err)
         if not found.tables:
