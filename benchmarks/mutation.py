@@ -56,7 +56,7 @@ TESTS_OF = {
     "review/broken_limit": ["review/test_review.py", "review/test_forgotten.py"],
     "review/review": ["review/test_review.py", "review/test_forgotten.py"],
     "review/accept": ["review/test_accept.py"],
-    "reports/outcome": ["plugin/test_results.py"],
+    "reports/outcome": ["reports/test_outcome.py", "plugin/test_results.py"],
     "plugin/results": ["plugin/test_results.py"],
 }
 LEAST_KILLED = 0.95

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Literal, cast
 
 import pytest
 
+from pytest_bertsize.plugin.always_on import WHY
 from pytest_bertsize.plugin.results import asked_for
+from pytest_bertsize.reports.ci import VARIABLES
 from pytest_bertsize.reports.json import FOR_PAGES
 from pytest_bertsize.table.settings import SettingsError
 from tests.support.ledger_alone import (
@@ -26,8 +28,10 @@ from tests.support.ledger_alone import (
     warning,
     written,
 )
+from tests.support.model_reports import finding
 
 if TYPE_CHECKING:
+    from pytest_bertsize.plugin.update import Rewriter
     from pytest_bertsize.reports.files import ReportFiles
 
 OK, TESTS_FAILED = pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED
@@ -347,6 +351,48 @@ def test_the_summary_has_colour_where_the_terminal_has() -> None:
 def test_the_summary_is_as_wide_as_the_terminal(width: int) -> None:
     ledger = enter(opened("a"), found("a", "passed", warning(f"the key is {'x' * 200}")))
     assert max(len(line) for line in printed(ledger, Screen(width=width))) == width - 1
+
+
+# where tests were only listed or selected
+
+
+@pytest.fixture
+def at_a_desk(monkeypatch: pytest.MonkeyPatch) -> None:
+    for sign in VARIABLES:
+        monkeypatch.delenv(sign, raising=False)
+
+
+@pytest.mark.usefixtures("at_a_desk")
+def test_models_that_are_left_out_fail_a_run_with_the_option_and_none_at_a_desk_without_it() -> None:
+    ledger = opened("a")
+    assert ledger.outcome.excuse == ""
+    ledger.selection.left_out = True
+    assert (ledger.outcome.excuse, status_after(ledger, OK)) == (WHY, OK)
+    assert f"yellow: NOT CHECKED: a: {WHY}" in printed(ledger)
+    cast("Config", ledger.config).options["bert_budget"] = True
+    assert (ledger.outcome.excuse, status_after(ledger, OK)) == ("", TESTS_FAILED)
+
+
+# where the run changes budgets
+
+
+def test_what_could_not_be_accepted_is_told_as_it_was_and_by_the_table_as_it_is(tmp_path: Path) -> None:
+    after = declared("a", "b", root=tmp_path)
+    ledger = enter(opened("a", "b", reports=[tmp_path / "size.json"]), found("a"), found("b"))
+    ledger.rewriter = cast("Rewriter", SimpleNamespace(settings=after, taken_back={"b": found("b", "failed")}))
+    assert status_after(ledger, OK) == TESTS_FAILED
+    assert ledger.outcome.checked == [found("a"), found("b", "failed")]
+    assert ledger.reports.settings is after
+    assert written(tmp_path / "size.json")["failed"] == 1
+
+
+@pytest.mark.usefixtures("at_a_desk")
+def test_a_run_that_changes_budgets_names_no_way_to_change_them() -> None:
+    way = "→ to accept what was counted: pytest --bert-budget --bert-budget-update"
+    broken = enter(opened("a"), found("a", "failed", finding("a: total 1,090 exceeds the budget of 1,000")))
+    assert way in printed(broken)
+    broken.rewriter = cast("Rewriter", SimpleNamespace(settings=broken.settings, taken_back={}))
+    assert way not in printed(broken)
 
 
 # what was asked for

@@ -45,7 +45,7 @@ class Config:
 
 
 class Screen:
-    """Stands in for pytest's terminal reporter; what is red is marked."""
+    """Stands in for pytest's terminal reporter; what has a colour of its own is marked."""
 
     def __init__(self, *, width: int = 80, colour: bool = False) -> None:
         self._tw = SimpleNamespace(fullwidth=width, hasmarkup=colour)
@@ -57,8 +57,8 @@ class Screen:
     def section(self, title: str) -> None:
         self.printed.append(f"== {title} ==")
 
-    def write_line(self, text: str, *, red: bool = False) -> None:
-        self.printed += [f"red: {text}"] if red else text.split("\n")
+    def write_line(self, text: str, **colour: bool) -> None:
+        self.printed += [f"{next(iter(colour))}: {text}"] if colour else text.split("\n")
 
 
 def declared(*names: str, root: Path = Path("project")) -> Settings:

@@ -1,0 +1,179 @@
+"""The lines at the end of a run: what is said after the models, in which order and colour, and when it is not said."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_bertsize.config.which_release import AskedAbout
+from pytest_bertsize.release import NEWEST
+from pytest_bertsize.reports.ci import VARIABLES
+from pytest_bertsize.reports.files import ReportFiles
+from pytest_bertsize.reports.outcome import Line, Outcome, summary
+from pytest_bertsize.reports.shape import Removed, RunBase
+from pytest_bertsize.reports.terminal.drawing import Style
+from tests.support.ledger_alone import VERSIONS, declared, found, warning
+from tests.support.model_reports import finding
+
+if TYPE_CHECKING:
+    from pytest_bertsize.reports.shape import ModelReport
+
+COUNT = Line("1 configured, 1 checked, 0 failed")
+ACCEPT = Line("→ to accept what was counted: pytest --bert-budget --bert-budget-update")
+
+
+@pytest.fixture(autouse=True)
+def at_a_desk(monkeypatch: pytest.MonkeyPatch) -> None:
+    for sign in VARIABLES:
+        monkeypatch.delenv(sign, raising=False)
+
+
+def outcome(*models: ModelReport, base: RunBase | None = None, excuse: str = "", builds: bool = True) -> Outcome:
+    asked = AskedAbout(NEWEST, "5.23", "as the table says: none is installed")
+    files = ReportFiles((), declared("encoder"), base, builds=builds, asked=asked)
+    return Outcome(models, VERSIONS, files, excuse)
+
+
+def lines(of: Outcome, verbosity: int = 0, *, accepting: bool = False) -> list[Line]:
+    """Without the overview."""
+    told = [*summary(of, Style(80, verbosity=verbosity), accepting=accepting)]
+    return told[1:] if of.checked and verbosity >= 0 else told
+
+
+def against(*removed: Removed, problem: str = "", not_compared: tuple[str, ...] = ()) -> RunBase:
+    return RunBase(revision="main", commit="c" * 40, problem=problem, removed=[*removed], not_compared=[*not_compared])
+
+
+def gone(*, failed: bool) -> Removed:
+    why = "" if failed else "ADR-14"
+    return Removed(name="old", config="old.json", total=1_000, limit="1,100", problem="", reason=why, failed=failed)
+
+
+def over_budget() -> ModelReport:
+    return found("encoder", "failed", finding("encoder: total 1,090 exceeds the budget of 1,000"))
+
+
+def test_a_run_of_which_nothing_is_to_be_said_has_its_count() -> None:
+    assert lines(outcome(found("encoder"))) == [COUNT]
+
+
+# not checked
+
+
+def test_what_was_not_checked_is_red() -> None:
+    assert lines(outcome())[0] == Line("NOT CHECKED: encoder", "red")
+    assert outcome().status == "found"
+
+
+def test_with_an_excuse_it_is_yellow_says_so_and_fails_nothing() -> None:
+    listed = outcome(excuse="tests were only listed")
+    assert lines(listed)[0] == Line("NOT CHECKED: encoder: tests were only listed", "yellow")
+    assert listed.status == "good"
+
+
+def test_an_excuse_is_none_for_a_model_that_failed() -> None:
+    assert outcome(over_budget(), excuse="tests were only listed").status == "found"
+
+
+# the base
+
+
+def test_a_base_that_changed_nothing_is_said_once() -> None:
+    told = lines(outcome(found("encoder"), base=against()))
+    assert told == [Line("against main (cccccccccc): no count changed"), COUNT]
+
+
+def test_a_base_that_nothing_can_be_compared_with_says_why() -> None:
+    told = lines(outcome(found("encoder"), base=against(problem="there is no such revision")))
+    assert told == [Line("! not compared with main: there is no such revision"), COUNT]
+
+
+def test_models_that_were_not_compared_are_named() -> None:
+    told = lines(outcome(found("encoder"), base=against(not_compared=("encoder",))))
+    assert told[0].text.splitlines()[1:] == ["! not compared with main: encoder"]
+
+
+def test_a_model_that_left_without_a_word_is_red_and_fails_the_run() -> None:
+    left = outcome(found("encoder"), base=against(gone(failed=True)))
+    first, last = lines(left)
+    assert first.colour == "red"
+    assert first.text.endswith('if that is meant, say why in the same change: [tool.bertsize.removed] old = "…"')
+    assert last == Line("1 configured, 1 checked, 1 failed")
+    assert (left.failed, left.status) == (1, "found")
+
+
+def test_a_model_that_left_with_a_word_is_told_and_fails_nothing() -> None:
+    left = outcome(found("encoder"), base=against(gone(failed=False)))
+    assert [line.colour for line in lines(left)] == ["", ""]
+    assert "ADR-14" in lines(left)[0].text
+    assert left.status == "good"
+
+
+# where GitHub reads the log
+
+
+def test_annotations_are_for_github_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GITHUB_WORKSPACE", raising=False)
+    failed = outcome(over_budget())
+    assert not any(line.text.startswith("::") for line in lines(failed))
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    annotated = [line.text for line in lines(failed) if line.text.startswith("::")]
+    assert len(annotated) == 1
+    assert annotated[0].startswith("::error file=pyproject.toml,line=11")
+    assert "encoder: total 1,090 exceeds the budget of 1,000" in annotated[0]
+
+
+def test_annotations_have_the_path_from_the_workspace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(Path.cwd()))
+    assert any(line.text.startswith("::error file=project/pyproject.toml") for line in lines(outcome(over_budget())))
+
+
+# the way to accept
+
+
+def test_where_budgets_alone_are_broken_there_is_the_command_that_raises_them() -> None:
+    assert ACCEPT in lines(outcome(over_budget()))
+
+
+def test_a_run_that_raises_them_itself_does_not_name_it() -> None:
+    assert ACCEPT not in lines(outcome(over_budget()), accepting=True)
+
+
+def test_nor_does_a_ci_where_nobody_looks_at_what_is_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CI", "true")
+    assert ACCEPT not in lines(outcome(over_budget()))
+
+
+def test_nor_does_a_run_in_which_something_else_is_wrong() -> None:
+    off = finding("encoder: off")
+    off["kind"] = "off-closed-form"
+    assert ACCEPT not in lines(outcome(found("encoder", "failed", off)))
+
+
+# the release
+
+
+def test_a_release_that_is_assumed_is_said_where_nothing_is_built() -> None:
+    said = Line("closed forms are those of transformers 5.23 (as the table says: none is installed)")
+    assert said in lines(outcome(found("encoder"), builds=False))
+    assert said not in lines(outcome(found("encoder"), builds=False), verbosity=-1)
+    assert said not in lines(outcome(found("encoder")))
+
+
+def test_a_release_that_is_installed_is_not_assumed() -> None:
+    of = outcome(found("encoder"), builds=False)
+    files = replace(of.reports, asked=AskedAbout(NEWEST, "5.23.0"))
+    assert not any("closed forms are" in line.text for line in lines(replace(of, reports=files)))
+
+
+# warnings
+
+
+def test_warnings_of_what_passed_are_told_in_no_colour() -> None:
+    told = lines(outcome(found("encoder", "passed", warning("the key x is ignored"))))
+    assert told[0].colour == ""
+    assert told[0].text.startswith("! encoder: the key x is ignored (config.json:4)")
