@@ -123,6 +123,24 @@ def test_the_parent_imports_neither_torch_nor_transformers(pytester: pytest.Pyte
 
 
 @pytest.mark.process
+def test_what_the_first_module_on_meta_imports_is_taken_for_no_model_s_memory(pytester: pytest.Pytester) -> None:
+    """80 MB of torch and sympy, which transformers 5 has imported by itself, and 4.40 has not."""
+    code = """
+        import sys
+        sys.modules["transformers"] = None
+        from pytest_bertsize.builder.child.__main__ import _imported
+        _imported()
+        before = set(sys.modules)
+        import torch
+        with torch.device("meta"):
+            torch.nn.ModuleList([torch.nn.Embedding(3, 4), torch.nn.Linear(4, 5), torch.nn.LayerNorm(5)])
+        print(sorted(set(sys.modules) - before))
+    """
+    result = pytester.runpython_c(textwrap.dedent(code))
+    result.stdout.fnmatch_lines(["[[]]"])
+
+
+@pytest.mark.process
 def test_the_helper_never_reaches_for_the_network_nor_for_standard_input(
     helper: Helper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
