@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import sys
 import textwrap
 from dataclasses import asdict
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -138,6 +140,19 @@ def test_what_the_first_module_on_meta_imports_is_taken_for_no_model_s_memory(py
     """
     result = pytester.runpython_c(textwrap.dedent(code))
     result.stdout.fnmatch_lines(["[[]]"])
+
+
+def test_a_peft_that_does_not_fit_the_library_is_told_apart_from_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As PEFT 0.18 beside transformers 4.40: "cannot import name 'EncoderDecoderCache' from 'transformers'"."""
+    lora = "pytest_bertsize.builder.child.lora"
+    monkeypatch.setitem(sys.modules, "peft.utils", ModuleType("peft.utils"))
+    monkeypatch.delitem(sys.modules, lora, raising=False)
+    with pytest.raises(Refused, match="the installed PEFT cannot be imported .cannot import name 'Modules") as refused:
+        importlib.import_module(lora)
+    assert refused.value.fix == "install releases of PEFT and transformers that fit each other"
+    monkeypatch.setitem(sys.modules, "peft", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'pytest-bertsize\[peft\]'"):
+        importlib.import_module(lora)
 
 
 @pytest.mark.process

@@ -5,13 +5,18 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from pytest_bertsize.builder.confined import Refused
+
 try:
     import peft
     from peft.utils import ModulesToSaveWrapper
-except ImportError as error:
+except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         f"the model has an adapter, and PEFT cannot be imported ({error}): pip install 'pytest-bertsize[peft]'"
     ) from None
+except ImportError as error:
+    found = f"the model has an adapter, and the installed PEFT cannot be imported ({error})"
+    raise Refused(f"{found}; install releases of PEFT and transformers that fit each other") from None
 
 from pytest_bertsize.builder.child.ties import declared_ties, shared_names
 
