@@ -147,7 +147,7 @@ def test_a_peft_that_does_not_fit_the_library_is_told_apart_from_none(monkeypatc
     lora = "pytest_bertsize.builder.child.lora"
     monkeypatch.setitem(sys.modules, "peft.utils", ModuleType("peft.utils"))
     monkeypatch.delitem(sys.modules, lora, raising=False)
-    with pytest.raises(Refused, match="the installed PEFT cannot be imported .cannot import name 'Modules") as refused:
+    with pytest.raises(Refused, match="the installed PEFT cannot be imported") as refused:
         importlib.import_module(lora)
     assert refused.value.fix == "install releases of PEFT and transformers that fit each other"
     monkeypatch.setitem(sys.modules, "peft", None)
