@@ -55,10 +55,18 @@ def _checked(given: argparse.Namespace, helper: Helper | None) -> int:
 
 
 def _init(given: argparse.Namespace) -> int:
+    from pytest_bertsize.builder.confined import keep_to_oneself
+
+    keep_to_oneself()
     _without_plugins_of_pydantic()
+    from pytest_bertsize.builder.helper import Helper
     from pytest_bertsize.commands.init.command import start
 
-    return start(given.project, sys.stdout, sys.stderr, writes=given.write)
+    helper = Helper()
+    try:
+        return start(given.project, sys.stdout, sys.stderr, writes=given.write, helper=helper)
+    finally:
+        helper.stop()
 
 
 def _explain(given: argparse.Namespace) -> int:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 ALLOWED = Allowed(seconds=30.0, memory=2048 * MEGABYTE, answer=2 * LARGEST)
 """Of which an import of torch and transformers takes 5 s and 400 MB."""
+PYTHON = ".py"
 MEND = "mend the function, or name a file"
 
 
@@ -105,7 +106,7 @@ def read(model: Model, settings: Settings, reader: Reader | None = None) -> Mode
     elif model.is_made_by_code:
         config = reader.made_by_code(model.config)
     else:
-        config = _in_file(reader, model.config)
+        config = _in_file(reader, model.config, whole=model.factory is None)
     return renamed(config, model.keys) if model.keys else config
 
 
@@ -120,15 +121,36 @@ def read_file(root: Path, reference: str) -> ModelConfig:
     return _in_file(Disk(root), reference)
 
 
-def _in_file(reader: Reader, reference: str) -> ModelConfig:
+def _in_file(reader: Reader, reference: str, *, whole: bool = True) -> ModelConfig:
+    """:param whole: whether every value of a Python file has to be readable."""
     location, _, inner = reference.partition("#")
     found = reader.config(location)
     file = f"{found.file}{reader.at}"
+    if found.name.lower().endswith(PYTHON):
+        from pytest_bertsize.config import in_python
+
+        said = in_python.parse(found.content, file, inner, whole=whole)
+        return said if isinstance(said, ModelConfig) else _named(said, reader, reference)
     if not found.name.lower().endswith(YAML):
         return model_config.parse(found.content, file, inner)
     from pytest_bertsize.config import yaml
 
     return yaml.parse(found.content, file, inner)
+
+
+def _named(name: str, reader: Reader, reference: str) -> ModelConfig:
+    """The published config that a place in a file names."""
+    config = published(name, getattr(reader, "root", None))
+    if config is None:
+        fail(reference, f"it names {printable(name)}, whose config is not here", "map it: hub")
+    return config
+
+
+def published(name: str, root: Path | None) -> ModelConfig | None:
+    from pytest_bertsize.builder.published import known
+
+    found = known(name)
+    return model_config.parse(found.config, found.name, "") if found else None
 
 
 def _inline(data: Mapping[str, object], model: Model, settings: Settings, reader: Reader) -> ModelConfig:

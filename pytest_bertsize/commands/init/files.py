@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SUFFIXES = (".json", ".yaml", ".yml")
+PYTHON = ".py"
 MOST_FOLDERS = 20_000
 MOST_FILES = 5_000
 """That are opened; those with the usual names are first."""
@@ -47,6 +48,8 @@ class Listed:
 
     root: Path
     files: list[str]
+    python: list[str] = field(default_factory=list)
+    """Its files of Python."""
     said: list[str] = field(default_factory=list)
     _with_weights: dict[str, bool] = field(default_factory=dict)
 
@@ -67,6 +70,17 @@ class Listed:
             opened, size = opened + 1, size + len(content)
             if file in self.of_usual_name or _WORTH_READING.search(content):
                 yield file, content
+
+    def sources(self) -> Iterator[tuple[str, bytes]]:
+        """The Python of the project, that near the root first."""
+        size = 0
+        for count, file in enumerate(self.python):
+            if count == MOST_FILES or size > MOST_BYTES:
+                self.said.append(f"read {count:,} files of Python and not {len(self.python) - count:,} more")
+                return
+            content = self._content(file)
+            size += len(content)
+            yield file, content
 
     def is_of_a_checkpoint(self, file: str) -> bool:
         """Whether a file stands in a folder like ``checkpoint-500``, or beside weights or the state of a trainer."""
@@ -112,12 +126,13 @@ def listed(root: Path) -> Listed:
     own = _tables_below(root, paths, found.said)
     for file in paths:
         folders = PurePosixPath(file).parts[:-1]
-        if file.lower().endswith(SUFFIXES) and not any(file.startswith(f"{each}/") for each in own):
+        if file.lower().endswith((*SUFFIXES, PYTHON)) and not any(file.startswith(f"{each}/") for each in own):
             if any(is_left_out(folders[: depth + 1]) for depth in range(len(folders))):
                 continue
             if not PurePosixPath(file).name.startswith(".") and _is_there(root, file, found.said):
-                found.files.append(file)
-    found.files.sort(key=lambda file: (file.count("/"), file))
+                (found.python if file.lower().endswith(PYTHON) else found.files).append(file)
+    for those in (found.files, found.python):
+        those.sort(key=lambda file: (file.count("/"), file))
     return found
 
 

@@ -1,0 +1,57 @@
+"""Which published model an expression means: followed through names, options and constants of the project."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pytest_bertsize.commands.init.python.code import Module
+    from pytest_bertsize.commands.init.python.names import Named
+
+
+@dataclass
+class Meanings:
+    """All places that name a published model."""
+
+    named: Sequence[Named]
+    _by_last: dict[str, list[Named]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for each in self.named:
+            self._by_last.setdefault(each.place.rpartition(".")[2], []).append(each)
+
+    def of(self, expression: ast.expr | None, module: Module, scope: str) -> Named | None:
+        """The place that an argument gets its name from; the nearest where several may be meant."""
+        if isinstance(expression, ast.Constant):
+            here = [each for each in self.named if each.module is module and each.name == expression.value]
+            return next((each for each in here if each.line == expression.lineno), None)
+        if isinstance(expression, ast.Name):
+            last = expression.id
+        elif isinstance(expression, ast.Attribute):
+            last = expression.attr
+        elif isinstance(expression, ast.Subscript) and isinstance(expression.slice, ast.Constant):
+            last = str(expression.slice.value)
+        else:
+            return None
+        found = self._by_last.get(last, [])
+        return min(found, key=lambda each: _distance(each, module, scope), default=None)
+
+    def any_of(self, families: Sequence[str], family_of: dict[str, str], near: Module) -> Named | None:
+        """The first of some families, the nearest file first."""
+        those = [each for each in self.named if family_of.get(each.name) in families]
+        return min(those, key=lambda each: _distance(each, near, ""), default=None)
+
+
+def _distance(named: Named, module: Module, scope: str) -> tuple[object, ...]:
+    here = named.module is module
+    in_scope = here and scope and named.place.startswith(f"{scope}.")
+    shared = 0
+    for one, other in zip(named.module.file.split("/")[:-1], module.file.split("/")[:-1], strict=False):
+        if one != other:
+            break
+        shared += 1
+    return not in_scope, not here, named.module.comes_last, -shared, named.module.file, named.line
