@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import re
 import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -30,6 +31,8 @@ SUFFIX = ".py"
 OF_A_CALL = ("from_pretrained", "pretrained_model_name_or_path", "model_name_or_path", "model_name")
 """A call that takes a name first, and what it calls that."""
 MOST_NODES = 400_000
+OPTIONS = re.compile(r"(self\.)?(args?|opts?|options|hparams|hp|params|FLAGS|flags|parsed_args|arguments)")
+"""What the options of a command line are called where they are handed on."""
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -43,6 +46,7 @@ class Said(NamedTuple):
     """Of an object, those of its values that stand there."""
     scope: str = ""
     """The function in which it stands."""
+    is_option: bool = False
 
 
 class NotPython(ValueError):
@@ -72,7 +76,7 @@ class Source:
     def places(self) -> Mapping[str, list[Said]]:
         """Everything that a reference can name, by its name; several where the name stands there several times."""
         for said in options(self.tree):
-            self._add(said.name, Said(said.node, said.line))
+            self._add(said.name, Said(said.node, said.line, is_option=True))
         self._look_through(self.tree.body, "", "")
         return self._places
 
@@ -81,6 +85,20 @@ class Source:
         """The last default of each option, as a parser has it that is given them one after the other."""
         ordered = sorted(options(self.tree), key=lambda said: said.line)
         return {said.name: Said(said.node, said.line) for said in ordered}
+
+    def at(self, place: str) -> list[Said]:
+        """What a reference names: an option, else all that has the name; ``TABLE.key`` in a dict."""
+        if place in self.of_options:
+            return [said for said in self.places[place] if said.is_option]
+        outer, _, key = place.rpartition(".")
+        if place in self.places or not outer:
+            return list(self.places.get(place, []))
+        return [inner for said in self.at(outer) if (inner := self._entry(said, key))]
+
+    def _entry(self, said: Said, key: str) -> Said | None:
+        pairs = zip(said.node.keys, said.node.values, strict=True) if isinstance(said.node, ast.Dict) else ()
+        those = [value for name, value in pairs if isinstance(name, ast.Constant) and str(name.value) == key]
+        return Said(those[-1], those[-1].lineno, scope=said.scope) if those else None
 
     def value(self, said: Said) -> object:
         """:raises Unreadable: for what only a run can tell."""
@@ -99,7 +117,11 @@ class Source:
         return found
 
     def _named(self, name: str, scope: str) -> ast.expr | None:
-        """What a name stands for: in the function, then in the functions and the file around it."""
+        """What a name stands for: in the function, then in the functions and the file around it; ``args.x`` an option."""
+        if "." in name:
+            before, _, option = name.rpartition(".")
+            is_option = OPTIONS.fullmatch(before) is not None and option in self.of_options
+            return self.of_options[option].node if is_option else None
         parts = scope.split(".") if scope else []
         for depth in range(len(parts), -1, -1):
             found = self.places.get(".".join((*parts[:depth], name)), [])
@@ -220,7 +242,9 @@ def defaults(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple
     positional = [*arguments.posonlyargs, *arguments.args]
     given = arguments.defaults
     yield from ((each.arg, node) for each, node in zip(positional[len(positional) - len(given) :], given, strict=True))
-    yield from ((each.arg, node) for each, node in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if node)
+    yield from (
+        (each.arg, node) for each, node in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if node
+    )
 
 
 # as a config
@@ -246,13 +270,19 @@ def parse(content: bytes, file: str, inner: str, *, whole: bool = True) -> Model
     if isinstance(value, str):
         return value
     if not isinstance(value, dict):
-        fail(file, f"{printable(inner)} is {printable(ast.unparse(said.node or ast.Constant(None)))}, neither a config nor the name of one",
-             "name a place that is", said.line)
+        fail(
+            file,
+            f"{printable(inner)} is {printable(ast.unparse(said.node or ast.Constant(None)))}, neither a config nor the name of one",
+            "name a place that is",
+            said.line,
+        )
     if found := not_plain(value):
         fail(file, found.message, found.fix, said.line)
     lines = {name: each.line for name, each in _fields(said).items()}
     digest = hashlib.sha256(content).hexdigest()
-    return ModelConfig(file, tuple(inner.split(".")) if inner else (), value, text, digest, _Lines(inner, lines, said.line))
+    return ModelConfig(
+        file, tuple(inner.split(".")) if inner else (), value, text, digest, _Lines(inner, lines, said.line)
+    )
 
 
 def _fields(said: Said) -> Mapping[str, Said]:
@@ -277,15 +307,16 @@ class _Lines(NamedTuple):
 
 
 def _only(source: Source, inner: str, file: str) -> Said:
-    """The one thing that has a name; several that say the same are one."""
-    found = source.places.get(inner, [])
+    """The one thing that has a name, an option before all else; several that say the same are one."""
+    found = source.at(inner)
     if not found:
         fix = did_you_mean(inner, [*source.places], "correct what follows the #")
         fail(file, f"there is no {printable(inner)} in the file", fix)
     if len({_dump(each) for each in found}) > 1:
         lines = ", ".join(str(each.line) for each in found[:6])
-        fail(file, f"{printable(inner)} stands there {len(found)} times, and says not the same (lines {lines})",
-             "give what is meant a name of its own, and write that behind the #", found[0].line)
+        message = f"{printable(inner)} stands there {len(found)} times, and says not the same (lines {lines})"
+        fix = "give what is meant a name of its own, and write that behind the #"
+        fail(file, message, fix, found[0].line)
     return found[0]
 
 

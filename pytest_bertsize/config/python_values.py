@@ -54,13 +54,19 @@ def value_of(node: ast.expr, named: Callable[[str], ast.expr | None], depth: int
 
     if isinstance(node, ast.Constant) and not isinstance(node.value, bytes | complex) and node.value is not ...:
         return node.value
-    if isinstance(node, ast.Name) and (meant := named(node.id)) is not None and meant is not node:
-        return inner(meant)
+    if isinstance(node, ast.Name | ast.Attribute):
+        meant = named(ast.unparse(node))
+        if meant is not None and meant is not node:
+            return inner(meant)
     if isinstance(node, ast.List | ast.Tuple):
         return [inner(each) for each in node.elts]
     if isinstance(node, ast.Dict) and all(isinstance(key, ast.Constant) for key in node.keys):
         return {str(inner(key)): inner(each) for key, each in zip(node.keys, node.values, strict=True) if key}
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"dict", "SimpleNamespace", "Namespace"}:
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in {"dict", "SimpleNamespace", "Namespace"}
+    ):
         if not node.args and all(each.arg for each in node.keywords):
             return {str(each.arg): inner(each.value) for each in node.keywords}
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):

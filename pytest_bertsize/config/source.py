@@ -18,7 +18,7 @@ from pytest_bertsize.table.model import YAML
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from pytest_bertsize.table.model import Model
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 ALLOWED = Allowed(seconds=30.0, memory=2048 * MEGABYTE, answer=2 * LARGEST)
 """Of which an import of torch and transformers takes 5 s and 400 MB."""
-PYTHON = ".py"
+PYTHON, SHELL = ".py", ".sh"
 MEND = "mend the function, or name a file"
 
 
@@ -126,16 +126,37 @@ def _in_file(reader: Reader, reference: str, *, whole: bool = True) -> ModelConf
     location, _, inner = reference.partition("#")
     found = reader.config(location)
     file = f"{found.file}{reader.at}"
-    if found.name.lower().endswith(PYTHON):
-        from pytest_bertsize.config import in_python
+    if found.name.lower().endswith((PYTHON, SHELL)):
+        from pytest_bertsize.config import in_python, in_shell
 
-        said = in_python.parse(found.content, file, inner, whole=whole)
+        is_python = found.name.lower().endswith(PYTHON)
+        said = (
+            in_python.parse(found.content, file, inner, whole=whole)
+            if is_python
+            else in_shell.parse(found.content, file, inner)
+        )
         return said if isinstance(said, ModelConfig) else _named(said, reader, reference)
-    if not found.name.lower().endswith(YAML):
-        return model_config.parse(found.content, file, inner)
+    parse = _parser(found.name)
+    name = _text_at(parse, found.content, file, inner) if inner else ""
+    return _named(name, reader, reference) if name else parse(found.content, file, inner)
+
+
+def _parser(name: str) -> Callable[[bytes, str, str], ModelConfig]:
+    if not name.lower().endswith(YAML):
+        return model_config.parse
     from pytest_bertsize.config import yaml
 
-    return yaml.parse(found.content, file, inner)
+    return yaml.parse
+
+
+def _text_at(parse: Callable[[bytes, str, str], ModelConfig], content: bytes, file: str, inner: str) -> str:
+    """The name of a published config, where a text stands at that place."""
+    outer, _, last = inner.rpartition(".")
+    try:
+        found = parse(content, file, outer).data.get(last)
+    except Unusable:
+        return ""
+    return found if isinstance(found, str) else ""
 
 
 def _named(name: str, reader: Reader, reference: str) -> ModelConfig:

@@ -121,7 +121,10 @@ def _say_written(before: Project, found: Proposal, out: TextIO) -> None:
     say(f"{before.path.name}{made}: {count} model{'s' * (count > 1)} declared ({printable(names, 1_000)})", out)
     if found.factories:
         functions = found.factories.count("\ndef ")
-        say(f"{FACTORIES}, a new file: {functions} function{'s' * (functions > 1)} that make what is this project's own", out)
+        say(
+            f"{FACTORIES}, a new file: {functions} function{'s' * (functions > 1)} that make what is this project's own",
+            out,
+        )
     if before.becomes_root:
         this = "this folder" if before.is_here else _shown(before.root)
         say(

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SUFFIXES = (".json", ".yaml", ".yml")
-PYTHON = ".py"
+PYTHON = (".py",)
+SCRIPTS = (".sh", "readme.md", "readme.rst")
 MOST_FOLDERS = 20_000
 MOST_FILES = 5_000
 """That are opened; those with the usual names are first."""
@@ -50,6 +51,8 @@ class Listed:
     files: list[str]
     python: list[str] = field(default_factory=list)
     """Its files of Python."""
+    scripts: list[str] = field(default_factory=list)
+    """Shell scripts, and what is to be read first, which says how they are called."""
     said: list[str] = field(default_factory=list)
     _with_weights: dict[str, bool] = field(default_factory=dict)
 
@@ -71,12 +74,12 @@ class Listed:
             if file in self.of_usual_name or _WORTH_READING.search(content):
                 yield file, content
 
-    def sources(self) -> Iterator[tuple[str, bytes]]:
-        """The Python of the project, that near the root first."""
+    def contents(self, files: list[str], kind: str) -> Iterator[tuple[str, bytes]]:
+        """Some of the files and their bytes, those near the root first."""
         size = 0
-        for count, file in enumerate(self.python):
-            if count == MOST_FILES or size > MOST_BYTES:
-                self.said.append(f"read {count:,} files of Python and not {len(self.python) - count:,} more")
+        for count, file in enumerate(files):
+            if count == MOST_FILES or size > MOST_BYTES // 2:
+                self.said.append(f"read {count:,} {kind} and not {len(files) - count:,} more")
                 return
             content = self._content(file)
             size += len(content)
@@ -126,14 +129,19 @@ def listed(root: Path) -> Listed:
     own = _tables_below(root, paths, found.said)
     for file in paths:
         folders = PurePosixPath(file).parts[:-1]
-        if file.lower().endswith((*SUFFIXES, PYTHON)) and not any(file.startswith(f"{each}/") for each in own):
+        if _kind(file) and not any(file.startswith(f"{each}/") for each in own):
             if any(is_left_out(folders[: depth + 1]) for depth in range(len(folders))):
                 continue
             if not PurePosixPath(file).name.startswith(".") and _is_there(root, file, found.said):
-                (found.python if file.lower().endswith(PYTHON) else found.files).append(file)
-    for those in (found.files, found.python):
+                {SUFFIXES: found.files, PYTHON: found.python, SCRIPTS: found.scripts}[_kind(file)].append(file)
+    for those in (found.files, found.python, found.scripts):
         those.sort(key=lambda file: (file.count("/"), file))
     return found
+
+
+def _kind(file: str) -> tuple[str, ...]:
+    """The suffixes of what a file is of; empty for what is not looked into."""
+    return next((each for each in (SUFFIXES, PYTHON, SCRIPTS) if file.lower().endswith(each)), ())
 
 
 def _by_git(root: Path, said: list[str]) -> list[str]:

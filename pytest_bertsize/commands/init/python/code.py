@@ -47,6 +47,8 @@ class Module:
 
     file: str
     source: Source
+    comes_last: bool = False
+    """Whether it is a test, an example, or of a copy of a library."""
 
     @cached_property
     def imports(self) -> Mapping[str, str]:
@@ -85,10 +87,6 @@ class Module:
         return any("__name__" in ast.unparse(test) for test in tests)
 
     @property
-    def comes_last(self) -> bool:
-        return LAST.search(self.file) is not None
-
-    @property
     def dotted(self) -> str:
         """As it is imported from the root; ``""`` where it cannot be."""
         path = PurePosixPath(self.file)
@@ -115,9 +113,23 @@ class Code:
 
     def add(self, file: str, content: bytes) -> None:
         try:
-            self.modules[file] = Module(file, Source.of(content.decode("utf-8", "replace")))
+            source = Source.of(content.decode("utf-8", "replace"))
+            self.modules[file] = Module(file, source, LAST.search(file) is not None)
         except NotPython:
             self.unread.append(file)
+
+    def put_copies_last(self) -> None:
+        """A folder with a copy of transformers has no models of the project."""
+        for file in [each for each in self.modules if each.endswith("/modeling_utils.py")]:
+            folder = file.removesuffix("modeling_utils.py")
+            if f"{folder}modeling_bert.py" in self.modules and f"{folder}modeling_gpt2.py" in self.modules:
+                for each in (module for name, module in self.modules.items() if name.startswith(folder)):
+                    each.comes_last = True
+
+    def imports(self, one: Module, other: Module) -> bool:
+        """Whether a file imports something of another by itself."""
+        last = other.dotted.rpartition(".")[2]
+        return bool(last) and any(last in path.split(".") for path in one.imports.values())
 
     def origin(self, module: Module, name: str, hops: int = 0) -> Origin | None:
         """Where a dotted name of a file is defined; ``None`` for what nobody can tell."""
@@ -166,7 +178,9 @@ class Code:
             node = origin.module.classes.get(origin.name)
             bases = [self.origin(origin.module, dotted(base)) for base in node.bases if dotted(base)] if node else []
             kinds = [self.kind(base, hops + 1) for base in bases if base and hops < MOST_HOPS]
-            self._kinds[key] = next((kind for kind in kinds if kind not in {"", "Module"}), next(filter(None, kinds), ""))
+            self._kinds[key] = next(
+                (kind for kind in kinds if kind not in {"", "Module"}), next(filter(None, kinds), "")
+            )
         return self._kinds[key]
 
 

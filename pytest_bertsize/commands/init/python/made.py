@@ -119,3 +119,16 @@ def _first_model(module: Module, code: Code, table: ast.Dict) -> Origin | None:
             if origin and code.kind(origin):
                 return origin
     return None
+
+
+def made_of(use: Made, expression: ast.expr | None) -> ast.Call | None:
+    """The call that made what an expression stands for: a name of the function around it, of ``self`` or of the file."""
+    if expression is None or isinstance(expression, ast.Call):
+        return expression
+    wanted = dotted(expression)
+    for outer in (*reversed(use.scope), use.module.source.tree) if wanted else ():
+        for node in ast.walk(outer):
+            is_set = isinstance(node, ast.Assign) and any(dotted(target) == wanted for target in node.targets)
+            if is_set and isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+                return node.value
+    return None

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from pytest_bertsize.commands.init.python.names import Named
 
 
+MOST_HOPS = 5
+"""From a name to what it is set to."""
+
+
 @dataclass
 class Meanings:
     """All places that name a published model."""
@@ -24,7 +28,7 @@ class Meanings:
         for each in self.named:
             self._by_last.setdefault(each.place.rpartition(".")[2], []).append(each)
 
-    def of(self, expression: ast.expr | None, module: Module, scope: str) -> Named | None:
+    def of(self, expression: ast.expr | None, module: Module, scope: str, hops: int = 0) -> Named | None:
         """The place that an argument gets its name from; the nearest where several may be meant."""
         if isinstance(expression, ast.Constant):
             here = [each for each in self.named if each.module is module and each.name == expression.value]
@@ -38,6 +42,8 @@ class Meanings:
         else:
             return None
         found = self._by_last.get(last, [])
+        if not found and isinstance(expression, ast.Name) and hops < MOST_HOPS:
+            return self.of(_local(expression.id, module, scope), module, scope, hops + 1)
         return min(found, key=lambda each: _distance(each, module, scope), default=None)
 
     def any_of(self, families: Sequence[str], family_of: dict[str, str], near: Module) -> Named | None:
@@ -46,12 +52,23 @@ class Meanings:
         return min(those, key=lambda each: _distance(each, near, ""), default=None)
 
 
+def _local(name: str, module: Module, scope: str) -> ast.expr | None:
+    """What a name of a function is set to first."""
+    parts = scope.split(".") if scope else []
+    for depth in range(len(parts), -1, -1):
+        for said in module.source.places.get(".".join((*parts[:depth], name)), []):
+            if said.node is not None and not (isinstance(said.node, ast.Name) and said.node.id == name):
+                return said.node
+    return None
+
+
 def _distance(named: Named, module: Module, scope: str) -> tuple[object, ...]:
     here = named.module is module
+    in_python = named.module is not None
     in_scope = here and scope and named.place.startswith(f"{scope}.")
     shared = 0
-    for one, other in zip(named.module.file.split("/")[:-1], module.file.split("/")[:-1], strict=False):
+    for one, other in zip(named.file.split("/")[:-1], module.file.split("/")[:-1], strict=False):
         if one != other:
             break
         shared += 1
-    return not in_scope, not here, named.module.comes_last, -shared, named.module.file, named.line
+    return not in_scope, not here, named.comes_last, not in_python, -shared, named.file, named.line

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.commands.init.python.code import Origin
+from pytest_bertsize.commands.init.python.made import made_of
 from pytest_bertsize.config.in_python import dotted
 
 if TYPE_CHECKING:
@@ -18,14 +19,38 @@ if TYPE_CHECKING:
     from pytest_bertsize.commands.init.python.meant import Meanings
     from pytest_bertsize.commands.init.python.names import Named
 
-NAMESPACES = re.compile(r"(self\.)?(args?|opts?|options|hparams|hp|params|FLAGS|flags|parsed_args|arguments)(\.flatten)?$")
+NAMESPACES = re.compile(
+    r"(self\.)?(args?|opts?|options|hparams|hp|params|FLAGS|flags|parsed_args|arguments)(\.flatten)?$"
+)
 """What the options of a command line are called where they are handed on."""
-LABELS = re.compile(r"num_.*(labels?|class(es)?|tags?|rels?)|n_(class(es)?|labels?|tags?)|(label|tag|class)_?(num|size|count)|tagset_size|.*_(labels?|tags?)_(lst|list)|labels?_list|num_labels?")
+LABELS = re.compile(
+    r"num_.*(labels?|class(es)?|tags?|rels?)|n_(class(es)?|labels?|tags?)|(label|tag|class)_?(num|size|count)|tagset_size|.*_(labels?|tags?)_(lst|list)|labels?_list|num_labels?"
+)
 STAND_IN = 2
+WORDS = re.compile(r"(n_?|num_?)?(vocab|tokens?|words?)(_?(size|num|count|len))?|(n|num)_items?|.*vocab_size")
+MOST_WORDS = 30_000
+"""What stands in for numbers of labels and of words that only the data tells."""
 MOST_STEPS = 12
-_IGNORED = frozenset({"from_tf", "cache_dir", "state_dict", "output_loading_info", "force_download", "local_files_only",
-                      "ignore_mismatched_sizes", "torch_dtype", "device_map", "use_auth_token", "token", "revision",
-                      "trust_remote_code", "low_cpu_mem_usage", "from_flax", "use_safetensors"})
+_IGNORED = frozenset(
+    {
+        "from_tf",
+        "cache_dir",
+        "state_dict",
+        "output_loading_info",
+        "force_download",
+        "local_files_only",
+        "ignore_mismatched_sizes",
+        "torch_dtype",
+        "device_map",
+        "use_auth_token",
+        "token",
+        "revision",
+        "trust_remote_code",
+        "low_cpu_mem_usage",
+        "from_flax",
+        "use_safetensors",
+    }
+)
 """Arguments of ``from_pretrained`` that say nothing of a shape."""
 
 
@@ -147,13 +172,27 @@ class _Arguments:
         of = f"{self.config_class(class_name)}.from_pretrained"
         extra = "".join(f", {key}={value!r}" for key, value in self.plan.overrides.items())
         self.plan.overrides.clear()
-        if named.module is self.options and "." not in named.place:
+        if named.module is not None and named.module is self.options and "." not in named.place:
             return f"{of}(args.{named.place}{extra})"
         constant, *keys = named.place.split(".")
-        if named.module.source.places.get(constant) and constant not in named.module.classes and constant not in named.module.functions and constant not in named.module.source.of_options and named.module.dotted:
-            self.planner._imported(self.plan, Origin(named.module, constant, self.made.origin.folder if named.module.file.startswith(self.made.origin.folder) else ""))
+        if (
+            named.module is not None
+            and named.module.source.places.get(constant)
+            and constant not in named.module.classes
+            and constant not in named.module.functions
+            and constant not in named.module.source.of_options
+            and named.module.dotted
+        ):
+            self.planner._imported(
+                self.plan,
+                Origin(
+                    named.module,
+                    constant,
+                    self.made.origin.folder if named.module.file.startswith(self.made.origin.folder) else "",
+                ),
+            )
             return f"{of}({constant}{''.join(f'[{key!r}]' for key in keys)}{extra})"
-        self.plan.notes.append(f"{named.module.file}:{named.line} names it")
+        self.plan.notes.append(f"{named.where} names it")
         return f"{of}({named.name!r}{extra})"
 
     # a class of the library's kind
@@ -164,7 +203,12 @@ class _Arguments:
         parameters = self._parameters(node) or ["config"]
         given = {key.arg: key.value for key in made.call.keywords if key.arg and key.arg not in _IGNORED}
         positional = list(made.call.args)
-        first = positional.pop(0) if made.is_pretrained and positional else given.pop("pretrained_model_name_or_path", None) or given.pop("model_name_or_path" if made.is_pretrained else "", None)
+        first = (
+            positional.pop(0)
+            if made.is_pretrained and positional
+            else given.pop("pretrained_model_name_or_path", None)
+            or given.pop("model_name_or_path" if made.is_pretrained else "", None)
+        )
         config = given.pop("config", None)
         if not made.is_pretrained and positional:
             config = positional.pop(0)
@@ -177,7 +221,11 @@ class _Arguments:
                 arguments.append(f"{name}={self._value(positional.pop(0), name)}")
             elif name not in self._with_default(node):
                 raise Undecided(f"its argument {name} is not given")
+        takes_more = (function := _init(node)) is not None and function.args.kwarg is not None
         for name, value in given.items():
+            if takes_more and name not in {"num_labels"}:
+                arguments.append(f"{name}={self._value(value, name)}")
+                continue
             try:
                 self.plan.overrides[name] = ast.literal_eval(self._value(value, name))
             except (ValueError, SyntaxError, Undecided):
@@ -187,7 +235,7 @@ class _Arguments:
     def _config(self, first: ast.expr | None, config: ast.expr | None) -> None:
         """Find out what the config is made of."""
         made = self.made
-        call = self._call_of(config) if config is not None else None
+        call = made_of(made, config)
         if call is not None:
             path = dotted(call.func)
             if path.endswith("Config"):
@@ -201,30 +249,18 @@ class _Arguments:
                         self.plan.overrides[key.arg] = ast.literal_eval(self._value(key.value, key.arg))
                     except (ValueError, SyntaxError, Undecided):
                         continue
-        named = self.planner.meanings.of(first, made.module, made.place)
+        meant = (self.planner.meanings.of(each, made.module, made.place) for each in (first, made.first))
+        named = next(filter(None, meant), None)
         family = next((each for each in set(self.planner.family_of.values()) if _is_of(made.kind, each)), "")
         if named is None or (family and self.planner.family_of.get(named.name) not in {family, None}):
-            named = self.planner.meanings.any_of([family] if family else [], dict(self.planner.family_of), made.module) or named
+            named = (
+                self.planner.meanings.any_of([family] if family else [], dict(self.planner.family_of), made.module)
+                or named
+            )
         if named is None:
             said = ast.unparse(first)[:60] if first is not None else "its config"
             raise Undecided(f"{said} names no published model, nor a file of the project")
         self.named = named
-
-    def _call_of(self, expression: ast.expr) -> ast.Call | None:
-        """The call that made what a name of the function, or of self, stands for."""
-        if isinstance(expression, ast.Call):
-            return expression
-        wanted = dotted(expression)
-        for function in reversed(self.made.scope):
-            for node in ast.walk(function):
-                if isinstance(node, ast.Assign) and any(dotted(target) == wanted for target in node.targets):
-                    if isinstance(node.value, ast.Call):
-                        return node.value
-        for node in ast.walk(self.made.module.source.tree) if wanted else ():
-            if isinstance(node, ast.Assign) and any(dotted(target) == wanted for target in node.targets):
-                if isinstance(node.value, ast.Call):
-                    return node.value
-        return None
 
     # any class
 
@@ -262,11 +298,16 @@ class _Arguments:
         if name == "device" or path.endswith("device"):
             return "'cpu'"
         if isinstance(expression, ast.Attribute) and self._is_option(path, expression.attr):
-            return f"{self._args()}.{expression.attr}"
+            return f"{self._args(expression.attr)}.{expression.attr}"
         if isinstance(expression, ast.Subscript) and self._is_option_key(expression):
-            return f"{self._args()}.{ast.literal_eval(expression.slice)}"
-        if isinstance(expression, ast.List | ast.Tuple) and all(isinstance(each, ast.Constant) for each in expression.elts):
+            key = str(ast.literal_eval(expression.slice))
+            return f"{self._args(key)}.{key}"
+        if isinstance(expression, ast.List | ast.Tuple) and all(
+            isinstance(each, ast.Constant) for each in expression.elts
+        ):
             return ast.unparse(expression)
+        if isinstance(expression, ast.Name) and (made := self._of_dataclasses(expression.id)):
+            return made
         if isinstance(expression, ast.Name) and (found := self._local(expression.id)) is not None:
             return self._value(found, name)
         if isinstance(expression, ast.Call) and (made := self._of_project(expression)):
@@ -274,25 +315,48 @@ class _Arguments:
         if isinstance(expression, ast.Call) and dotted(expression.func).rpartition(".")[0].endswith("Config"):
             self._config(expression.args[0] if expression.args else None, expression)
             return "@config"
-        if LABELS.fullmatch(name):
+        if isinstance(expression, ast.Call) and (made := self._of_library(expression)):
+            return made
+        counts = isinstance(expression, ast.Call) and dotted(expression.func) == "len"
+        if LABELS.fullmatch(name) or (counts and WORDS.fullmatch(name)):
             said = ast.unparse(expression)[:60]
-            stands_in = f"{[*'OB']}" if name.endswith(("lst", "list")) else str(STAND_IN)
-            self.plan.notes.append(f"{name} is known only to a run ({self.made.module.file}:{expression.lineno}: {said}): {stands_in} stands in")
+            stands_in = (
+                f"{[*'OB']}"
+                if name.endswith(("lst", "list"))
+                else str(STAND_IN if LABELS.fullmatch(name) else MOST_WORDS)
+            )
+            self.plan.notes.append(
+                f"{name} is known only to a run ({self.made.module.file}:{expression.lineno}: {said}): {stands_in} stands in"
+            )
             return stands_in
-        raise Undecided(f"{ast.unparse(expression)[:60]} is known only to a run ({self.made.module.file}:{expression.lineno})")
+        raise Undecided(
+            f"{ast.unparse(expression)[:60]} is known only to a run ({self.made.module.file}:{expression.lineno})"
+        )
 
-    def _args(self) -> str:
+    def _args(self, option: str = "") -> str:
         if self.options is None:
-            self.options = self._options_module()
+            self.options = self._options_module(option)
         return "args"
 
-    def _options_module(self) -> Module:
-        """The script whose options are meant: this file, or the one near it that has the most."""
+    def _options_module(self, option: str = "") -> Module:
+        """The script whose options are meant: this file, or the one that imports it and has the most."""
         here = self.made.module
+        if self.options is not None:
+            return self.options
         if here.source.of_options:
             return here
-        others = [each for each in self.planner.code.modules.values() if each.source.of_options and not each.comes_last]
-        others.sort(key=lambda each: (-_shared(each.file, here.file), not each.is_script, -("train" in each.file or "main" in each.file), -len(each.source.of_options)))
+        modules = self.planner.code.modules.values()
+        others = [each for each in modules if each.source.of_options and not each.comes_last]
+        others.sort(
+            key=lambda each: (
+                bool(option) and option not in each.source.of_options,
+                not self.planner.code.imports(each, here),
+                -_shared(each.file, here.file),
+                not each.is_script,
+                -("train" in each.file or "main" in each.file),
+                -len(each.source.of_options),
+            )
+        )
         if not others:
             raise Undecided("there are no options of a command line in the project")
         return others[0]
@@ -305,7 +369,7 @@ class _Arguments:
         if NAMESPACES.fullmatch(path.rpartition(".")[0]) is None and not self._is_parsed(path.rpartition(".")[0]):
             return False
         try:
-            return name in self._options_module().source.of_options
+            return name in self._options_module(name).source.of_options
         except Undecided:
             return False
 
@@ -324,6 +388,25 @@ class _Arguments:
                 return found[0].node
         return None
 
+    def _of_dataclasses(self, name: str) -> str:
+        """``model_args, … = HfArgumentParser((ModelArguments, …)).parse_args_into_dataclasses()`` → ``ModelArguments()``."""
+        nodes = [node for outer in reversed(self.made.scope) for node in ast.walk(outer)]
+        for node in nodes:
+            targets = node.targets[0] if isinstance(node, ast.Assign) else None
+            if not isinstance(targets, ast.Tuple) or "into_dataclasses" not in ast.unparse(node):
+                continue
+            names = [dotted(each) for each in targets.elts]
+            calls = (
+                each for each in nodes if isinstance(each, ast.Call) and dotted(each.func).endswith("HfArgumentParser")
+            )
+            classes = next(
+                (each.args[0].elts for each in calls if each.args and isinstance(each.args[0], ast.Tuple)), []
+            )
+            if name in names and names.index(name) < len(classes):
+                call = ast.copy_location(ast.Call(classes[names.index(name)], [], []), node)
+                return self._of_project(call)
+        return ""
+
     def _of_project(self, call: ast.Call) -> str:
         """``Config()``: of a class of the project, with arguments that can be told."""
         origin = self.planner.code.origin(self.made.module, dotted(call.func)) if dotted(call.func) else None
@@ -335,6 +418,14 @@ class _Arguments:
         given = [self._value(each, "") for each in call.args]
         given += [f"{key.arg}={self._value(key.value, key.arg)}" for key in call.keywords if key.arg]
         return f"{name}({', '.join(given)})"
+
+    def _of_library(self, call: ast.Call) -> str:
+        """``BertConfig(hidden_size=args.width)``, as it is written."""
+        origin = self.planner.code.origin(self.made.module, dotted(call.func)) if dotted(call.func) else None
+        if origin is None or not origin.of_library.endswith("Config") or call.args:
+            return ""
+        given = [f"{key.arg}={self._value(key.value, key.arg)}" for key in call.keywords if key.arg]
+        return f"{self.plan.needs('transformers', origin.of_library)}({', '.join(given)})"
 
     def _class(self) -> ast.ClassDef | None:
         origin = self.made.origin
@@ -349,7 +440,9 @@ class _Arguments:
         if function is None:
             return set()
         count = len(function.args.defaults)
-        return {each.arg for each in function.args.args[-count:] if count} | {each.arg for each in function.args.kwonlyargs}
+        return {each.arg for each in function.args.args[-count:] if count} | {
+            each.arg for each in function.args.kwonlyargs
+        }
 
 
 def _init(node: ast.ClassDef | None) -> ast.FunctionDef | None:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from pytest_bertsize.commands.init.limits import budget, budget_of_built
 from pytest_bertsize.commands.init.python.code import Code
-from pytest_bertsize.commands.init.python.made import made
+from pytest_bertsize.commands.init.python.made import PRETRAINED, made, made_of
 from pytest_bertsize.commands.init.python.meant import Meanings
-from pytest_bertsize.commands.init.python.names import names
+from pytest_bertsize.commands.init.python.names import names, names_beside
 from pytest_bertsize.commands.init.python.plan import Planner, Undecided
 from pytest_bertsize.commands.init.python.tried import MODULE, tried
-from pytest_bertsize.config.in_python import dotted
+from pytest_bertsize.config.in_python import dotted, first_argument
 from pytest_bertsize.config.source import published
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.review.check import examine
@@ -42,7 +42,9 @@ MOST_SAID = 12
 """Lines of what cannot be decided."""
 FACTORIES = '"""The models of this project as pytest-bertsize builds them: shapes alone, no weights."""\n\nimport sys\n'
 _RELEVANT = re.compile(r"bert|electra|transformer|mpnet|longformer|from_pretrained|AutoModel", re.IGNORECASE)
-_NONE = re.compile(r"(Loss|Sampler|Pooling|Normalize|CRF|Embeddings?|Attention|Layer|LayerNorm|Output|Pooler|Collator\w*)$")
+_NONE = re.compile(
+    r"(Loss|Sampler|Pooling|Normalize|CRF|Embeddings?|Attention|Layer|LayerNorm|Output|Pooler|Collator\w*)$"
+)
 GUESSED = "nothing says the class: write the one that your code builds, then pytest --bert-budget --bert-budget-update"
 
 
@@ -61,17 +63,21 @@ def from_python(
 ) -> FromPython:
     """Read the project's Python, and propose what it says."""
     code = Code()
-    for file, content in files.sources():
+    for file, content in files.contents(files.python, "files of Python"):
         code.add(file, content)
-    return _Proposing(project, code, registry, {*taken}, helper).all()
+    code.put_copies_last()
+    return _Proposing(project, code, files, registry, {*taken}, helper).all()
 
 
 class _Proposing:
-    def __init__(self, project: Project, code: Code, registry: Registry, taken: set[str], helper: Helper | None) -> None:
+    def __init__(
+        self, project: Project, code: Code, files: Listed, registry: Registry, taken: set[str], helper: Helper | None
+    ) -> None:
         self.project, self.code, self.registry, self.taken, self.helper = project, code, registry, taken, helper
         self.found = FromPython()
         self._families: dict[str, str] = {}
-        self.all_named = [each for each in names(code, self._is_published) if not _of_tokenizer(each)]
+        those = (*names(code, self._is_published), *names_beside(files, self._is_published))
+        self.all_named = [each for each in those if not _of_tokenizer(each)]
         self.named = [each for each in self.all_named if self._is_published(each.name)]
         self.meanings = Meanings(self.named)
         self.made = [*made(code)]
@@ -102,7 +108,9 @@ class _Proposing:
         tops = self._tops()
         for (file, class_name), those in tops.items():
             if len(plans) == MOST_TRIED:
-                self.found.by_hand.append(f"{file}: {class_name}, made at {those[0].where}, is one of {len(tops)} classes: declare it by factory")
+                self.found.by_hand.append(
+                    f"{file}: {class_name}, made at {those[0].where}, is one of {len(tops)} classes: declare it by factory"
+                )
                 continue
             why = ""
             for each in those[:4]:
@@ -122,7 +130,13 @@ class _Proposing:
         found: dict[tuple[str, str], list[Made]] = {}
         for each in self.made:
             module = each.origin.module
-            if each.inside or module is None or each.module.comes_last or module.comes_last or _NONE.search(each.class_name):
+            if (
+                each.inside
+                or module is None
+                or each.module.comes_last
+                or module.comes_last
+                or _NONE.search(each.class_name)
+            ):
                 continue
             if each.class_name in module.classes and _RELEVANT.search(self._text(each)):
                 found.setdefault((module.file, each.class_name), []).append(each)
@@ -141,7 +155,9 @@ class _Proposing:
         text = factories(plans.values())
         if (self.project.root / f"{MODULE}.py").exists():
             for plan in plans.values():
-                self.found.by_hand.append(f"{plan.class_where}: {plan.made.class_name} needs a function, and there is a {MODULE}.py already: add it there\n{plan.text}")
+                self.found.by_hand.append(
+                    f"{plan.class_where}: {plan.made.class_name} needs a function, and there is a {MODULE}.py already: add it there\n{plan.text}"
+                )
             return set()
         if self.helper is None:
             return self._untried(plans, "it was not built")
@@ -160,7 +176,11 @@ class _Proposing:
             kept[name] = plans[name]
         if kept:
             self.found.factories = factories(kept.values())
-        return {f"{plan.made.origin.module.file}:{plan.made.class_name}" for plan in kept.values() if plan.made.origin.module}
+        return {
+            f"{plan.made.origin.module.file}:{plan.made.class_name}"
+            for plan in kept.values()
+            if plan.made.origin.module
+        }
 
     def _untried(self, plans: dict[str, Plan], why: str) -> set[str]:
         for plan in plans.values():
@@ -168,7 +188,12 @@ class _Proposing:
         return set()
 
     def _say_unbuilt(self, plan: Plan, reason: str) -> None:
-        self.found.by_hand.append(printable(f"{plan.class_where}: {plan.made.class_name}, made at {plan.made.where}: {reason}; declare it by factory", 600))
+        self.found.by_hand.append(
+            printable(
+                f"{plan.class_where}: {plan.made.class_name}, made at {plan.made.where}: {reason}; declare it by factory",
+                600,
+            )
+        )
 
     # published models
 
@@ -178,20 +203,35 @@ class _Proposing:
         inside = {name.rpartition(":")[2] for name in built}
         uses = [each for each in self.made if each.kind not in {"Module", "LightningModule"}]
         for each in uses:
-            if each.module.comes_last or each.inside in inside or f"{each.origin.module.file if each.origin.module else ''}:{each.class_name}" in built:
+            if (
+                each.module.comes_last
+                or each.inside in inside
+                or f"{each.origin.module.file if each.origin.module else ''}:{each.class_name}" in built
+            ):
                 continue
             self._of_use(each, done)
         for named in self.named:
-            if not named.module.comes_last and named.name not in {name for name, _ in done} and not (built and self._is_used_up(named)):
+            if (
+                not named.comes_last
+                and named.name not in {name for name, _ in done}
+                and not (built and self._is_used_up(named))
+            ):
                 self._propose(named, "", {}, GUESSED, done)
 
     def _is_used_up(self, named: Named) -> bool:
         """Whether a function that is proposed reads it, or the class that it makes does."""
-        return named.name in self.found.factories or any(named.reference in table or f'config = "{named.module.file}"' in table for table in self.found.tables.values()) or any(named.place.startswith(f"{each.made.class_name}.") for each in ())
+        return (
+            named.name in self.found.factories
+            or any(
+                named.reference in table or f'config = "{named.file}"' in table for table in self.found.tables.values()
+            )
+            or any(named.place.startswith(f"{each.made.class_name}.") for each in ())
+        )
 
     def _of_use(self, use: Made, done: set[tuple[str, str]]) -> None:
-        named = self.meanings.of(use.first, use.module, use.place)
+        named = self.meanings.of(use.first, use.module, use.place) or self._by_its_config(use)
         if named is None:
+            self._by_call(use, done)
             return
         family = self._families[named.name]
         names = [each.name for found in self.registry.families(family) for each in found.architectures]
@@ -206,21 +246,66 @@ class _Proposing:
             architecture = names[0] if names else ""
             architecture = _architecture("AutoModel", [each for each in names]) or architecture
         labels = {each.arg: each.value for each in use.call.keywords if each.arg == "num_labels"}
-        overrides = {name: value.value for name, value in labels.items() if isinstance(value, ast.Constant)} if architecture and "For" in architecture else {}
+        overrides = (
+            {name: value.value for name, value in labels.items() if isinstance(value, ast.Constant)}
+            if architecture and "For" in architecture
+            else {}
+        )
         self._propose(named, architecture, overrides, because, done, any_class="num_labels" in labels and not overrides)
 
-    def _propose(self, named: Named, architecture: str, overrides: dict[str, object], because: str, done: set[tuple[str, str]], *, any_class: bool = False) -> None:
+    def _by_its_config(self, use: Made) -> Named | None:
+        """``Model(config)``, where the config was made by the name of a published one."""
+        call = made_of(use, _config_of(use))
+        if call is None or not dotted(call.func).endswith(f".{PRETRAINED}"):
+            return None
+        return self.meanings.of(first_argument(call), use.module, use.place)
+
+    def _by_call(self, use: Made, done: set[tuple[str, str]]) -> None:
+        """``Model(config)``, where the config was made by a call that says its sizes."""
+        call = made_of(use, _config_of(use))
+        name = dotted(call.func).rpartition(".")[2] if call else ""
+        if call is None or not name.endswith("Config") or not call.keywords:
+            return
+        family = next(
+            (each for each in self.registry.names if each.replace("-", "").replace("_", "") == name[:-6].lower()), ""
+        )
+        names = (
+            [each.name for found in self.registry.families(family) for each in found.architectures] if family else []
+        )
+        if architecture := _architecture(use.kind, names):
+            said = Named(use.module.file, name, name, call.lineno, use.module)
+            self._propose(said, architecture, {}, f"{use.where} makes it", done, family=family)
+
+    def _propose(
+        self,
+        named: Named,
+        architecture: str,
+        overrides: dict[str, object],
+        because: str,
+        done: set[tuple[str, str]],
+        *,
+        any_class: bool = False,
+        family: str = "",
+    ) -> None:
         if (named.name, architecture) in done or (not architecture and any(name == named.name for name, _ in done)):
             return
         done.add((named.name, architecture))
         if len(done) > MOST_NAMED:
-            self.found.by_hand.append(f'{named.reference.partition("#")[0]}:{named.line} names {named.name}: declare it, as in config = "{named.reference}"')
+            self.found.by_hand.append(
+                f'{named.where} names {named.name}: declare it, as in config = "{named.reference}"'
+            )
             return
         if not architecture:
-            names = [each.name for found in self.registry.families(self._families[named.name]) for each in found.architectures]
+            names = [
+                each.name
+                for found in self.registry.families(self._families[named.name])
+                for each in found.architectures
+            ]
             architecture, any_class = _architecture("AutoModel", names), True
         name = self._name(_dashed(named.name.rpartition("/")[2]))
         lines = [f"[{'.'.join((*TABLE, 'models', key(name)))}]", f"config = {quoted(named.reference)}  # {named.name}"]
+        if family:
+            lines[1:] = [f"config = {quoted(named.reference)}", f"family = {quoted(family)}"]
         if architecture:
             lines.append(f"architecture = {quoted(architecture)}  # {because}")
         if overrides:
@@ -230,11 +315,13 @@ class _Proposing:
             settings = parse(f'{text}budget = "report-only"\n', self.project.path)
             subject = examine(settings.models[name], settings, self.registry)
         except (SettingsError, Unusable) as error:
-            self.found.by_hand.append(f"{named.module.file}:{named.line} names {named.name}: {error}")
+            self.found.by_hand.append(f"{named.where} names {named.name}: {error}")
             return
         if subject.derivation is None:
             first = next(iter(subject.review.errors), None)
-            self.found.by_hand.append(f"{named.module.file}:{named.line} names {named.name}: {first.sentence if first else 'it has no closed form'}")
+            self.found.by_hand.append(
+                f"{named.where} names {named.name}: {first.sentence if first else 'it has no closed form'}"
+            )
             return
         limits = budget(subject.derivation, any_class=any_class)
         self.found.tables[name] = text + "".join(f"budget.{key(part)} = {limit}\n" for part, limit in limits)
@@ -243,14 +330,23 @@ class _Proposing:
         """Names of which there is no config here."""
         counts: dict[str, list[Named]] = {}
         for each in self.all_named:
-            if not self._is_published(each.name) and not each.module.comes_last and re.fullmatch(r"[\w.-]+(/[\w.-]+)?", each.name):
+            if (
+                not self._is_published(each.name)
+                and not each.comes_last
+                and re.fullmatch(r"[\w.-]+(/[\w.-]+)?", each.name)
+            ):
                 counts.setdefault(each.name, []).append(each)
         for name, those in sorted(counts.items(), key=lambda item: -len(item[1])):
-            where = f"{those[0].module.file}:{those[0].line}"
-            self.found.by_hand.append(f"{where} names {name}, whose config is not here: huggingface-cli download {name} config.json")
+            self.found.by_hand.append(
+                f"{those[0].where} names {name}, whose config is not here: huggingface-cli download {name} config.json"
+            )
 
     def _name(self, wanted: str) -> str:
-        name = next(each for number in range(1, 1000) if (each := wanted if number == 1 else f"{wanted}-{number}") not in self.taken)
+        name = next(
+            each
+            for number in range(1, 1000)
+            if (each := wanted if number == 1 else f"{wanted}-{number}") not in self.taken
+        )
         self.taken.add(name)
         return name
 
@@ -268,7 +364,11 @@ def _own_table(name: str, plan: Plan) -> str:
     if plan.config:
         lines.append(f"config = {quoted(plan.config)}")
     if plan.overrides and plan.config:
-        said = ", ".join(f"{key(each)} = {_toml(value)}" for each, value in plan.overrides.items() if isinstance(value, bool | int | float | str))
+        said = ", ".join(
+            f"{key(each)} = {_toml(value)}"
+            for each, value in plan.overrides.items()
+            if isinstance(value, bool | int | float | str)
+        )
         lines += [f"overrides = {{ {said} }}"] if said else []
     lines.append("closed_form = false")
     return "".join(f"{line}\n" for line in lines)
@@ -288,8 +388,21 @@ def _architecture(kind: str, names: list[str]) -> str:
     if kind.startswith("AutoModel") or kind.endswith("PreTrainedModel"):
         rest = kind.removeprefix("AutoModel") if kind.startswith("AutoModel") else ""
         rest = {"": "Model", "WithLMHead": "ForMaskedLM"}.get(rest, rest)
-        return next((name for name in names if re.fullmatch(rf"[A-Za-z0-9]+?{rest}", name) and ("For" in rest) == ("For" in name)), "")
+        return next(
+            (
+                name
+                for name in names
+                if re.fullmatch(rf"[A-Za-z0-9]+?{rest}", name) and ("For" in rest) == ("For" in name)
+            ),
+            "",
+        )
     return ""
+
+
+def _config_of(use: Made) -> ast.expr | None:
+    """What a model is made of, where that is a config."""
+    said = next((each.value for each in use.call.keywords if each.arg == "config"), None)
+    return said or (use.call.args[0] if use.call.args and not use.is_pretrained else None)
 
 
 def _of_tokenizer(named: Named) -> bool:
@@ -303,7 +416,9 @@ def _dashed(name: str) -> str:
 
 def _snake(name: str, taken: set[str]) -> str:
     wanted = _dashed(name).replace("-", "_").replace(".", "_")
-    return next(each for number in range(1, 1000) if (each := wanted if number == 1 else f"{wanted}_{number}") not in taken)
+    return next(
+        each for number in range(1, 1000) if (each := wanted if number == 1 else f"{wanted}_{number}") not in taken
+    )
 
 
 def _folded(rest: list[str]) -> list[str]:
