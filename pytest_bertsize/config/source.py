@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_bertsize.builder.confined import MEGABYTE
 from pytest_bertsize.builder.own_process import Allowed, Lost, answer_of
-from pytest_bertsize.config import model_config
+from pytest_bertsize.builder.published import is_name
+from pytest_bertsize.config import by_hub_name, model_config
+from pytest_bertsize.config.by_hub_name import Found
 from pytest_bertsize.config.model_config import LARGEST, ModelConfig, fail, made, not_plain
 from pytest_bertsize.config.named_in_code import where_named
 from pytest_bertsize.config.renamed_keys import renamed
@@ -29,16 +33,6 @@ ALLOWED = Allowed(seconds=30.0, memory=2048 * MEGABYTE, answer=2 * LARGEST)
 MEND = "mend the function, or name a file"
 
 
-class Found(NamedTuple):
-    """A config file as a reader finds it."""
-
-    name: str
-    """Whose suffix says what it is written in."""
-    file: str
-    """What messages call it."""
-    content: bytes
-
-
 class Reader(Protocol):
     """Where the files of a project are read: the disk of today, or a commit."""
 
@@ -46,7 +40,7 @@ class Reader(Protocol):
     """What messages add to the name of a file: nothing, or ``" at main"``."""
 
     def config(self, location: str) -> Found:
-        """The file that the table names, or the one config in the folder that it names.
+        """The file that the table names, the one config in the folder that it names, or what is published so.
 
         :raises Unusable: when it cannot be read.
         """
@@ -72,10 +66,22 @@ class Disk:
 
     at = ""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, hub: Mapping[str, str] = MappingProxyType({})) -> None:
+        """:param hub: files of the project by names of the hub."""
         self.root = root
+        self._hub = hub
 
     def config(self, location: str) -> Found:
+        if is_name(location) and not self._has(location):
+            if published := by_hub_name.find(location, self._hub, self._file):
+                return published
+            by_hub_name.refuse_unknown(location, self._has)
+        return self._file(location)
+
+    def _has(self, name: str) -> bool:
+        return os.path.lexists(self.root / name)
+
+    def _file(self, location: str) -> Found:
         content, file = model_config.contents(self.root, location)
         return Found(location, file, content)
 
@@ -97,7 +103,9 @@ def read(model: Model, settings: Settings, reader: Reader | None = None) -> Mode
     :raises Unusable: when there is none.
     """
     if reader is None:
-        return replace(read(model, settings, Disk(settings.root)), named_at=partial(where_named, settings.root))
+        return replace(
+            read(model, settings, Disk(settings.root, settings.hub)), named_at=partial(where_named, settings.root)
+        )
     if not model.config:
         return made({}, settings.file)  # of a factory that is called without one
     if model.inline is not None:
@@ -124,11 +132,26 @@ def _in_file(reader: Reader, reference: str) -> ModelConfig:
     location, _, inner = reference.partition("#")
     found = reader.config(location)
     file = f"{found.file}{reader.at}"
-    if not found.name.lower().endswith(YAML):
-        return model_config.parse(found.content, file, inner)
-    from pytest_bertsize.config import yaml
+    if found.name.lower().endswith(YAML):
+        from pytest_bertsize.config import yaml
 
-    return yaml.parse(found.content, file, inner)
+        parsed = yaml.parse(found.content, file, inner)
+    else:
+        parsed = model_config.parse(found.content, file, inner)
+    return replace(parsed, origin=found.origin) if found.origin else parsed
+
+
+def of_hub(settings: Settings) -> dict[str, dict[str, Any]]:
+    """What the table's ``hub`` names, as the helper process answers ``from_pretrained`` with it."""
+    found: dict[str, dict[str, Any]] = {}
+    for name, location in settings.hub.items():
+        try:
+            config = _in_file(Disk(settings.root), location)
+            folder = str((settings.root / config.file).parent.resolve())
+            found[name] = {"config": config.data, "file": config.reference, "folder": folder}
+        except Unusable as unusable:
+            found[name] = {"error": unusable.findings[0].sentence}
+    return found
 
 
 def _inline(data: Mapping[str, object], model: Model, settings: Settings, reader: Reader) -> ModelConfig:
