@@ -70,6 +70,7 @@ def examine(
         found = derive(model, config, chosen)
         request = _with_names(build_request.with_closed_form(model, settings, config, found, adapter), known.stored)
         notes = (
+            *_published(config),
             *found.values.findings,
             *found.notes,
             *tokenizer.rows_beside(
@@ -84,6 +85,24 @@ def examine(
         finding = Finding("config-invalid", message, "report it, with the config", file=known.config)
         return Subject(replace(known, findings=(finding,)), None, list, model, config)
     return _derived(Subject(known, request, list, model, config, found), found, formulas=formulas)
+
+
+def _published(config: ModelConfig) -> list[Finding]:
+    """A note on where a config is from that the table names by a name of the hub."""
+    return [Finding("published-config", config.origin, "", "note", table_key=("config",))] if config.origin else []
+
+
+def _answered(built: Built) -> list[Finding]:
+    """Notes on what code of the project asked from_pretrained for, and was answered with."""
+    said = (
+        f"from_pretrained({each.name!r}) was answered with a config from {each.origin}{_tokens(each.tokens)}"
+        for each in built.answered
+    )
+    return [Finding("published-config", message, "", "note", table_key=("factory",)) for message in said]
+
+
+def _tokens(number: int | None) -> str:
+    return "" if number is None else f", and its tokenizer taken to have the {number:,} tokens of its vocab_size"
 
 
 def _derived(subject: Subject, found: Derivation, *, formulas: bool) -> Subject:
@@ -120,7 +139,7 @@ def _without_closed_form(
         known,
         family=request.family,
         architecture=model.factory or request.architecture,
-        findings=tuple(build_request.noted(request.family, request.architecture, registry)),
+        findings=(*_published(config), *build_request.noted(request.family, request.architecture, registry)),
         build=partial(_build_here, request, settings),
     )
     return Subject(known, request, list, model, config)
@@ -221,7 +240,7 @@ def _reviewed(before: Review, subject: Subject, built: Built | NotBuilt) -> Revi
                 Finding("build-failed", message, built.fix or _way_out(subject, built.reason)),
             ),
         )
-    before = replace(before, findings=(*before.findings, *_of_another_release(subject, built)))
+    before = replace(before, findings=(*before.findings, *_of_another_release(subject, built), *_answered(built)))
     form = subject.derivation.form if subject.derivation else None
     actual = built.inventory(before.expected)
     before = _measured(before, subject, built, actual)

@@ -13,6 +13,7 @@ import warnings
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from pytest_bertsize.builder.child.from_pretrained import answering
 from pytest_bertsize.builder.child.lacking import without_what_lacks
 from pytest_bertsize.builder.child.older_code import welcome
 from pytest_bertsize.builder.confined import Refused, in_words
@@ -75,14 +76,15 @@ def instantiate(request: Mapping[str, Any]) -> nn.Module:
 
 @contextlib.contextmanager
 def _in_its_root(request: Mapping[str, Any]) -> Iterator[None]:
-    """Code of the project runs in the project's folder, and nothing else notices."""
+    """Code of the project runs in the project's folder, is answered by name, and nothing else notices."""
     if not is_own_code(request):
         yield
         return
     before = os.getcwd()  # noqa: PTH109  (os is there)
     os.chdir(request["root"])
     try:
-        yield
+        with answering(request):
+            yield
     finally:
         os.chdir(before)
 

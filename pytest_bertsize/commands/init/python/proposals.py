@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from pytest_bertsize.builder.published import fetching, is_name
 from pytest_bertsize.commands.init.limits import budget, budget_of_built
 from pytest_bertsize.commands.init.python.code import Code
 from pytest_bertsize.commands.init.python.made import PRETRAINED, made, made_of
@@ -15,7 +16,7 @@ from pytest_bertsize.commands.init.python.names import names, names_beside
 from pytest_bertsize.commands.init.python.plan import Planner, Undecided
 from pytest_bertsize.commands.init.python.tried import MODULE, tried
 from pytest_bertsize.config.in_python import dotted, first_argument
-from pytest_bertsize.config.source import published
+from pytest_bertsize.config.source import by_name
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.review.check import examine
 from pytest_bertsize.table.schema import TABLE
@@ -24,7 +25,7 @@ from pytest_bertsize.table.toml import key, quoted
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from pytest_bertsize.builder.helper import Helper
     from pytest_bertsize.closed_forms.registry import Registry
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.commands.init.python.made import Made
     from pytest_bertsize.commands.init.python.names import Named
     from pytest_bertsize.commands.init.python.plan import Plan
+    from pytest_bertsize.config.model_config import ModelConfig
 
 MOST_TRIED = 6
 """Classes of the project, of which one is built each."""
@@ -93,11 +95,18 @@ class _Proposing:
         """Whether a config of a known family is there for a name."""
         if name not in self._families:
             self._families[name] = ""
-            if re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name):
-                config = published(name, self.project.root)
+            hub = self.project.settings.hub if self.project.settings else {}
+            if is_name(name):
+                config = self._config_of(name, hub)
                 if config and self.registry.families(str(config.model_type)):
                     self._families[name] = str(config.model_type)
         return bool(self._families[name])
+
+    def _config_of(self, name: str, hub: Mapping[str, str]) -> ModelConfig | None:
+        try:
+            return by_name(name, self.project.root, hub)
+        except Unusable:
+            return None
 
     # the project's own classes
 
@@ -333,7 +342,7 @@ class _Proposing:
             if (
                 not self._is_published(each.name)
                 and not each.comes_last
-                and re.fullmatch(r"[\w.-]+(/[\w.-]+)?", each.name)
+                and is_name(each.name)
             ):
                 counts.setdefault(each.name, []).append(each)
         for name, those in sorted(counts.items(), key=lambda item: -len(item[1])):
