@@ -1,4 +1,4 @@
-"""What a Python file says of a model, read by ``ast``: nothing of it is run. ``train.py#MODEL_NAME`` names a place in it.
+"""What a Python file says of a model, read by ``ast`` and not run: ``train.py#MODEL_NAME`` names a place in it.
 
 ======================================  ===============================================================
 ``train.py``                            the defaults of its options: argparse, click, absl
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from pytest_bertsize.config.model_config import ModelConfig, fail, not_plain, text_of
 from pytest_bertsize.config.python_values import Unreadable, options, value_of
-from pytest_bertsize.wording import did_you_mean, printable
+from pytest_bertsize.wording import did_you_mean, printable, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -117,7 +117,7 @@ class Source:
         return found
 
     def _named(self, name: str, scope: str) -> ast.expr | None:
-        """What a name stands for: in the function, then in the functions and the file around it; ``args.x`` an option."""
+        """What a name stands for, in the function or what is around it; ``args.x`` is an option."""
         if "." in name:
             before, _, option = name.rpartition(".")
             is_option = OPTIONS.fullmatch(before) is not None and option in self.of_options
@@ -272,7 +272,7 @@ def parse(content: bytes, file: str, inner: str, *, whole: bool = True) -> Model
     if not isinstance(value, dict):
         fail(
             file,
-            f"{printable(inner)} is {printable(ast.unparse(said.node or ast.Constant(None)))}, neither a config nor the name of one",
+            f"{printable(inner)} is {shown(value)}, neither a config nor the name of one",
             "name a place that is",
             said.line,
         )
@@ -294,7 +294,8 @@ def _fields(said: Said) -> Mapping[str, Said]:
     return said.fields
 
 
-class _Lines(NamedTuple):
+@dataclass(frozen=True)
+class _Lines:
     """The line of a key by its full path."""
 
     inner: str

@@ -1,4 +1,4 @@
-"""What a shell script gives a program: ``train.sh#model_name_or_path`` is what stands behind ``--model_name_or_path``."""
+"""What a shell script gives a program: ``train.sh#model_name`` is what stands behind ``--model_name``, or is set to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values that a Python file writes down: what an expression comes to without running anything, and options' defaults."""
+"""Values that a Python file writes down: what an expression comes to without a run, and the defaults of options."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 DEEPEST = 20
 """Names that stand for names, and expressions in expressions."""
 LARGEST = 10**15
+NAMESPACES = frozenset({"dict", "SimpleNamespace", "Namespace"})
 _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -19,7 +20,7 @@ _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.FloorDiv: operator.floordiv,
     ast.Div: operator.truediv,
 }
-_CONVERSIONS: dict[str, Callable[[str], object]] = {"int": int, "float": float, "str": str}
+_CONVERSIONS: dict[str, Callable[[str], int | float | str]] = {"int": int, "float": float, "str": str}
 
 
 class Unreadable(Exception):
@@ -52,23 +53,33 @@ def value_of(node: ast.expr, named: Callable[[str], ast.expr | None], depth: int
     def inner(each: ast.expr) -> object:
         return value_of(each, named, depth + 1)
 
-    if isinstance(node, ast.Constant) and not isinstance(node.value, bytes | complex) and node.value is not ...:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str | int | float | None):
         return node.value
     if isinstance(node, ast.Name | ast.Attribute):
         meant = named(ast.unparse(node))
-        if meant is not None and meant is not node:
-            return inner(meant)
+        if meant is None or meant is node:
+            raise Unreadable(node)
+        return inner(meant)
     if isinstance(node, ast.List | ast.Tuple):
         return [inner(each) for each in node.elts]
+    if (pairs := _pairs(node)) is not None:
+        return {name: inner(each) for name, each in pairs}
+    return _number(node, inner)
+
+
+def _pairs(node: ast.expr) -> list[tuple[str, ast.expr]] | None:
+    """What a dict says, or a call of ``dict`` or of a namespace; ``None`` for what is no such thing."""
     if isinstance(node, ast.Dict) and all(isinstance(key, ast.Constant) for key in node.keys):
-        return {str(inner(key)): inner(each) for key, each in zip(node.keys, node.values, strict=True) if key}
-    if (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id in {"dict", "SimpleNamespace", "Namespace"}
-    ):
-        if not node.args and all(each.arg for each in node.keywords):
-            return {str(each.arg): inner(each.value) for each in node.keywords}
+        keys = (str(key.value) for key in node.keys if isinstance(key, ast.Constant))
+        return list(zip(keys, node.values, strict=True))
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in NAMESPACES):
+        return None
+    if node.args or not all(each.arg for each in node.keywords):
+        return None
+    return [(str(each.arg), each.value) for each in node.keywords]
+
+
+def _number(node: ast.expr, inner: Callable[[ast.expr], object]) -> object:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return _negative(node, inner(node.operand))
     if isinstance(node, ast.BinOp):
@@ -124,12 +135,12 @@ def _argument(call: ast.Call) -> Iterator[Option]:
 
 
 def _converted(node: ast.expr, kind: ast.expr | None) -> ast.expr:
-    """argparse hands a default that is a text to the option's type, as it does what is written."""
+    """What argparse makes of it: it hands a default that is a text to the option's type, as it does what is written."""
     convert = _CONVERSIONS.get(kind.id) if isinstance(kind, ast.Name) else None
     if convert is None or not (isinstance(node, ast.Constant) and isinstance(node.value, str)):
         return node
     try:
-        return ast.copy_location(ast.Constant(convert(node.value)), node)  # type: ignore[arg-type]  (a plain number)
+        return ast.copy_location(ast.Constant(convert(node.value)), node)
     except ValueError:
         return node
 

@@ -1,4 +1,4 @@
-"""What a project's code imports and is not installed here: it may be named, and whoever uses it is told that it is not there.
+"""What a project's code imports and is not installed: it may be named, and what uses it is told that it is not there.
 
 A training script imports its logger, its metrics and its optimizer beside its model. None of them makes a parameter,
 and the module is built without them; a layer of a library that is not installed is used, and fails the model. What the
@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
 MOST = 60
 """Modules and names that one project may lack."""
@@ -41,7 +41,7 @@ class _Lacking(ModuleType):
     def _used(self, *_: Any, **__: Any) -> NoReturn:
         raise NotInstalled(f"{self.__name__} is used, and is not installed where the model is built")
 
-    __call__ = __iter__ = __len__ = __bool__ = __getitem__ = __enter__ = __eq__ = __lt__ = __gt__ = _used  # type: ignore[assignment]
+    __call__ = __iter__ = __len__ = __bool__ = __getitem__ = __enter__ = __eq__ = __lt__ = __gt__ = _used
     __contains__ = __add__ = __or__ = __ror__ = __mro_entries__ = __instancecheck__ = __index__ = _used
     __hash__ = ModuleType.__hash__
 
@@ -52,7 +52,7 @@ class _Finder:
     def __init__(self) -> None:
         self.names: set[str] = set()
 
-    def find_spec(self, name: str, path: Sequence[str] | None = None, target: object = None) -> Any:
+    def find_spec(self, name: str, *_: object) -> Any:
         if any(name == each or name.startswith(f"{each}.") for each in self.names):
             return importlib.machinery.ModuleSpec(name, self, is_package=True)  # type: ignore[arg-type]
         return None
@@ -70,7 +70,7 @@ def without_what_lacks(do: Callable[[], Any], is_own: Callable[[str], bool]) -> 
     :param is_own: whether a module is one of the project's, and has to be there.
     """
     finder = _Finder()
-    sys.meta_path.append(finder)  # type: ignore[arg-type]
+    sys.meta_path.append(finder)
     for _ in range(MOST):
         before = set(sys.modules)
         try:

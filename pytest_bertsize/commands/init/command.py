@@ -10,7 +10,7 @@ from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.commands.console import GOOD, MISTAKEN, say
 from pytest_bertsize.commands.init.project import Project, in_the_way, is_toml, project_above, read_project, root_above
 from pytest_bertsize.commands.init.proposal import Proposal, propose
-from pytest_bertsize.commands.init.python.tried import MODULE
+from pytest_bertsize.commands.init.python.plan import MODULE
 from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.table import rewrite
 from pytest_bertsize.table.schema import EXAMPLE
@@ -121,10 +121,8 @@ def _say_written(before: Project, found: Proposal, out: TextIO) -> None:
     say(f"{before.path.name}{made}: {count} model{'s' * (count > 1)} declared ({printable(names, 1_000)})", out)
     if found.factories:
         functions = found.factories.count("\ndef ")
-        say(
-            f"{FACTORIES}, a new file: {functions} function{'s' * (functions > 1)} that make what is this project's own",
-            out,
-        )
+        make = "s make" if functions > 1 else " makes"
+        say(f"{FACTORIES}, a new file: {functions} function{make} what is this project's own", out)
     if before.becomes_root:
         this = "this folder" if before.is_here else _shown(before.root)
         say(

@@ -68,18 +68,21 @@ def propose(project: Project, registry: Registry, helper: Helper | None = None) 
     for each in without_saved(those, declared, copies, registry):
         if each.found.reference not in declared:
             _add(each, found, project, registry)
-    _add_python(found, project, files, registry, helper)
+    _add_python(found, project, files, seen.found, registry, helper)
     found.left_out += [*copies.said(), *folded(seen.others), *files.said]
     return found
 
 
-def _add_python(found: Proposal, project: Project, files: Listed, registry: Registry, helper: Helper | None) -> None:
+def _add_python(
+    found: Proposal, project: Project, files: Listed, configs: list[Found], registry: Registry, helper: Helper | None
+) -> None:
     """What the project's Python says, where no table says it already."""
     taken = {*found.tables, *(project.settings.models if project.settings else ())}
-    said = from_python(project, files, registry, taken, helper)
+    said = from_python(project, files, registry, configs, taken, helper)
     found.tables |= said.tables
     found.by_hand += said.by_hand
     found.factories = said.factories
+    found.declared += len(said.declared)
 
 
 def _counted(found: Found, registry: Registry, declared: set[str], by_hand: list[str]) -> Counted | None:

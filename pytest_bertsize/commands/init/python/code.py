@@ -86,6 +86,11 @@ class Module:
         tests = (node.test for node in self.source.tree.body if isinstance(node, ast.If))
         return any("__name__" in ast.unparse(test) for test in tests)
 
+    def is_constant(self, name: str) -> bool:
+        """Whether a name is set at the top of the file, from where it can be imported."""
+        is_other = name in self.classes or name in self.functions or name in self.source.of_options
+        return bool(self.dotted) and not is_other and name in self.source.places
+
     @property
     def dotted(self) -> str:
         """As it is imported from the root; ``""`` where it cannot be."""
@@ -164,7 +169,7 @@ class Code:
         return Origin(None, path.lstrip(".")) if not path.startswith(".") else None
 
     def kind(self, origin: Origin, hops: int = 0) -> str:
-        """What a class is: ``"BertPreTrainedModel"`` (of the library), ``"Module"``, ``"LightningModule"`` or ``""``."""
+        """What a class is: ``"BertPreTrainedModel"`` of the library, ``"Module"``, ``"LightningModule"`` or ``""``."""
         if origin.module is None:
             last = origin.name.rpartition(".")[2]
             if origin.of_library and re.search(r"Model|^\w+For[A-Z]", last) and not re.search("Output|Config", last):

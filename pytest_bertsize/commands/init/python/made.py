@@ -122,7 +122,7 @@ def _first_model(module: Module, code: Code, table: ast.Dict) -> Origin | None:
 
 
 def made_of(use: Made, expression: ast.expr | None) -> ast.Call | None:
-    """The call that made what an expression stands for: a name of the function around it, of ``self`` or of the file."""
+    """The call that made what an expression stands for: a name of a function around it, of ``self`` or of the file."""
     if expression is None or isinstance(expression, ast.Call):
         return expression
     wanted = dotted(expression)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from pytest_bertsize.commands.init.python.values import shared
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pytest_bertsize.commands.init.python.code import Module
     from pytest_bertsize.commands.init.python.names import Named
@@ -22,6 +25,10 @@ class Meanings:
     """All places that name a published model."""
 
     named: Sequence[Named]
+    families: Mapping[str, str]
+    """Of each of them, by its name."""
+    configs: Sequence[Named] = ()
+    """Files of the project, each by its path."""
     _by_last: dict[str, list[Named]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -46,10 +53,20 @@ class Meanings:
             return self.of(_local(expression.id, module, scope), module, scope, hops + 1)
         return min(found, key=lambda each: _distance(each, module, scope), default=None)
 
-    def any_of(self, families: Sequence[str], family_of: dict[str, str], near: Module) -> Named | None:
-        """The first of some families, the nearest file first."""
-        those = [each for each in self.named if family_of.get(each.name) in families]
-        return min(those, key=lambda each: _distance(each, near, ""), default=None)
+    def of_any(self, asked: Sequence[ast.expr | None], module: Module, scope: str, kind: str) -> Named | None:
+        """The first that means one of the family of a class; where none does, the nearest of that family."""
+        family = next((each for each in {*self.families.values()} if is_of(kind, each)), "")
+        found = [each for node in asked if (each := self.of(node, module, scope))]
+        if kept := [each for each in found if not family or self.families.get(each.name) == family]:
+            return kept[0]
+        those = [each for each in (*self.named, *self.configs) if self.families.get(each.name) == family]
+        return min(those, key=lambda each: _distance(each, module, ""), default=None)
+
+
+def is_of(kind: str, family: str) -> bool:
+    """``BertPreTrainedModel`` is of bert."""
+    start = re.match(r"(.*?)(PreTrainedModel|Model|For[A-Z].*)$", kind)
+    return start is not None and start[1].lower().replace("_", "") == family.replace("-", "").replace("_", "")
 
 
 def _local(name: str, module: Module, scope: str) -> ast.expr | None:
@@ -66,9 +83,5 @@ def _distance(named: Named, module: Module, scope: str) -> tuple[object, ...]:
     here = named.module is module
     in_python = named.module is not None
     in_scope = here and scope and named.place.startswith(f"{scope}.")
-    shared = 0
-    for one, other in zip(named.file.split("/")[:-1], module.file.split("/")[:-1], strict=False):
-        if one != other:
-            break
-        shared += 1
-    return not in_scope, not here, named.comes_last, not in_python, -shared, named.file, named.line
+    near = shared(named.file, module.file)
+    return not in_scope, not here, named.comes_last, not in_python, -near, named.file, named.line

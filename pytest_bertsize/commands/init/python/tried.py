@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pytest_bertsize.commands.init.python.plan import MODULE
 from pytest_bertsize.review.check import conclude, examine
 
 if TYPE_CHECKING:
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.review.review import Review
     from pytest_bertsize.table.settings import Settings
-
-MODULE = "bertsize_models"
-"""The file that has the functions."""
 
 
 @contextmanager
