@@ -30,7 +30,15 @@ if TYPE_CHECKING:
 SUFFIX = ".py"
 OF_A_CALL = ("from_pretrained", "pretrained_model_name_or_path", "model_name_or_path", "model_name")
 """A call that takes a name first, and what it calls that."""
-MOST_NODES = 400_000
+CONFIG_CLASSES = {
+    **{f"{name}Config": name.lower() for name in ("Bert", "Albert", "Roberta", "DistilBert", "Electra", "Camembert")},
+    **{f"{name}Config": name.lower() for name in ("MobileBert", "ModernBert", "Longformer", "MPNet", "ConvBert")},
+    **{f"{name}Config": name.lower() for name in ("RoFormer", "XLNet", "Deberta", "Bart", "T5", "GPT2", "Ernie")},
+    "XLMRobertaConfig": "xlm-roberta",
+    "DebertaV2Config": "deberta-v2",
+    "BigBirdConfig": "big_bird",
+}
+"""Classes of transformers whose call is a config of a family, by what that is called (``model_type``)."""
 OPTIONS = re.compile(r"(self\.)?(args?|opts?|options|hparams|hp|params|FLAGS|flags|parsed_args|arguments)")
 """What the options of a command line are called where they are handed on."""
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -278,6 +286,8 @@ def parse(content: bytes, file: str, inner: str, *, whole: bool = True) -> Model
         )
     if found := not_plain(value):
         fail(file, found.message, found.fix, said.line)
+    if family := CONFIG_CLASSES.get(inner):
+        value = {"model_type": family, **value}
     lines = {name: each.line for name, each in _fields(said).items()}
     digest = hashlib.sha256(content).hexdigest()
     return ModelConfig(

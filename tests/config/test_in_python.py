@@ -85,7 +85,12 @@ def test_a_class_a_dict_and_all_options_are_objects() -> None:
 
 def test_the_arguments_of_a_call_follow_constants_and_options() -> None:
     text = SCRIPT.replace("flags.FLAGS.depth if False else 2", "FLAGS.depth")
-    assert said("BertConfig", text) == {"hidden_size": 64, "num_hidden_layers": 3, "vocab_size": 99}
+    assert said("BertConfig", text) == {
+        "model_type": "bert",
+        "hidden_size": 64,
+        "num_hidden_layers": 3,
+        "vocab_size": 99,
+    }
 
 
 def test_what_only_a_run_can_tell_is_no_config_and_is_left_to_a_function_that_is_given_the_rest() -> None:
@@ -95,7 +100,7 @@ def test_what_only_a_run_can_tell_is_no_config_and_is_left_to_a_function_that_is
         "train.py:24: what BertConfig says is known only to a run: flags.FLAGS.depth if False else 2; write the value "
         'there, or have a function make the config: config = "module:function"'
     )
-    assert said("BertConfig", whole=False) == {"hidden_size": 64, "vocab_size": 99}
+    assert said("BertConfig", whole=False) == {"model_type": "bert", "hidden_size": 64, "vocab_size": 99}
 
 
 @pytest.mark.parametrize(
@@ -105,12 +110,12 @@ def test_what_only_a_run_can_tell_is_no_config_and_is_left_to_a_function_that_is
         (
             'A = "x"\ndef f():\n    b = "y"\n    b = "z"\n',
             "f.b",
-            "train.py:3: f.b stands there 2 times, and says not the same (lines 3, 4); give what is meant a name of its "
-            "own, and write that behind the #",
+            ("train.py:3: f.b stands there 2 times, and says not the same (lines 3, 4); give what is meant a name of its "
+            "own, and write that behind the #"),
         ),
         ("WIDTH = 768\n", "WIDTH", "train.py:1: WIDTH is 768, neither a config nor the name of one; name a place that is"),
-        ("print 'two'\n", "A", "train.py:1: not Python: Missing parentheses in call to 'print'. Did you mean print(...)?; "
-         "correct the file"),
+        ("print 'two'\n", "A", ("train.py:1: not Python: Missing parentheses in call to 'print'. Did you mean print(...)?; "
+         "correct the file")),
     ],
 )  # fmt: skip
 def test_a_place_that_says_nothing_is_refused_by_name(text: str, place: str, sentence: str) -> None:

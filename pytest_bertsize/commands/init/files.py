@@ -74,14 +74,15 @@ class Listed:
             if file in self.of_usual_name or _WORTH_READING.search(content):
                 yield file, content
 
-    def contents(self, files: list[str], kind: str) -> Iterator[tuple[str, bytes]]:
-        """Some of the files and their bytes, those near the root first."""
+    def contents(self, files: list[str]) -> Iterator[tuple[str, bytes]]:
+        """Some of the files and their bytes, those near the root first; what cannot be read has none."""
         size = 0
         for count, file in enumerate(files):
             if count == MOST_FILES or size > MOST_BYTES // 2:
-                self.said.append(f"read {count:,} {kind} and not {len(files) - count:,} more")
+                if files is self.python:
+                    self.said.append(f"read {count:,} files of Python and not {len(files) - count:,} more")
                 return
-            content = self._content(file)
+            content = self._content(file, aloud=False)
             size += len(content)
             yield file, content
 
@@ -107,16 +108,16 @@ class Listed:
         except OSError:
             return False
 
-    def _content(self, file: str) -> bytes:
+    def _content(self, file: str, *, aloud: bool = True) -> bytes:
         try:
             with regular(self.root / file) as stream:
                 content = stream.read(LARGEST + 1)
         except NotRegular:
             return b""
         except OSError as error:
-            self.said.append(f"{printable(file)} cannot be read: {reason(error)}")
+            self.said += [f"{printable(file)} cannot be read: {reason(error)}"] if aloud else []
             return b""
-        if len(content) > LARGEST and file in self.of_usual_name:
+        if aloud and len(content) > LARGEST and file in self.of_usual_name:
             self.said.append(f"{printable(file)} is larger than {LARGEST:,} bytes, and was not read")
         return content if len(content) <= LARGEST else b""
 

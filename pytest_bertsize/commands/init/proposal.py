@@ -125,10 +125,10 @@ def _add(proposed: Counted, found: Proposal, project: Project, registry: Registr
     text = table(name, proposed)
     settings = parse(text, project.path)
     review = conclude_unbuilt(examine(settings.models[name], settings, registry), settings)
-    if problem := _problem(review):
+    if problem := _problem(review) or _of_another_class(review):
         found.by_hand.append(f"{printable(settings.models[name].config)}: {problem}")
     else:
-        found.tables[name] = _warnings(review) + text
+        found.tables[name] = text
 
 
 def _problem(review: Review) -> str:
@@ -137,10 +137,10 @@ def _problem(review: Review) -> str:
     return f"{wrong[0].message}; {wrong[0].fix}" if wrong else ""
 
 
-def _warnings(review: Review) -> str:
-    """What stands above a table of the library's class where the project's own code reads a key that it does not."""
+def _of_another_class(review: Review) -> str:
+    """Where the project's own code reads a key that the library's class does not: it is another class that is run."""
     said = (f"{each.message}; {each.fix}" for each in review.findings if OWN_CLASS in each.fix)
-    return "".join(f"# {line}\n" for line in said if line.isprintable())
+    return next(said, "")
 
 
 def table(name: str, proposed: Counted) -> str:

@@ -11,7 +11,7 @@ from pytest_bertsize.commands.init.limits import budget
 from pytest_bertsize.commands.init.python.made import PRETRAINED, made_of
 from pytest_bertsize.commands.init.python.names import Named
 from pytest_bertsize.commands.init.python.own_classes import dashed, toml
-from pytest_bertsize.config.in_python import dotted, first_argument
+from pytest_bertsize.config.in_python import CONFIG_CLASSES, dotted, first_argument
 from pytest_bertsize.review.check import conclude_unbuilt, examine
 from pytest_bertsize.table.schema import TABLE
 from pytest_bertsize.table.settings import SettingsError, parse
@@ -125,7 +125,7 @@ class LibraryClasses:
         name = self.name(dashed(wanted))
         lines = [f"[{'.'.join((*TABLE, 'models', key(name)))}]"]
         lines.append(f"config = {quoted(named.reference)}" + ("" if family else f"  # {named.name}"))
-        lines += [f"family = {quoted(family)}"] if family else []
+        lines += [f"family = {quoted(family)}"] if family and named.name not in CONFIG_CLASSES else []
         comment = f"  # {because}" if because.isprintable() else ""
         lines += [f"architecture = {quoted(architecture)}{comment}"] if architecture else []
         if overrides:

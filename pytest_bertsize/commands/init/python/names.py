@@ -84,10 +84,10 @@ def _is_name(text: str, is_known: Callable[[str], bool]) -> bool:
 
 def names_beside(files: Listed, is_known: Callable[[str], bool]) -> Iterator[Named]:
     """The same of settings in YAML and JSON, of shell scripts, and of what README tells to call."""
-    for file, content in files.contents(files.files, "files of settings"):
+    for file, content in files.contents(files.files):
         if len(content) <= LARGEST and _WORTH_READING.search(content):
             yield from _in_settings(file, content, is_known)
-    for file, content in files.contents(files.scripts, "scripts"):
+    for file, content in files.contents(files.scripts):
         is_shell = file.endswith(in_shell.SUFFIX)
         for each in in_shell.given(content.decode("utf-8", "replace")):
             if is_known(each.value) and not re.search("(?i)token", each.name):

@@ -31,7 +31,7 @@ class Reading:
         """:param configs: files of the project that hold one."""
         self.project, self.registry = project, registry
         self.code = Code()
-        for file, content in files.contents(files.python, "files of Python"):
+        for file, content in files.contents(files.python):
             self.code.add(file, content)
         self.code.put_copies_last()
         self._families: dict[str, str] = {}
