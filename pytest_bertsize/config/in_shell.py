@@ -1,4 +1,4 @@
-"""What a shell script gives a program: ``train.sh#model_name`` is what stands behind ``--model_name``, or is set to."""
+"""What a shell script gives a program, or a ``.cfg`` sets: ``train.sh#model_name`` stands behind ``--model_name``."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from pytest_bertsize.wording import did_you_mean, printable
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SUFFIX = ".sh"
+SUFFIXES = (".sh", ".cfg")
 _OPTION = re.compile(r"""(?:^|\s)--?(?P<name>[A-Za-z][\w-]*)(?:=|[ \t]+)["']?(?P<value>[\w./-]+)["']?(?=\s|\\|$)""")
-_VARIABLE = re.compile(r"""^[ \t]*(?:export )?(?P<name>[A-Za-z_]\w*)=["']?(?P<value>[\w./-]+)["']?[ \t]*$""")
+_VARIABLE = re.compile(
+    r"""^[ \t]*(?:export )?(?P<name>[A-Za-z_]\w*)[ \t]*=[ \t]*["']?(?P<value>[\w./-]+)["']?[ \t]*$"""
+)
 
 
 class Given(NamedTuple):

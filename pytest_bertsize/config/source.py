@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 ALLOWED = Allowed(seconds=30.0, memory=2048 * MEGABYTE, answer=2 * LARGEST)
 """Of which an import of torch and transformers takes 5 s and 400 MB."""
-PYTHON, SHELL = ".py", ".sh"
+PYTHON, SHELL = (".py",), (".sh", ".cfg")
 MEND = "mend the function, or name a file"
 
 
@@ -171,7 +171,7 @@ def _named(name: str, reader: Reader, place: str) -> ModelConfig:
 
     :raises Unusable: where it is neither.
     """
-    if "#" in name or name.lower().endswith((PYTHON, SHELL)):
+    if "#" in name or name.lower().endswith((*PYTHON, *SHELL)):
         fail(place, f"it is {shown(name)}, which names no config", "name a place that does")
     try:
         config = _in_file(reader, name)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".json", ".yaml", ".yml")
 PYTHON = (".py",)
-SCRIPTS = (".sh", "readme.md", "readme.rst")
+SCRIPTS = (".sh", ".cfg", "readme.md", "readme.rst")
 MOST_FOLDERS = 20_000
 MOST_FILES = 5_000
 """That are opened; those with the usual names are first."""
@@ -115,7 +115,8 @@ class Listed:
         except NotRegular:
             return b""
         except OSError as error:
-            self.said += [f"{printable(file)} cannot be read: {reason(error)}"] if aloud else []
+            if aloud:
+                self.said.append(f"{printable(file)} cannot be read: {reason(error)}")
             return b""
         if aloud and len(content) > LARGEST and file in self.of_usual_name:
             self.said.append(f"{printable(file)} is larger than {LARGEST:,} bytes, and was not read")

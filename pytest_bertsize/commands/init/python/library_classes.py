@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.builder.published import fetching, is_name
@@ -25,18 +26,23 @@ if TYPE_CHECKING:
     from pytest_bertsize.commands.init.python.proposals import FromPython
     from pytest_bertsize.commands.init.python.reading import Reading
 
-MOST = 6
+MOST = 12
 """Tables."""
+MOST_UNNAMED = 6
+"""Lines of calls that nothing says the name for."""
 GUESSED = "no call says the class: write the one that is built, then pytest --bert-budget --bert-budget-update"
 
 
 class LibraryClasses:
     """Of one project."""
 
-    def __init__(self, reading: Reading, found: FromPython, named: Callable[[str], str]) -> None:
+    def __init__(self, reading: Reading, found: FromPython, named: Callable[..., str]) -> None:
         """:param named: a name that no other model has."""
         self.reading, self.found, self.name = reading, found, named
         self.done: set[tuple[str, str]] = set()
+        """References, and the classes that they are of."""
+        self.names: set[str] = set()
+        self.unnamed: list[str] = []
 
     def propose(self, own: Collection[str]) -> None:
         """Add a table for each, as what the code makes of it.
@@ -48,11 +54,13 @@ class LibraryClasses:
             if not is_last and use.inside not in own and use.class_name not in own:
                 self._of_use(use)
         for each in self.reading.named:
-            if each.comes_last or each.name in {name for name, _ in self.done} or self._is_read_by_a_function(each):
+            if each.comes_last or each.name in self.names or self._is_read_by_a_function(each):
                 continue
             architecture = _architecture("AutoModel", self._architectures(each))
             self._propose(each, architecture, GUESSED, any_class=True)
         self._say_unknown()
+        for said in self.unnamed:
+            self._say(said)
 
     def _is_read_by_a_function(self, named: Named) -> bool:
         """Whether a function that is proposed is given what names it."""
@@ -70,7 +78,9 @@ class LibraryClasses:
         meanings = self.reading.meanings
         named = meanings.of(use.first, use.module, use.place) or self._by_its_config(use)
         if named is None:
-            return self._by_call(use)
+            if not self._by_call(use):
+                self._say_unnamed(use)
+            return
         architectures = self._architectures(named)
         architecture, because = _architecture(use.kind, architectures), f"{use.where} makes it"
         if use.inside:
@@ -79,12 +89,17 @@ class LibraryClasses:
             architecture = _architecture("AutoModel", architectures)
             because = f"the library's part of {use.class_name}, which {use.where} makes; the rest is not counted"
         if not architecture:
-            return None
+            return
         said = next((each.value for each in use.call.keywords if each.arg == "num_labels"), None)
         labels = said.value if isinstance(said, ast.Constant) and "For" in architecture else None
         overrides = {"num_labels": labels} if labels is not None else {}
         any_class = said is not None and labels is None
-        return self._propose(named, architecture, because, overrides, any_class=any_class)
+        for each in (named, *meanings.others_of(use.first, named)):
+            if self.reading.family_of(each.name) == self.reading.family_of(named.name):
+                self._propose(each, architecture, because, overrides, any_class=any_class)
+            elif other := _architecture(use.kind, self._architectures(each)):
+                self._propose(each, other, because, overrides, any_class=any_class)
+        return
 
     def _by_its_config(self, use: Made) -> Named | None:
         """``Model(config)``, where the config was made by the name of a published one."""
@@ -93,17 +108,31 @@ class LibraryClasses:
             return None
         return self.reading.meanings.of(first_argument(call), use.module, use.place)
 
-    def _by_call(self, use: Made) -> None:
+    def _say_unnamed(self, use: Made) -> None:
+        """A call of which no file says what it loads."""
+        said = use.first if use.is_pretrained else None
+        key = ("", ast.unparse(said)) if said is not None else ("", "")
+        is_named = self.reading.all_meanings.of(said, use.module, use.place) is not None
+        if said is None or is_named or key in self.done or use.is_own or len(self.unnamed) >= MOST_UNNAMED:
+            return
+        self.done.add(key)
+        what = f"{use.where} makes {use.class_name} of {ast.unparse(said)[:60]}"
+        self.unnamed.append(
+            f'{what}, and no file says which: declare it, as in config = "org/name", or by its config.json'
+        )
+
+    def _by_call(self, use: Made) -> bool:
         """``Model(config)``, where the config was made by a call that says its sizes."""
         call = made_of(use, _config_of(use))
         name = dotted(call.func).rpartition(".")[2] if call else ""
         if call is None or not name.endswith("Config") or not call.keywords:
-            return
+            return False
         wanted = name.removesuffix("Config").lower()
         family = next((each for each in self.reading.registry.names if re.sub("[-_]", "", each) == wanted), "")
         if architecture := _architecture(use.kind, self.reading.architectures(family)):
             said = Named(use.module.file, name, name, call.lineno, use.module)
             self._propose(said, architecture, f"{use.where} makes it", family=family)
+        return bool(architecture)
 
     def _propose(
         self,
@@ -115,14 +144,15 @@ class LibraryClasses:
         any_class: bool = False,
         family: str = "",
     ) -> None:
-        if (named.name, architecture) in self.done or self._is_declared(named):
+        if (named.reference, architecture) in self.done or self._is_declared(named):
             return
-        self.done.add((named.name, architecture))
+        self.done.add((named.reference, architecture))
+        self.names.add(named.name)
         if len(self.done) > MOST:
             self._say(f"{named.where} names {named.name}: declare it, as in config = {quoted(named.reference)}")
             return
         wanted = architecture if family else named.name.rpartition("/")[2]
-        name = self.name(dashed(wanted))
+        name = self.name(dashed(wanted), dashed(PurePosixPath(named.file).stem))
         lines = [f"[{'.'.join((*TABLE, 'models', key(name)))}]"]
         lines.append(f"config = {quoted(named.reference)}" + ("" if family else f"  # {named.name}"))
         lines += [f"family = {quoted(family)}"] if family and named.name not in CONFIG_CLASSES else []

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.commands.init.python.values import shared
+from pytest_bertsize.config.in_python import dotted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,18 +41,16 @@ class Meanings:
         if isinstance(expression, ast.Constant):
             here = [each for each in self.named if each.module is module and each.name == expression.value]
             return next((each for each in here if each.line == expression.lineno), None)
-        if isinstance(expression, ast.Name):
-            last = expression.id
-        elif isinstance(expression, ast.Attribute):
-            last = expression.attr
-        elif isinstance(expression, ast.Subscript) and isinstance(expression.slice, ast.Constant):
-            last = str(expression.slice.value)
-        else:
-            return None
-        found = self._by_last.get(last, [])
+        found = self._by_last.get(_last(expression), []) if expression is not None else []
         if not found and isinstance(expression, ast.Name) and hops < MOST_HOPS:
             return self.of(_local(expression.id, module, scope), module, scope, hops + 1)
         return min(found, key=lambda each: _distance(each, module, scope), default=None)
+
+    def others_of(self, expression: ast.expr | None, meant: Named) -> list[Named]:
+        """Settings, scripts and options that set the same, each of which is a model by itself."""
+        those = [] if expression is None else self._by_last.get(_last(expression), [])
+        is_set = (each for each in those if each.module is None or each.place in each.module.source.of_options)
+        return [each for each in is_set if each is not meant and not each.comes_last]
 
     def of_any(self, asked: Sequence[ast.expr | None], module: Module, scope: str, kind: str) -> Named | None:
         """The first that means one of the family of a class; where none does, the nearest of that family."""
@@ -61,6 +60,13 @@ class Meanings:
             return kept[0]
         those = [each for each in (*self.named, *self.configs) if self.families.get(each.name) == family]
         return min(those, key=lambda each: _distance(each, module, ""), default=None)
+
+
+def _last(expression: ast.expr) -> str:
+    """The name by which an expression is looked for: ``args.model`` → ``model``."""
+    if isinstance(expression, ast.Subscript) and isinstance(expression.slice, ast.Constant):
+        return str(expression.slice.value)
+    return dotted(expression).rpartition(".")[2]
 
 
 def is_of(kind: str, family: str) -> bool:

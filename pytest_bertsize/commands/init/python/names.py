@@ -88,7 +88,7 @@ def names_beside(files: Listed, is_known: Callable[[str], bool]) -> Iterator[Nam
         if len(content) <= LARGEST and _WORTH_READING.search(content):
             yield from _in_settings(file, content, is_known)
     for file, content in files.contents(files.scripts):
-        is_shell = file.endswith(in_shell.SUFFIX)
+        is_shell = file.lower().endswith(in_shell.SUFFIXES)
         for each in in_shell.given(content.decode("utf-8", "replace")):
             if is_known(each.value) and not re.search("(?i)token", each.name):
                 yield Named(file, each.name if is_shell else "", each.value, each.line)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pytest_bertsize.commands.init.python.library_classes import LibraryClasses
 from pytest_bertsize.commands.init.python.own_classes import OwnClasses
 from pytest_bertsize.commands.init.python.reading import Reading
+from pytest_bertsize.commands.init.python.signs import signs
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -51,15 +52,18 @@ def from_python(
     """
     found, names = FromPython(), {*taken}
 
-    def named(wanted: str) -> str:
-        tried = (wanted, *(f"{wanted}-{number}" for number in range(2, 1_000)))
-        name = next(each for each in tried if each not in names)
+    def named(wanted: str, file: str = "") -> str:
+        second = (f"{wanted}-{file}",) if file else ()
+        tried = (wanted, *second, *(f"{wanted}-{number}" for number in range(2, 1_000)))
+        name: str = next(each for each in tried if each not in names)
         names.add(name)
         return name
 
     reading = Reading(project, files, registry, configs)
     own = OwnClasses(reading, found, named).propose(helper)
     LibraryClasses(reading, found, named).propose(own)
+    if not (found.tables or found.by_hand or found.declared or configs):
+        found.by_hand += signs(reading)
     if len(found.by_hand) > MOST_SAID:
         found.by_hand[MOST_SAID:] = [f"and {len(found.by_hand) - MOST_SAID} more of the same kinds"]
     return found

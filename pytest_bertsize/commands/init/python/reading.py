@@ -42,6 +42,8 @@ class Reading:
         families = {name: family for name, family in self._families.items() if family}
         families |= {each.reference: str(each.config.model_type or each.family) for each in configs}
         self.meanings = Meanings(self.named, families, here)
+        self.all_meanings = Meanings(self.all_named, {})
+        """Names of which there is no config here among them."""
         self.made = [*made(self.code)]
 
     def family_of(self, name: str) -> str:
