@@ -45,7 +45,7 @@ def request(root: Path, body: str) -> Request:
     (root / "configs").mkdir(exist_ok=True)
     (root / "configs" / "tiny.json").write_text(json.dumps(TINY), "utf-8")
     (root / "made.py").write_text(HEAD + "def build():\n" + textwrap.indent(body, "    "), "utf-8")
-    hub = {
+    hub: dict[str, dict[str, object]] = {
         "acme/tiny": {"config": TINY, "file": "configs/tiny.json", "folder": str(root / "configs")},
         "acme/broken": {"error": "configs/broken.json: there is no such file"},
     }
@@ -246,7 +246,7 @@ return model
 """
     found = built(tmp_path, body, monkeypatch)
     assert found.embeddings.word_embeddings.weight.shape == (101 + added, ROW)
-    assert from_pretrained.answers() == [["acme/tiny", "configs/tiny.json, as hub says", 101]]
+    assert from_pretrained.answers() == [["acme/tiny", "configs/tiny.json, as hub in [tool.bertsize] says", 101]]
 
 
 def test_the_tokenizer_that_is_in_the_project_is_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -313,7 +313,7 @@ return made
     found = answer(request(tmp_path, body))
     assert isinstance(found, Built), found
     assert found.answered == (
-        Answered("acme/tiny", "configs/tiny.json, as hub says"),
+        Answered("acme/tiny", "configs/tiny.json, as hub in [tool.bertsize] says"),
         Answered(
             "google/electra-small-discriminator",
             "the catalogue (PaddlePaddle/PaddleNLP@6f7d622f90c2 paddlenlp/transformers/electra/configuration.py)",
