@@ -360,5 +360,9 @@ _OF_FACTORIES = {
     "No module named 'keras": "pip install keras keras-hub",
     "ModuleNotFoundError": _IMPORTABLE,
     "ImportError": _IMPORTABLE,
+    "No such file or directory": (
+        "a count needs no weights: load a file of them only where it is there (if Path(file).exists()), and hold any "
+        "other in the project"
+    ),
     "": "mend the factory, or what it calls",
 }

@@ -21,7 +21,7 @@ class Found(NamedTuple):
     """What messages call it."""
     content: bytes
     origin: str = ""
-    """Of a published config: what it is, and where it is from."""
+    """Of a config that is named as the hub names it: where it is from."""
 
 
 def find(name: str, hub: Mapping[str, str], read: Callable[[str], Found]) -> Found | None:
@@ -34,11 +34,11 @@ def find(name: str, hub: Mapping[str, str], read: Callable[[str], Found]) -> Fou
         return None
     if (mapped := find_in(hub, name)) is not None:
         found = read(hub[mapped])
-        return found._replace(origin=f"{printable(name)} is {found.file}, as hub in [tool.bertsize] says")
+        return found._replace(origin=f"{found.file}, as hub in [tool.bertsize] says")
     if (published := known(name)) is None:
         return None
     where = f"{published.origin} ({published.source})" if published.source else published.origin
-    return Found(CONFIG, name, published.config, f"{published.name} is a published config, from {where}")
+    return Found(CONFIG, printable(name), published.config, where)
 
 
 def refuse_unknown(name: str, is_there: Callable[[str], bool]) -> None:

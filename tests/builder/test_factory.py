@@ -201,7 +201,14 @@ FAILS: dict[str, tuple[str, str]] = {
     "closes_every_descriptor": ("os.closerange(3, 256); return line()", "*the project's code*"),
     # the network
     "connects": ("import socket; socket.create_connection(('127.0.0.1', 9))", "it reached for the network (socket.*)*"),
-    "downloads": ("return BertModel.from_pretrained('bert-base-uncased')", "RuntimeError: *`from_pretrained`*"),
+    "downloads": (
+        "return BertModel.from_pretrained('acme/none')",
+        "nothing here has the config of from_pretrained('acme/none'): * (own.py:*); run hf download acme/none config.json *",
+    ),
+    "loads_weights_that_are_not_there": (
+        "return line().load_state_dict(torch.load('best.pt'))",
+        "FileNotFoundError: * No such file or directory: 'best.pt' (own.py:*)",
+    ),
     "sends_a_message": (
         "import socket; socket.socket(type=socket.SOCK_DGRAM).sendmsg([b'x'], [], 0, ('127.0.0.1', 9)); return line()",
         "*etwork* (own.py:*)",

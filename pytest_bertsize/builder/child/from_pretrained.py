@@ -95,7 +95,7 @@ class Hub:
 def _of_table(name: str, said: Mapping[str, Any]) -> Published:
     if "error" in said:
         raise Refused(f"from_pretrained({name!r}): {said['error']}")
-    return Published(name, json.dumps(said["config"]).encode(), f"{said['file']}, as hub says")
+    return Published(name, json.dumps(said["config"]).encode(), f"{said['file']}, as hub in [tool.bertsize] says")
 
 
 def _copied(name: str) -> str:
