@@ -125,10 +125,15 @@ def _command(
 
 
 def _add_init(commands: Commands) -> None:
-    does = "find the configs of a project, and propose a table with a budget for each"
+    does = "find the models of a project in its configs and its Python, and propose a table with a budget for each"
     init = _command(commands, "init", does, _init)
     _add_project(init)
-    init.add_argument("--write", action="store_true", help="add the tables to pyproject.toml (default: print them)")
+    init.add_argument(
+        "--write",
+        action="store_true",
+        help="add the tables to pyproject.toml, and write bertsize_models.py where a class of the project's own needs a "
+        "function that makes it (default: print them)",
+    )
 
 
 def _add_check(commands: Commands) -> None:

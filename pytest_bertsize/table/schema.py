@@ -306,7 +306,7 @@ class ModelTable(_Strict):
     config: Annotated[str | dict[str, Any] | None, PlainValidator(config_or_none), Field(validate_default=True)] = None
     """The model's config, relative to pyproject.toml and inside the project: a config.json, Google's bert_config.json,
     a YAML file, or a folder that holds exactly one config.json or bert_config.json; "train.yaml#model" for an object in
-    a file, "configs/*.json" for a model of each file, "acme.sizes:small" for a function, a table for the config itself,
+    a file, "train.py#MODEL_NAME" for what a place in Python says, "configs/*.json" for a model of each file, "acme.sizes:small" for a function, a table for the config itself,
     or a name of the hub, as "bert-base-uncased".
     Example: config = "models/encoder/config.json"."""
     keys: dict[str, ClassName] = {}
