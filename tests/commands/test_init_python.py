@@ -10,7 +10,6 @@ import tomli
 from pytest_bertsize.builder.helper import Helper
 from pytest_bertsize.commands.console import FOUND, GOOD
 from pytest_bertsize.commands.init.command import NOTHING
-from tests.conftest import TINY
 from tests.support.starting_projects import holds, lay, proposed, said, started
 
 if TYPE_CHECKING:
@@ -267,10 +266,3 @@ def test_what_stands_in_for_what_only_the_data_tells_is_said_in_the_function(tmp
         in out
     )
     assert 'budget.total = "240K"' in out
-
-
-def test_the_librarys_class_is_not_proposed_where_the_projects_code_reads_what_it_does_not(tmp_path: Path) -> None:
-    code = "class Fusion:\n    def __init__(self, config):\n        self.layers = config.fusion_layer\n"
-    lay(tmp_path, **{"config.json": {**TINY, "fusion_layer": 3}, "models/fusion.py": code})
-    assert started(tmp_path)[:2] == (NOTHING, "")
-    assert said(tmp_path)[0].startswith('by hand: config.json: the key "fusion_layer" is none that the library')
