@@ -131,8 +131,8 @@ def _add_init(commands: Commands) -> None:
     init.add_argument(
         "--write",
         action="store_true",
-        help="add the tables to pyproject.toml, and write bertsize_models.py where a class of the project's own needs a "
-        "function that makes it (default: print them)",
+        help="add the tables to pyproject.toml, and write bertsize_models.py where a class of the project's own needs "
+        "a function that makes it (default: print them)",
     )
 
 

@@ -55,6 +55,7 @@ class Said(NamedTuple):
     scope: str = ""
     """The function in which it stands."""
     is_option: bool = False
+    is_call: bool = False
 
 
 class NotPython(ValueError):
@@ -194,7 +195,7 @@ class Source:
             elif name.endswith("Config"):
                 fields = {key.arg or "**": Said(key.value, key.value.lineno, scope=scope) for key in call.keywords}
                 positional = {f"*{number}": Said(each, each.lineno) for number, each in enumerate(call.args)}
-                self._add(name, Said(None, call.lineno, {**positional, **fields}))
+                self._add(name, Said(None, call.lineno, {**positional, **fields}, is_call=True))
             elif isinstance(first, ast.Constant) and isinstance(first.value, str) and name[:1].isupper():
                 self._add(name, Said(first, first.lineno, scope=scope))
 
@@ -262,7 +263,8 @@ def parse(content: bytes, file: str, inner: str, *, whole: bool = True) -> Model
     """What a place in a Python file says: a config, or the name of one that is published.
 
     :param inner: what stands behind the ``#`` of a reference.
-    :param whole: whether each value has to be one that can be read; a function of the project is given the others.
+    :param whole: whether each value has to be one that can be read; of options and fields a function is given those
+        that are, and misses the others. A call misses none.
     :raises Unusable: for a place that is not there, or that only a run can tell the value of.
     """
     text = text_of(content, file)
@@ -271,7 +273,7 @@ def parse(content: bytes, file: str, inner: str, *, whole: bool = True) -> Model
     except NotPython as error:
         fail(file, f"not Python: {printable(str(error.args[0]))}", "correct the file", error.args[1])
     said = Said(None, 1, source.of_options) if not inner else _only(source, inner, file)
-    if said.node is None and not whole:
+    if said.node is None and not whole and not said.is_call:
         value: object = source.readable(said)
     else:
         value = _read(source, said, inner, file)

@@ -113,10 +113,18 @@ def options(tree: ast.AST) -> Iterator[Option]:
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         if name in {"add_argument", "add_arg", "option"}:
             yield from _argument(node)
-        elif name.startswith("DEFINE_") and len(node.args) > 1 and (said := _text(node.args[0])):
-            yield Option(said, node.args[1], node.lineno)
+        elif name.startswith("DEFINE_"):
+            yield from _flag(node)
         elif name == "set_defaults":
             yield from (Option(each.arg, each.value, each.value.lineno) for each in node.keywords if each.arg)
+
+
+def _flag(call: ast.Call) -> Iterator[Option]:
+    """``DEFINE_integer("depth", 3, "layers")`` of absl, which may name its arguments."""
+    said = {each.arg: each.value for each in call.keywords if each.arg}
+    given = dict(zip(("name", "default"), call.args, strict=False)) | said
+    if (name := _text(given.get("name"))) and "default" in given:
+        yield Option(name, given["default"], call.lineno)
 
 
 def _argument(call: ast.Call) -> Iterator[Option]:

@@ -26,7 +26,7 @@ from transformers import AutoModel, BertConfig
 WIDTH = 4 * 16
 MODEL = "bert-base-uncased"
 PATHS = {"bert": "bert-base-cased", "distilbert": "distilbert-base-uncased"}
-flags.DEFINE_integer("depth", 3, "layers")
+flags.DEFINE_integer(name="depth", default=3, help="layers")
 
 @dataclass
 class Arguments:
@@ -100,7 +100,12 @@ def test_what_only_a_run_can_tell_is_no_config_and_is_left_to_a_function_that_is
         "train.py:24: what BertConfig says is known only to a run: flags.FLAGS.depth if False else 2; write the value "
         'there, or have a function make the config: config = "module:function"'
     )
-    assert said("BertConfig", whole=False) == {"model_type": "bert", "hidden_size": 64, "vocab_size": 99}
+    with pytest.raises(Unusable):
+        said("BertConfig", whole=False)
+    fields = "import os\nclass Arguments:\n    width = 64\n    home = os.environ['HOME']\n"
+    assert said("Arguments", fields, whole=False) == {"width": 64}
+    with pytest.raises(Unusable, match=r"known only to a run: os\.environ\['HOME'\]"):
+        said("Arguments", fields)
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,8 @@ class Meanings:
 
     def __post_init__(self) -> None:
         for each in self.named:
-            self._by_last.setdefault(each.place.rpartition(".")[2], []).append(each)
+            if each.place:
+                self._by_last.setdefault(each.place.rpartition(".")[2], []).append(each)
 
     def of(self, expression: ast.expr | None, module: Module, scope: str, hops: int = 0) -> Named | None:
         """The place that an argument gets its name from; the nearest where several may be meant."""
