@@ -208,7 +208,11 @@ def _module(library: str, root: str) -> Any:
     :raises Refused: when a module of another place has its name, as one of the standard library may.
     """
     sys.path.insert(0, root)
-    found = without_what_lacks(lambda: importlib.import_module(library), partial(_is_in, root))
+    first = library.partition(".")[0]
+    found = without_what_lacks(
+        lambda: importlib.import_module(library),
+        lambda name: name.partition(".")[0] == first or _is_in(root, name),
+    )
     path = library.replace(".", os.sep)
     meant = [each for each in (f"{path}.py", f"{path}/__init__.py") if os.path.isfile(each)]  # noqa: PTH113  (os.path is there)
     file = getattr(found, "__file__", None) or "a module of Python itself"
