@@ -324,7 +324,9 @@ CALLED: dict[str, tuple[str, str]] = {
 
 IMPORTS = {
     "raise RuntimeError('no GPU')": "RuntimeError: no GPU (own.py:1)",
-    "import not_there": "ModuleNotFoundError: No module named 'not_there' (own.py:1)",
+    "from not_there import Layer; Layer()": (
+        "NotInstalled: not_there.Layer is used, and is not installed where the model is built (own.py:1)"
+    ),
     "import pytest; pytest.skip('later', allow_module_level=True)": "Skipped: later (own.py:1)",
     "import unittest; raise unittest.SkipTest('later')": "SkipTest: later (own.py:1)",
     "import sys; sys.exit(0)": "SystemExit: 0 (own.py:1)",
@@ -668,6 +670,8 @@ def test_where_keras_is_not_installed_what_to_install_is_said() -> None:
     for module in ("keras", "keras_hub"):
         reason = f"backbone:build could not be built: ModuleNotFoundError: No module named '{module}' (backbone.py:5)"
         assert way_out(reason, own=True) == "pip install keras keras-hub"
+        used = f"backbone:build could not be built: NotInstalled: {module}.Layer is used (backbone.py:5)"
+        assert way_out(used, own=True) == "pip install keras keras-hub"
 
 
 def test_without_a_config_it_is_called_with_nothing(project: Project) -> None:
