@@ -55,10 +55,18 @@ def _checked(given: argparse.Namespace, helper: Helper | None) -> int:
 
 
 def _init(given: argparse.Namespace) -> int:
+    from pytest_bertsize.builder.confined import keep_to_oneself
+
+    keep_to_oneself()
     _without_plugins_of_pydantic()
+    from pytest_bertsize.builder.helper import Helper
     from pytest_bertsize.commands.init.command import start
 
-    return start(given.project, sys.stdout, sys.stderr, writes=given.write)
+    helper = Helper()
+    try:
+        return start(given.project, sys.stdout, sys.stderr, writes=given.write, helper=helper)
+    finally:
+        helper.stop()
 
 
 def _explain(given: argparse.Namespace) -> int:
@@ -117,10 +125,15 @@ def _command(
 
 
 def _add_init(commands: Commands) -> None:
-    does = "find the configs of a project, and propose a table with a budget for each"
+    does = "find the models of a project in its configs and its Python, and propose a table with a budget for each"
     init = _command(commands, "init", does, _init)
     _add_project(init)
-    init.add_argument("--write", action="store_true", help="add the tables to pyproject.toml (default: print them)")
+    init.add_argument(
+        "--write",
+        action="store_true",
+        help="add the tables to pyproject.toml, and write bertsize_models.py where a class of the project's own needs "
+        "a function that makes it (default: print them)",
+    )
 
 
 def _add_check(commands: Commands) -> None:

@@ -15,6 +15,7 @@ Kind: TypeAlias = Literal[
     "config-refused",
     "ignored-key",
     "defaulted-key",
+    "published-config",
     "build-failed",
     "untied",
     "checkpoint-differs",

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import PurePosixPath
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.base.git import NoRevision
@@ -15,8 +16,9 @@ from pytest_bertsize.base.matching import matched
 from pytest_bertsize.base.revision import base_revision
 from pytest_bertsize.base.tree import Files, Unreadable
 from pytest_bertsize.closed_forms.derive import choose, derive
-from pytest_bertsize.config import source
+from pytest_bertsize.config import by_hub_name, source
 from pytest_bertsize.config.adapter import adapter_of
+from pytest_bertsize.config.by_hub_name import Found
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.table import settings
 from pytest_bertsize.table.globs import BadGlob, matching, matching_in
@@ -140,8 +142,9 @@ def read(today: Settings, revision: BaseRevision, registry: Registry, *, is_aske
     try:
         with Files(today.root, revision.commit) as files:
             then = _table(files, today, revision.name)
+            reader = AtCommit(files, revision.name, _hub(then.table))
             models = {
-                name: _former(model, files, today, registry, revision.name) for name, model in then.models.items()
+                name: _former(model, reader, today, registry, revision.name) for name, model in then.models.items()
             }
             became = matched(today, models, files)
     except Unreadable as unread:
@@ -182,6 +185,13 @@ def _text(table: object, *path: str) -> str:
     return table if isinstance(table, str) else ""
 
 
+def _hub(table: Mapping[str, object]) -> dict[str, str]:
+    """Files by names of the hub, as far as a table says them rightly."""
+    hub = table.get("hub")
+    pairs = hub.items() if isinstance(hub, dict) else ()
+    return {name: file for name, file in pairs if isinstance(file, str)}
+
+
 def _table(files: Files, today: Settings, revision: str) -> settings.Apart:
     """What the base declares.
 
@@ -216,20 +226,30 @@ class Missing(Exception):
 class AtCommit:
     """The project as a commit has it."""
 
-    def __init__(self, files: Files, revision: str) -> None:
+    def __init__(self, files: Files, revision: str, hub: Mapping[str, str] = MappingProxyType({})) -> None:
+        """:param hub: of the table there."""
         self.at = f" at {revision}"
         self._files = files
+        self._hub = hub
 
-    def config(self, location: str) -> source.Found:
-        """The file, or the only config of a folder.
+    def config(self, location: str) -> Found:
+        """The file, the only config of a folder, or what is published by that name.
 
         :raises Missing: when there is none, or more than one.
         """
+        try:
+            return self._file(location)
+        except Missing:
+            if found := by_hub_name.find(location, self._hub, self._file):
+                return found
+            raise
+
+    def _file(self, location: str) -> Found:
         path = PurePosixPath(location)
         found = {str(path): self._files.read(str(path))}
         if found[str(path)] is None:
             found = {str(path / name): self._files.read(str(path / name)) for name in NAMES}
-        there = [source.Found(name, printable(name), content) for name, content in found.items() if content is not None]
+        there = [Found(name, printable(name), content) for name, content in found.items() if content is not None]
         if len(there) != 1:
             what = f"holds both {' and '.join(NAMES)}" if there else "is no file"
             raise Missing(f"{printable(location)} {what}{self.at}")
@@ -249,9 +269,9 @@ class AtCommit:
         """None: the lines that the table has are today's."""
 
 
-def _former(model: Model, files: Files, today: Settings, registry: Registry, revision: str) -> Former:
+def _former(model: Model, reader: AtCommit, today: Settings, registry: Registry, revision: str) -> Former:
     """One model of the base, counted if it can be."""
-    reader, config = AtCommit(files, revision), None
+    config = None
     try:
         config = source.read(model, today, reader)
         if not model.closed_form:

@@ -49,6 +49,9 @@ class Request:
     """Keys that the config object is asked for its values of; ``encoder.hidden_size`` for one in an object."""
     unknown: tuple[str, ...] = ()
     """Keys that are not handed over; asked is whether the config's class has them."""
+    hub: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What ``from_pretrained`` is answered with by name, where code of the project runs: a ``config``, its ``file`` and
+    ``folder``, or the ``error`` that it has."""
     device: str = "meta"
     """Where it is built, ``meta`` or ``cpu``."""
     seconds: float = 0.0
@@ -83,6 +86,17 @@ class Buffer:
 
 
 @dataclass(frozen=True, slots=True)
+class Answered:
+    """A name that code of the project asked ``from_pretrained`` for, and was answered."""
+
+    name: str
+    origin: str
+    """Of the config that answered it."""
+    tokens: int | None = None
+    """That its tokenizer was taken to have; ``None`` where nobody asked, or the tokenizer is there."""
+
+
+@dataclass(frozen=True, slots=True)
 class Built:
     """What the helper found, before components are known."""
 
@@ -104,6 +118,7 @@ class Built:
     """What transformers makes of a checkpoint; ``None`` of a model that is none of its classes."""
     transformers: str = ""
     """The version that was imported where it was built."""
+    answered: tuple[Answered, ...] = ()
 
     def inventory(self, expected: Inventory | None) -> Inventory:
         """Give every tensor its component: that of the closed form, else the nearest enclosing one.
@@ -196,6 +211,7 @@ def understood(message: Mapping[str, Any], name: str) -> Built | NotBuilt:
         _config_said(**message["config"]) if "config" in message else None,
         _loading(**message["loading"]) if "loading" in message else None,
         printable(str(message.get("transformers", ""))),
+        tuple(_answered(*row) for row in message.get("answered", ())),
     )
 
 
@@ -214,6 +230,7 @@ def message(result: Built | NotBuilt, name: str) -> dict[str, Any]:
         "flops": result.flops,
         "problems": result.problems,
         "config": asdict(result.config) if result.config else None,
+        "answered": [(each.name, each.origin, each.tokens) for each in result.answered] or None,
     }
     return {what: value for what, value in known.items() if value is not None}
 
@@ -222,6 +239,12 @@ def _buffer(name: object, numbers: object, dtype: object, size: object, saved: o
     if not (type(numbers) is int and type(size) is int and numbers >= 0 and size >= 0 and isinstance(saved, bool)):
         raise ValueError(name)
     return Buffer(printable(str(name)), numbers, printable(str(dtype)), size, saved)
+
+
+def _answered(name: object, origin: object, tokens: object) -> Answered:
+    if not (tokens is None or type(tokens) is int):
+        raise ValueError(name)
+    return Answered(printable(str(name)), printable(str(origin)), tokens)
 
 
 def _stored(
@@ -334,7 +357,13 @@ _OF_FACTORIES = {
     **_NOT_INSTALLED,
     **_KILLED,
     "No module named 'keras": "pip install keras keras-hub",
+    "NotInstalled: keras": "pip install keras keras-hub",
+    "NotInstalled": 'install it where the model is built (python = ".venv/bin/python" in [tool.bertsize] names where)',
     "ModuleNotFoundError": _IMPORTABLE,
     "ImportError": _IMPORTABLE,
+    "No such file or directory": (
+        "a count needs no weights: load a file of them only where it is there (if Path(file).exists()), and hold any "
+        "other in the project"
+    ),
     "": "mend the factory, or what it calls",
 }

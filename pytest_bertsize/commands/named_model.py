@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pytest_bertsize.builder.published import is_name as is_hub_name
 from pytest_bertsize.closed_forms.derive import CONTRIBUTE, choose, derive
 from pytest_bertsize.closed_forms.families import FAMILIES
 from pytest_bertsize.closed_forms.registry import Registry
@@ -38,7 +40,8 @@ class Named:
     """What the command line says about one model."""
 
     config: str
-    """A file or a folder, from the current folder, perhaps with ``#key.path``; or ``pyproject.toml::NAME``."""
+    """A file or a folder, from the current folder, or a name of the hub, perhaps with ``#key.path``; or
+    ``pyproject.toml::NAME``."""
     architecture: str | None = None
     family: str | None = None
     options: Sequence[str] = ()
@@ -162,6 +165,8 @@ def _read(reference: str) -> ModelConfig:
     """
     location, hash_sign, inner = reference.partition("#")
     path = Path(location)
+    if is_hub_name(location) and not os.path.lexists(path):
+        return read_file(Path(), reference)
     try:
         inside = [path / name for name in NAMES if (path / name).is_file()]
         path = inside[0] if len(inside) == 1 else path
@@ -192,6 +197,8 @@ _TRANSLATED = (
     ),
     (re.compile(r"name one: config = \"[^\"]*/(.+)\""), r"name one of them, as in \1"),
     (re.compile(r", relative to pyproject\.toml"), ", from the current folder"),
+    (re.compile(r"no file of the project"), "no file"),
+    (re.compile(r", commit the file, and write hub = .*"), ", and name that file"),
 )
 """What is said of a table in pyproject.toml, and what is said of a command line."""
 

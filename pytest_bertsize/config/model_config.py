@@ -58,6 +58,8 @@ class ModelConfig:
     """The object as it stands in the file, where keys of :attr:`data` are renamed."""
     names_in_file: Mapping[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict)
     """Full paths of keys, and the paths that stand in the file in their place."""
+    origin: str = ""
+    """Of a config that is named as the hub names it: where it is from; ``""`` for a file, or what else is no name."""
     named_at: Callable[[str], str] = field(default=lambda _: "", compare=False, repr=False)
     """Where the project's own code names a key; ``""`` where it does not, or nobody has looked."""
 

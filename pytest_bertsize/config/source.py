@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_bertsize.builder.confined import MEGABYTE
 from pytest_bertsize.builder.own_process import Allowed, Lost, answer_of
-from pytest_bertsize.config import model_config
+from pytest_bertsize.builder.published import is_name
+from pytest_bertsize.config import by_hub_name, model_config
+from pytest_bertsize.config.by_hub_name import Found
 from pytest_bertsize.config.model_config import LARGEST, ModelConfig, fail, made, not_plain
 from pytest_bertsize.config.named_in_code import where_named
 from pytest_bertsize.config.renamed_keys import renamed
 from pytest_bertsize.files import Place
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.table.model import YAML
-from pytest_bertsize.wording import printable
+from pytest_bertsize.wording import printable, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from pytest_bertsize.table.model import Model
@@ -26,17 +30,8 @@ if TYPE_CHECKING:
 
 ALLOWED = Allowed(seconds=30.0, memory=2048 * MEGABYTE, answer=2 * LARGEST)
 """Of which an import of torch and transformers takes 5 s and 400 MB."""
+PYTHON, SHELL = (".py",), (".sh", ".cfg")
 MEND = "mend the function, or name a file"
-
-
-class Found(NamedTuple):
-    """A config file as a reader finds it."""
-
-    name: str
-    """Whose suffix says what it is written in."""
-    file: str
-    """What messages call it."""
-    content: bytes
 
 
 class Reader(Protocol):
@@ -46,7 +41,7 @@ class Reader(Protocol):
     """What messages add to the name of a file: nothing, or ``" at main"``."""
 
     def config(self, location: str) -> Found:
-        """The file that the table names, or the one config in the folder that it names.
+        """The file that the table names, the one config in the folder that it names, or what is published so.
 
         :raises Unusable: when it cannot be read.
         """
@@ -72,10 +67,22 @@ class Disk:
 
     at = ""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, hub: Mapping[str, str] = MappingProxyType({})) -> None:
+        """:param hub: files of the project by names of the hub."""
         self.root = root
+        self._hub = hub
 
     def config(self, location: str) -> Found:
+        if is_name(location) and not self._has(location):
+            if published := by_hub_name.find(location, self._hub, self._file):
+                return published
+            by_hub_name.refuse_unknown(location, self._has)
+        return self._file(location)
+
+    def _has(self, name: str) -> bool:
+        return os.path.lexists(self.root / name)
+
+    def _file(self, location: str) -> Found:
         content, file = model_config.contents(self.root, location)
         return Found(location, file, content)
 
@@ -97,7 +104,9 @@ def read(model: Model, settings: Settings, reader: Reader | None = None) -> Mode
     :raises Unusable: when there is none.
     """
     if reader is None:
-        return replace(read(model, settings, Disk(settings.root)), named_at=partial(where_named, settings.root))
+        return replace(
+            read(model, settings, Disk(settings.root, settings.hub)), named_at=partial(where_named, settings.root)
+        )
     if not model.config:
         return made({}, settings.file)  # of a factory that is called without one
     if model.inline is not None:
@@ -105,7 +114,7 @@ def read(model: Model, settings: Settings, reader: Reader | None = None) -> Mode
     elif model.is_made_by_code:
         config = reader.made_by_code(model.config)
     else:
-        config = _in_file(reader, model.config)
+        config = _in_file(reader, model.config, whole=model.factory is None)
     return renamed(config, model.keys) if model.keys else config
 
 
@@ -120,15 +129,75 @@ def read_file(root: Path, reference: str) -> ModelConfig:
     return _in_file(Disk(root), reference)
 
 
-def _in_file(reader: Reader, reference: str) -> ModelConfig:
+def _in_file(reader: Reader, reference: str, *, whole: bool = True) -> ModelConfig:
+    """:param whole: whether every value of a Python file has to be readable."""
     location, _, inner = reference.partition("#")
     found = reader.config(location)
     file = f"{found.file}{reader.at}"
-    if not found.name.lower().endswith(YAML):
-        return model_config.parse(found.content, file, inner)
+    if (said := _said_in(found, file, inner, whole=whole)) is not None:
+        return said if isinstance(said, ModelConfig) else _named(said, reader, f"{file}#{printable(inner)}")
+    parsed = _parser(found.name)(found.content, file, inner)
+    return replace(parsed, origin=found.origin) if found.origin else parsed
+
+
+def _parser(name: str) -> Callable[[bytes, str, str], ModelConfig]:
+    if not name.lower().endswith(YAML):
+        return model_config.parse
     from pytest_bertsize.config import yaml
 
-    return yaml.parse(found.content, file, inner)
+    return yaml.parse
+
+
+def _said_in(found: Found, file: str, inner: str, *, whole: bool) -> ModelConfig | str | None:
+    """What Python or a shell script says, or the name that stands at a place in settings; ``None`` for a config."""
+    if found.name.lower().endswith(PYTHON):
+        from pytest_bertsize.config import in_python
+
+        return in_python.parse(found.content, file, inner, whole=whole)
+    if found.name.lower().endswith(SHELL):
+        from pytest_bertsize.config import in_shell
+
+        return in_shell.parse(found.content, file, inner)
+    outer, _, last = inner.rpartition(".")
+    try:
+        value = _parser(found.name)(found.content, file, outer).data.get(last) if inner else None
+    except Unusable:
+        return None
+    return value if isinstance(value, str) else None
+
+
+def _named(name: str, reader: Reader, place: str) -> ModelConfig:
+    """The config that a place in a file names: one that is published, or a file or folder of the project.
+
+    :raises Unusable: where it is neither.
+    """
+    if "#" in name or name.lower().endswith((*PYTHON, *SHELL)):
+        fail(place, f"it is {shown(name)}, which names no config", "name a place that does")
+    try:
+        config = _in_file(reader, name)
+    except Unusable as unusable:
+        told = (replace(each, message=f"{place} is {shown(name)}: {each.message}") for each in unusable.findings)
+        raise Unusable(*told) from None
+    return replace(config, origin=f"{place} is {shown(name)}" + (f"; {config.origin}" if config.origin else ""))
+
+
+def by_name(name: str, root: Path, hub: Mapping[str, str]) -> ModelConfig | None:
+    """What is published by a name, as the project knows it; ``None`` for a name that nothing has."""
+    found = by_hub_name.find(name, hub, Disk(root)._file)  # noqa: SLF001  (its own)
+    return replace(model_config.parse(found.content, found.file, ""), origin=found.origin) if found else None
+
+
+def of_hub(settings: Settings) -> dict[str, dict[str, Any]]:
+    """What the table's ``hub`` names, as the helper process answers ``from_pretrained`` with it."""
+    found: dict[str, dict[str, Any]] = {}
+    for name, location in settings.hub.items():
+        try:
+            config = _in_file(Disk(settings.root), location)
+            folder = str((settings.root / config.file).parent.resolve())
+            found[name] = {"config": config.data, "file": config.reference, "folder": folder}
+        except Unusable as unusable:
+            found[name] = {"error": unusable.findings[0].sentence}
+    return found
 
 
 def _inline(data: Mapping[str, object], model: Model, settings: Settings, reader: Reader) -> ModelConfig:

@@ -264,6 +264,17 @@ class FindingRow(TypedDict):
     """The 1-based line in that file."""
 
 
+class PublishedConfig(TypedDict):
+    """A config that was named as the hub names it, by ``config`` or by code of the project."""
+
+    name: str
+    """As it was asked for: ``bert-base-uncased``."""
+    origin: str
+    """A file of the project, the catalogue with its source, or the hub cache with its revision."""
+    tokens: int | None
+    """That its tokenizer was taken to have; ``None`` where nobody asked, or the tokenizer is in the project."""
+
+
 class ModelReport(TypedDict):
     """One element of ``models`` in the JSON report, schema 1."""
 
@@ -277,6 +288,8 @@ class ModelReport(TypedDict):
     """Where it was read: ``models/config.json`` or ``train.json#model``."""
     config_sha256: str
     """Of the config's bytes; ``""`` for one that could not be read."""
+    published: list[PublishedConfig]
+    """Where its configs are from that were named as the hub names them."""
     verdict: Literal["passed", "failed"]
     """``failed`` for any error."""
     headline: str

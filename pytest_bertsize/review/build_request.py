@@ -11,6 +11,7 @@ from pytest_bertsize.config.handed_over import seen, written
 from pytest_bertsize.config.keys import ConfigKeys
 from pytest_bertsize.config.model_config import NAMED_BY_LABELS
 from pytest_bertsize.config.other_keys import beyond_json, refused
+from pytest_bertsize.config.source import of_hub
 from pytest_bertsize.config.values import LARGEST_SIZE, LONGEST_LIST, MOST_LABELS, MOST_LAYERS
 from pytest_bertsize.config.vocabulary import INERT, SYNONYMS
 from pytest_bertsize.findings import Finding, Unusable
@@ -43,7 +44,7 @@ def with_closed_form(
         architecture.defined_in,
         asked=() if own else tuple(found.values.assumed),
         unknown=() if own else found.values.unknown,
-        **_beside(model, settings, adapter),
+        **_beside(model, settings, adapter, runs_code=own or architecture.defined_in != "transformers"),
     )
 
 
@@ -57,7 +58,8 @@ def without_closed_form(
     family, architecture = names(model, config, registry)
     from_config = clean(model, config)
     given = for_factory(model, config) if model.factory else from_config
-    return Request(model.name, family, architecture, given, model.options, **_beside(model, settings, adapter))
+    beside = _beside(model, settings, adapter, runs_code=model.factory is not None)
+    return Request(model.name, family, architecture, given, model.options, **beside)
 
 
 def for_factory(model: Model, config: ModelConfig) -> dict[str, Any]:
@@ -75,9 +77,10 @@ def _with(data: Mapping[str, Any], path: tuple[str, ...], value: object) -> dict
     return {**data, key: _with(data[key], tuple(below), value) if below else value}
 
 
-def _beside(model: Model, settings: Settings, adapter: Adapter | None) -> dict[str, Any]:
+def _beside(model: Model, settings: Settings, adapter: Adapter | None, *, runs_code: bool) -> dict[str, Any]:
     """What a class has in common with a function of the project.
 
+    :param runs_code: whether code of the project builds it, which may ask for configs by name.
     :raises Unusable: for a pickled checkpoint that is not there.
     """
     pickled = model.checkpoint and headers.is_pickled(model.checkpoint)
@@ -89,6 +92,7 @@ def _beside(model: Model, settings: Settings, adapter: Adapter | None) -> dict[s
         "adapter": adapter.for_build if adapter else {},
         "checkpoint": str(headers.pickled_path(settings.root, model.checkpoint or "")) if pickled else "",
         "seq_len": next(lengths, 0),
+        "hub": of_hub(settings) if runs_code else {},
         "device": model.build.device,
         "seconds": model.build.seconds or 0.0,
         "memory": model.build.memory or 0,

@@ -17,7 +17,7 @@ from pytest_bertsize.config.adapter import adapter_of
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import parents_first
 from pytest_bertsize.release import NEWEST, Unsupported, of_metadata
-from pytest_bertsize.review import build_request, dead_weight, measures, read_otherwise
+from pytest_bertsize.review import build_request, dead_weight, measures, published_configs, read_otherwise
 from pytest_bertsize.review.review import Review, review, review_unbuilt
 from pytest_bertsize.wording import printable
 
@@ -61,6 +61,7 @@ def examine(
     try:
         config = source.read(model, settings)
         known = replace(known, config=config.reference, config_sha256=config.sha256)
+        known = replace(known, published=published_configs.of_table(model, config))
         adapter = adapter_of(model, settings, config)
         known = replace(known, stored=_stored(model, settings))
         if not model.closed_form:
@@ -70,6 +71,7 @@ def examine(
         found = derive(model, config, chosen)
         request = _with_names(build_request.with_closed_form(model, settings, config, found, adapter), known.stored)
         notes = (
+            *published_configs.notes(known.published, "config"),
             *found.values.findings,
             *found.notes,
             *tokenizer.rows_beside(
@@ -120,7 +122,10 @@ def _without_closed_form(
         known,
         family=request.family,
         architecture=model.factory or request.architecture,
-        findings=tuple(build_request.noted(request.family, request.architecture, registry)),
+        findings=(
+            *published_configs.notes(known.published, "config"),
+            *build_request.noted(request.family, request.architecture, registry),
+        ),
         build=partial(_build_here, request, settings),
     )
     return Subject(known, request, list, model, config)
@@ -221,7 +226,9 @@ def _reviewed(before: Review, subject: Subject, built: Built | NotBuilt) -> Revi
                 Finding("build-failed", message, built.fix or _way_out(subject, built.reason)),
             ),
         )
-    before = replace(before, findings=(*before.findings, *_of_another_release(subject, built)))
+    said = (*_of_another_release(subject, built), *published_configs.notes(built.answered, "factory"))
+    published = (*before.published, *built.answered)
+    before = replace(before, findings=(*before.findings, *said), published=published)
     form = subject.derivation.form if subject.derivation else None
     actual = built.inventory(before.expected)
     before = _measured(before, subject, built, actual)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pytest_bertsize.base.comparison import Comparison
+    from pytest_bertsize.builder.messages import Answered
     from pytest_bertsize.checkpoint.headers import Stored
     from pytest_bertsize.closed_forms.formula import Formula
     from pytest_bertsize.closed_forms.what_if import Cost, Fit
@@ -74,6 +75,8 @@ class Review:
     """What its budget limits beside parameter counts."""
     stored: Stored | None = None
     """What its checkpoint holds; ``None`` where none is declared."""
+    published: tuple[Answered, ...] = ()
+    """Where its configs are from that were named as the hub names them: by ``config``, and by code of the project."""
     build: Callable[[], Any] | None = field(default=None, repr=False, compare=False)
 
     @cached_property

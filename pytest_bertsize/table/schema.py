@@ -305,8 +305,10 @@ class ModelTable(_Strict):
     Example: factory = "classifier:build"."""
     config: Annotated[str | dict[str, Any] | None, PlainValidator(config_or_none), Field(validate_default=True)] = None
     """The model's config, relative to pyproject.toml and inside the project: a config.json, Google's bert_config.json,
-    a YAML file, or a folder that holds exactly one config.json or bert_config.json; "train.yaml#model" for an object in
-    a file, "configs/*.json" for a model of each file, "acme.sizes:small" for a function, a table for the config itself.
+    a YAML file, or a folder that holds exactly one config.json or bert_config.json; "train.yaml#model" for an
+    object in a file, "train.py#MODEL_NAME" for what a place in Python says, "configs/*.json" for a model of
+    each file, "acme.sizes:small" for a function, a table for the config itself, or a name of the hub, as
+    "bert-base-uncased".
     Example: config = "models/encoder/config.json"."""
     keys: dict[str, ClassName] = {}
     """The config's own names, each with the one that the family has.
@@ -378,6 +380,9 @@ class BertsizeTable(_Strict):
 
     models: Annotated[dict[Name, ModelTable], Field(min_length=1)]
     """The models that are checked, one table each. Example: [tool.bertsize.models.encoder]."""
+    hub: dict[str, Text] = {}
+    """Configs of the project by the names that models have on the hub: what config means by such a name, and what
+    from_pretrained is answered with while a factory runs. Example: hub = { "org/name" = "configs/x.json" }."""
     python: Text | None = None
     """The interpreter of the environment that models are built in, relative to pyproject.toml; it needs torch, and
     transformers for its classes. Default: that of the gate. Example: python = ".venv/bin/python"."""

@@ -74,6 +74,8 @@ class Settings:
     """What builds in place of the gate's own interpreter: of the table, or of an option."""
     transformers: str | None = None
     """The release that the project runs, where none is installed beside the gate."""
+    hub: Mapping[str, str] = field(default_factory=dict)
+    """Files with configs, by names of the hub."""
 
     @property
     def root(self) -> Path:
@@ -165,7 +167,7 @@ def _settings(table: dict[str, Any], text: str, path: Path, matches: Callable[[s
         raise SettingsError(f"{path.name}:{line}: {dotted(key)}: {error}") from None
     models = {each.name: _declared(each, _checked(each, checked), path) for each in found}
     interpreter = in_folder(path.parent, checked.python) if checked.python else None
-    return Settings(path, text, models, table, checked.removed, interpreter, checked.transformers)
+    return Settings(path, text, models, table, checked.removed, interpreter, checked.transformers, checked.hub)
 
 
 def _checked(each: Expanded, checked: BertsizeTable) -> ModelTable:

@@ -201,7 +201,14 @@ FAILS: dict[str, tuple[str, str]] = {
     "closes_every_descriptor": ("os.closerange(3, 256); return line()", "*the project's code*"),
     # the network
     "connects": ("import socket; socket.create_connection(('127.0.0.1', 9))", "it reached for the network (socket.*)*"),
-    "downloads": ("return BertModel.from_pretrained('bert-base-uncased')", "RuntimeError: *`from_pretrained`*"),
+    "downloads": (
+        "return BertModel.from_pretrained('acme/none')",
+        "nothing here has the config of from_pretrained('acme/none'): * (own.py:*); run hf download acme/none config.json *",
+    ),
+    "loads_weights_that_are_not_there": (
+        "return line().load_state_dict(torch.load('best.pt'))",
+        "FileNotFoundError: * No such file or directory: 'best.pt' (own.py:*)",
+    ),
     "sends_a_message": (
         "import socket; socket.socket(type=socket.SOCK_DGRAM).sendmsg([b'x'], [], 0, ('127.0.0.1', 9)); return line()",
         "*etwork* (own.py:*)",
@@ -317,7 +324,9 @@ CALLED: dict[str, tuple[str, str]] = {
 
 IMPORTS = {
     "raise RuntimeError('no GPU')": "RuntimeError: no GPU (own.py:1)",
-    "import not_there": "ModuleNotFoundError: No module named 'not_there' (own.py:1)",
+    "from not_there import Layer; Layer()": (
+        "NotInstalled: not_there.Layer is used, and is not installed where the model is built (own.py:1)"
+    ),
     "import pytest; pytest.skip('later', allow_module_level=True)": "Skipped: later (own.py:1)",
     "import unittest; raise unittest.SkipTest('later')": "SkipTest: later (own.py:1)",
     "import sys; sys.exit(0)": "SystemExit: 0 (own.py:1)",
@@ -661,6 +670,8 @@ def test_where_keras_is_not_installed_what_to_install_is_said() -> None:
     for module in ("keras", "keras_hub"):
         reason = f"backbone:build could not be built: ModuleNotFoundError: No module named '{module}' (backbone.py:5)"
         assert way_out(reason, own=True) == "pip install keras keras-hub"
+        used = f"backbone:build could not be built: NotInstalled: {module}.Layer is used (backbone.py:5)"
+        assert way_out(used, own=True) == "pip install keras keras-hub"
 
 
 def test_without_a_config_it_is_called_with_nothing(project: Project) -> None:

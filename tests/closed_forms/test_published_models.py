@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from pytest_bertsize.builder.published import CATALOGUE, find_in
 from tests.support.family_configs import case, mismatch
 from tests.support.formulas import value_of
 
@@ -55,3 +56,53 @@ def test_a_published_config_is_read_without_a_needless_word_and_gives_what_is_bu
 def test_the_published_configs_are_of_many_families() -> None:
     assert len(CONFIGS) >= 80
     assert len({each["config"]["model_type"] for each in CONFIGS}) >= 30
+
+
+CATALOGUED: dict[str, dict[str, Any]] = json.loads(CATALOGUE.read_text("utf-8"))
+"""What the package knows by names of the hub."""
+COUNTED = [(find_in(CATALOGUED, each["model"]), each) for each in PUBLISHED]
+COUNTED_BY_NAME = [(name, each) for name, each in COUNTED if name in CATALOGUED]
+
+
+@pytest.mark.parametrize("name", CATALOGUED)
+def test_a_config_of_the_catalogue_is_read_without_a_needless_word_and_gives_what_is_built(name: str) -> None:
+    config = {key: value for key, value in CATALOGUED[name]["config"].items() if key != "model_type"}
+    family = CATALOGUED[name]["config"]["model_type"]
+    architecture = config.get("architectures", [BASE.get(family)])[0]
+    model = case(family, architecture, config)
+    said = [finding.message for finding in model.values().findings if finding.kind == "ignored-key"]
+    ignored = ("tie_word_embeddings", "embedding_size")  # of T5 and mT5, and of RemBERT: so they are published
+    assert [message for message in said if not message.startswith(ignored)] == []
+    assert mismatch(model) == ""
+
+
+BASE = {
+    "bert": "BertModel",
+    "camembert": "CamembertModel",
+    "deberta": "DebertaModel",
+    "deberta-v2": "DebertaV2Model",
+    "ernie": "ErnieModel",
+    "layoutlm": "LayoutLMModel",
+    "longformer": "LongformerModel",
+    "rembert": "RemBertModel",
+    "squeezebert": "SqueezeBertModel",
+}
+"""Of families whose published configs name no class."""
+
+
+@pytest.mark.parametrize(
+    ("name", "counted"), COUNTED_BY_NAME, ids=[f"{n}-{each['architecture']}" for n, each in COUNTED_BY_NAME]
+)
+def test_a_config_of_the_catalogue_has_the_published_count(name: str, counted: dict[str, Any]) -> None:
+    """Of tests/data/published-counts.jsonl, where each has its source."""
+    labels = {key: value for key, value in counted["config"].items() if key == "num_labels"}
+    config = {**CATALOGUED[name]["config"], **labels}
+    del config["model_type"]
+    assert case(counted["family"], counted["architecture"], config).closed_form().total == counted["count"]
+
+
+def test_the_catalogue_has_many_models_of_many_families_each_with_a_source() -> None:
+    assert len(CATALOGUED) >= 100
+    assert len({each["config"]["model_type"] for each in CATALOGUED.values()}) >= 25
+    assert len({name for name, _ in COUNTED_BY_NAME}) >= 34
+    assert all(each["source"] for each in CATALOGUED.values())

@@ -10,6 +10,7 @@ import tomli
 
 from pytest_bertsize.commands import console
 from pytest_bertsize.commands.console import GOOD, MISTAKEN
+from pytest_bertsize.commands.init.command import NOTHING
 from tests.conftest import TINY
 from tests.support.git_projects import repository
 from tests.support.starting_projects import GOOGLE, SAVED, holds, lay, proposed, said, started
@@ -42,7 +43,9 @@ def test_a_table_is_printed_as_it_would_be_written(tmp_path: Path) -> None:
     assert (tmp_path / "pyproject.toml").read_text("utf-8") == "[tool.pytest.ini_options]\n"
 
 
-def test_a_key_that_the_projects_own_code_reads_is_told_above_the_librarys_class(tmp_path: Path) -> None:
+def test_the_librarys_class_is_not_proposed_where_the_projects_own_code_reads_a_key_that_it_does_not(
+    tmp_path: Path,
+) -> None:
     code = "class Fusion:\n    def __init__(self, config):\n        self.layers = config.fusion_layer\n"
     lay(
         tmp_path,
@@ -52,13 +55,12 @@ def test_a_key_that_the_projects_own_code_reads_is_told_above_the_librarys_class
             "models/fusion.py": code,
         },
     )
-    warned = (
-        '# the key "fusion_layer" is none that the library\'s class reads, and models/fusion.py:3 names it; if that is the '
-        "code of the class that you run, declare the class by factory, else remove it\n"
+    status, out, err = started(tmp_path)
+    assert (status, out) == (NOTHING, "")
+    assert err.startswith(
+        'by hand: config.json: the key "fusion_layer" is none that the library\'s class reads, and models/fusion.py:3 '
+        "names it; if that is the code of the class that you run, declare the class by factory, else remove it\n"
     )
-    assert started(tmp_path)[1] == f"\n{warned}{TINY_TABLE}"
-    assert started(tmp_path, writes=True)[0] == GOOD
-    assert (tmp_path / "pyproject.toml").read_text("utf-8") == f"[tool.pytest.ini_options]\n\n{warned}{TINY_TABLE}"
 
 
 @pytest.mark.parametrize("before", ["[a]\nx = 1", "[a]\nx = 1\n", "[a]\r\nx = 1", " ", ""])

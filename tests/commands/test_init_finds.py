@@ -68,7 +68,7 @@ def test_a_class_that_is_known_says_the_family(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        {"model_type": "bert", "model_name_or_path": "bert-base-uncased", "max_seq_length": 128, "seed": 1},
+        {"model_type": "bert", "model_name_or_path": "out/mine", "max_seq_length": 128, "seed": 1},
         {"hidden_size": 768, "learning_rate": 1e-4, "layers": "all"},
         {"model_type": {"value": "bert"}, "hidden_size": {"value": 768}},
         {"model": D2L},

@@ -35,6 +35,7 @@ def model(*components: Component, findings: list[FindingRow] | None = None, name
         architecture="BertForMaskedLM",
         config="models/config.json",
         config_sha256="",
+        published=[],
         verdict="failed",
         headline=f"{name}: total {total['actual']:,}, limit {total['max']:,}",
         report_only=False,

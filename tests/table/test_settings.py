@@ -567,7 +567,7 @@ def test_other_keys_beside_the_models_are_refused(pyproject: Path) -> None:
     write(pyproject, '[tool.bertsize]\nstrict = true\n[tool.bertsize.models.e]\nconfig = "c"\nbudget.total = 1\n')
     assert (
         mistakes(pyproject)
-        == "pyproject.toml:2: tool.bertsize.strict: unknown key; there are models, python, removed, transformers"
+        == "pyproject.toml:2: tool.bertsize.strict: unknown key; there are models, hub, python, removed, transformers"
     )
 
 

@@ -18,6 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.builder.child.config_said import config_said
+from pytest_bertsize.builder.child.from_pretrained import REFUSED, answers
 from pytest_bertsize.builder.child.listing import take_inventory
 from pytest_bertsize.builder.child.making import instantiate, is_own_code, prepare, way_out
 from pytest_bertsize.builder.confined import (
@@ -47,6 +48,7 @@ OWN_MEMORY = 8 * 1024**3
 """Bytes of address space where a function of the project builds, and imports what it likes."""
 READING = 256 * MEGABYTE
 """Bytes of address space for what a file of pickles says beside its tensors."""
+HOLD_IT = "hold the file in the project, in the folder of a config that hub in [tool.bertsize] names"
 BEGINS = b"begins "
 """What a fork says when it has imported what it builds with, before the most bytes of memory that it has had."""
 
@@ -173,8 +175,10 @@ def _built(request: Mapping[str, Any], filed: list[Any], begin: Callable[[], obj
         return {"error": in_words(error, request["root"]), "fix": way_out(error, request)}
     if ATTEMPTS:
         return {"error": f"it reached for the network ({ATTEMPTS[0]}), and took no for an answer"}
+    if REFUSED:
+        return {"error": f"it asked the hub for {REFUSED[0]}, and took no for an answer", "fix": HOLD_IT}
     loading = _tried("loading", problems, partial(_loading, model, filed))
-    also: dict[str, Any] = {"flops": flops, "config": config, "loading": loading}
+    also: dict[str, Any] = {"flops": flops, "config": config, "loading": loading, "answered": answers() or None}
     also |= {"transformers": getattr(sys.modules.get("transformers"), "__version__", ""), "problems": problems}
     return {**found, **{what: said for what, said in also.items() if said is not None}}
 

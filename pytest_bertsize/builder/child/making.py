@@ -10,8 +10,12 @@ import os
 import re
 import sys
 import warnings
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from pytest_bertsize.builder.child.from_pretrained import answering
+from pytest_bertsize.builder.child.lacking import without_what_lacks
+from pytest_bertsize.builder.child.older_code import welcome
 from pytest_bertsize.builder.confined import Refused, in_words
 
 if TYPE_CHECKING:
@@ -72,14 +76,15 @@ def instantiate(request: Mapping[str, Any]) -> nn.Module:
 
 @contextlib.contextmanager
 def _in_its_root(request: Mapping[str, Any]) -> Iterator[None]:
-    """Code of the project runs in the project's folder, and nothing else notices."""
+    """Code of the project runs in the project's folder, is answered by name, and nothing else notices."""
     if not is_own_code(request):
         yield
         return
     before = os.getcwd()  # noqa: PTH109  (os is there)
     os.chdir(request["root"])
     try:
-        yield
+        with answering(request):
+            yield
     finally:
         os.chdir(before)
 
@@ -144,7 +149,8 @@ def _from_factory(request: Mapping[str, Any]) -> Any:
     _refuse_other_arguments(function, arguments, request["factory"])
     with torch.device(request["device"]), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        made = function(*arguments)
+        welcome()
+        made = without_what_lacks(lambda: function(*copy.deepcopy(arguments)), partial(_is_in, request["root"]))
     if isinstance(made, torch.nn.Module):
         return made
     close = getattr(made, "close", None)
@@ -187,13 +193,26 @@ def _refuse_other_arguments(function: Callable[..., Any], arguments: tuple[Any, 
         raise Refused(f"{name}{signature} is called with {given}: {error}") from None
 
 
+def _is_in(root: str, name: str) -> bool:
+    """Whether a module is one of the project's own."""
+    first = name.partition(".")[0]
+    folders = [os.path.abspath(each or root) for each in sys.path]  # noqa: PTH100  (os is there)
+    own = [each for each in folders if f"{each}/".startswith(f"{os.path.abspath(root)}/")]  # noqa: PTH100
+    files = (os.path.join(each, first + end) for each in own for end in ("", ".py"))  # noqa: PTH118
+    return any(map(os.path.exists, files))
+
+
 def _module(library: str, root: str) -> Any:
     """Import a module of the project, from the project's root.
 
     :raises Refused: when a module of another place has its name, as one of the standard library may.
     """
     sys.path.insert(0, root)
-    found = importlib.import_module(library)
+    first = library.partition(".")[0]
+    found = without_what_lacks(
+        lambda: importlib.import_module(library),
+        lambda name: name.partition(".")[0] == first or _is_in(root, name),
+    )
     path = library.replace(".", os.sep)
     meant = [each for each in (f"{path}.py", f"{path}/__init__.py") if os.path.isfile(each)]  # noqa: PTH113  (os.path is there)
     file = getattr(found, "__file__", None) or "a module of Python itself"

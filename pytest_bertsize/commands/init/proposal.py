@@ -11,6 +11,7 @@ from pytest_bertsize.commands.init.files import listed
 from pytest_bertsize.commands.init.found import folded, search
 from pytest_bertsize.commands.init.limits import budget
 from pytest_bertsize.commands.init.naming import model_name
+from pytest_bertsize.commands.init.python.proposals import from_python
 from pytest_bertsize.config.other_keys import OWN_CLASS
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.review.check import conclude_unbuilt, examine
@@ -24,8 +25,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from pytest_bertsize.builder.helper import Helper
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.commands.init.counted import Counted
+    from pytest_bertsize.commands.init.files import Listed
     from pytest_bertsize.commands.init.found import Found
     from pytest_bertsize.commands.init.project import Project
     from pytest_bertsize.review.review import Review
@@ -42,10 +45,15 @@ class Proposal:
     left_out: list[str] = field(default_factory=list)
     by_hand: list[str] = field(default_factory=list)
     """What is or may be a model, and is not proposed, with the reason."""
+    factories: str = ""
+    """A file of functions that make the project's own classes; ``""`` where none is needed."""
 
 
-def propose(project: Project, registry: Registry) -> Proposal:
-    """A table for every config of the project that is not declared yet and that passes its own limits."""
+def propose(project: Project, registry: Registry, helper: Helper | None = None) -> Proposal:
+    """A table for every config of the project that is not declared yet and that passes its own limits.
+
+    :param helper: which builds the project's own classes; ``None``: none of them is.
+    """
     root = project.root
     files = listed(root)
     seen = search(files, registry)
@@ -60,8 +68,21 @@ def propose(project: Project, registry: Registry) -> Proposal:
     for each in without_saved(those, declared, copies, registry):
         if each.found.reference not in declared:
             _add(each, found, project, registry)
+    _add_python(found, project, files, seen.found, registry, helper)
     found.left_out += [*copies.said(), *folded(seen.others), *files.said]
     return found
+
+
+def _add_python(
+    found: Proposal, project: Project, files: Listed, configs: list[Found], registry: Registry, helper: Helper | None
+) -> None:
+    """What the project's Python says, where no table says it already."""
+    taken = {*found.tables, *(project.settings.models if project.settings else ())}
+    said = from_python(project, files, registry, configs, taken, helper)
+    found.tables |= said.tables
+    found.by_hand += said.by_hand
+    found.factories = said.factories
+    found.declared += len(said.declared)
 
 
 def _counted(found: Found, registry: Registry, declared: set[str], by_hand: list[str]) -> Counted | None:
@@ -104,10 +125,10 @@ def _add(proposed: Counted, found: Proposal, project: Project, registry: Registr
     text = table(name, proposed)
     settings = parse(text, project.path)
     review = conclude_unbuilt(examine(settings.models[name], settings, registry), settings)
-    if problem := _problem(review):
+    if problem := _problem(review) or _of_another_class(review):
         found.by_hand.append(f"{printable(settings.models[name].config)}: {problem}")
     else:
-        found.tables[name] = _warnings(review) + text
+        found.tables[name] = text
 
 
 def _problem(review: Review) -> str:
@@ -116,10 +137,10 @@ def _problem(review: Review) -> str:
     return f"{wrong[0].message}; {wrong[0].fix}" if wrong else ""
 
 
-def _warnings(review: Review) -> str:
-    """What stands above a table of the library's class where the project's own code reads a key that it does not."""
+def _of_another_class(review: Review) -> str:
+    """Where the project's own code reads a key that the library's class does not: it is another class that is run."""
     said = (f"{each.message}; {each.fix}" for each in review.findings if OWN_CLASS in each.fix)
-    return "".join(f"# {line}\n" for line in said if line.isprintable())
+    return next(said, "")
 
 
 def table(name: str, proposed: Counted) -> str:

@@ -1,0 +1,148 @@
+"""Names of the hub, and what is known of them without a network: this package's catalogue, and a machine's cache.
+
+The gate asks it for a config that a table names, the helper process for what ``from_pretrained`` names. A name is data
+of a pull request: it is no path, and leads to nothing but a file in the catalogue or inside the cache.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+CATALOGUE = Path(__file__).with_name("published.json")
+"""Names, what their configs say that a count needs, and where that was read."""
+LARGEST = 1024 * 1024
+"""Bytes of a config."""
+CONFIG = "config.json"
+MAIN = "main"
+"""The revision that a name means by itself."""
+MOVED = ("google-bert", "FacebookAI", "distilbert", "albert", "google", "google-t5", "openai-community", "xlnet")
+FRENCH = ("almanach", "camembert")
+"""Organisations that models without one were moved to: ``bert-base-uncased`` is ``google-bert/bert-base-uncased``."""
+_WORD = r"[0-9A-Za-z_]+(?:[.-][0-9A-Za-z_]+)*"
+_NAME = re.compile(rf"{_WORD}(?:/{_WORD})?")
+"""By the hub's own rule (huggingface_hub's ``validate_repo_id``), but for its length."""
+_REVISION = re.compile(_WORD)
+_COMMIT = re.compile("[0-9a-f]{40}")
+_LONGEST = 96
+"""Characters of a name."""
+_SUFFIXES = (".json", ".jsonl", ".yaml", ".yml", ".toml", ".jsonnet", ".libsonnet", ".py", ".cfg", ".ini")
+
+
+class Published(NamedTuple):
+    """A config by a name of the hub, and where it is known from."""
+
+    name: str
+    config: bytes
+    """JSON."""
+    origin: str
+    """``the catalogue``, or ``the hub cache, revision 86b5e0934494``."""
+    source: str = ""
+    """Where the catalogue has read it."""
+    folder: Path | None = None
+    """What else is cached of it."""
+
+
+def is_name(text: str) -> bool:
+    """Whether the hub could call a model so: ``bert-base-uncased``, ``org/name``; a file's name is none."""
+    is_spelled = len(text) <= _LONGEST and _NAME.fullmatch(text) is not None
+    return is_spelled and not text.lower().endswith(_SUFFIXES)
+
+
+def canonical(name: str) -> str:
+    """One spelling of names that mean one model: those with and without the organisation that it was moved to."""
+    organisation, _, bare = name.rpartition("/")
+    return bare if organisation in (*MOVED, *FRENCH) else name
+
+
+def find_in(names: Iterable[str], name: str) -> str | None:
+    """Of these names the one that means a model, as it is spelled or as the hub does."""
+    same = [each for each in names if canonical(each) == canonical(name)]
+    return name if name in same else next(iter(same), None)
+
+
+def known(name: str, revision: str = MAIN) -> Published | None:
+    """What the catalogue has of a name, else the cache of this machine; ``None`` where neither has it.
+
+    :param revision: of the cache; the catalogue has one of each.
+    """
+    return in_catalogue(name) or in_cache(name, revision)
+
+
+def in_catalogue(name: str) -> Published | None:
+    found = _catalogue().get(canonical(name))
+    if found is None:
+        return None
+    full, said = found
+    return Published(full, json.dumps(said["config"]).encode(), "the catalogue", said["source"])
+
+
+@cache
+def _catalogue() -> dict[str, tuple[str, dict[str, Any]]]:
+    said = json.loads(CATALOGUE.read_text(encoding="utf-8"))
+    return {canonical(name): (name, each) for name, each in said.items()}
+
+
+def in_cache(name: str, revision: str = MAIN) -> Published | None:
+    """What ``huggingface_hub`` has left on this machine; a file outside its folder is not followed to."""
+    if not is_name(name):
+        return None
+    for spelled in _spellings(name):
+        folder = _cache() / f"models--{spelled.replace('/', '--')}"
+        for commit in _commits(folder, revision):
+            snapshot = folder / "snapshots" / commit
+            if (content := _inside(folder, snapshot / CONFIG)) is not None:
+                return Published(spelled, content, f"the hub cache, revision {commit[:12]}", "", snapshot)
+    return None
+
+
+def _spellings(name: str) -> Iterator[str]:
+    yield name
+    bare = canonical(name)
+    if "/" not in bare:
+        yield from (each for each in (bare, *(f"{of}/{bare}" for of in (*MOVED, *FRENCH))) if each != name)
+
+
+def _cache() -> Path:
+    """As ``huggingface_hub.constants`` says: ``HF_HUB_CACHE``, else ``hub`` in ``HF_HOME``."""
+    of_system = os.environ.get("XDG_CACHE_HOME") or os.path.join("~", ".cache")  # noqa: PTH118  (of a variable)
+    home = os.environ.get("HF_HOME") or os.path.join(of_system, "huggingface")  # noqa: PTH118
+    named = os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE")
+    return Path(os.path.expanduser(os.path.expandvars(named or os.path.join(home, "hub"))))  # noqa: PTH111, PTH118
+
+
+def _commits(folder: Path, revision: str) -> Iterator[str]:
+    if _COMMIT.fullmatch(revision):
+        yield revision
+    elif _REVISION.fullmatch(revision):
+        commit = (_inside(folder, folder / "refs" / revision) or b"").strip().decode("ascii", "replace")
+        if _COMMIT.fullmatch(commit):
+            yield commit
+
+
+def _inside(folder: Path, path: Path) -> bytes | None:
+    """A regular file that is in the folder, be it by a symlink; of what is too large, one byte more than that."""
+    try:
+        real = path.resolve(strict=True)
+        if folder.resolve() not in real.parents or not real.is_file():
+            return None
+        with real.open("rb") as stream:
+            return stream.read(LARGEST + 1)
+    except (OSError, RuntimeError, ValueError):
+        return None
+
+
+def fetching(name: str) -> str:
+    """What to do about a name that nothing has: the command that fetches one file, and the key that names it."""
+    folder = f"configs/{name.rpartition('/')[2]}"
+    return (
+        f"run hf download {name} {CONFIG} --local-dir {folder}, commit the file, and write "
+        f'hub = {{ "{name}" = "{folder}/{CONFIG}" }} in [tool.bertsize]'
+    )

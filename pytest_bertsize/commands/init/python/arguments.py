@@ -1,0 +1,192 @@
+"""What a class of the project is made of where the project makes it: the config, and what it takes beside it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from pytest_bertsize.commands.init.python.code import Origin
+from pytest_bertsize.commands.init.python.made import made_of
+from pytest_bertsize.commands.init.python.plan import Plan, Undecided
+from pytest_bertsize.commands.init.python.values import Values
+from pytest_bertsize.config.in_python import dotted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pytest_bertsize.commands.init.python.code import Code
+    from pytest_bertsize.commands.init.python.made import Made
+    from pytest_bertsize.commands.init.python.meant import Meanings
+    from pytest_bertsize.commands.init.python.names import Named
+
+CONFIG = "@config"
+"""Stands for the config until it is known where that is from."""
+OF_TORCH = frozenset({"Module", "LightningModule"})
+_NO_SHAPE = frozenset(
+    {
+        *("from_tf", "from_flax", "cache_dir", "state_dict", "output_loading_info", "force_download", "revision"),
+        *("local_files_only", "ignore_mismatched_sizes", "torch_dtype", "dtype", "device_map", "use_auth_token"),
+        *("token", "trust_remote_code", "low_cpu_mem_usage", "use_safetensors", "finetuning_task", "do_lower_case"),
+    }
+)
+"""Arguments of ``from_pretrained`` that say nothing of a shape."""
+
+
+def plan_of(made: Made, name: str, code: Code, meanings: Meanings) -> Plan:
+    """The function that makes what a call makes.
+
+    :param name: of the function.
+    :raises Undecided: for arguments that nobody can tell.
+    """
+    assert made.origin.module is not None
+    plan = Plan(name, made, made.origin.module)
+    _Arguments(plan, code, meanings).write()
+    return plan
+
+
+class _Arguments:
+    def __init__(self, plan: Plan, code: Code, meanings: Meanings) -> None:
+        self.plan = plan
+        self.made = plan.made
+        self.meanings = meanings
+        self.values = Values(code, plan)
+        self.named: Named | None = None
+        self.config_call = ""
+        self.init = _init(plan.module.classes[plan.class_name])
+
+    def write(self) -> None:
+        """Write the function's body, and say what its config is."""
+        plan, class_name = self.plan, self.plan.needs_own(self.made.origin)
+        is_of_torch = self.made.kind in OF_TORCH
+        arguments = [*(self._plain() if is_of_torch else self._with_config())]
+        config_class = plan.needs("transformers", "AutoConfig") if self._wants_auto(arguments) else ""
+        config = self._config(config_class or f"{class_name}.config_class")
+        arguments = [each.replace(CONFIG, config) for each in arguments]
+        if any(re.search(r"\bargs\b", each) for each in arguments):
+            plan.needs("types", "SimpleNamespace")
+            plan.body.append("args = SimpleNamespace(**config)")
+        plan.body.append(f"return {class_name}({', '.join(arguments)})")
+
+    def _wants_auto(self, arguments: list[str]) -> bool:
+        return self.made.kind in OF_TORCH and any(CONFIG in each for each in arguments)
+
+    def _config(self, config_class: str) -> str:
+        """How the function comes to the config; what its table names is said as well."""
+        options, named = self.values.options, self.named
+        if options is not None:
+            self.plan.config = options.file
+            return self._by_its_name(f"{config_class}.from_pretrained") if named else CONFIG
+        self.plan.config = named.reference if named else self.config_call
+        return f"{config_class}(**config)" if config_class != "AutoConfig" else "AutoConfig.for_model(**config)"
+
+    def _by_its_name(self, load: str) -> str:
+        """``Tagger.config_class.from_pretrained(args.model)``: by the option or constant that says the name."""
+        named, plan = self.named, self.plan
+        assert named is not None
+        more = "".join(f", {key}={value!r}" for key, value in plan.overrides.items())
+        plan.overrides.clear()
+        if named.module is self.values.options and "." not in named.place:
+            return f"{load}(args.{named.place}{more})"
+        constant, *keys = named.place.split(".")
+        if named.module is not None and named.module.is_constant(constant):
+            folder = self.made.origin.folder
+            is_below = named.module.file.startswith(f"{folder}/")
+            plan.needs_own(Origin(named.module, constant, folder if is_below else ""))
+            return f"{load}({constant}{''.join(f'[{key!r}]' for key in keys)}{more})"
+        plan.notes.append(f"{named.where} names it")
+        return f"{load}({named.name!r}{more})"
+
+    # a class of the library's kind: Model(config, …) or Model.from_pretrained(name, config=…, …)
+
+    def _with_config(self) -> Iterator[str]:
+        made = self.made
+        given = {each.arg: each.value for each in made.call.keywords if each.arg and each.arg not in _NO_SHAPE}
+        positional = [*made.call.args]
+        first = given.pop("pretrained_model_name_or_path", None) if made.is_pretrained else None
+        first = positional.pop(0) if made.is_pretrained and positional and first is None else first
+        config = given.pop("config", None)
+        if config is None and positional:
+            config = positional.pop(0)
+        self._find_config(first, config)
+        yield CONFIG
+        for name in self._parameters[1:]:
+            if (value := given.pop(name, positional.pop(0) if positional else None)) is not None:
+                yield f"{name}={self.values.of(value, name)}"
+            elif name not in self._with_default:
+                raise Undecided(f"its argument {name} is not given")
+        for name, value in given.items():
+            if self.init is not None and self.init.args.kwarg is not None and name != "num_labels":
+                yield f"{name}={self.values.of(value, name)}"
+            else:
+                self._override(name, value)
+
+    def _override(self, name: str, value: ast.expr) -> None:
+        """A key that the config is given beside what it says, where it can be told."""
+        try:
+            self.plan.overrides[name] = ast.literal_eval(self.values.of(value, name))
+        except (ValueError, SyntaxError, Undecided):
+            return
+
+    def _find_config(self, first: ast.expr | None, config: ast.expr | None) -> None:
+        """Find out what the config is made of.
+
+        :raises Undecided: where nothing tells.
+        """
+        made = self.made
+        asked = [first]
+        if (call := made_of(made, config)) is not None:
+            path = dotted(call.func)
+            if path.endswith("Config"):
+                self.config_call = f"{made.module.file}#{path.rpartition('.')[2]}"
+                return
+            asked = [*call.args[:1], first]
+            for each in call.keywords:
+                if each.arg and each.arg not in _NO_SHAPE:
+                    self._override(each.arg, each.value)
+        self.named = self.meanings.of_any(asked, made.module, made.place, made.kind)
+        if self.named is None:
+            said = ast.unparse(first)[:60] if first is not None else "its config"
+            raise Undecided(f"{said} names no published model, nor a file of the project")
+
+    # any class
+
+    def _plain(self) -> Iterator[str]:
+        for index, value in enumerate(self.made.call.args):
+            if isinstance(value, ast.Starred):
+                raise Undecided(f"{ast.unparse(value)} is known only to a run")
+            yield self._value(value, self._parameters[index] if index < len(self._parameters) else "")
+        for each in self.made.call.keywords:
+            if each.arg is None:
+                raise Undecided(f"**{ast.unparse(each.value)} is known only to a run")
+            try:
+                yield f"{each.arg}={self._value(each.value, each.arg)}"
+            except Undecided:
+                if each.arg not in self._with_default:
+                    raise
+
+    def _value(self, node: ast.expr, name: str) -> str:
+        call = made_of(self.made, node) if not isinstance(node, ast.Constant) else None
+        if call is not None and dotted(call.func).rpartition(".")[0].endswith("Config"):
+            self._find_config(None, call)
+            return CONFIG
+        return self.values.of(node, name)
+
+    @property
+    def _parameters(self) -> list[str]:
+        if self.init is None:
+            return ["config"]
+        return [each.arg for each in (*self.init.args.args, *self.init.args.kwonlyargs)][1:]
+
+    @property
+    def _with_default(self) -> set[str]:
+        arguments = self.init.args if self.init else None
+        if arguments is None:
+            return set()
+        said = arguments.args[len(arguments.args) - len(arguments.defaults) :]
+        return {each.arg for each in (*said, *arguments.kwonlyargs)}
+
+
+def _init(node: ast.ClassDef) -> ast.FunctionDef | None:
+    functions = (each for each in node.body if isinstance(each, ast.FunctionDef))
+    return next((each for each in functions if each.name == "__init__"), None)

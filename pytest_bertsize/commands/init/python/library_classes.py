@@ -1,0 +1,220 @@
+"""What is proposed for the library's own classes: a table of each published model that a place in the files names."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from pytest_bertsize.builder.published import fetching, is_name
+from pytest_bertsize.commands.init.limits import budget
+from pytest_bertsize.commands.init.python.made import PRETRAINED, made_of
+from pytest_bertsize.commands.init.python.names import Named
+from pytest_bertsize.commands.init.python.own_classes import dashed, toml
+from pytest_bertsize.config.in_python import CONFIG_CLASSES, dotted, first_argument
+from pytest_bertsize.review.check import conclude_unbuilt, examine
+from pytest_bertsize.table.schema import TABLE
+from pytest_bertsize.table.settings import SettingsError, parse
+from pytest_bertsize.table.toml import key, quoted
+from pytest_bertsize.wording import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from pytest_bertsize.commands.init.python.made import Made
+    from pytest_bertsize.commands.init.python.proposals import FromPython
+    from pytest_bertsize.commands.init.python.reading import Reading
+
+MOST = 12
+"""Tables."""
+MOST_UNNAMED = 6
+"""Lines of calls that nothing says the name for."""
+GUESSED = "no call says the class: write the one that is built, then pytest --bert-budget --bert-budget-update"
+
+
+class LibraryClasses:
+    """Of one project."""
+
+    def __init__(self, reading: Reading, found: FromPython, named: Callable[..., str]) -> None:
+        """:param named: a name that no other model has."""
+        self.reading, self.found, self.name = reading, found, named
+        self.done: set[tuple[str, str]] = set()
+        """References, and the classes that they are of."""
+        self.names: set[str] = set()
+        self.unnamed: list[str] = []
+
+    def propose(self, own: Collection[str]) -> None:
+        """Add a table for each, as what the code makes of it.
+
+        :param own: classes of the project that have a table, with all that is in them.
+        """
+        for use in self.reading.made:
+            is_last = use.module.comes_last or use.kind in {"Module", "LightningModule"}
+            if not is_last and use.inside not in own and use.class_name not in own:
+                self._of_use(use)
+        for each in self.reading.named:
+            if each.comes_last or each.name in self.names or self._is_read_by_a_function(each):
+                continue
+            architecture = _architecture("AutoModel", self._architectures(each))
+            self._propose(each, architecture, GUESSED, any_class=True)
+        self._say_unknown()
+        for said in self.unnamed:
+            self._say(said)
+
+    def _is_read_by_a_function(self, named: Named) -> bool:
+        """Whether a function that is proposed is given what names it."""
+        tables = self.found.tables.values()
+        said = (f"config = {quoted(named.reference)}\n", f"config = {quoted(named.file)}\n")
+        of_its_class = any(each.place.split(".")[0] in self.found.factories for each in (named,) if named.place)
+        return any(each in table for each in said for table in tables) or (
+            bool(self.found.factories) and (named.name in self.found.factories or of_its_class)
+        )
+
+    def _architectures(self, named: Named) -> list[str]:
+        return self.reading.architectures(self.reading.family_of(named.name))
+
+    def _of_use(self, use: Made) -> None:
+        meanings = self.reading.meanings
+        named = meanings.of(use.first, use.module, use.place) or self._by_its_config(use)
+        if named is None:
+            if not self._by_call(use):
+                self._say_unnamed(use)
+            return
+        architectures = self._architectures(named)
+        architecture, because = _architecture(use.kind, architectures), f"{use.where} makes it"
+        if use.inside:
+            because = f"the part of {use.inside} that {use.where} makes; what stands on it is not counted"
+        elif use.is_own:
+            architecture = _architecture("AutoModel", architectures)
+            because = f"the library's part of {use.class_name}, which {use.where} makes; the rest is not counted"
+        if not architecture:
+            return
+        said = next((each.value for each in use.call.keywords if each.arg == "num_labels"), None)
+        labels = said.value if isinstance(said, ast.Constant) and "For" in architecture else None
+        overrides = {"num_labels": labels} if labels is not None else {}
+        any_class = said is not None and labels is None
+        for each in (named, *meanings.others_of(use.first, named)):
+            if self.reading.family_of(each.name) == self.reading.family_of(named.name):
+                self._propose(each, architecture, because, overrides, any_class=any_class)
+            elif other := _architecture(use.kind, self._architectures(each)):
+                self._propose(each, other, because, overrides, any_class=any_class)
+        return
+
+    def _by_its_config(self, use: Made) -> Named | None:
+        """``Model(config)``, where the config was made by the name of a published one."""
+        call = made_of(use, _config_of(use))
+        if call is None or not dotted(call.func).endswith(f".{PRETRAINED}"):
+            return None
+        return self.reading.meanings.of(first_argument(call), use.module, use.place)
+
+    def _say_unnamed(self, use: Made) -> None:
+        """A call of which no file says what it loads."""
+        said = use.first if use.is_pretrained else None
+        key = ("", ast.unparse(said)) if said is not None else ("", "")
+        is_named = self.reading.all_meanings.of(said, use.module, use.place) is not None
+        if said is None or is_named or key in self.done or use.is_own or len(self.unnamed) >= MOST_UNNAMED:
+            return
+        self.done.add(key)
+        what = f"{use.where} makes {use.class_name} of {ast.unparse(said)[:60]}"
+        self.unnamed.append(
+            f'{what}, and no file says which: declare it, as in config = "org/name", or by its config.json'
+        )
+
+    def _by_call(self, use: Made) -> bool:
+        """``Model(config)``, where the config was made by a call that says its sizes."""
+        call = made_of(use, _config_of(use))
+        name = dotted(call.func).rpartition(".")[2] if call else ""
+        if call is None or not name.endswith("Config") or not call.keywords:
+            return False
+        wanted = name.removesuffix("Config").lower()
+        family = next((each for each in self.reading.registry.names if re.sub("[-_]", "", each) == wanted), "")
+        if architecture := _architecture(use.kind, self.reading.architectures(family)):
+            said = Named(use.module.file, name, name, call.lineno, use.module)
+            self._propose(said, architecture, f"{use.where} makes it", family=family)
+        return bool(architecture)
+
+    def _propose(
+        self,
+        named: Named,
+        architecture: str,
+        because: str,
+        overrides: Mapping[str, object] | None = None,
+        *,
+        any_class: bool = False,
+        family: str = "",
+    ) -> None:
+        if (named.reference, architecture) in self.done or self._is_declared(named):
+            return
+        self.done.add((named.reference, architecture))
+        self.names.add(named.name)
+        if len(self.done) > MOST:
+            self._say(f"{named.where} names {named.name}: declare it, as in config = {quoted(named.reference)}")
+            return
+        wanted = architecture if family else named.name.rpartition("/")[2]
+        name = self.name(dashed(wanted), dashed(PurePosixPath(named.file).stem))
+        lines = [f"[{'.'.join((*TABLE, 'models', key(name)))}]"]
+        lines.append(f"config = {quoted(named.reference)}" + ("" if family else f"  # {named.name}"))
+        lines += [f"family = {quoted(family)}"] if family and named.name not in CONFIG_CLASSES else []
+        comment = f"  # {because}" if because.isprintable() else ""
+        lines += [f"architecture = {quoted(architecture)}{comment}"] if architecture else []
+        if overrides:
+            lines.append(
+                f"overrides = {{ {', '.join(f'{each} = {toml(value)}' for each, value in overrides.items())} }}"
+            )
+        if problem := self._add(name, "".join(f"{line}\n" for line in lines), any_class=any_class):
+            self._say(f"{named.where} names {named.name}: {problem}")
+
+    def _add(self, name: str, text: str, *, any_class: bool) -> str:
+        """Add a table that the gate passes; else why it does not."""
+        project, registry = self.reading.project, self.reading.registry
+        try:
+            settings = parse(f'{text}budget = "report-only"\n', project.path)
+        except SettingsError as error:
+            return str(error)
+        subject = examine(settings.models[name], settings, registry)
+        review = conclude_unbuilt(subject, settings)
+        if subject.derivation is None or review.errors:
+            return review.errors[0].sentence if review.errors else "it has no closed form"
+        limits = budget(subject.derivation, any_class=any_class)
+        self.found.tables[name] = text + "".join(f"budget.{key(part)} = {limit}\n" for part, limit in limits)
+        return ""
+
+    def _is_declared(self, named: Named) -> bool:
+        settings = self.reading.project.settings
+        declared = {model.config for model in settings.models.values()} if settings else set()
+        same = {each.reference for each in self.reading.all_named if each.name == named.name} | {named.name}
+        if found := declared & {*same, named.reference}:
+            self.found.declared |= found
+        return bool(found)
+
+    def _say_unknown(self) -> None:
+        """Names of which there is no config here, the most used first."""
+        counts: dict[str, list[Named]] = {}
+        for each in self.reading.all_named:
+            if not self.reading.is_published(each.name) and not each.comes_last and is_name(each.name):
+                counts.setdefault(each.name, []).append(each)
+        for name, those in sorted(counts.items(), key=lambda item: -len(item[1])):
+            self._say(f"{those[0].where} names {name}, whose config is not here: {fetching(name)}")
+
+    def _say(self, what: str) -> None:
+        self.found.by_hand.append(printable(what, 600))
+
+
+def _architecture(kind: str, names: list[str]) -> str:
+    """``AutoModelForMaskedLM`` of bert → ``BertForMaskedLM``; a class by its own name; ``""`` for none."""
+    kind = kind.removeprefix("TF").removeprefix("Flax")
+    if kind in names:
+        return kind
+    if not kind.startswith("AutoModel"):
+        return ""
+    rest = kind.removeprefix("AutoModel")
+    rest = {"": "Model", "WithLMHead": "ForMaskedLM"}.get(rest, rest)
+    fitting = (name for name in names if re.fullmatch(rf"\w+?{rest}", name) and ("For" in rest) == ("For" in name))
+    return next(fitting, "")
+
+
+def _config_of(use: Made) -> ast.expr | None:
+    """What a model is made of, where that is a config."""
+    said = next((each.value for each in use.call.keywords if each.arg == "config"), None)
+    return said or (use.call.args[0] if use.call.args and not use.is_pretrained else None)

@@ -1,0 +1,158 @@
+"""What is proposed for a project's own classes: a function that makes each, tried before anything is written."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from pytest_bertsize.commands.init.limits import budget_of_built
+from pytest_bertsize.commands.init.python.arguments import plan_of
+from pytest_bertsize.commands.init.python.plan import MODULE, Plan, Undecided, file_of
+from pytest_bertsize.commands.init.python.tried import tried
+from pytest_bertsize.table.schema import TABLE
+from pytest_bertsize.table.settings import SettingsError, parse
+from pytest_bertsize.table.toml import key, quoted
+from pytest_bertsize.wording import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pytest_bertsize.builder.helper import Helper
+    from pytest_bertsize.commands.init.python.made import Made
+    from pytest_bertsize.commands.init.python.proposals import FromPython
+    from pytest_bertsize.commands.init.python.reading import Reading
+
+MOST_TRIED = 6
+"""Classes, of which one is built each."""
+MOST_CALLS = 4
+"""Calls of one class that are looked at for one whose arguments can be told."""
+_RELEVANT = re.compile(r"bert|electra|transformer|mpnet|longformer|from_pretrained|AutoModel", re.IGNORECASE)
+_A_PART = re.compile(
+    r"(Loss|Sampler|Pooling|Normalize|CRF|Embeddings?|Attention|Layer|LayerNorm|Output|Pooler|Encoder|Head|Collator\w*)$"
+)
+"""What is a part of a model by its name."""
+BY_FACTORY = "declare it by a factory"
+
+
+class OwnClasses:
+    """The classes of one project that are made by themselves."""
+
+    def __init__(self, reading: Reading, found: FromPython, named: Callable[[str], str]) -> None:
+        """:param named: a name that no other model has."""
+        self.reading, self.found, self.named = reading, found, named
+        self.plans: dict[str, Plan] = {}
+
+    def propose(self, helper: Helper | None) -> set[str]:
+        """Add tables for those that can be built; their names are returned.
+
+        :param helper: ``None`` where nothing is built.
+        """
+        tops = self._tops()
+        for (file, class_name), those in tops.items():
+            if len(self.plans) == MOST_TRIED:
+                self._say(f"{file}: {class_name}, made at {those[0].where}, is one of {len(tops)} classes")
+            elif not self._is_declared(class_name):
+                self._plan(class_name, those)
+        if self.plans and (self.reading.project.root / f"{MODULE}.py").exists():
+            self._say_by_hand(f"there is a {MODULE}.py already, to which a function can be added")
+        elif self.plans and helper is None:
+            self._say_by_hand("it was not built")
+        elif self.plans and helper is not None:
+            self._try(helper)
+        return {self.plans[name].class_name for name in self.found.tables if name in self.plans}
+
+    def _tops(self) -> dict[tuple[str, str], list[Made]]:
+        """Those that have to do with our families, by file and name, and where they are made: by scripts first."""
+        found: dict[tuple[str, str], list[Made]] = {}
+        for each in self.reading.made:
+            module = each.origin.module
+            if each.inside or module is None or each.module.comes_last or module.comes_last:
+                continue
+            if each.class_name in module.classes and not _A_PART.search(each.class_name):
+                text = f"{each.kind} {ast.unparse(module.classes[each.class_name])}"
+                if (module.file, each.class_name) in found or _RELEVANT.search(text):
+                    found.setdefault((module.file, each.class_name), []).append(each)
+        return found
+
+    def _is_declared(self, class_name: str) -> bool:
+        settings = self.reading.project.settings
+        factories = (model.factory or "" for model in (settings.models.values() if settings else ()))
+        return any(each.rpartition(":")[2] == snake(class_name) for each in factories)
+
+    def _plan(self, class_name: str, those: list[Made]) -> None:
+        why = ""
+        taken = {plan.name for plan in self.plans.values()}
+        function = next(each for each in _numbered(snake(class_name), "_") if each not in taken)
+        for each in those[:MOST_CALLS]:
+            try:
+                plan = plan_of(each, function, self.reading.code, self.reading.meanings)
+            except Undecided as undecided:
+                why = why or f"{each.where}: {class_name} is made here, and {undecided}"
+            else:
+                self.plans[self.named(dashed(class_name))] = plan
+                return
+        self._say(why)
+
+    def _try(self, helper: Helper) -> None:
+        bare = {name: _table(name, plan) for name, plan in self.plans.items()}
+        text = "\n".join(f'{each}budget = "report-only"\n' for each in bare.values())
+        try:
+            settings = parse(text, self.reading.project.path)
+        except SettingsError as error:
+            return self._say_by_hand(str(error))
+        kept = []
+        for name, review in tried(file_of(self.plans.values()), settings, self.reading.registry, helper).items():
+            plan = self.plans[name]
+            if review.actual is None or review.errors:
+                reason = review.errors[0].message if review.errors else "it was not built"
+                self._say(f"{plan.where}: {plan.class_name}, made at {plan.made.where}: {reason}")
+            else:
+                limits = (f"budget.{key(part)} = {limit}\n" for part, limit in budget_of_built(review.actual))
+                self.found.tables[name] = bare[name] + "".join(limits)
+                kept.append(plan)
+        self.found.factories = file_of(kept) if kept else ""
+        return None
+
+    def _say_by_hand(self, why: str) -> None:
+        for plan in self.plans.values():
+            self._say(f"{plan.where}: {plan.class_name}, made at {plan.made.where}: {why}")
+
+    def _say(self, what: str) -> None:
+        self.found.by_hand.append(f"{printable(what, 600)}; {BY_FACTORY}")
+
+
+def _table(name: str, plan: Plan) -> str:
+    """The table of one, without its budget."""
+    lines = [f"[{'.'.join((*TABLE, 'models', key(name)))}]"]
+    where = f"  # {plan.class_name} of {plan.where}"
+    lines.append(f"factory = {quoted(f'{MODULE}:{plan.name}')}{where if where.isprintable() else ''}")
+    if plan.config:
+        lines.append(f"config = {quoted(plan.config)}")
+        if said := [f"{key(name)} = {text}" for name, value in plan.overrides.items() if (text := toml(value))]:
+            lines.append(f"overrides = {{ {', '.join(said)} }}")
+    return "".join(f"{line}\n" for line in (*lines, "closed_form = false"))
+
+
+def toml(value: object) -> str:
+    """A value of an inline table, ``""`` for one that is none."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return quoted(value)
+    return str(value) if isinstance(value, int | float) else ""
+
+
+def dashed(name: str) -> str:
+    """``BertForNER`` → ``bert-for-ner``."""
+    found = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).lower()
+    return re.sub(r"[^a-z0-9.]+", "-", found).strip("-.")[:80] or "model"
+
+
+def snake(name: str) -> str:
+    return re.sub(r"\W", "_", dashed(name))
+
+
+def _numbered(name: str, between: str) -> Iterator[str]:
+    yield name
+    yield from (f"{name}{between}{number}" for number in range(2, 1_000))

@@ -1,0 +1,87 @@
+"""A function of a few lines that makes a project's own class, and what its table says beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pytest_bertsize.commands.init.python.code import Module, Origin
+    from pytest_bertsize.commands.init.python.made import Made
+
+MODULE = "bertsize_models"
+"""The file that has the functions."""
+_START = '"""The models of this project as pytest-bertsize builds them: shapes alone, no weights."""\n'
+
+
+class Undecided(Exception):
+    """What only a run of the project can tell; the message says what."""
+
+
+@dataclass
+class Plan:
+    """A function, and its table."""
+
+    name: str
+    """Of the function."""
+    made: Made
+    module: Module
+    """Where the class is defined."""
+    config: str = ""
+    """What the table names as config; ``""`` for a function that is called without one."""
+    overrides: dict[str, object] = field(default_factory=dict)
+    body: list[str] = field(default_factory=list)
+    folders: list[str] = field(default_factory=list)
+    """From which the project imports its modules, beside its root."""
+    imports: dict[str, set[str]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    """What a comment says: what stands in for what is known only to a run."""
+
+    @property
+    def class_name(self) -> str:
+        return self.made.class_name
+
+    @property
+    def where(self) -> str:
+        """The class's own line."""
+        return f"{self.module.file}:{self.module.classes[self.class_name].lineno}"
+
+    def needs(self, module: str, name: str) -> str:
+        """Import a name."""
+        self.imports.setdefault(module, set()).add(name)
+        return name
+
+    def needs_own(self, origin: Origin) -> str:
+        """Import a name of the project, from where the project does.
+
+        :raises Undecided: for a file that has no name in Python.
+        """
+        assert origin.module is not None
+        path, folder = origin.module.file, origin.folder
+        if folder and path.startswith(f"{folder}/"):
+            path = path[len(folder) + 1 :]
+            if folder not in self.folders:
+                self.folders.append(folder)
+        parts = path.removesuffix(".py").removesuffix("/__init__").split("/")
+        if not all(part.isidentifier() for part in parts):
+            raise Undecided(f"{origin.module.file} cannot be imported by its name")
+        return self.needs(".".join(parts), origin.name)
+
+    @property
+    def text(self) -> str:
+        """The function."""
+        imports = [f"from {module} import {', '.join(sorted(names))}" for module, names in sorted(self.imports.items())]
+        inside = [*(f'sys.path.insert(0, "{folder}")' for folder in self.folders), *imports]
+        lines = [*inside, *([""] if inside else []), *(f"# {note}" for note in self.notes), *self.body]
+        said = f'"""{self.class_name}, as {self.made.where} makes it."""'
+        start = f"def {self.name}({'config' if self.config else ''}):"
+        return "\n".join([start, *(f"    {line}".rstrip() for line in (said, *lines))]) + "\n"
+
+
+def file_of(plans: Iterable[Plan]) -> str:
+    """The file with the functions."""
+    plans = [*plans]
+    start = f"{_START}\nimport sys\n" if any(plan.folders for plan in plans) else _START
+    return f"{start}\n\n" + "\n\n".join(plan.text for plan in plans)

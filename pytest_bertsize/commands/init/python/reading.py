@@ -1,0 +1,68 @@
+"""Everything that a project's files say of its models, before anything is proposed."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from pytest_bertsize.builder.published import is_name
+from pytest_bertsize.commands.init.python.code import Code
+from pytest_bertsize.commands.init.python.made import made
+from pytest_bertsize.commands.init.python.meant import Meanings
+from pytest_bertsize.commands.init.python.names import Named, names, names_beside
+from pytest_bertsize.config.source import by_name
+from pytest_bertsize.findings import Unusable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pytest_bertsize.closed_forms.registry import Registry
+    from pytest_bertsize.commands.init.files import Listed
+    from pytest_bertsize.commands.init.found import Found
+    from pytest_bertsize.commands.init.project import Project
+
+_OF_TOKENIZER = re.compile(r"(?i)tokeni[sz]er|processor|extractor|config\.|pipeline|vocab")
+
+
+class Reading:
+    """Of one project."""
+
+    def __init__(self, project: Project, files: Listed, registry: Registry, configs: Sequence[Found]) -> None:
+        """:param configs: files of the project that hold one."""
+        self.project, self.registry = project, registry
+        self.code = Code()
+        for file, content in files.contents(files.python):
+            self.code.add(file, content)
+        self.code.put_copies_last()
+        self._families: dict[str, str] = {}
+        here = [Named(each.file, "", each.reference, 0) for each in configs]
+        those = (*names(self.code, self.is_published), *names_beside(files, self.is_published))
+        self.all_named = [each for each in those if not _OF_TOKENIZER.search(each.place)]
+        self.named = [each for each in self.all_named if self.is_published(each.name)]
+        families = {name: family for name, family in self._families.items() if family}
+        families |= {each.reference: str(each.config.model_type or each.family) for each in configs}
+        self.meanings = Meanings(self.named, families, here)
+        self.all_meanings = Meanings(self.all_named, {})
+        """Names of which there is no config here among them."""
+        self.made = [*made(self.code)]
+
+    def family_of(self, name: str) -> str:
+        return self._families[name]
+
+    def is_published(self, name: str) -> bool:
+        """Whether a config of a known family is there for a name."""
+        if name not in self._families:
+            self._families[name] = self._looked_up(name) if is_name(name) else ""
+        return bool(self._families[name])
+
+    def architectures(self, family: str) -> list[str]:
+        """The classes that a family has."""
+        return [each.name for found in self.registry.families(family) for each in found.architectures]
+
+    def _looked_up(self, name: str) -> str:
+        hub = self.project.settings.hub if self.project.settings else {}
+        try:
+            config = by_name(name, self.project.root, hub)
+        except Unusable:
+            return ""
+        return str(config.model_type) if config and self.registry.families(str(config.model_type)) else ""

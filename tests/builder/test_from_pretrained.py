@@ -1,0 +1,335 @@
+"""``from_pretrained`` while code of the project builds: a config, and shapes that are those of the library's own class."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_bertsize.builder.child import from_pretrained
+from pytest_bertsize.builder.child.making import instantiate
+from pytest_bertsize.builder.confined import Refused
+from pytest_bertsize.builder.helper import Helper
+from pytest_bertsize.builder.messages import Answered, Built, NotBuilt, Request
+from tests.conftest import TINY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+HEAD = """
+from torch import nn
+from transformers import AddedToken, AutoConfig, AutoModel, AutoTokenizer, BertConfig, BertForMaskedLM, BertModel
+from transformers import AutoModelForSequenceClassification, AutoModelForTokenClassification, BertTokenizer
+from transformers import BertForSequenceClassification, BertForTokenClassification
+from transformers import EncoderDecoderConfig, EncoderDecoderModel
+TINY = %r
+""" % {key: value for key, value in TINY.items() if key not in {"model_type", "architectures"}}
+ROW = 48
+"""Numbers in one row of the tiny model's word embeddings, its hidden size."""
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_remembered() -> Iterator[None]:
+    """Here, one process builds many models; the helper has one for each."""
+    yield
+    for remembered in (from_pretrained.ANSWERED, from_pretrained.TAKEN, from_pretrained.REFUSED):
+        remembered.clear()
+
+
+def request(root: Path, body: str) -> Request:
+    """A factory with that body, in a project whose table maps ``acme/tiny`` to a config."""
+    (root / "configs").mkdir(exist_ok=True)
+    (root / "configs" / "tiny.json").write_text(json.dumps(TINY), "utf-8")
+    (root / "made.py").write_text(HEAD + "def build():\n" + textwrap.indent(body, "    "), "utf-8")
+    hub: dict[str, dict[str, object]] = {
+        "acme/tiny": {"config": TINY, "file": "configs/tiny.json", "folder": str(root / "configs")},
+        "acme/broken": {"error": "configs/broken.json: there is no such file"},
+    }
+    return Request("m", "", "", {}, {}, root=str(root), factory="made:build", config_given=False, hub=hub)
+
+
+def built(root: Path, body: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+    import sys
+
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "made", raising=False)
+    try:
+        return instantiate(asdict(request(root, body)))
+    finally:
+        sys.modules.pop("made", None)
+
+
+def shapes(module: Any) -> dict[str, tuple[int, ...]]:
+    """Of every tensor, a tied one once."""
+    return {name: tuple(parameter.shape) for name, parameter in module.named_parameters()}
+
+
+SAME = {
+    "a model": ('BertForMaskedLM.from_pretrained("acme/tiny")', "BertForMaskedLM(BertConfig(**TINY))"),
+    "by Auto": ('AutoModel.from_pretrained("acme/tiny")', "BertModel(BertConfig(**TINY))"),
+    "labels": (
+        'AutoModelForSequenceClassification.from_pretrained("acme/tiny", num_labels=7)',
+        "BertForSequenceClassification(BertConfig(**TINY, num_labels=7))",
+    ),
+    "names of labels": (
+        'AutoModelForTokenClassification.from_pretrained("acme/tiny", id2label={0: "O", 1: "B", 2: "I"})',
+        "BertForTokenClassification(BertConfig(**TINY, num_labels=3))",
+    ),
+    "an argument of the class": (
+        'BertModel.from_pretrained("acme/tiny", add_pooling_layer=False)',
+        "BertModel(BertConfig(**TINY), add_pooling_layer=False)",
+    ),
+    "a config that is handed over": (
+        'BertModel.from_pretrained("acme/tiny", config=BertConfig(**{**TINY, "num_hidden_layers": 1}))',
+        'BertModel(BertConfig(**{**TINY, "num_hidden_layers": 1}))',
+    ),
+    "the name of another config": (
+        'BertModel.from_pretrained("weights/nowhere.bin", config="acme/tiny")',
+        "BertModel(BertConfig(**TINY))",
+    ),
+    "a key of the config": (
+        'AutoModel.from_pretrained("acme/tiny", num_hidden_layers=2, output_hidden_states=True)',
+        'BertModel(BertConfig(**{**TINY, "num_hidden_layers": 2}))',
+    ),
+    "all that is about weights": (
+        """return AutoModel.from_pretrained(
+    "acme/tiny", torch_dtype="auto", device_map="auto", low_cpu_mem_usage=True, ignore_mismatched_sizes=True,
+    cache_dir="/nowhere", revision="main", from_tf=False, use_safetensors=True, local_files_only=True,
+    trust_remote_code=True, attn_implementation="flash_attention_2", force_download=True,
+)""",
+        "BertModel(BertConfig(**TINY))",
+    ),
+    "with what was not loaded": (
+        'BertModel.from_pretrained("acme/tiny", output_loading_info=True)[0]',
+        "BertModel(BertConfig(**TINY))",
+    ),
+    "a config": ('BertModel(AutoConfig.from_pretrained("acme/tiny"))', "BertModel(BertConfig(**TINY))"),
+    "a config and what it did not use": (
+        'BertModel(BertConfig.from_pretrained("acme/tiny", foo=1, num_hidden_layers=1, return_unused_kwargs=True)[0])',
+        'BertModel(BertConfig(**{**TINY, "num_hidden_layers": 1}))',
+    ),
+    "a class of the project's": (
+        'type("Own", (BertModel,), {}).from_pretrained("acme/tiny")',
+        "BertModel(BertConfig(**TINY))",
+    ),
+    "a pair": (
+        'EncoderDecoderModel.from_encoder_decoder_pretrained("acme/tiny", "acme/tiny")',
+        "EncoderDecoderModel(EncoderDecoderConfig.from_encoder_decoder_configs(BertConfig(**TINY), BertConfig(**TINY)))",
+    ),
+    "a folder of the project without weights": (
+        'BertConfig(**TINY).save_pretrained("local"); return AutoModel.from_pretrained("local")',
+        "BertModel(BertConfig(**TINY))",
+    ),
+    "a file of the project": (
+        'BertModel.from_pretrained("nowhere", config="configs/tiny.json")',
+        "BertModel(BertConfig(**TINY))",
+    ),
+    "more rows": (
+        'made = AutoModel.from_pretrained("acme/tiny"); made.resize_token_embeddings(105); return made',
+        'BertModel(BertConfig(**{**TINY, "vocab_size": 105}))',
+    ),
+}
+
+
+MADE = ("a config", "a config and what it did not use", "a pair")
+"""Whose class is called by the project or the library, and not by ``from_pretrained``, which sets what it loads to ``eval``."""
+
+
+@pytest.mark.parametrize("how", SAME)
+def test_what_is_built_is_the_class_called_with_the_config(
+    how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, meant = (each if "return " in each else f"return {each}" for each in SAME[how])
+    found, same = built(tmp_path, asked, monkeypatch), built(tmp_path, meant, monkeypatch)
+    assert shapes(found) == shapes(same)
+    assert {parameter.device.type for parameter in found.parameters()} == {"meta"}
+    assert found.training is (how in MADE)
+
+
+def test_a_tie_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """59,549 parameters, of which conftest.py has the sum; untied, there would be 101 · 48 more."""
+    found = built(tmp_path, 'return BertForMaskedLM.from_pretrained("acme/tiny")', monkeypatch)
+    assert sum(parameter.numel() for parameter in found.parameters()) == 59_549
+    assert found.cls.predictions.decoder.weight is found.bert.embeddings.word_embeddings.weight
+
+
+@pytest.mark.parametrize("name", ["bert-base-uncased", "google-bert/bert-base-uncased"])
+def test_a_published_name_needs_no_file_of_the_project(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """109,482,240 in all: Devlin et al. 2018, table 1, and what transformers counts."""
+    found = built(tmp_path, f'return AutoModel.from_pretrained("{name}")', monkeypatch)
+    assert sum(parameter.numel() for parameter in found.parameters()) == 109_482_240
+
+
+REFUSALS = {
+    'AutoModel.from_pretrained("acme/none")': (
+        "nothing here has the config of from_pretrained('acme/none'): neither hub in [tool.bertsize], nor the catalogue, "
+        "nor the hub cache; run hf download acme/none config.json --local-dir configs/none, commit the file, and write "
+        'hub = { "acme/none" = "configs/none/config.json" } in [tool.bertsize]'
+    ),
+    'AutoModel.from_pretrained("acme/broken")': (
+        "from_pretrained('acme/broken'): configs/broken.json: there is no such file"
+    ),
+    'AutoConfig.from_pretrained("../../etc")': (
+        "from_pretrained('../../etc') names no file or folder that is there; "
+        "write the path of a folder with a config.json, from the project's root, or a name of the hub"
+    ),
+    'AutoConfig.from_pretrained("acme/tiny", subfolder="text_encoder")': (
+        "from_pretrained('acme/tiny', subfolder=…) is of a folder on the hub; "
+        "copy its config into the project, and name its folder in place of 'acme/tiny'"
+    ),
+    'AutoModel.from_pretrained("acme/tiny", load_in_4bit=True)': (
+        "from_pretrained('acme/tiny', load_in_4bit=…) packs the weights, which needs them; leave load_in_4bit out"
+    ),
+    'import huggingface_hub; return huggingface_hub.hf_hub_download("acme/none", "weights.bin")': (
+        "it asked the hub for weights.bin of 'acme/none'; "
+        "hold the file in the project, in the folder of a config that hub names for 'acme/none'"
+    ),
+    'len(AutoTokenizer.from_pretrained("microsoft/deberta-v3-base"))': (
+        "the tokenizer of 'microsoft/deberta-v3-base' is asked for its number of tokens, which a model of the family "
+        "'deberta-v2' does not say, and it is not in the project; "
+        "put its tokenizer.json beside the config that hub names for 'microsoft/deberta-v3-base'"
+    ),
+    'AutoTokenizer.from_pretrained("acme/tiny").add_tokens(["covid"])': (
+        "the tokenizer of 'acme/tiny' is asked for whether it has the token 'covid', and it is not in the project; "
+        "put its tokenizer.json beside the config that hub names for 'acme/tiny'"
+    ),
+    'AutoTokenizer.from_pretrained("acme/tiny")("a text")': (
+        "the tokenizer of 'acme/tiny' is asked for the tokens of a text, and it is not in the project; "
+        "put its tokenizer.json beside the config that hub names for 'acme/tiny'"
+    ),
+    'AutoTokenizer.from_pretrained("acme/tiny").get_vocab()': (
+        "the tokenizer of 'acme/tiny' is asked for get_vocab, and it is not in the project; "
+        "put its tokenizer.json beside the config that hub names for 'acme/tiny'"
+    ),
+}
+
+
+@pytest.mark.parametrize("body", REFUSALS)
+def test_what_cannot_be_answered_is_refused_by_name(body: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(Refused) as refused:
+        built(tmp_path, body if "return " in body else f"return {body}", monkeypatch)
+    assert "; ".join(filter(None, (str(refused.value), refused.value.fix))) == REFUSALS[body]
+
+
+def test_an_adapter_is_not_taken_for_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = (
+        'open("adapter_config.json", "w").write("{}"); return BertModel.from_pretrained(".", config=BertConfig(**TINY))'
+    )
+    with pytest.raises(Refused, match=r"'\.' holds an adapter, which from_pretrained would add"):
+        built(tmp_path, body, monkeypatch)
+
+
+TOKENS = {
+    "two markers": ('tokenizer.add_special_tokens({"additional_special_tokens": ["[E1]", "[/E1]"]})', 2),
+    "one of them twice": ('tokenizer.add_tokens(["<e>", "<e>"]); tokenizer.add_tokens("<e>")', 1),
+    "one that it has": ('tokenizer.add_special_tokens({"pad_token": "[PAD]"})', 0),
+    "as an object": ('tokenizer.add_tokens([AddedToken("<x>")])', 1),
+    "none": ("assert tokenizer.vocab_size == 101 and tokenizer.pad_token == '[PAD]'", 0),
+}
+
+
+@pytest.mark.parametrize("what", TOKENS)
+def test_rows_are_added_for_tokens(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, added = TOKENS[what]
+    body = f"""
+model = AutoModel.from_pretrained("acme/tiny")
+tokenizer = AutoTokenizer.from_pretrained("acme/tiny", use_fast=True)
+{asked}
+model.resize_token_embeddings(len(tokenizer))
+return model
+"""
+    found = built(tmp_path, body, monkeypatch)
+    assert found.embeddings.word_embeddings.weight.shape == (101 + added, ROW)
+    assert from_pretrained.answers() == [["acme/tiny", "configs/tiny.json, as hub in [tool.bertsize] says", 101]]
+
+
+def test_the_tokenizer_that_is_in_the_project_is_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "configs").mkdir()
+    (tmp_path / "configs" / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\n", "utf-8")
+    body = """
+tokenizer = BertTokenizer.from_pretrained("acme/tiny")
+tokenizer.add_tokens(["c"])
+return nn.Embedding(len(tokenizer), 3)
+"""
+    assert built(tmp_path, body, monkeypatch).weight.shape == (8, 3)
+
+
+def test_a_folder_comes_before_the_table_and_the_table_before_the_catalogue(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = asdict(request(tmp_path, 'return AutoModel.from_pretrained("bert-base-uncased")'))
+    asked["hub"]["google-bert/bert-base-uncased"] = asked["hub"]["acme/tiny"]
+    monkeypatch.syspath_prepend(str(tmp_path))
+    layers = []
+    for number in (None, 1):
+        if number is not None:
+            (tmp_path / "bert-base-uncased").mkdir()
+            (tmp_path / "bert-base-uncased" / "config.json").write_text(
+                json.dumps({**TINY, "num_hidden_layers": number})
+            )
+        layers.append(len(instantiate(asked).encoder.layer))
+    assert layers == [3, 1]
+
+
+def test_the_library_is_its_own_again_when_the_model_is_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from transformers import AutoTokenizer, PretrainedConfig, PreTrainedModel
+
+    def own() -> list[object]:
+        places = (
+            (PreTrainedModel, "from_pretrained"),
+            (PretrainedConfig, "get_config_dict"),
+            (AutoTokenizer, "from_pretrained"),
+        )
+        return [vars(owner)[name] for owner, name in places]
+
+    before = own()
+    built(tmp_path, 'return AutoModel.from_pretrained("acme/tiny")', monkeypatch)
+    assert own() == before
+
+
+# through the helper
+
+
+def answer(asked: Request) -> Built | NotBuilt:
+    helper = Helper()
+    try:
+        helper.ask([asked])
+        return helper.result(asked.name)
+    finally:
+        helper.stop()
+
+
+def test_the_answer_says_where_each_config_is_from(tmp_path: Path) -> None:
+    body = """
+made = nn.ModuleList([AutoModel.from_pretrained(name) for name in ("acme/tiny", "google/electra-small-discriminator")])
+return made
+"""
+    found = answer(request(tmp_path, body))
+    assert isinstance(found, Built), found
+    assert found.answered == (
+        Answered("acme/tiny", "configs/tiny.json, as hub in [tool.bertsize] says"),
+        Answered(
+            "google/electra-small-discriminator",
+            "the catalogue (PaddlePaddle/PaddleNLP@6f7d622f90c2 paddlenlp/transformers/electra/configuration.py)",
+        ),
+    )
+
+
+def test_a_loader_that_goes_on_without_a_file_of_the_hub_fails_its_model(tmp_path: Path) -> None:
+    """As sentence-transformers does without modules.json, and leaves out the dense layer behind the transformer."""
+    body = """
+import huggingface_hub
+try: huggingface_hub.hf_hub_download("acme/tiny", "modules.json")
+except Exception: pass
+return AutoModel.from_pretrained("acme/tiny")
+"""
+    assert answer(request(tmp_path, body)) == NotBuilt(
+        "it asked the hub for modules.json of acme/tiny, and took no for an answer",
+        "hold the file in the project, in the folder of a config that hub in [tool.bertsize] names",
+    )

@@ -1,0 +1,268 @@
+"""``init`` in projects whose models are in Python: what it proposes, that the gate passes it, and when it no longer does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+import tomli
+
+from pytest_bertsize.builder.helper import Helper
+from pytest_bertsize.commands.console import FOUND, GOOD
+from pytest_bertsize.commands.init.command import NOTHING
+from tests.support.starting_projects import holds, lay, proposed, said, started
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BASE = "109,482,240"
+"""BertModel of bert-base-uncased."""
+
+CLASSIFIES = """\
+import argparse
+from transformers import AutoModelForSequenceClassification
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--model_name_or_path", default="bert-base-uncased")
+    args = parser.parse_args()
+    return AutoModelForSequenceClassification.from_pretrained(args.model_name_or_path, num_labels=3)
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+# the library's classes
+
+
+def test_a_published_model_that_an_option_names_is_proposed_as_what_the_call_makes(tmp_path: Path) -> None:
+    lay(tmp_path, **{"train.py": CLASSIFIES})
+    status, _out, _ = started(tmp_path, writes=True)
+    assert status == GOOD
+    written = (tmp_path / "pyproject.toml").read_text("utf-8")
+    assert (
+        "[tool.bertsize.models.bert-base-uncased]\n"
+        'config = "train.py#model_name_or_path"  # bert-base-uncased\n'
+        'architecture = "BertForSequenceClassification"  # train.py:8 makes it\n'
+        "overrides = { num_labels = 3 }\n"
+        'budget.total = "110M"\n'
+    ) in written
+    assert holds(tmp_path)[0] == GOOD
+    lay(tmp_path, **{"train.py": CLASSIFIES.replace("bert-base-uncased", "bert-large-uncased")})
+    assert holds(tmp_path)[0] == FOUND
+
+
+@pytest.mark.parametrize(
+    ("files", "config", "architecture"),
+    [
+        (
+            {"a.py": 'from transformers import BertModel\nNAME = "bert-base-uncased"\nm = BertModel.from_pretrained(NAME)\n'},
+            "a.py#NAME",
+            "BertModel",
+        ),
+        (
+            {
+                "model.py": "from torch import nn\nfrom transformers import AutoModel\n\n\nclass Tagger(nn.Module):\n"
+                '    def __init__(self, name="distilbert-base-uncased"):\n        super().__init__()\n'
+                "        self.bert = AutoModel.from_pretrained(name)\n"
+            },
+            "model.py#Tagger.__init__.name",
+            "DistilBertModel",
+        ),
+        (
+            {
+                "args.py": "from dataclasses import dataclass\n@dataclass\nclass Args:\n    model_name: str = 'roberta-base'\n",
+                "run.py": "from transformers import RobertaForMaskedLM\n\ndef f(args):\n"
+                "    return RobertaForMaskedLM.from_pretrained(args.model_name)\n",
+            },
+            "args.py#Args.model_name",
+            "RobertaForMaskedLM",
+        ),
+        (
+            {
+                "conf/model.yaml": "encoder:\n  name: bert-base-cased\n",
+                "run.py": "from transformers import BertModel\n\ndef f(cfg):\n"
+                "    return BertModel.from_pretrained(cfg.encoder.name)\n",
+            },
+            "conf/model.yaml#encoder.name",
+            "BertModel",
+        ),
+        (
+            {
+                "run.sh": "python train.py --model bert-base-chinese --lr 3e-5\n",
+                "train.py": "import argparse\nfrom transformers import BertForMaskedLM\np = argparse.ArgumentParser()\n"
+                'p.add_argument("--model")\nargs = p.parse_args()\nm = BertForMaskedLM.from_pretrained(args.model)\n',
+            },
+            "run.sh#model",
+            "BertForMaskedLM",
+        ),
+        (
+            {
+                "pretrain.py": "from transformers import RobertaConfig, RobertaForMaskedLM\n"
+                "config = RobertaConfig(vocab_size=600, hidden_size=32, num_hidden_layers=2, num_attention_heads=2)\n"
+                "model = RobertaForMaskedLM(config=config)\n"
+            },
+            "pretrain.py#RobertaConfig",
+            "RobertaForMaskedLM",
+        ),
+    ],
+    ids=["constant", "default", "dataclass", "yaml", "shell", "config"],
+)  # fmt: skip
+def test_where_the_name_or_the_sizes_are_written_is_what_the_table_names(
+    tmp_path: Path, files: dict[str, str], config: str, architecture: str
+) -> None:
+    (table,) = proposed(lay(tmp_path, **files)).values()
+    assert (table["config"], table["architecture"]) == (config, architecture)
+    assert started(tmp_path, writes=True)[0] == GOOD
+    assert holds(tmp_path)[0] == GOOD
+
+
+def test_what_tests_and_a_tokenizer_name_is_no_model_of_the_project(tmp_path: Path) -> None:
+    tokenizer = 'from transformers import BertTokenizer\nt = BertTokenizer.from_pretrained("bert-base-uncased")\n'
+    lay(tmp_path, **{"data.py": tokenizer, "tests/test_model.py": CLASSIFIES})
+    assert started(tmp_path)[:2] == (NOTHING, "")
+
+
+def test_a_name_whose_config_is_not_here_is_told_with_its_line_and_the_command_that_fetches_it(tmp_path: Path) -> None:
+    lay(tmp_path, **{"train.py": CLASSIFIES.replace("bert-base-uncased", "acme/legal-bert")})
+    (line, _) = said(tmp_path)
+    assert line.startswith(
+        "by hand: train.py:6 names acme/legal-bert, whose config is not here: run hf download acme/legal-bert config.json"
+    )
+
+
+def test_what_cannot_be_read_is_passed_over(tmp_path: Path) -> None:
+    lay(tmp_path, **{"train.py": CLASSIFIES, "old.py": "print 'two'\n", "odd.py": b"\xff\xfe\0"})
+    assert [*proposed(tmp_path)] == ["bert-base-uncased"]
+
+
+def test_a_second_time_what_python_names_is_declared(tmp_path: Path) -> None:
+    lay(tmp_path, **{"train.py": CLASSIFIES})
+    assert started(tmp_path, writes=True)[0] == GOOD
+    status, out, err = started(tmp_path, writes=True)
+    assert (status, out) == (GOOD, "")
+    assert err == "nothing to add: pyproject.toml declares every config that was found and can be declared\n"
+
+
+# the project's own classes
+
+TAGGER = """\
+from torch import nn
+from transformers import BertModel, BertPreTrainedModel
+
+
+class Tagger(BertPreTrainedModel):
+    def __init__(self, config, args):
+        super().__init__(config)
+        self.bert = BertModel(config)
+        self.width = nn.Linear(config.hidden_size, args.width)
+        self.init_weights()
+"""
+TRAINS = """\
+import argparse
+from tagger.model import Tagger
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--name", default="bert-base-uncased")
+    parser.add_argument("--width", type=int, default=16)
+    args = parser.parse_args()
+    model = Tagger.from_pretrained(args.name, args=args)
+"""
+OWN = {"tagger/__init__.py": "", "tagger/model.py": TAGGER, "train.py": TRAINS}
+
+
+def test_a_class_of_the_project_is_made_by_a_function_from_the_scripts_own_options(tmp_path: Path) -> None:
+    lay(tmp_path, **OWN)
+    status, out, err = started(tmp_path, writes=True, helper=Helper())
+    assert status == GOOD, err
+    assert (tmp_path / "bertsize_models.py").read_text("utf-8") == (
+        '"""The models of this project as pytest-bertsize builds them: shapes alone, no weights."""\n\n\n'
+        "def tagger(config):\n"
+        '    """Tagger, as train.py:9 makes it."""\n'
+        "    from tagger.model import Tagger\n"
+        "    from types import SimpleNamespace\n\n"
+        "    args = SimpleNamespace(**config)\n"
+        "    return Tagger(Tagger.config_class.from_pretrained(args.name), args=args)\n"
+    )
+    (table,) = tomli.loads((tmp_path / "pyproject.toml").read_text("utf-8"))["tool"]["bertsize"]["models"].values()
+    assert table["factory"] == "bertsize_models:tagger"
+    assert (table["config"], table["closed_form"]) == ("train.py", False)
+    # 109,482,240 of BertModel and 768 * 16 + 16 beside it, and one percent at most above that
+    assert table["budget"]["total"] == "110M"
+    assert table["budget"]["width"] == "12.4K"
+    assert "bertsize_models.py, a new file: 1 function makes what is this project's own" in out
+    assert holds(tmp_path, Helper())[0] == GOOD
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("default=16", "default=32"), ("bert-base-uncased", "bert-large-uncased")],
+)
+def test_what_grows_in_the_projects_own_files_is_red(tmp_path: Path, before: str, after: str) -> None:
+    lay(tmp_path, **OWN)
+    assert started(tmp_path, writes=True, helper=Helper())[0] == GOOD
+    lay(tmp_path, **{"train.py": TRAINS.replace(before, after)})
+    assert holds(tmp_path, Helper())[0] == FOUND
+
+
+def test_what_would_be_written_is_shown_and_nothing_is_written(tmp_path: Path) -> None:
+    lay(tmp_path, **OWN)
+    _, out, _ = started(tmp_path, helper=Helper())
+    assert out.startswith('# bertsize_models.py, a new file\n\n"""The models of this project')
+    assert {path.name for path in tmp_path.iterdir()} == {"tagger", "train.py"}
+
+
+def test_a_class_that_cannot_be_built_is_said_with_its_line_and_its_published_part_is_proposed(tmp_path: Path) -> None:
+    broken = TAGGER.replace("args.width)", "args.depth)")
+    lay(tmp_path, **{**OWN, "tagger/model.py": broken})
+    status, out, err = started(tmp_path, helper=Helper())
+    assert status == GOOD
+    assert "by hand: tagger/model.py:5: Tagger, made at train.py:9: " in err
+    assert "AttributeError: 'types.SimpleNamespace' object has no attribute 'depth' (tagger/model.py:9)" in err
+    (table,) = tomli.loads(out)["tool"]["bertsize"]["models"].values()
+    assert table["config"] == "train.py#name"
+
+
+def test_without_a_build_a_class_of_the_project_is_not_proposed(tmp_path: Path) -> None:
+    _, out, err = started(lay(tmp_path, **OWN))
+    assert "factory" not in out
+    assert "by hand: tagger/model.py:5: Tagger, made at train.py:9: it was not built; declare it by a factory" in err
+
+
+def test_a_file_of_functions_that_is_there_is_left_alone(tmp_path: Path) -> None:
+    lay(tmp_path, **OWN, **{"bertsize_models.py": "# mine\n"})
+    _, _, err = started(tmp_path, writes=True, helper=Helper())
+    assert (tmp_path / "bertsize_models.py").read_text("utf-8") == "# mine\n"
+    assert "there is a bertsize_models.py already, to which a function can be added" in err
+
+
+def test_what_a_script_imports_beside_its_model_need_not_be_installed(tmp_path: Path) -> None:
+    logs = "import nowhere_logger\nfrom nowhere.metrics import f1\nfrom transformers import NoSuchOptimizer\n"
+    lay(tmp_path, **{**OWN, "tagger/model.py": logs + TAGGER})
+    started(tmp_path, writes=True, helper=Helper())
+    assert holds(tmp_path, Helper())[0] == GOOD
+
+
+def test_a_layer_of_what_is_not_installed_is_no_model(tmp_path: Path) -> None:
+    layer = TAGGER.replace("from torch", "from nowhere import CRF\nfrom torch") + "        self.crf = CRF(3)\n"
+    lay(tmp_path, **{**OWN, "tagger/model.py": layer})
+    _, out, err = started(tmp_path, helper=Helper())
+    assert "factory" not in out
+    assert (
+        "NotInstalled: nowhere.CRF is used, and is not installed where the model is built (tagger/model.py:12)" in err
+    )
+
+
+def test_what_stands_in_for_what_only_the_data_tells_is_said_in_the_function(tmp_path: Path) -> None:
+    model = "from torch import nn\n\n\nclass BERT(nn.Module):\n    def __init__(self, vocab_size, hidden=8):\n"
+    model += "        super().__init__()\n        self.words = nn.Embedding(vocab_size, hidden)\n"
+    script = "from model import BERT\n\n\ndef main(vocab):\n    return BERT(len(vocab))\n"
+    lay(tmp_path, **{"model.py": model, "train.py": script})
+    _, out, _ = started(tmp_path, helper=Helper())
+    assert (
+        "    # vocab_size is known only to a run (train.py:5: len(vocab)): 30000 stands in\n    return BERT(30000)"
+        in out
+    )
+    assert 'budget.total = "240K"' in out
