@@ -103,6 +103,8 @@ class Built:
     """What transformers makes of a checkpoint; ``None`` of a model that is none of its classes."""
     transformers: str = ""
     """The version that was imported where it was built."""
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    """Of what code of the project has built: the paths of modules of torch's own classes, and what these are called."""
 
     def inventory(self, expected: Inventory | None) -> Inventory:
         """Give every tensor its component: that of the closed form, else the nearest enclosing one.
@@ -195,6 +197,7 @@ def understood(message: Mapping[str, Any], name: str) -> Built | NotBuilt:
         _config_said(**message["config"]) if "config" in message else None,
         _loading(**message["loading"]) if "loading" in message else None,
         printable(str(message.get("transformers", ""))),
+        {str(path): str(kind) for path, kind in message.get("kinds", {}).items()},
     )
 
 
@@ -207,6 +210,7 @@ def message(result: Built | NotBuilt, name: str) -> dict[str, Any]:
         "tensors": [(each.name, each.shape, each.trainable, each.tied_to) for each in result.tensors],
         "declared_ties": result.declared_ties,
         "transformers": result.transformers,
+        "kinds": dict(result.kinds),
         "buffers": [(each.name, each.numbers, each.dtype, each.bytes, each.saved) for each in result.buffers],
         "stored": result.stored,
         "loading": result.loading and {"rows": result.loading.rows, "unsaved": sorted(result.loading.unsaved)},

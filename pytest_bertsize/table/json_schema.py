@@ -266,9 +266,10 @@ def _where(key: str, says: Schema, then: Schema) -> Schema:
 def _extra_together(found: Schema) -> Schema:
     properties = {key: dict(of_key) for key, of_key in found["properties"].items()}
     module = {"type": "string", "pattern": _ascii(extra.MODULE_PATH.pattern)}
-    properties["name"] |= module
+    properties["name"] |= {"type": "string", "pattern": _ascii(extra.RANGED_PATH.pattern)}
     for block, names in extra.SIZES.items():
-        properties[block] |= _sizes(names)
+        properties[block] |= _sizes(names, extra.FEWEST.get(block, len(names)))
+    properties["count"] |= _size() | {"type": ["integer", "string"]}
     properties["layers"] |= {"minimum": 1, "maximum": extra.MOST_LAYERS}
     ties = {key: module for keys in extra.TIED.values() for key in keys}
     properties["tied"] |= {"additionalProperties": module, "propertyNames": {"enum": list(ties)}}
@@ -276,7 +277,10 @@ def _extra_together(found: Schema) -> Schema:
     properties["component"] |= {"pattern": f"^$|{module['pattern']}", "not": {"pattern": no_component}}
     return {
         "properties": properties,
-        "dependencies": {block: {"properties": _not_beside(block)} for block in extra.SIZES},
+        "dependencies": {
+            **{block: {"properties": _not_beside(block)} for block in extra.SIZES},
+            "count": {"properties": {"tied": _SAYS_NOTHING["object"]}},
+        },
         "if": {"anyOf": [{"required": [block]} for block in extra.SIZES]},
         "else": {"oneOf": [{"required": [block]} for block in extra.SIZES]},
     }
@@ -287,24 +291,28 @@ def _not_beside(block: str) -> Schema:
     arguments = {argument for taken in extra.ARGUMENTS.values() for argument in taken}
     others = sorted(extra.SIZES.keys() - {block})
     not_taken = sorted(arguments - set(extra.ARGUMENTS.get(block, ())))
+    not_taken += ["count"] if block in extra.NO_LIST else []
     ties = extra.TIED.get(block, ())
     tied = {"propertyNames": {"enum": list(ties)}} if ties else _SAYS_NOTHING["object"]
     return {**dict.fromkeys((*others, *not_taken), False), "tied": tied}
 
 
-def _sizes(names: tuple[str, ...]) -> Schema:
-    """Of a block: as many as it has names for, or the shape of a parameter; one size needs no list."""
+def _size() -> Schema:
     summand = extra.SUMMAND.pattern.replace("[0-9]{1,9}", _SIZE_OF_SUM)
-    size = {
+    return {
         "minimum": 1,
         "maximum": extra.LARGEST,
         "maxLength": extra.LONGEST_SUM,
         "pattern": _ascii(rf"\s*(?:{summand})\s*(?:\+\s*(?:{summand})\s*)*"),
     }
-    alone = ["integer", "string"]
+
+
+def _sizes(names: tuple[str, ...], fewest: int) -> Schema:
+    """Of a block: as many as it has names for, or the shape of a parameter; one size needs no list."""
+    size, alone = _size(), ["integer", "string"]
     many = {
         "items": {"type": alone, **size},
-        "minItems": len(names) or 1,
+        "minItems": fewest,
         "maxItems": len(names) or extra.LONGEST_SHAPE,
     }
     return {"type": "array", **many} if len(names) > 1 else {"type": ["array", *alone], **many, **size}

@@ -44,8 +44,8 @@ MOST_SECONDS = 600
 LEAST_MEMORY, MOST_MEMORY = 10**6, 16 * 10**9
 """Bytes that building one model may take; a hosted runner of CI has no more."""
 
-OF_A_FACTORY = ("backbone", "extra", "frozen")
-OF_A_CLOSED_FORM = ("backbone", "extra", "frozen", "tokenizer")
+OF_A_FACTORY = ("backbone", "extra", "without", "frozen")
+OF_A_CLOSED_FORM = ("backbone", "extra", "without", "frozen", "tokenizer")
 OF_A_CONFIG = ("keys", "family", "architecture", "overrides", "backbone")
 """Keys of a model that say something of what another key names."""
 
@@ -324,9 +324,12 @@ class ModelTable(_Strict):
     backbone: Annotated[str, AfterValidator(module_path)] = ""
     """The attribute of what the factory returns that holds the library's own class. Example: backbone = "bert"."""
     extra: list[ExtraTable] = []
-    """What the factory's class has beside the backbone, each by one of linear, embedding, layer_norm, parameter, conv1d
-    and lstm.
+    """What the factory's class has beside the backbone, each by one block: linear, embedding, layer_norm, rms_norm,
+    parameter, conv1d, conv2d, lstm, gru, multihead_attention, transformer_encoder_layer or transformer_decoder_layer.
     Example: extra = [{ name = "classifier", linear = ["hidden_size", 2] }]."""
+    without: list[Text] = []
+    """Modules or components of the backbone that the factory's class has deleted or replaced.
+    Example: without = ["bert.encoder.layer[6:]", "embeddings.position"]."""
     frozen: list[Text] = []
     """Modules that the factory's class does not train.
     Example: frozen = ["bert.embeddings", "bert.encoder.layer[:6]"]."""

@@ -225,6 +225,7 @@ def _declared(each: Expanded, model: ModelTable, path: Path) -> Model:
         factory=model.factory,
         backbone=model.backbone,
         extra=tuple(_extra(each) for each in model.extra),
+        without=tuple(model.without),
         frozen=tuple(model.frozen),
         adapter=model.adapter,
         checkpoint=model.checkpoint,
@@ -249,8 +250,8 @@ def _measure(table: LimitTable | BytesTable | FlopsTable) -> AsBytes | Flops | N
 
 
 def _extra(table: ExtraTable) -> Extra:
-    component = table.component or f"head.{table.name.partition('.')[0]}"
-    return Extra(table.name, table.block, tuple(table.sizes), component, table.arguments, table.tied)
+    component = table.component or f"head.{re.split(r'[.[]', table.name)[0]}"
+    return Extra(table.name, table.block, tuple(table.sizes), component, table.arguments, table.tied, table.count)
 
 
 def _read(path: Path) -> str:
