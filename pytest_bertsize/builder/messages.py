@@ -36,6 +36,10 @@ class Request:
     """``module:function`` of the project, which builds the model in place of the class."""
     config_given: bool = True
     """Whether the factory is called with the config."""
+    config_may_be_read: bool = False
+    """Whether a factory that takes no argument reads what it needs itself."""
+    modules: tuple[Mapping[str, Any], ...] = ()
+    """Those of a folder of several, each by its kind, its place and its own config."""
     adapter: Mapping[str, Any] = field(default_factory=dict)
     """Arguments of PEFT's ``LoraConfig``; empty for a model without an adapter."""
     checkpoint: str = ""

@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.closed_forms import blocks
-from pytest_bertsize.closed_forms.changes import Trees, without
+from pytest_bertsize.closed_forms.changes import Trees, sharing, without
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.parts.variations import held_at
 from pytest_bertsize.closed_forms.paths import concrete
+from pytest_bertsize.closed_forms.several import Several
 from pytest_bertsize.config.keys import LABELS, ConfigKeys, Size
 from pytest_bertsize.config.values import MOST_LAYERS
 from pytest_bertsize.findings import Finding, Unusable
@@ -40,13 +41,9 @@ def own_class(
     :raises Unusable: for an ``extra`` whose size is a key that the config does not have.
     """
     asked = {key for extra in model.extra for size in extra.written for key in _keys(size)}
-    symbols = {size.key: size.symbol for size in family.keys.sizes} | {_NUM_LABELS: LABELS}
-    taken = {*symbols.values(), RANK}
-    own = tuple(Size(key, f"{key}_" if key in taken else key, default=None) for key in sorted(asked - symbols.keys()))
-    missing = [size.key for size in own if size.key not in written]
-    if missing:
-        raise Unusable(*(_missing(key, model, [*symbols, *written]) for key in missing))
-    symbols |= {size.key: size.symbol for size in own}
+    family, symbols = _with_keys(family, asked, model, written)
+    if isinstance(family, Several) and backbone:
+        backbone = replace(backbone, blocks=family.blocks_of)
 
     def all_blocks(dims: Dims) -> Block:
         held = _backbone(model, backbone, dims) if backbone else None
@@ -57,21 +54,45 @@ def own_class(
 
     base = backbone or Architecture(model.factory or "", all_blocks)
     labels = base.labels or _NUM_LABELS in asked
-    keys = replace(family.keys, sizes=(*family.keys.sizes, *own), open=True)
-    return replace(family, keys=keys), replace(base, blocks=all_blocks, labels=labels, added=_added(model))
+    return family, replace(base, blocks=all_blocks, labels=labels, added={**base.added, **_added(model)})
+
+
+def _with_keys(
+    family: Family, asked: set[str], model: Model, written: Mapping[str, object]
+) -> tuple[Family, dict[str, str]]:
+    """The family with the keys that size an ``extra``, and the symbols of all.
+
+    :raises Unusable: for one that the config does not have.
+    """
+    known = {size.key: size.symbol for size in family.keys.sizes} | {_NUM_LABELS: LABELS}
+    several = isinstance(family, Several)
+    own = sorted(asked - known.keys())
+    missing = [key for key in own if key not in written and not (several and key.endswith(f".{_NUM_LABELS}"))]
+    if missing:
+        raise Unusable(*(_missing(key, model, [*known, *written]) for key in missing))
+    if isinstance(family, Several):
+        family = family.with_keys(own)
+    else:
+        taken = {*known.values(), RANK}
+        sizes = (Size(key, f"{key}_" if key in taken else key, default=None) for key in own)
+        family = replace(family, keys=replace(family.keys, sizes=(*family.keys.sizes, *sizes), open=True))
+    return family, known | {size.key: size.symbol for size in family.keys.sizes}
 
 
 def _backbone(model: Model, backbone: Architecture, dims: Dims) -> Trees:
     """What the class has of the library's.
 
-    :raises Unusable: for a ``without`` that names nothing of it.
+    :raises Unusable: for a ``without`` or a tie that names nothing of it.
     """
     written = held_at(model.backbone, backbone.blocks(dims))
     known = written if dims.numbers is None else held_at(model.backbone, backbone.blocks(dims.known))
+    key = "without"
     try:
-        return without(Trees(written, known), model.without)
+        left = without(Trees(written, known), model.without)
+        key = "tied"
+        return sharing(left, model.tied)
     except ValueError as error:
-        raise Unusable(Finding("config-invalid", str(error), "correct without", table_key=("without",))) from None
+        raise Unusable(Finding("config-invalid", str(error), f"correct {key}", table_key=(key,))) from None
 
 
 def _refuse_doubled(held: Block | None, beside: list[Node]) -> None:
@@ -90,6 +111,7 @@ def _added(model: Model) -> dict[str, str]:
     said = {
         "backbone": model.backbone,
         "without": ", ".join(model.without),
+        "tied": ", ".join(f"{one} is {other}" for one, other in model.tied.items()),
         "extra": ", ".join(map(str, model.extra)),
     }
     return {key: text for key, text in said.items() if text}

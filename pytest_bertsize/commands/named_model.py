@@ -12,6 +12,7 @@ from pytest_bertsize.closed_forms.families import FAMILIES
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.config import source
 from pytest_bertsize.config.adapter import adapter_of
+from pytest_bertsize.config.parts import MODULES
 from pytest_bertsize.config.source import read_file
 from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.findings import Finding, Unusable
@@ -164,7 +165,7 @@ def _read(reference: str) -> ModelConfig:
     path = Path(location)
     try:
         inside = [path / name for name in NAMES if (path / name).is_file()]
-        path = inside[0] if len(inside) == 1 else path
+        path = inside[0] if len(inside) == 1 and not (path / MODULES).is_file() else path
         real = path.resolve()
     except (OSError, RuntimeError, ValueError):
         real = path

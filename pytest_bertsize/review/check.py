@@ -17,7 +17,7 @@ from pytest_bertsize.config.adapter import adapter_of
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import parents_first
 from pytest_bertsize.release import NEWEST, Unsupported, of_metadata
-from pytest_bertsize.review import build_request, dead_weight, measures, missing_rows, read_otherwise
+from pytest_bertsize.review import build_request, dead_weight, measures, missing_rows, one_module_twice, read_otherwise
 from pytest_bertsize.review.review import Review, review, review_unbuilt
 from pytest_bertsize.wording import printable
 
@@ -230,7 +230,8 @@ def _reviewed(before: Review, subject: Subject, built: Built | NotBuilt) -> Revi
     if form and not before.formulas and any(f.kind == "off-closed-form" for f in concluded.findings):
         concluded = review(replace(before, formulas=form.formulas()), actual, known_components=known_components)
     if subject.model.factory and before.expected:
-        said = missing_rows.with_rows(concluded.findings, before.expected, actual, built.kinds, subject.model)
+        said = one_module_twice.told_once(concluded.findings, before.expected, actual, subject.model)
+        said = missing_rows.with_rows(said, before.expected, actual, built.kinds, subject.model)
         concluded = replace(concluded, findings=said)
     otherwise = _read_otherwise(concluded, subject, built)  # the cause of what is off, and told before it
     also = (*_ties(built), *_dead_weight(subject, built, actual))
@@ -275,7 +276,7 @@ def _measured(before: Review, subject: Subject, built: Built | None, actual: Inv
     :param built: ``None`` where nothing is built.
     """
     form = subject.derivation.form if subject.derivation else None
-    config = {**(subject.config.data if subject.config else {}), **subject.model.overrides}
+    config = {**(subject.config.flat if subject.config else {}), **subject.model.overrides}
     try:
         found = measures.measured(before.budget, measures.Subject(actual, form, config, built))
     except Unusable as unusable:

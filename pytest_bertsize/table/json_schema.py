@@ -20,6 +20,7 @@ from pydantic.fields import FieldInfo
 
 from pytest_bertsize.quantity import BYTES, FLOPS, LONGEST, PARAMETERS, Quantity, parse_count, parse_flops
 from pytest_bertsize.table import extra
+from pytest_bertsize.table import names as written
 from pytest_bertsize.table import schema as table
 from pytest_bertsize.table.byte_sizes import BITS, NAMED, parse_limit
 from pytest_bertsize.table.extra import ExtraTable
@@ -181,6 +182,7 @@ def _not_empty(_: Schema) -> Schema:
     return {"minLength": 1, "minProperties": 1}
 
 
+_CLASS = _ascii(r"[A-Za-z_][\w-]{0,99}")
 _NUMBER = "(?:0|[1-9][0-9]{0,5})"
 _RELEASES = (r"4\.(?:[4-9][0-9]|[1-9][0-9]{2,5})", r"5\.[1-9][0-9]{0,5}", rf"(?:[6-9]|[1-9][0-9]{{1,5}})\.{_NUMBER}")
 """From 4.40 on without 5.0, as ``release`` knows them."""
@@ -202,10 +204,21 @@ _PASSES: Mapping[Callable[..., object], Callable[[Schema], Schema]] = {
     table.declared_name: _text(MODEL_NAME),
     table.text_or_table: _not_empty,
     table.config_or_none: _not_empty,
-    table.function_name: _text(_ascii(f"{table.DOTTED}:{table.DOTTED}"), **{"not": {"pattern": r"^[^:]*\.py:"}}),
-    table.module_path: _text(_ascii(table.DOTTED)),
+    written.function_name: _text(_ascii(f"{written.DOTTED}:{written.DOTTED}"), **{"not": {"pattern": r"^[^:]*\.py:"}}),
+    written.module_path: _text(_ascii(written.DOTTED)),
+    written.backbone_or_backbones: lambda _: {
+        "pattern": _ascii(written.DOTTED),
+        "minProperties": 1,
+        "propertyNames": {"pattern": _ascii(written.DOTTED)},
+        "additionalProperties": {"type": "string", "minLength": 1},
+    },
+    written.class_or_classes: lambda _: {
+        "pattern": _CLASS,
+        "minProperties": 1,
+        "additionalProperties": {"type": "string", "pattern": _CLASS},
+    },
     table.release_name: _text(_ascii(rf"(?:{'|'.join(_RELEASES)})(?:\.{_NUMBER})?")),
-    table.class_name: _text(_ascii(r"[A-Za-z_][\w-]{0,99}")),
+    written.class_name: _text(_CLASS),
     table.dtype_name: lambda _: {"enum": list(BITS)},
 }
 """What each validator lets pass, given the schema of what it hands on."""
@@ -230,16 +243,18 @@ def _budget_together(found: Schema) -> Schema:
     }
 
 
+_SEVERAL = {"required": ["backbone"], "properties": {"backbone": {"type": "object"}}}
+_A_CONFIG: Schema = {"anyOf": [{"required": ["config"]}, _SEVERAL]}
 _SAYS_SOMETHING = {"minItems": 1, "minProperties": 1}
 _SAYS_NOTHING = {"array": {"maxItems": 0}, "object": {"maxProperties": 0}}
 
 
 def _model_together(found: Schema) -> Schema:
-    needs: dict[str, list[str]] = {}
-    for other, keys in (("factory", table.OF_A_FACTORY), ("config", table.OF_A_CONFIG)):
+    needs: dict[str, list[Schema]] = {}
+    for needed, keys in (({"required": ["factory"]}, table.OF_A_FACTORY), (_A_CONFIG, table.OF_A_CONFIG)):
         for key in keys:
-            needs.setdefault(key, []).append(other)
-    compared = {key: _SAYS_NOTHING.get(found["properties"][key]["type"], False) for key in table.OF_A_CLOSED_FORM}
+            needs.setdefault(key, []).append(needed)
+    compared = {key: _SAYS_NOTHING.get(_type(found, key), False) for key in table.OF_A_CLOSED_FORM}
     alone = {
         "properties": compared,
         "dependencies": {"factory": {"properties": {"options": _SAYS_NOTHING["object"]}}},
@@ -247,16 +262,23 @@ def _model_together(found: Schema) -> Schema:
     return {
         "dependencies": {
             **{
-                key: others
-                if found["properties"][key]["type"] == "string"
-                else _where(key, _SAYS_SOMETHING, {"required": others})
-                for key, others in needs.items()
+                key: {"allOf": all_of}
+                if _type(found, key) == "string"
+                else _where(key, _SAYS_SOMETHING, {"allOf": all_of})
+                for key, all_of in needs.items()
             },
             "closed_form": _where("closed_form", {"const": False}, alone),
         },
         "if": {"required": ["factory"]},
+        "then": {"if": _SEVERAL, "then": {"properties": {"config": False}}},
         "else": {"required": ["config"]},
     }
+
+
+def _type(found: Schema, key: str) -> str:
+    """Of a key that has several, the first."""
+    types = found["properties"][key]["type"]
+    return types if isinstance(types, str) else str(types[0])
 
 
 def _where(key: str, says: Schema, then: Schema) -> Schema:

@@ -172,6 +172,12 @@ class Model:
     """The project's own function that builds the model: ``"tagger.model:build"``."""
     backbone: str = ""
     """The attribute that holds the architecture in what the factory builds; ``""`` for the module itself."""
+    backbones: Mapping[str, str] = field(default_factory=dict)
+    """Attributes that hold several, each with its config; :attr:`config` is then empty."""
+    architectures: Mapping[str, str] = field(default_factory=dict)
+    """Of several backbones, the classes of those that do not all have one."""
+    tied: Mapping[str, str] = field(default_factory=dict)
+    """Modules and tensors of the backbones that are others of them: ``{"ctx_model": "question_model"}``."""
     extra: tuple[Extra, ...] = ()
     """What the factory puts beside the backbone."""
     without: tuple[str, ...] = ()
@@ -204,4 +210,4 @@ class Model:
         """What tells a model's config from those of others, whatever the model is called."""
         if self.inline is not None:
             return json.dumps(self.inline, sort_keys=True, default=str)
-        return self.config or self.factory or ""
+        return self.config or ", ".join(self.backbones.values()) or self.factory or ""

@@ -28,7 +28,7 @@ NO_COUNT = (
 )
 KEYS = (
     "unknown key; there are factory, config, keys, family, architecture, overrides, options, backbone, extra, without, "
-    "frozen, adapter, checkpoint, tokenizer, build, closed_form, reason, budget"
+    "tied, frozen, adapter, checkpoint, tokenizer, build, closed_form, reason, budget"
 )
 NAME = "a model's name is its test id: letters, digits and . _ - + @, at most 100 of them"
 MODEL = ("tool", "bertsize", "models", "encoder")
