@@ -266,11 +266,17 @@ def _model_together(found: Schema) -> Schema:
                 if _type(found, key) == "string"
                 else _where(key, _SAYS_SOMETHING, {"allOf": all_of})
                 for key, all_of in needs.items()
+                if key != "backbone"
             },
+            "backbone": ["factory"],
             "closed_form": _where("closed_form", {"const": False}, alone),
         },
         "if": {"required": ["factory"]},
-        "then": {"if": _SEVERAL, "then": {"properties": {"config": False}}},
+        "then": {
+            "if": _SEVERAL,
+            "then": {"properties": {"config": False}},
+            "else": {"dependencies": {"backbone": ["config"]}},
+        },
         "else": {"required": ["config"]},
     }
 

@@ -35,12 +35,19 @@ def backbone_or_backbones(value: object) -> object:
 
 def class_or_classes(value: object) -> object:
     """The class of all, or of several backbones each."""
-    if isinstance(value, dict) and value:
-        return {name: class_or_classes(each) for name, each in value.items() if class_or_classes(each)}
-    if value is not None and (not isinstance(value, str) or not is_name(value)):
-        example = 'write architecture = "BertModel"'
-        raise ValueError(f"{shown(value)} is no name of a class: {example}")
-    return value
+    if isinstance(value, dict):
+        if not value:
+            raise ValueError("an empty table says nothing")
+        return {module_path(name): _class(each) for name, each in value.items()}
+    return value if value is None else _class(value)
+
+
+def _class(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{shown(value)} is not a string")  # noqa: TRY004  (what pydantic turns into its own)
+    if not value:
+        raise ValueError("an empty string says nothing")
+    return class_name(value)
 
 
 def module_path(name: str) -> str:
