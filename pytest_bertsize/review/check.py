@@ -287,7 +287,8 @@ def _measured(before: Review, subject: Subject, built: Built | None, actual: Inv
 
 def _dead_weight(subject: Subject, built: Built, actual: Inventory) -> list[Finding]:
     own = subject.model.factory is not None
-    poolers = dead_weight.unused_poolers(actual) if own else ()
+    alone = own and not subject.model.backbones  # of several, each has a pooler of its own
+    poolers = dead_weight.unused_poolers(actual) if alone else ()
     return [*poolers, *dead_weight.buffers(actual, built.buffers, own=own)]
 
 
