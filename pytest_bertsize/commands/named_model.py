@@ -176,7 +176,7 @@ def _read(reference: str) -> ModelConfig:
         config = read_file(root, f"{name}{hash_sign}{inner}")
     except Unusable as unusable:
         raise Unusable(*(replace(each, file=given) for each in unusable.findings)) from None
-    return replace(config, file=given)
+    return replace(config, file=given, whole=f"{given}/{MODULES}" if config.modules else config.whole)
 
 
 _TRANSLATED = (

@@ -142,16 +142,17 @@ def of_folder(content: bytes, folder: str, reader: Reader, model: Model | None =
     """
     reading = _Folder(folder, reader)
     file = f"{printable(str(PurePosixPath(folder) / MODULES))}{reader.at}"
+    entries = model_config.listed_in(content, file)
     if model is not None:
-        alone = f'several modules ({file}); config = "{reading.path("config.json")}" is its transformer alone'
+        alone = f'several modules ({file}); config = "{reading.alone(entries)}" is its transformer alone'
         _refuse(model, ("architecture", "family", "keys", "adapter", "checkpoint"), alone)
         _refuse_flops(model, f"several modules ({file})")
         if not model.closed_form:
             message = "closed_form = false holds what a class or a factory builds, and this is " + alone
             raise Unusable(Finding("config-invalid", message, "remove it", table_key=("closed_form",)))
-    modules = tuple(reading.modules(model_config.listed_in(content, file), file))
+    modules = tuple(reading.modules(entries, file))
     if not modules:
-        fail(file, "none of its modules has parameters", _WHOLE.format(reading.path("config.json")))
+        fail(file, "none of its modules has parameters", _WHOLE.format(reading.transformer))
     own = {each.part: each.config for each in modules if not each.same_as}
     if len(own) < sum(not each.same_as for each in modules):
         fail(file, "two of its modules have one path", "give each a folder of its own")
@@ -166,12 +167,22 @@ class _Folder:
     def __init__(self, folder: str, reader: Reader) -> None:
         self.folder = folder
         self.reader = reader
+        self.transformer = self.path("config.json")
+        """Its config, in this folder or below."""
+
+    def alone(self, entries: list[Any]) -> str:
+        """The way out of a folder that cannot be counted: to name its transformer's own config."""
+        said = (each for each in entries if isinstance(each, dict))
+        kinds = ((str(each.get("type")).rpartition(".")[2], each.get("path")) for each in said)
+        where = next((path for kind, path in kinds if kind in TRANSFORMERS and isinstance(path, str)), "")
+        return self.path(where, "config.json")
 
     def path(self, *parts: str) -> str:
         return str(PurePosixPath(self.folder, *parts))
 
     def modules(self, entries: list[Any], file: str) -> Iterator[Module]:
         """Those that have parameters."""
+        self.transformer = self.alone(entries)
         if not 0 < len(entries) <= MOST_MODULES:
             fail(file, f"it lists {len(entries):,} modules", f"write 1 to {MOST_MODULES}")
         for index, entry in enumerate(entries):
@@ -199,7 +210,7 @@ class _Folder:
     def _kind(self, written: str, path: str, file: str) -> str:
         kind = written.rpartition(".")[2]
         where = f"module {shown(path)} is of type {shown(written)}" if path else f"a module is of type {shown(written)}"
-        fix = _WHOLE.format(self.path("config.json"))
+        fix = _WHOLE.format(self.transformer)
         if written.startswith(LIBRARY) and kind in OF_WEIGHTS:
             message = f"{where}, whose size no config says, only its weights"
             raise Unusable(Finding("unknown-closed-form", message, fix, file=file))
