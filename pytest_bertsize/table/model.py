@@ -174,7 +174,7 @@ class Model:
     """The attribute that holds the architecture in what the factory builds; ``""`` for the module itself."""
     backbones: Mapping[str, str] = field(default_factory=dict)
     """Attributes that hold several, each with its config; :attr:`config` is then empty."""
-    architectures: Mapping[str, str] = field(default_factory=dict)
+    classes: Mapping[str, str] = field(default_factory=dict)
     """Of several backbones, the classes of those that do not all have one."""
     tied: Mapping[str, str] = field(default_factory=dict)
     """Modules and tensors of the backbones that are others of them: ``{"ctx_model": "question_model"}``."""

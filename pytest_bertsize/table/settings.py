@@ -225,7 +225,7 @@ def _declared(each: Expanded, model: ModelTable, path: Path) -> Model:
         factory=model.factory,
         backbone="" if isinstance(model.backbone, dict) else model.backbone,
         backbones=model.backbone if isinstance(model.backbone, dict) else {},
-        architectures=model.architecture if isinstance(model.architecture, dict) else {},
+        classes=model.architecture if isinstance(model.architecture, dict) else {},
         tied=model.tied,
         extra=tuple(_extra(each) for each in model.extra),
         without=tuple(model.without),

@@ -72,8 +72,15 @@ def test_a_folder_of_several_modules_is_one_model(tmp_path: Path) -> None:
 def test_a_folder_of_modules_that_cannot_be_counted_is_told_and_no_part_of_it_proposed(tmp_path: Path) -> None:
     library = "sentence_transformers.models.Transformer"
     modules = [{"name": "0", "path": "0_T", "type": library}, {"name": "1", "path": "1_X", "type": "mine.Head"}]
-    project = lay(tmp_path, **{"sbert/modules.json": modules, "sbert/0_T/config.json": TINY})
-    assert configs(project) == []
+    files = {
+        "sbert/modules.json": modules,
+        "sbert/0_T/config.json": TINY,
+        "good/config.json": {**TINY, "vocab_size": 99},
+    }
+    assert configs(lay(tmp_path, **files)) == ["good/config.json"]
+    (line,) = said(tmp_path)
+    assert line.startswith('by hand: sbert/modules.json: module "1_X" is of type "mine.Head"')
+    assert 'config = "sbert/0_T/config.json"' in line
 
 
 def test_googles_file_gets_the_family_that_it_does_not_name(tmp_path: Path) -> None:
