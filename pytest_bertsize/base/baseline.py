@@ -255,6 +255,9 @@ class AtCommit:
             raise Missing(f"{printable(location)} {what}{self.at}")
         return there[0]
 
+    def file(self, location: str) -> bytes | None:
+        return self._files.read(location)
+
     def adapter(self, location: str) -> bytes:
         content = self._files.read(location)
         if content is None:

@@ -128,7 +128,7 @@ def _config_moved(before: str, after: str, revision: str) -> str:
 
 
 def _written(config: ModelConfig, model: Model) -> dict[str, object]:
-    return {**config.data, **model.overrides}
+    return {**config.flat, **model.overrides}
 
 
 def _without_effect(before: Mapping[str, object], after: Mapping[str, object], moved: set[str]) -> Iterator[str]:

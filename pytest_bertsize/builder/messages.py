@@ -37,6 +37,10 @@ class Request:
     """``module:function`` of the project, which builds the model in place of the class."""
     config_given: bool = True
     """Whether the factory is called with the config."""
+    config_may_be_read: bool = False
+    """Whether a factory that takes no argument reads what it needs itself."""
+    modules: tuple[Mapping[str, Any], ...] = ()
+    """Those of a folder of several, each by its kind, its place and its own config."""
     adapter: Mapping[str, Any] = field(default_factory=dict)
     """Arguments of PEFT's ``LoraConfig``; empty for a model without an adapter."""
     checkpoint: str = ""
@@ -119,6 +123,8 @@ class Built:
     transformers: str = ""
     """The version that was imported where it was built."""
     answered: tuple[Answered, ...] = ()
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    """Of what code of the project has built: the paths of modules of torch's own classes, and what these are called."""
 
     def inventory(self, expected: Inventory | None) -> Inventory:
         """Give every tensor its component: that of the closed form, else the nearest enclosing one.
@@ -212,6 +218,7 @@ def understood(message: Mapping[str, Any], name: str) -> Built | NotBuilt:
         _loading(**message["loading"]) if "loading" in message else None,
         printable(str(message.get("transformers", ""))),
         tuple(_answered(*row) for row in message.get("answered", ())),
+        {str(path): str(kind) for path, kind in message.get("kinds", {}).items()},
     )
 
 
@@ -224,6 +231,7 @@ def message(result: Built | NotBuilt, name: str) -> dict[str, Any]:
         "tensors": [(each.name, each.shape, each.trainable, each.tied_to) for each in result.tensors],
         "declared_ties": result.declared_ties,
         "transformers": result.transformers,
+        "kinds": dict(result.kinds),
         "buffers": [(each.name, each.numbers, each.dtype, each.bytes, each.saved) for each in result.buffers],
         "stored": result.stored,
         "loading": result.loading and {"rows": result.loading.rows, "unsaved": sorted(result.loading.unsaved)},

@@ -101,9 +101,17 @@ def embedding(name: str, rows: Count, width: Count, *, component: str | None = N
     return Block(name, (parameter("weight", rows, width),), component, kind="embedding")
 
 
-def layer_norm(name: str, width: Count, *, component: str | None = None) -> Block:
-    """``width`` weights and ``width`` biases (``torch.nn.LayerNorm``)."""
-    return Block(name, (parameter("weight", width), parameter("bias", width)), component, kind="norm")
+def layer_norm(
+    name: str, width: Count, *, elementwise_affine: bool = True, bias: bool = True, component: str | None = None
+) -> Block:
+    """``width`` weights and ``width`` biases (``torch.nn.LayerNorm``); without ``elementwise_affine`` neither."""
+    leaves = (parameter("weight", width), parameter("bias", width))[: elementwise_affine * (1 + bias)]
+    return Block(name, leaves, component, kind="norm")
+
+
+def rms_norm(name: str, width: Count, *, elementwise_affine: bool = True, component: str | None = None) -> Block:
+    """``width`` weights, and no bias (``torch.nn.RMSNorm``)."""
+    return layer_norm(name, width, elementwise_affine=elementwise_affine, bias=False, component=component)
 
 
 def conv1d(
@@ -114,31 +122,103 @@ def conv1d(
     return block(name, parameter("weight", outputs, inputs, kernel), offset, component=component)
 
 
-def lstm(
+def conv2d(
     name: str,
     inputs: Count,
-    hidden: Count,
+    outputs: Count,
+    height: Count,
+    width: Count | None = None,
+    *,
+    bias: bool = True,
+    component: str | None = None,
+) -> Block:
+    """``outputs·inputs·height·width`` weights and, with a bias, ``outputs`` more (``torch.nn.Conv2d``).
+
+    :param width: of the kernel; ``None`` for a square one.
+    """
+    offset = parameter("bias", outputs) if bias else None
+    weight = parameter("weight", outputs, inputs, height, height if width is None else width)
+    return block(name, weight, offset, component=component)
+
+
+def lstm(name: str, inputs: Count, hidden: Count, **named: Any) -> Block:
+    """``4·hidden·(inputs + hidden + 2)`` in the first layer of each direction (``torch.nn.LSTM``).
+
+    :param named: ``layers``, ``bidirectional``, ``bias`` and ``component``, as :func:`gru` has them.
+    """
+    return _recurrent(name, (4 * hidden, hidden), inputs, **named)
+
+
+def gru(name: str, inputs: Count, hidden: Count, **named: Any) -> Block:
+    """``3·hidden·(inputs + hidden + 2)`` in the first layer of each direction (``torch.nn.GRU``).
+
+    :param named: ``layers`` (1), ``bidirectional`` (``False``), ``bias`` (``True``) and ``component``.
+    """
+    return _recurrent(name, (3 * hidden, hidden), inputs, **named)
+
+
+def _recurrent(
+    name: str,
+    state: tuple[Count, Count],
+    inputs: Count,
     *,
     layers: int = 1,
     bidirectional: bool = False,
     bias: bool = True,
     component: str | None = None,
 ) -> Block:
-    """``4·hidden·(inputs + hidden + 2)`` in the first layer of each direction (``torch.nn.LSTM``).
+    """A further layer reads the hidden numbers of each direction of the one below it.
 
-    A further layer reads the ``hidden`` numbers of each direction of the one below it.
+    :param state: the numbers of all its gates together, and the hidden ones.
     """
+    gates, hidden = state
     directions = ("", "_reverse") if bidirectional else ("",)
     parts = []
     for layer in range(layers):
         width = inputs if layer == 0 else len(directions) * hidden
         for end in (f"l{layer}{direction}" for direction in directions):
             parts += [
-                parameter(f"weight_ih_{end}", 4 * hidden, width),
-                parameter(f"weight_hh_{end}", 4 * hidden, hidden),
+                parameter(f"weight_ih_{end}", gates, width),
+                parameter(f"weight_hh_{end}", gates, hidden),
             ]
-            parts += [parameter(f"bias_{side}_{end}", 4 * hidden) for side in ("ih", "hh")] if bias else []
+            parts += [parameter(f"bias_{side}_{end}", gates) for side in ("ih", "hh")] if bias else []
     return block(name, *parts, component=component)
+
+
+def multihead_attention(name: str, width: Count, *, bias: bool = True, component: str | None = None) -> Block:
+    """``4·width² + 4·width``, whatever the number of heads: query, key and value in one matrix, and an output
+    (``torch.nn.MultiheadAttention``).
+    """
+    offset = parameter("in_proj_bias", 3 * width) if bias else None
+    out = linear("out_proj", width, width, bias=bias)
+    return block(name, parameter("in_proj_weight", 3 * width, width), offset, out, component=component)
+
+
+def transformer_encoder_layer(
+    name: str, width: Count, feed_forward: Count, *, bias: bool = True, component: str | None = None
+) -> Block:
+    """Self-attention, two dense layers and a norm behind each (``torch.nn.TransformerEncoderLayer``)."""
+    return _torch_layer(name, width, feed_forward, ("self_attn",), bias=bias, component=component)
+
+
+def transformer_decoder_layer(
+    name: str, width: Count, feed_forward: Count, *, bias: bool = True, component: str | None = None
+) -> Block:
+    """That of an encoder with attention to what it reads, and a norm behind (``torch.nn.TransformerDecoderLayer``)."""
+    return _torch_layer(name, width, feed_forward, ("self_attn", "multihead_attn"), bias=bias, component=component)
+
+
+def _torch_layer(
+    name: str, width: Count, feed_forward: Count, attentions: tuple[str, ...], *, bias: bool, component: str | None
+) -> Block:
+    return block(
+        name,
+        *(multihead_attention(each, width, bias=bias) for each in attentions),
+        linear("linear1", width, feed_forward, bias=bias),
+        linear("linear2", feed_forward, width, bias=bias),
+        *(layer_norm(f"norm{index}", width, bias=bias) for index in range(1, len(attentions) + 2)),
+        component=component,
+    )
 
 
 def activation(name: str, function: str, *, component: str | None = None) -> Block | None:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
 from pytest_bertsize.builder.confined import MEGABYTE
+from pytest_bertsize.closed_forms import several
 from pytest_bertsize.closed_forms.family import ClosedForm
 from pytest_bertsize.closed_forms.own_class import NO_FAMILY, own_class
 from pytest_bertsize.config.dims import Dims
@@ -15,7 +16,7 @@ from pytest_bertsize.findings import Finding, Kind, Unusable
 from pytest_bertsize.wording import exact, is_name, nearest_to, printable, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from pytest_bertsize.closed_forms.blocks import Block
     from pytest_bertsize.closed_forms.family import Architecture, Family
@@ -75,12 +76,20 @@ def derive(model: Model, config: ModelConfig, chosen: Chosen) -> Derivation:
     form = _counted(chosen.architecture, dims)
     _refuse_the_absurd(form, config, model.build)
     if chosen.adapter is None:
-        return Derivation(chosen.family, form, values, options)
+        return Derivation(chosen.family, form, values, options, tuple(_counted_once(model, config)))
     from pytest_bertsize.closed_forms.lora import notes
 
     alone, form = form, _with_adapter(form, chosen.adapter)
     _refuse_the_absurd(form, config, model.build)
     return Derivation(chosen.family, form, values, options, tuple(notes(chosen.adapter, alone.root)))
+
+
+def _counted_once(model: Model, config: ModelConfig) -> Iterator[Finding]:
+    """A note on each module that is another under a second name."""
+    ties = {one: other for one, other in model.tied.items() if {one, other} <= {*model.backbones}}
+    ties |= {each.at: each.same_as for each in config.modules if each.same_as}
+    for one, other in ties.items():
+        yield Finding("untied", f"{printable(one)} is {printable(other)}: counted once", "", "note")
 
 
 def choose(model: Model, config: ModelConfig, registry: Registry, adapter: Adapter | None = None) -> Chosen:
@@ -97,6 +106,9 @@ def choose(model: Model, config: ModelConfig, registry: Registry, adapter: Adapt
 
 def _class(model: Model, config: ModelConfig, registry: Registry) -> tuple[Family, Architecture]:
     """The class, without adapters."""
+    if config.parts:
+        found = several.of_config(model, config, registry, closed_form_of)
+        return own_class(model, *found, config.flat) if model.factory else found
     if model.factory is None:
         return closed_form_of(model, config, registry)
     written = {**config.data, **model.overrides}

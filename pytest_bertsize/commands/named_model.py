@@ -14,6 +14,7 @@ from pytest_bertsize.closed_forms.families import FAMILIES
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.config import source
 from pytest_bertsize.config.adapter import adapter_of
+from pytest_bertsize.config.parts import MODULES
 from pytest_bertsize.config.source import read_file
 from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.findings import Finding, Unusable
@@ -169,7 +170,7 @@ def _read(reference: str) -> ModelConfig:
         return read_file(Path(), reference)
     try:
         inside = [path / name for name in NAMES if (path / name).is_file()]
-        path = inside[0] if len(inside) == 1 else path
+        path = inside[0] if len(inside) == 1 and not (path / MODULES).is_file() else path
         real = path.resolve()
     except (OSError, RuntimeError, ValueError):
         real = path
@@ -180,7 +181,7 @@ def _read(reference: str) -> ModelConfig:
         config = read_file(root, f"{name}{hash_sign}{inner}")
     except Unusable as unusable:
         raise Unusable(*(replace(each, file=given) for each in unusable.findings)) from None
-    return replace(config, file=given)
+    return replace(config, file=given, whole=f"{given}/{MODULES}" if config.modules else config.whole)
 
 
 _TRANSLATED = (

@@ -21,6 +21,8 @@ from pytest_bertsize.wording import printable, reason, shown
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from pytest_bertsize.config.parts import Module
+
 LARGEST = 1024 * 1024
 """Bytes; the largest config of a published model has a few hundred KB of label names."""
 DEEPEST = 64
@@ -35,6 +37,9 @@ LONGEST_INTEGER = 14_280
 """Bits: the 4,300 decimal digits that Python writes."""
 NAMED_BY_LABELS = ("id2label", "label2id")
 """Objects whose keys are a task's labels: only their number is limited, where they are counted."""
+
+OF_ALL = ("dtype", "torch_dtype", "quantization_config")
+"""Keys that say something of the whole where all its parts say the same."""
 
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
 _NOT_A_BRACKET = re.compile(r"[^\[\]{}]++")
@@ -62,6 +67,25 @@ class ModelConfig:
     """Of a config that is named as the hub names it: where it is from; ``""`` for a file, or what else is no name."""
     named_at: Callable[[str], str] = field(default=lambda _: "", compare=False, repr=False)
     """Where the project's own code names a key; ``""`` where it does not, or nobody has looked."""
+    parts: Mapping[str, ModelConfig] = field(default_factory=dict, compare=False, repr=False)
+    """Of a config that is put together: those of its parts, by their names."""
+    primary: str = ""
+    """The part whose keys are the whole's own, without its name before them."""
+    whole: str = ""
+    """What reports call a config that is put together."""
+    modules: tuple[Module, ...] = field(default=(), compare=False, repr=False)
+    """What a folder of sentence-transformers consists of."""
+
+    @property
+    def flat(self) -> dict[str, object]:
+        """Every key by its whole name: ``ctx_model.hidden_size`` of one of several backbones."""
+        if not self.parts:
+            return self.data
+        said = {name: "" if name == self.primary else f"{name}." for name in self.parts}
+        found = {f"{said[name]}{key}": value for name, each in self.parts.items() for key, value in each.data.items()}
+        first, *others = self.parts.values()
+        of_all = {key: first.data[key] for key in OF_ALL if key in first.data}
+        return found | {key: value for key, value in of_all.items() if all(o.data.get(key) == value for o in others)}
 
     def line(self, *path: str) -> int | None:
         """The line on which a key of the object stands, or one of an object in it."""
@@ -105,6 +129,8 @@ class ModelConfig:
     @property
     def reference(self) -> str:
         """``train.json#model.bert_config``: what the project's table says."""
+        if self.whole:
+            return self.whole
         return f"{self.file}#{printable('.'.join(self.key_path))}" if self.key_path else self.file
 
     @property
@@ -127,6 +153,17 @@ class ModelConfig:
         """:raises Unusable: always, with a finding on the key's line."""
         message += self.said_as(key)
         raise Unusable(Finding(kind, message, fix, file=self.file, line=self.line(key)))
+
+
+def listed_in(content: bytes, file: str) -> list[object]:
+    """The bytes of a file as a list.
+
+    :raises Unusable: when they are none.
+    """
+    value = _parse(text_of(content, file), file)
+    if not isinstance(value, list):
+        fail(file, f"the file holds {_kind_of(value)}, not a list", "write a list of modules, as it is saved")
+    return value
 
 
 def contents(root: Path, location: str) -> tuple[bytes, str]:
@@ -325,5 +362,12 @@ def descend(value: object, key_path: Sequence[str], file: str) -> dict[str, obje
 
 
 def _kind_of(value: object) -> str:
-    names = {list: "a list", str: "a string", bool: "true or false", int: "a number", float: "a number"}
+    names = {
+        dict: "an object",
+        list: "a list",
+        str: "a string",
+        bool: "true or false",
+        int: "a number",
+        float: "a number",
+    }
     return names.get(type(value), "null")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pytest_bertsize.builder.confined import MEGABYTE
 from pytest_bertsize.builder.own_process import Allowed, Lost, answer_of
 from pytest_bertsize.builder.published import is_name
-from pytest_bertsize.config import by_hub_name, model_config
+from pytest_bertsize.config import by_hub_name, model_config, parts
 from pytest_bertsize.config.by_hub_name import Found
 from pytest_bertsize.config.model_config import LARGEST, ModelConfig, fail, made, not_plain
 from pytest_bertsize.config.named_in_code import where_named
@@ -42,6 +42,12 @@ class Reader(Protocol):
 
     def config(self, location: str) -> Found:
         """The file that the table names, the one config in the folder that it names, or what is published so.
+
+        :raises Unusable: when it cannot be read.
+        """
+
+    def file(self, location: str) -> bytes | None:
+        """The content of a small file; ``None`` where there is none.
 
         :raises Unusable: when it cannot be read.
         """
@@ -86,6 +92,13 @@ class Disk:
         content, file = model_config.contents(self.root, location)
         return Found(location, file, content)
 
+    def file(self, location: str) -> bytes | None:
+        place = Place(self.root, location, "config", "config-invalid", "config-refused")
+        if not os.path.isfile(place.path):  # noqa: PTH113  (which takes a name that is too long for an answer)
+            return None
+        with place.opened_unread() as stream:
+            return stream.read(LARGEST + 1)
+
     def adapter(self, location: str) -> bytes:
         return Place(self.root, location, "adapter_config.json", "config-invalid").content(LARGEST)
 
@@ -107,6 +120,8 @@ def read(model: Model, settings: Settings, reader: Reader | None = None) -> Mode
         return replace(
             read(model, settings, Disk(settings.root, settings.hub)), named_at=partial(where_named, settings.root)
         )
+    if model.backbones:
+        return parts.of_backbones(model, lambda each: read(each, settings, reader))
     if not model.config:
         return made({}, settings.file)  # of a factory that is called without one
     if model.inline is not None:
@@ -114,7 +129,8 @@ def read(model: Model, settings: Settings, reader: Reader | None = None) -> Mode
     elif model.is_made_by_code:
         config = reader.made_by_code(model.config)
     else:
-        config = _in_file(reader, model.config, whole=model.factory is None)
+        in_file = partial(_in_file, whole=False) if model.factory else partial(_whole, model=model)
+        config = in_file(reader, model.config)
     return renamed(config, model.keys) if model.keys else config
 
 
@@ -126,7 +142,17 @@ def read_file(root: Path, reference: str) -> ModelConfig:
     """
     if not reference:
         raise Unusable(Finding("config-invalid", "no config is named", 'write config = "config.json"', table_key=()))
-    return _in_file(Disk(root), reference)
+    return _whole(Disk(root), reference)
+
+
+def _whole(reader: Reader, reference: str, model: Model | None = None) -> ModelConfig:
+    """The config of a file; of a folder of several modules, that of all of them."""
+    location, hash_sign, _ = reference.partition("#")
+    is_file = hash_sign or location.lower().endswith((".json", *YAML))
+    modules = None if is_file else reader.file(f"{location.rstrip('/')}/{parts.MODULES}")
+    if modules is None:
+        return _in_file(reader, reference)
+    return parts.of_folder(modules, location, reader, model)
 
 
 def _in_file(reader: Reader, reference: str, *, whole: bool = True) -> ModelConfig:

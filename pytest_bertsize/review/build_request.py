@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.builder.messages import Request
@@ -35,6 +36,8 @@ def with_closed_form(
     """A model that the closed form has bounded."""
     architecture = found.form.architecture
     own = model.factory is not None
+    if config.modules:
+        return _of_modules(model, settings, config, found)
     return Request(
         model.name,
         found.family.name,
@@ -46,6 +49,34 @@ def with_closed_form(
         unknown=() if own else found.values.unknown,
         **_beside(model, settings, adapter, runs_code=own or architecture.defined_in != "transformers"),
     )
+
+
+def _of_modules(model: Model, settings: Settings, config: ModelConfig, found: Derivation) -> Request:
+    """What the folder's own files write, module by module, and nothing that the closed form takes for granted."""
+    given: dict[str, Any] = found.values.for_build
+    modules = [
+        {
+            "kind": each.kind,
+            "at": each.at,
+            "same_as": each.same_as,
+            "settings": {key: each.settings[key] for key in _SETTINGS if key in each.settings},
+            "family": str(each.config.model_type) if each.is_transformer else "",
+            "config": given[each.part] if each.is_transformer else for_part(each.part, model, config),
+        }
+        for each in config.modules
+    ]
+    architecture = found.form.architecture.name
+    beside = _beside(model, settings, None, runs_code=False)
+    return Request(model.name, "", architecture, {}, {}, modules=tuple(modules), **beside)
+
+
+_SETTINGS = ("transformer_task", "model_args", "model_kwargs")
+
+
+def for_part(name: str, model: Model, config: ModelConfig) -> dict[str, Any]:
+    """One part's config as its own code knows it, with the table's overrides of it."""
+    overrides = model.overrides.get(name, {})
+    return for_factory(replace(model, overrides=overrides if isinstance(overrides, dict) else {}), config.parts[name])
 
 
 def without_closed_form(
@@ -64,6 +95,8 @@ def without_closed_form(
 
 def for_factory(model: Model, config: ModelConfig) -> dict[str, Any]:
     """The config as the project's own code knows it: by its own names, with the table's overrides."""
+    if config.parts:
+        return {name: for_part(name, model, config) for name in config.parts}
     data: dict[str, Any] = config.as_written
     for key, value in model.overrides.items():
         full = config.names_in_file.get((*config.key_path, key), (*config.key_path, key))
@@ -88,7 +121,8 @@ def _beside(model: Model, settings: Settings, adapter: Adapter | None, *, runs_c
     return {
         "root": str(settings.root.resolve()),
         "factory": model.factory or "",
-        "config_given": bool(model.config),
+        "config_given": bool(model.config or model.backbones),
+        "config_may_be_read": bool(model.backbones),
         "adapter": adapter.for_build if adapter else {},
         "checkpoint": str(headers.pickled_path(settings.root, model.checkpoint or "")) if pickled else "",
         "seq_len": next(lengths, 0),

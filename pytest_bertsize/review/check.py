@@ -17,7 +17,15 @@ from pytest_bertsize.config.adapter import adapter_of
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import parents_first
 from pytest_bertsize.release import NEWEST, Unsupported, of_metadata
-from pytest_bertsize.review import build_request, dead_weight, measures, published_configs, read_otherwise
+from pytest_bertsize.review import (
+    build_request,
+    dead_weight,
+    measures,
+    missing_rows,
+    one_module_twice,
+    published_configs,
+    read_otherwise,
+)
 from pytest_bertsize.review.review import Review, review, review_unbuilt
 from pytest_bertsize.wording import printable
 
@@ -236,6 +244,10 @@ def _reviewed(before: Review, subject: Subject, built: Built | NotBuilt) -> Revi
     concluded = review(before, actual, known_components=known_components)
     if form and not before.formulas and any(f.kind == "off-closed-form" for f in concluded.findings):
         concluded = review(replace(before, formulas=form.formulas()), actual, known_components=known_components)
+    if subject.model.factory and before.expected:
+        said = one_module_twice.told_once(concluded.findings, before.expected, actual, subject.model)
+        said = missing_rows.with_rows(said, before.expected, actual, built.kinds, subject.model)
+        concluded = replace(concluded, findings=said)
     otherwise = _read_otherwise(concluded, subject, built)  # the cause of what is off, and told before it
     also = (*_ties(built), *_dead_weight(subject, built, actual))
     concluded = replace(concluded, findings=(*otherwise, *concluded.findings, *also))
@@ -279,7 +291,7 @@ def _measured(before: Review, subject: Subject, built: Built | None, actual: Inv
     :param built: ``None`` where nothing is built.
     """
     form = subject.derivation.form if subject.derivation else None
-    config = {**(subject.config.data if subject.config else {}), **subject.model.overrides}
+    config = {**(subject.config.flat if subject.config else {}), **subject.model.overrides}
     try:
         found = measures.measured(before.budget, measures.Subject(actual, form, config, built))
     except Unusable as unusable:
@@ -290,7 +302,8 @@ def _measured(before: Review, subject: Subject, built: Built | None, actual: Inv
 
 def _dead_weight(subject: Subject, built: Built, actual: Inventory) -> list[Finding]:
     own = subject.model.factory is not None
-    poolers = dead_weight.unused_poolers(actual) if own else ()
+    alone = own and not subject.model.backbones  # of several, each has a pooler of its own
+    poolers = dead_weight.unused_poolers(actual) if alone else ()
     return [*poolers, *dead_weight.buffers(actual, built.buffers, own=own)]
 
 

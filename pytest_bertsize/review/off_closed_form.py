@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.formula import Formula
 
 LIBRARY = "the class does not build what the config says: check the class, and report it if it is the library's own"
-OWN = "mend the class, or say in the table what it has: extra, options, frozen"
+SAY_IT = "say in the table what it has: extra, without, options, frozen"
+OWN = f"mend the class, or {SAY_IT}"
 MOST_NAMED = 4
 """Tensors that one sentence names before it counts the rest."""
 TABLE_WIDTHS = ("D", "E")
@@ -50,13 +51,16 @@ def _reasons(expected: Inventory, actual: Inventory, *, own: bool) -> Iterable[t
     :param own: whether the class is the project's: one that has another name for a tensor, or lacks one, differs in
         no parameter, where a class of the library that does has lost a tie.
     """
-    missing = _without(actual, expected, aliases=not own)
-    unexpected = _without(expected, actual, aliases=not own)
-    yield from _by_component(missing, "missing from the built model")
-    yield from _by_component(unexpected, "not in the closed form")
+    yield from _by_component(_without(actual, expected, aliases=not own), "missing from the built model")
+    yield from _by_component(_without(expected, actual, aliases=not own), "not in the closed form")
     for tensor in actual.tensors:
         if tensor.name in expected.by_name and (change := _change(expected.by_name[tensor.name], tensor)):
             yield tensor.component, change
+
+
+def unexpected(expected: Inventory, actual: Inventory) -> list[Tensor]:
+    """What a class of the project's has, and its table does not say."""
+    return _without(expected, actual, aliases=False)
 
 
 def _without(other: Inventory, inventory: Inventory, *, aliases: bool) -> list[Tensor]:

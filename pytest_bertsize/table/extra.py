@@ -18,16 +18,34 @@ SIZES = {
     "linear": ("in", "out"),
     "embedding": ("rows", "width"),
     "layer_norm": ("width",),
+    "rms_norm": ("width",),
     "parameter": (),
     "conv1d": ("in", "out", "kernel"),
+    "conv2d": ("in", "out", "height", "width"),
     "lstm": ("in", "hidden"),
+    "gru": ("in", "hidden"),
+    "multihead_attention": ("width",),
+    "transformer_encoder_layer": ("width", "feed_forward"),
+    "transformer_decoder_layer": ("width", "feed_forward"),
 }
 """What each block is told, in torch's order; a parameter is told its shape, of any length."""
+FEWEST = {"parameter": 1, "conv2d": 3}
+"""Sizes, where it may be fewer than there are names: one alone is that of a square kernel."""
+_RECURRENT = ("bias", "layers", "bidirectional")
 ARGUMENTS = {
     "linear": ("bias",),
+    "layer_norm": ("bias", "elementwise_affine"),
+    "rms_norm": ("elementwise_affine",),
     "conv1d": ("bias",),
-    "lstm": ("bias", "layers", "bidirectional"),
+    "conv2d": ("bias",),
+    "lstm": _RECURRENT,
+    "gru": _RECURRENT,
+    "multihead_attention": ("bias",),
+    "transformer_encoder_layer": ("bias",),
+    "transformer_decoder_layer": ("bias",),
 }
+NO_LIST = ("parameter",)
+"""What is no module, and does not stand in a ModuleList."""
 TIED = {"linear": ("weight", "bias"), "embedding": ("weight",)}
 """Parameters that may be those of another module."""
 LONGEST_SHAPE = 8
@@ -37,7 +55,12 @@ MOST_LAYERS = 100
 LARGEST = 10**9
 
 MODULE_PATH = re.compile(r"[A-Za-z_]\w{0,99}(\.\w{1,99}){0,20}", re.ASCII)
-SUMMAND = re.compile(r"(?:(?P<times>[0-9]{1,9})\s*\*\s*)?(?P<key>[A-Za-z_]\w{0,99})|(?P<number>[0-9]{1,9})", re.ASCII)
+RANGE = r"\[(?:-?[0-9]{1,9})?:?(?:-?[0-9]{1,9})?\]"
+RANGED_PATH = re.compile(rf"[A-Za-z_]\w{{0,99}}(\.\w{{1,99}}|{RANGE}){{0,20}}", re.ASCII)
+"""A module of each layer that a range means: ``bert.encoder.layer[6:].adapter``."""
+KEY = r"[A-Za-z_]\w{0,99}(?:\.\w{1,99}){0,20}"
+"""Of a config; behind the attribute of one of several backbones: ``question_model.hidden_size``."""
+SUMMAND = re.compile(rf"(?:(?P<times>[0-9]{{1,9}})\s*\*\s*)?(?P<key>{KEY})|(?P<number>[0-9]{{1,9}})", re.ASCII)
 
 
 class ExtraTable(BaseModel):
@@ -46,25 +69,45 @@ class ExtraTable(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
 
     name: str
-    """The path of the module or parameter in the class. Example: name = "classifier"."""
+    """The path of the module or parameter in the class; with a range, one in each of those layers.
+    Example: name = "bert.encoder.layer[6:].adapter"."""
     linear: Any = None
     """A Linear, [in, out]. Example: linear = ["hidden_size", "num_labels"]."""
     embedding: Any = None
     """An Embedding, [rows, width]. Example: embedding = [512, "hidden_size"]."""
     layer_norm: Any = None
     """A LayerNorm, by its width. Example: layer_norm = "hidden_size"."""
+    rms_norm: Any = None
+    """An RMSNorm, by its width. Example: rms_norm = "hidden_size"."""
     parameter: Any = None
     """A Parameter, by its shape. Example: parameter = ["num_labels", "num_labels"]."""
     conv1d: Any = None
     """A Conv1d, [in, out, kernel]. Example: conv1d = ["hidden_size", 128, 3]."""
+    conv2d: Any = None
+    """A Conv2d, [in, out, kernel] or [in, out, height, width]. Example: conv2d = [1, 32, 3, 5]."""
     lstm: Any = None
     """An LSTM, [in, hidden]. Example: lstm = ["hidden_size", 128]."""
+    gru: Any = None
+    """A GRU, [in, hidden]. Example: gru = ["hidden_size", 128]."""
+    multihead_attention: Any = None
+    """A MultiheadAttention, by its width. Example: multihead_attention = "hidden_size"."""
+    transformer_encoder_layer: Any = None
+    """A TransformerEncoderLayer of torch itself, [width, feed_forward].
+    Example: transformer_encoder_layer = ["hidden_size", 2048]."""
+    transformer_decoder_layer: Any = None
+    """A TransformerDecoderLayer of torch itself, [width, feed_forward].
+    Example: transformer_decoder_layer = ["hidden_size", 2048]."""
+    count: Any = None
+    """How many of it there are in a list, name.0, name.1 and so on. Example: count = "num_hidden_layers"."""
     bias: bool | None = None
-    """Whether a linear, conv1d or lstm has biases. Default: true. Example: bias = false."""
+    """Whether it has biases; of a rms_norm, an embedding and a parameter there are none. Default: true.
+    Example: bias = false."""
+    elementwise_affine: bool | None = None
+    """Whether a layer_norm or rms_norm learns anything. Default: true. Example: elementwise_affine = false."""
     layers: int | None = None
-    """Layers of an lstm. Default: 1. Example: layers = 2."""
+    """Layers of an lstm or gru. Default: 1. Example: layers = 2."""
     bidirectional: bool | None = None
-    """Whether an lstm reads both ways. Default: false. Example: bidirectional = true."""
+    """Whether an lstm or gru reads both ways. Default: false. Example: bidirectional = true."""
     tied: dict[str, str] = {}
     """Parameters that are those of another module, with the tensor that each of them shares.
     Example: tied = { weight = "bert.embeddings.word_embeddings.weight" }."""
@@ -82,12 +125,12 @@ class ExtraTable(BaseModel):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        said = {key: getattr(self, key) for key in ("bias", "layers", "bidirectional")}
+        said = {key: getattr(self, key) for key in ("bias", "elementwise_affine", "layers", "bidirectional")}
         return {key: value for key, value in said.items() if value is not None}
 
     @model_validator(mode="after")
     def _is_one_block(self) -> ExtraTable:
-        if not MODULE_PATH.fullmatch(self.name):
+        if not RANGED_PATH.fullmatch(self.name):
             raise ValueError(f'{shown(self.name)} is no path of a module: write name = "classifier", for example')
         said = [block for block in SIZES if getattr(self, block) is not None]
         if len(said) != 1:
@@ -103,7 +146,8 @@ class ExtraTable(BaseModel):
 
     def _wrong_sizes(self) -> Iterator[str]:
         names = SIZES[self.block]
-        if len(self.sizes) != len(names) if names else not 0 < len(self.sizes) <= LONGEST_SHAPE:
+        most = len(names) or LONGEST_SHAPE
+        if not FEWEST.get(self.block, most) <= len(self.sizes) <= most:
             wanted = f"[{', '.join(names)}]" if names else f"its shape, 1 to {LONGEST_SHAPE} numbers"
             yield f"{self.block} takes {wanted}, and this has {len(self.sizes)}"
         yield from (
@@ -111,6 +155,12 @@ class ExtraTable(BaseModel):
             for size in self.sizes
             if not _is_size(size)
         )
+        if self.count is None:
+            return
+        if self.block in NO_LIST:
+            yield f"{self.block} takes no count: it is no module in a list; write one for each"
+        elif not _is_size(self.count):
+            yield f"count is {shown(self.count)}: write a number or a key of the config, as in count = 6"
 
     def _wrong_arguments(self) -> Iterator[str]:
         allowed = ARGUMENTS.get(self.block, ())
@@ -122,6 +172,8 @@ class ExtraTable(BaseModel):
             if parameter not in known:
                 there_are = did_you_mean(parameter, known, f"it can tie {' and '.join(known) or 'nothing'}")
                 yield f"{self.block} has no parameter {shown(parameter)} to tie; {there_are}"
+            elif self.count is not None or "[" in self.name:
+                yield "it is more than one module, which is not tied to one tensor: write one for each"
             elif parameter == "bias" and self.bias is False:
                 yield "it has no bias to tie: remove bias = false, or the tie"
             elif not MODULE_PATH.fullmatch(source):

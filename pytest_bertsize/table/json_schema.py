@@ -20,6 +20,7 @@ from pydantic.fields import FieldInfo
 
 from pytest_bertsize.quantity import BYTES, FLOPS, LONGEST, PARAMETERS, Quantity, parse_count, parse_flops
 from pytest_bertsize.table import extra
+from pytest_bertsize.table import names as written
 from pytest_bertsize.table import schema as table
 from pytest_bertsize.table.byte_sizes import BITS, NAMED, parse_limit
 from pytest_bertsize.table.extra import ExtraTable
@@ -181,6 +182,7 @@ def _not_empty(_: Schema) -> Schema:
     return {"minLength": 1, "minProperties": 1}
 
 
+_CLASS = _ascii(r"[A-Za-z_][\w-]{0,99}")
 _NUMBER = "(?:0|[1-9][0-9]{0,5})"
 _RELEASES = (r"4\.(?:[4-9][0-9]|[1-9][0-9]{2,5})", r"5\.[1-9][0-9]{0,5}", rf"(?:[6-9]|[1-9][0-9]{{1,5}})\.{_NUMBER}")
 """From 4.40 on without 5.0, as ``release`` knows them."""
@@ -202,10 +204,21 @@ _PASSES: Mapping[Callable[..., object], Callable[[Schema], Schema]] = {
     table.declared_name: _text(MODEL_NAME),
     table.text_or_table: _not_empty,
     table.config_or_none: _not_empty,
-    table.function_name: _text(_ascii(f"{table.DOTTED}:{table.DOTTED}"), **{"not": {"pattern": r"^[^:]*\.py:"}}),
-    table.module_path: _text(_ascii(table.DOTTED)),
+    written.function_name: _text(_ascii(f"{written.DOTTED}:{written.DOTTED}"), **{"not": {"pattern": r"^[^:]*\.py:"}}),
+    written.module_path: _text(_ascii(written.DOTTED)),
+    written.backbone_or_backbones: lambda _: {
+        "pattern": _ascii(written.DOTTED),
+        "minProperties": 1,
+        "propertyNames": {"pattern": _ascii(written.DOTTED)},
+        "additionalProperties": {"type": "string", "minLength": 1},
+    },
+    written.class_or_classes: lambda _: {
+        "pattern": _CLASS,
+        "minProperties": 1,
+        "additionalProperties": {"type": "string", "pattern": _CLASS},
+    },
     table.release_name: _text(_ascii(rf"(?:{'|'.join(_RELEASES)})(?:\.{_NUMBER})?")),
-    table.class_name: _text(_ascii(r"[A-Za-z_][\w-]{0,99}")),
+    written.class_name: _text(_CLASS),
     table.dtype_name: lambda _: {"enum": list(BITS)},
 }
 """What each validator lets pass, given the schema of what it hands on."""
@@ -230,16 +243,18 @@ def _budget_together(found: Schema) -> Schema:
     }
 
 
+_SEVERAL = {"required": ["backbone"], "properties": {"backbone": {"type": "object"}}}
+_A_CONFIG: Schema = {"anyOf": [{"required": ["config"]}, _SEVERAL]}
 _SAYS_SOMETHING = {"minItems": 1, "minProperties": 1}
 _SAYS_NOTHING = {"array": {"maxItems": 0}, "object": {"maxProperties": 0}}
 
 
 def _model_together(found: Schema) -> Schema:
-    needs: dict[str, list[str]] = {}
-    for other, keys in (("factory", table.OF_A_FACTORY), ("config", table.OF_A_CONFIG)):
+    needs: dict[str, list[Schema]] = {}
+    for needed, keys in (({"required": ["factory"]}, table.OF_A_FACTORY), (_A_CONFIG, table.OF_A_CONFIG)):
         for key in keys:
-            needs.setdefault(key, []).append(other)
-    compared = {key: _SAYS_NOTHING.get(found["properties"][key]["type"], False) for key in table.OF_A_CLOSED_FORM}
+            needs.setdefault(key, []).append(needed)
+    compared = {key: _SAYS_NOTHING.get(_type(found, key), False) for key in table.OF_A_CLOSED_FORM}
     alone = {
         "properties": compared,
         "dependencies": {"factory": {"properties": {"options": _SAYS_NOTHING["object"]}}},
@@ -247,16 +262,29 @@ def _model_together(found: Schema) -> Schema:
     return {
         "dependencies": {
             **{
-                key: others
-                if found["properties"][key]["type"] == "string"
-                else _where(key, _SAYS_SOMETHING, {"required": others})
-                for key, others in needs.items()
+                key: {"allOf": all_of}
+                if _type(found, key) == "string"
+                else _where(key, _SAYS_SOMETHING, {"allOf": all_of})
+                for key, all_of in needs.items()
+                if key != "backbone"
             },
+            "backbone": ["factory"],
             "closed_form": _where("closed_form", {"const": False}, alone),
         },
         "if": {"required": ["factory"]},
+        "then": {
+            "if": _SEVERAL,
+            "then": {"properties": {"config": False}},
+            "else": {"dependencies": {"backbone": ["config"]}},
+        },
         "else": {"required": ["config"]},
     }
+
+
+def _type(found: Schema, key: str) -> str:
+    """Of a key that has several, the first."""
+    types = found["properties"][key]["type"]
+    return types if isinstance(types, str) else str(types[0])
 
 
 def _where(key: str, says: Schema, then: Schema) -> Schema:
@@ -266,9 +294,10 @@ def _where(key: str, says: Schema, then: Schema) -> Schema:
 def _extra_together(found: Schema) -> Schema:
     properties = {key: dict(of_key) for key, of_key in found["properties"].items()}
     module = {"type": "string", "pattern": _ascii(extra.MODULE_PATH.pattern)}
-    properties["name"] |= module
+    properties["name"] |= {"type": "string", "pattern": _ascii(extra.RANGED_PATH.pattern)}
     for block, names in extra.SIZES.items():
-        properties[block] |= _sizes(names)
+        properties[block] |= _sizes(names, extra.FEWEST.get(block, len(names)))
+    properties["count"] |= _size() | {"type": ["integer", "string"]}
     properties["layers"] |= {"minimum": 1, "maximum": extra.MOST_LAYERS}
     ties = {key: module for keys in extra.TIED.values() for key in keys}
     properties["tied"] |= {"additionalProperties": module, "propertyNames": {"enum": list(ties)}}
@@ -276,7 +305,10 @@ def _extra_together(found: Schema) -> Schema:
     properties["component"] |= {"pattern": f"^$|{module['pattern']}", "not": {"pattern": no_component}}
     return {
         "properties": properties,
-        "dependencies": {block: {"properties": _not_beside(block)} for block in extra.SIZES},
+        "dependencies": {
+            **{block: {"properties": _not_beside(block)} for block in extra.SIZES},
+            "count": {"properties": {"tied": _SAYS_NOTHING["object"]}},
+        },
         "if": {"anyOf": [{"required": [block]} for block in extra.SIZES]},
         "else": {"oneOf": [{"required": [block]} for block in extra.SIZES]},
     }
@@ -287,24 +319,28 @@ def _not_beside(block: str) -> Schema:
     arguments = {argument for taken in extra.ARGUMENTS.values() for argument in taken}
     others = sorted(extra.SIZES.keys() - {block})
     not_taken = sorted(arguments - set(extra.ARGUMENTS.get(block, ())))
+    not_taken += ["count"] if block in extra.NO_LIST else []
     ties = extra.TIED.get(block, ())
     tied = {"propertyNames": {"enum": list(ties)}} if ties else _SAYS_NOTHING["object"]
     return {**dict.fromkeys((*others, *not_taken), False), "tied": tied}
 
 
-def _sizes(names: tuple[str, ...]) -> Schema:
-    """Of a block: as many as it has names for, or the shape of a parameter; one size needs no list."""
+def _size() -> Schema:
     summand = extra.SUMMAND.pattern.replace("[0-9]{1,9}", _SIZE_OF_SUM)
-    size = {
+    return {
         "minimum": 1,
         "maximum": extra.LARGEST,
         "maxLength": extra.LONGEST_SUM,
         "pattern": _ascii(rf"\s*(?:{summand})\s*(?:\+\s*(?:{summand})\s*)*"),
     }
-    alone = ["integer", "string"]
+
+
+def _sizes(names: tuple[str, ...], fewest: int) -> Schema:
+    """Of a block: as many as it has names for, or the shape of a parameter; one size needs no list."""
+    size, alone = _size(), ["integer", "string"]
     many = {
         "items": {"type": alone, **size},
-        "minItems": len(names) or 1,
+        "minItems": fewest,
         "maxItems": len(names) or extra.LONGEST_SHAPE,
     }
     return {"type": "array", **many} if len(names) > 1 else {"type": ["array", *alone], **many, **size}

@@ -112,14 +112,28 @@ class Extra:
     name: str
     """Its path in the class: ``"crf.transitions"``."""
     block: str
-    """``linear``, ``embedding``, ``layer_norm``, ``parameter``, ``conv1d`` or ``lstm``."""
+    """``linear``, ``embedding`` or another of :data:`~pytest_bertsize.table.extra.SIZES`."""
     sizes: tuple[int | str, ...]
     """As torch's own class takes them: numbers, keys of the config, or ``"2*hidden_size + 16"``."""
     component: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
-    """``bias``, ``layers`` and ``bidirectional``, where they are not torch's defaults."""
+    """``bias``, ``elementwise_affine``, ``layers`` and ``bidirectional``, where they are not torch's defaults."""
     tied: Mapping[str, str] = field(default_factory=dict)
     """Its tied parameters, and the full names of the tensors that own them."""
+    count: int | str | None = None
+    """How many there are in a list, as one of :attr:`sizes`; ``None`` for one that is in none."""
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """Its sizes, as far as they are keys or sums of them."""
+        return tuple(size for size in (*self.sizes, self.count) if isinstance(size, str))
+
+    def __str__(self) -> str:
+        """All that it says, for a comparison with what it was: ``out linear[768, 2] bias=False``."""
+        also = {**self.arguments, **self.tied, **({} if self.count is None else {"count": self.count})}
+        return " ".join(
+            (f"{self.name} {self.block}{list(self.sizes)}", *(f"{key}={said}" for key, said in also.items()))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +172,16 @@ class Model:
     """The project's own function that builds the model: ``"tagger.model:build"``."""
     backbone: str = ""
     """The attribute that holds the architecture in what the factory builds; ``""`` for the module itself."""
+    backbones: Mapping[str, str] = field(default_factory=dict)
+    """Attributes that hold several, each with its config; :attr:`config` is then empty."""
+    classes: Mapping[str, str] = field(default_factory=dict)
+    """Of several backbones, the classes of those that do not all have one."""
+    tied: Mapping[str, str] = field(default_factory=dict)
+    """Modules and tensors of the backbones that are others of them: ``{"ctx_model": "question_model"}``."""
     extra: tuple[Extra, ...] = ()
     """What the factory puts beside the backbone."""
+    without: tuple[str, ...] = ()
+    """Modules and components of the backbone that the factory's class does not have: ``"bert.encoder.layer[6:]"``."""
     frozen: tuple[str, ...] = ()
     """Modules that the factory does not train: ``"bert.encoder.layer[:6]"``."""
     adapter: str | Mapping[str, Any] | None = None
@@ -188,4 +210,4 @@ class Model:
         """What tells a model's config from those of others, whatever the model is called."""
         if self.inline is not None:
             return json.dumps(self.inline, sort_keys=True, default=str)
-        return self.config or self.factory or ""
+        return self.config or ", ".join(self.backbones.values()) or self.factory or ""

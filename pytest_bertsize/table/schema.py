@@ -26,15 +26,14 @@ from pytest_bertsize.quantity import parse_bytes, parse_count, parse_flops
 from pytest_bertsize.release import parsed
 from pytest_bertsize.table.byte_sizes import bits_of, parse_limit
 from pytest_bertsize.table.extra import ExtraTable  # noqa: TC001  (pydantic looks it up)
-from pytest_bertsize.wording import is_name, shown
+from pytest_bertsize.table.names import backbone_or_backbones, class_name, class_or_classes, function_name
+from pytest_bertsize.wording import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 TABLE = ("tool", "bertsize")
 REPORT_ONLY = "report-only"
-DOTTED = r"[A-Za-z_]\w*(\.\w+)*"
-"""A name in Python: a pattern, of ASCII."""
 EXAMPLE = (
     """write, for example, [tool.bertsize.models.encoder] with config = "config.json" and budget.total = "110M\""""
 )
@@ -44,8 +43,8 @@ MOST_SECONDS = 600
 LEAST_MEMORY, MOST_MEMORY = 10**6, 16 * 10**9
 """Bytes that building one model may take; a hosted runner of CI has no more."""
 
-OF_A_FACTORY = ("backbone", "extra", "frozen")
-OF_A_CLOSED_FORM = ("backbone", "extra", "frozen", "tokenizer")
+OF_A_FACTORY = ("backbone", "extra", "without", "tied", "frozen")
+OF_A_CLOSED_FORM = ("backbone", "extra", "without", "tied", "frozen", "tokenizer")
 OF_A_CONFIG = ("keys", "family", "architecture", "overrides", "backbone")
 """Keys of a model that say something of what another key names."""
 
@@ -125,27 +124,6 @@ def config_or_none(value: object, said: ValidationInfo) -> object:
     if value is None and "factory" in said.data and said.data["factory"] is None:
         raise ValueError('the model has no config: write config = "path/to/config.json"')
     return value if value is None else text_or_table(value)
-
-
-def function_name(name: str) -> str:
-    is_file = name.partition(":")[0].endswith(".py")
-    if is_file or not re.fullmatch(rf"{DOTTED}:{DOTTED}", name, re.ASCII):
-        module = re.fullmatch(r"([\w/]+)\.py:(\w+)", name, re.ASCII)
-        example = f"{module[1].replace('/', '.')}:{module[2]}" if module else "module:function"
-        raise ValueError(f'{shown(name)} names no function: write factory = "{example}", importable from here')
-    return name
-
-
-def module_path(name: str) -> str:
-    if not re.fullmatch(DOTTED, name, re.ASCII):
-        raise ValueError(f'{shown(name)} is no path of a module: write backbone = "bert", the attribute that holds it')
-    return name
-
-
-def class_name(name: str) -> str:
-    if not is_name(name):
-        raise ValueError(f"{shown(name)} is no name: letters, digits and _ -, at most 100 of them")
-    return name
 
 
 def release_name(name: str) -> str:
@@ -305,9 +283,9 @@ class ModelTable(_Strict):
     Example: factory = "classifier:build"."""
     config: Annotated[str | dict[str, Any] | None, PlainValidator(config_or_none), Field(validate_default=True)] = None
     """The model's config, relative to pyproject.toml and inside the project: a config.json, Google's bert_config.json,
-    a YAML file, or a folder that holds exactly one config.json or bert_config.json; "train.yaml#model" for an
-    object in a file, "train.py#MODEL_NAME" for what a place in Python says, "configs/*.json" for a model of
-    each file, "acme.sizes:small" for a function, a table for the config itself, or a name of the hub, as
+    a YAML file, a folder that holds exactly one config.json or bert_config.json, or all modules of a modules.json;
+    "train.yaml#model" for an object in a file, "train.py#MODEL_NAME" for what a place in Python says, "configs/*.json"
+    for a model of each file, "acme.sizes:small" for a function, a table for the config itself, or a name of the hub, as
     "bert-base-uncased".
     Example: config = "models/encoder/config.json"."""
     keys: dict[str, ClassName] = {}
@@ -315,20 +293,27 @@ class ModelTable(_Strict):
     Example: keys = { num_blks = "num_hidden_layers" }."""
     family: ClassName | None = None
     """The family, only where the config has no model_type. Example: family = "bert"."""
-    architecture: ClassName | None = None
-    """The class that is built, or whose closed form is that of the backbone. Default: the one entry of the config's
-    "architectures".
+    architecture: Annotated[str | dict[str, str] | None, PlainValidator(class_or_classes)] = None
+    """The class that is built, or whose closed form is that of the backbone; of several backbones, perhaps one each.
+    Default: the one entry of the config's "architectures".
     Example: architecture = "BertForMaskedLM"."""
     overrides: dict[str, Any] = {}
     """Keys that win over those of the config. Example: overrides = { vocab_size = 21128 }."""
     options: dict[str, bool] = {}
     """Arguments of the class's constructor, true or false. Example: options = { add_pooling_layer = false }."""
-    backbone: Annotated[str, AfterValidator(module_path)] = ""
-    """The attribute of what the factory returns that holds the library's own class. Example: backbone = "bert"."""
+    backbone: Annotated[str | dict[str, str], PlainValidator(backbone_or_backbones)] = ""
+    """The attribute of what the factory returns that holds the library's own class; of several, each with its config.
+    Example: backbone = { question_model = "configs/q.json", ctx_model = "configs/c.json" }."""
     extra: list[ExtraTable] = []
-    """What the factory's class has beside the backbone, each by one of linear, embedding, layer_norm, parameter, conv1d
-    and lstm.
+    """What the factory's class has beside the backbone, each by one block: linear, embedding, layer_norm, rms_norm,
+    parameter, conv1d, conv2d, lstm, gru, multihead_attention, transformer_encoder_layer or transformer_decoder_layer.
     Example: extra = [{ name = "classifier", linear = ["hidden_size", 2] }]."""
+    without: list[Text] = []
+    """Modules or components of the backbone that the factory's class has deleted or replaced.
+    Example: without = ["bert.encoder.layer[6:]", "embeddings.position"]."""
+    tied: dict[str, str] = {}
+    """Modules of the backbones that are others of them, and count once.
+    Example: tied = { ctx_model = "question_model" }."""
     frozen: list[Text] = []
     """Modules that the factory's class does not train.
     Example: frozen = ["bert.embeddings", "bert.encoder.layer[:6]"]."""
@@ -369,10 +354,23 @@ class ModelTable(_Strict):
             raise MistakeAt(
                 "options", "a factory is not given them, and closed_form = false compares nothing with them"
             )
+        several = isinstance(self.backbone, dict)
         for key in OF_A_CONFIG:
-            if self.config is None and getattr(self, key):
+            if self.config is None and not several and getattr(self, key):
                 raise MistakeAt(key, "this says something of a config, and there is none: write config, or remove it")
+        self._of_several(several=several)
         return self
+
+    def _of_several(self, *, several: bool) -> None:
+        """Refuse what only several backbones can have, and what they cannot."""
+        if several and self.config is not None:
+            raise MistakeAt("config", "each backbone has a config of its own: remove config")
+        if isinstance(self.architecture, dict):
+            others = [name for name in self.architecture if name not in self.backbone or not several]
+            if others:
+                raise MistakeAt(
+                    "architecture", f"{shown(others[0])} is no backbone of this model: name those of backbone"
+                )
 
 
 class BertsizeTable(_Strict):

@@ -215,7 +215,7 @@ def _declared(each: Expanded, model: ModelTable, path: Path) -> Model:
         name=each.name,
         config=model.config if isinstance(model.config, str) else place if inline is not None else "",
         family=model.family,
-        architecture=model.architecture,
+        architecture=None if isinstance(model.architecture, dict) else model.architecture,
         overrides=model.overrides,
         options=model.options,
         limits=tuple(_limits(model.budget, each.table["budget"], path.name, key)) if model.budget else (),
@@ -225,8 +225,12 @@ def _declared(each: Expanded, model: ModelTable, path: Path) -> Model:
         inline=inline,
         keys=model.keys,
         factory=model.factory,
-        backbone=model.backbone,
+        backbone="" if isinstance(model.backbone, dict) else model.backbone,
+        backbones=model.backbone if isinstance(model.backbone, dict) else {},
+        classes=model.architecture if isinstance(model.architecture, dict) else {},
+        tied=model.tied,
         extra=tuple(_extra(each) for each in model.extra),
+        without=tuple(model.without),
         frozen=tuple(model.frozen),
         adapter=model.adapter,
         checkpoint=model.checkpoint,
@@ -251,8 +255,8 @@ def _measure(table: LimitTable | BytesTable | FlopsTable) -> AsBytes | Flops | N
 
 
 def _extra(table: ExtraTable) -> Extra:
-    component = table.component or f"head.{table.name.partition('.')[0]}"
-    return Extra(table.name, table.block, tuple(table.sizes), component, table.arguments, table.tied)
+    component = table.component or f"head.{re.split(r'[.[]', table.name)[0]}"
+    return Extra(table.name, table.block, tuple(table.sizes), component, table.arguments, table.tied, table.count)
 
 
 def _read(path: Path) -> str:

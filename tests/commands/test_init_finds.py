@@ -55,6 +55,34 @@ def test_the_parts_of_a_config_are_not_configs_of_their_own(tmp_path: Path) -> N
     assert configs(lay(tmp_path, **{"config.json": {**pair, "encoder": TINY, "decoder": decoder}})) == ["config.json"]
 
 
+def test_a_folder_of_several_modules_is_one_model(tmp_path: Path) -> None:
+    library = "sentence_transformers.models"
+    modules = [
+        {"idx": 0, "name": "0", "path": "", "type": f"{library}.Transformer"},
+        {"idx": 1, "name": "1", "path": "1_Pooling", "type": f"{library}.Pooling"},
+        {"idx": 2, "name": "2", "path": "2_Dense", "type": f"{library}.Dense"},
+    ]
+    dense = {"in_features": TINY["hidden_size"], "out_features": 9, "bias": False}
+    files = {"sbert/modules.json": modules, "sbert/config.json": TINY, "sbert/2_Dense/config.json": dense}
+    (table,) = proposed(lay(tmp_path, **files)).values()
+    assert table["config"] == "sbert"
+    assert table["budget"]["head"] == TINY["hidden_size"] * 9
+
+
+def test_a_folder_of_modules_that_cannot_be_counted_is_told_and_no_part_of_it_proposed(tmp_path: Path) -> None:
+    library = "sentence_transformers.models.Transformer"
+    modules = [{"name": "0", "path": "0_T", "type": library}, {"name": "1", "path": "1_X", "type": "mine.Head"}]
+    files = {
+        "sbert/modules.json": modules,
+        "sbert/0_T/config.json": TINY,
+        "good/config.json": {**TINY, "vocab_size": 99},
+    }
+    assert configs(lay(tmp_path, **files)) == ["good/config.json"]
+    (line,) = said(tmp_path)
+    assert line.startswith('by hand: sbert/modules.json: module "1_X" is of type "mine.Head"')
+    assert 'config = "sbert/0_T/config.json"' in line
+
+
 def test_googles_file_gets_the_family_that_it_does_not_name(tmp_path: Path) -> None:
     (table,) = proposed(lay(tmp_path, **{"bert_config.json": GOOGLE})).values()
     assert (table["family"], table["architecture"]) == ("bert", "BertModel")

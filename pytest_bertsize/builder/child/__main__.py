@@ -168,7 +168,7 @@ def _built(request: Mapping[str, Any], filed: list[Any], begin: Callable[[], obj
         limit_memory(request["memory"] + (OWN_MEMORY if request["factory"] else MEMORY_ABOVE_IMPORT))
         begin()
         model = instantiate(request)
-        found = take_inventory(model, own=is_own_code(request))
+        found = take_inventory(model, own=is_own_code(request) or bool(request["modules"]))
         config = config_said(request) if request["asked"] else None
         flops = _tried("flops", problems, partial(_operations, model, request)) if request["seq_len"] else None
     except BaseException as error:

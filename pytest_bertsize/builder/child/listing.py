@@ -58,7 +58,15 @@ def take_inventory(model: nn.Module, *, own: bool = False) -> dict[str, Any]:
         declared = {**{name: source for name, source in tied_to.items() if name not in declared}, **declared}
     if not any(parameter.numel() for parameter in parameters.values()):
         raise Refused("it has no parameters")
-    return {"tensors": tensors, "declared_ties": declared, "buffers": buffers}
+    kinds = dict(_kinds(modules)) if own else {}
+    return {"tensors": tensors, "declared_ties": declared, "buffers": buffers, "kinds": kinds}
+
+
+def _kinds(modules: Mapping[str, nn.Module]) -> Iterator[tuple[str, str]]:
+    """The paths of modules whose class is torch's own, and what it is called."""
+    for path, module in modules.items():
+        if path and type(module).__module__.startswith("torch.nn.modules."):
+            yield path, type(module).__name__
 
 
 def _buffers(modules: Mapping[str, nn.Module]) -> Iterator[Row]:

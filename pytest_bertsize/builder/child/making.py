@@ -54,7 +54,7 @@ def prepare(request: Mapping[str, Any]) -> None:
     with _in_its_root(request):
         if request["factory"]:
             _factory(request)
-        else:
+        elif not request["modules"]:
             model_class_of(request)
 
 
@@ -66,7 +66,7 @@ def instantiate(request: Mapping[str, Any]) -> nn.Module:
         returns something else than a module.
     """
     with _in_its_root(request):
-        model = _from_factory(request) if request["factory"] else _from_class(request)
+        model = _from_factory(request) if request["factory"] else _of_the_library(request)
     if not request["adapter"]:
         return model
     from pytest_bertsize.builder.child.lora import adapt
@@ -87,6 +87,15 @@ def _in_its_root(request: Mapping[str, Any]) -> Iterator[None]:
             yield
     finally:
         os.chdir(before)
+
+
+def _of_the_library(request: Mapping[str, Any]) -> nn.Module:
+    """A class of transformers, or a folder of several modules."""
+    if not request["modules"]:
+        return _from_class(request)
+    from pytest_bertsize.builder.child.modules import whole
+
+    return whole(request)
 
 
 def _from_class(request: Mapping[str, Any]) -> nn.Module:
@@ -146,6 +155,8 @@ def _from_factory(request: Mapping[str, Any]) -> Any:
 
     function = _factory(request)
     arguments = (copy.deepcopy(request["config"]),) if request["config_given"] else ()
+    if request["config_may_be_read"] and _takes_nothing(function):
+        arguments = ()
     _refuse_other_arguments(function, arguments, request["factory"])
     with torch.device(request["device"]), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -158,6 +169,13 @@ def _from_factory(request: Mapping[str, Any]) -> Any:
         close()
     what = f"the class {made.__name__}, not a module of it" if inspect.isclass(made) else _kind_of(made)
     raise Refused(f"{request['factory']} returned {what}; it has to return a torch.nn.Module")
+
+
+def _takes_nothing(function: Callable[..., Any]) -> bool:
+    try:
+        return not inspect.signature(function).parameters
+    except (TypeError, ValueError):  # a class of C
+        return False
 
 
 def _kind_of(made: object) -> str:

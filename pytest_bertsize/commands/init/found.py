@@ -12,6 +12,8 @@ from pytest_bertsize.config import file_signatures, model_config
 from pytest_bertsize.config import yaml as yaml_config
 from pytest_bertsize.config.keys import LABELS
 from pytest_bertsize.config.other_keys import is_withheld, snake
+from pytest_bertsize.config.parts import MODULES
+from pytest_bertsize.config.source import read_file
 from pytest_bertsize.config.vocabulary import INERT, SYNONYMS
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.table.model import NAMES
@@ -89,7 +91,25 @@ def search(files: Listed, registry: Registry) -> Search:
             why = f"after {len(found.found):,} configs no more were looked for: {of_many}"
             found.by_hand.append(ByHand("", why))
             break
+    found.found = list(_with_folders(found, files))
     return found
+
+
+def _with_folders(search: Search, files: Listed) -> Iterator[Found]:
+    """What was found; in place of what stands in a folder of several modules, the folder."""
+    folders = {str(PurePosixPath(file).parent) for file in files.files if PurePosixPath(file).name == MODULES}
+    told: set[str] = set()
+    for each in search.found:
+        path = PurePosixPath(each.file)
+        whole = next((str(above) for above in reversed(path.parents) if str(above) in folders), None)
+        if whole is None or "#" in each.reference or path.name not in NAMES:
+            yield each
+        elif whole not in told:
+            told.add(whole)
+            try:
+                yield Found(whole, read_file(files.root, whole))
+            except Unusable as unusable:
+                search.by_hand += [ByHand(whole, finding.sentence) for finding in unusable.findings]
 
 
 def _object(file: str, content: bytes, search: Search) -> ModelConfig | None:

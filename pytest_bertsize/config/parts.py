@@ -1,0 +1,269 @@
+"""Configs of several parts: a backbone at each of several attributes, or the folder that sentence-transformers saves.
+
+Each part is read from its own file, and has its own lines; together they are one config, by the parts' names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass, field, replace
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from pytest_bertsize.config import model_config
+from pytest_bertsize.config.model_config import ModelConfig, fail
+from pytest_bertsize.findings import Finding, Unusable
+from pytest_bertsize.wording import did_you_mean, printable, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from pytest_bertsize.config.source import Reader
+    from pytest_bertsize.table.model import Model
+
+MODULES = "modules.json"
+"""What sentence-transformers writes of a folder's modules."""
+LIBRARY = "sentence_transformers."
+EMPTY = frozenset({"Pooling", "Normalize", "Dropout", "BoW", "SpladePooling"})
+"""Modules without parameters."""
+CONFIGS = {
+    "Transformer": ("config.json",),
+    "MLMTransformer": ("config.json",),
+    "Dense": ("config.json",),
+    "CNN": ("cnn_config.json",),
+    "LSTM": ("lstm_config.json",),
+    "LayerNorm": ("config.json",),
+    "WordWeights": ("config.json",),
+    "WeightedLayerPooling": ("config.json",),
+    "Router": ("router_config.json", "config.json"),
+    "Asym": ("config.json", "router_config.json"),
+}
+"""The file of each kind of module that has parameters, or modules; of two that which is there first."""
+TRANSFORMERS = ("Transformer", "MLMTransformer")
+OF_WEIGHTS = ("WordEmbeddings", "StaticEmbedding", "SparseStaticEmbedding")
+"""Kinds of which no config says the size."""
+SETTINGS = tuple(
+    f"sentence_{each}_config.json"
+    for each in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
+)
+MOST_MODULES = 50
+_WHOLE = 'name the transformer alone, as in config = "{}", or describe the whole by factory and extra'
+_PATH = re.compile(r"(?:\w[\w.-]{0,99})(?:/\w[\w.-]{0,99}){0,5}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """One module of a folder."""
+
+    part: str
+    """What it is called in components and keys: ``2_Dense``, after its own folder."""
+    kind: str
+    """The name of its class: ``Dense``."""
+    at: str
+    """Where it stands in the whole: ``2``, ``0.sub_modules.query.1``."""
+    config: ModelConfig
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Of a transformer what sentence-transformers' own file says beside its config."""
+    same_as: str = ""
+    """Where the module stands that this one is, under another name."""
+
+    @property
+    def is_transformer(self) -> bool:
+        return self.kind in TRANSFORMERS
+
+
+# backbones
+
+
+def of_backbones(model: Model, read: Callable[[Model], ModelConfig]) -> ModelConfig:
+    """One config of the configs of several backbones.
+
+    :param read: reads one of them, as that of a model.
+    :raises Unusable: when one of them cannot be read.
+    """
+    _refuse(model, ("adapter", "checkpoint", "tokenizer"), "several backbones")
+    _refuse_flops(model, "several backbones")
+    found: dict[str, ModelConfig] = {}
+    wrong: list[Finding] = []
+    for name, reference in model.backbones.items():
+        try:
+            found[name] = read(replace(model, config=reference, backbones={}))
+        except Unusable as unusable:
+            wrong += unusable.findings
+    if wrong:
+        raise Unusable(*wrong)
+    return _together(found, whole=", ".join(dict.fromkeys(each.reference for each in found.values())))
+
+
+def _together(parts: Mapping[str, ModelConfig], *, whole: str, primary: str = "") -> ModelConfig:
+    data: dict[str, object] = {name: each.as_written for name, each in parts.items()}
+    digest = hashlib.sha256("\n".join(each.sha256 for each in parts.values()).encode()).hexdigest()
+    first = parts[primary] if primary else None
+    return ModelConfig(
+        first.file if first else whole,
+        (),
+        data,
+        json.dumps(data, sort_keys=True, default=str),
+        digest,
+        (lambda path: first.line(*path)) if first else (lambda _: None),
+        parts=parts,
+        primary=primary,
+        whole=whole,
+    )
+
+
+def _refuse(model: Model, keys: tuple[str, ...], of: str) -> None:
+    wrong = [
+        Finding("config-invalid", f"{key} says something of one model, and this is {of}", "remove it", table_key=(key,))
+        for key in keys
+        if getattr(model, key)
+    ]
+    if wrong:
+        raise Unusable(*wrong)
+
+
+def _refuse_flops(model: Model, of: str) -> None:
+    for limit in model.limits:
+        if limit.component == "flops":
+            message = f"budget.flops is about one forward pass of one model, and this is {of}"
+            raise Unusable(Finding("config-invalid", message, "remove it", table_key=("budget", "flops")))
+
+
+# a folder of modules
+
+
+def of_folder(content: bytes, folder: str, reader: Reader, model: Model | None = None) -> ModelConfig:
+    """One config of all modules that a folder's ``modules.json`` lists.
+
+    :param model: what the table says, where there is one.
+    :raises Unusable: for a list that is none, a module of no known kind, or a config that cannot be read.
+    """
+    reading = _Folder(folder, reader)
+    file = f"{printable(str(PurePosixPath(folder) / MODULES))}{reader.at}"
+    entries = model_config.listed_in(content, file)
+    if model is not None:
+        alone = f'several modules ({file}); config = "{reading.alone(entries)}" is its transformer alone'
+        _refuse(model, ("architecture", "family", "keys", "adapter", "checkpoint"), alone)
+        _refuse_flops(model, f"several modules ({file})")
+        if not model.closed_form:
+            message = "closed_form = false holds what a class or a factory builds, and this is " + alone
+            raise Unusable(Finding("config-invalid", message, "remove it", table_key=("closed_form",)))
+    modules = tuple(reading.modules(entries, file))
+    if not modules:
+        fail(file, "none of its modules has parameters", _WHOLE.format(reading.transformer))
+    own = {each.part: each.config for each in modules if not each.same_as}
+    if len(own) < sum(not each.same_as for each in modules):
+        fail(file, "two of its modules have one path", "give each a folder of its own")
+    transformers = [each.part for each in modules if each.is_transformer and not each.same_as]
+    primary = transformers[0] if len(transformers) == 1 else ""
+    return replace(_together(own, whole=file, primary=primary), modules=modules)
+
+
+class _Folder:
+    """Reads a folder of modules."""
+
+    def __init__(self, folder: str, reader: Reader) -> None:
+        self.folder = folder
+        self.reader = reader
+        self.transformer = self.path("config.json")
+        """Its config, in this folder or below."""
+
+    def alone(self, entries: list[Any]) -> str:
+        """The way out of a folder that cannot be counted: to name its transformer's own config."""
+        said = (each for each in entries if isinstance(each, dict))
+        kinds = ((str(each.get("type")).rpartition(".")[2], each.get("path")) for each in said)
+        where = next((path for kind, path in kinds if kind in TRANSFORMERS and isinstance(path, str)), "")
+        return self.path(where, "config.json")
+
+    def path(self, *parts: str) -> str:
+        return str(PurePosixPath(self.folder, *parts))
+
+    def modules(self, entries: list[Any], file: str) -> Iterator[Module]:
+        """Those that have parameters."""
+        self.transformer = self.alone(entries)
+        if not 0 < len(entries) <= MOST_MODULES:
+            fail(file, f"it lists {len(entries):,} modules", f"write 1 to {MOST_MODULES}")
+        for index, entry in enumerate(entries):
+            said = entry if isinstance(entry, dict) else {}
+            name, path, kind = (said.get(key) for key in ("name", "path", "type"))
+            if not (isinstance(name, str) and re.fullmatch(r"\w{1,100}", name) and isinstance(kind, str)):
+                fail(file, f"module {index} has no name and type", 'write { "name": "0", "path": "…", "type": "…" }')
+            if path != "" and not (isinstance(path, str) and _PATH.fullmatch(path)):
+                fail(file, f"the path of module {index} is {shown(path)}", "name a folder below this one")
+            yield from self._module(kind, path, name, file)
+
+    def _module(self, written: str, path: str, at: str, file: str) -> Iterator[Module]:
+        kind = self._kind(written, path, file)
+        if kind in EMPTY:
+            return
+        part = (path or f"{at}_{kind}").replace("/", "_").replace(".", "_")
+        config = self._config(kind, path)
+        if kind in {"Router", "Asym"}:
+            yield from self._routes(config, path, at)
+        elif kind in TRANSFORMERS:
+            yield Module(part, kind, at, config, self._settings(path))
+        else:
+            yield Module(part, kind, at, config)
+
+    def _kind(self, written: str, path: str, file: str) -> str:
+        kind = written.rpartition(".")[2]
+        where = f"module {shown(path)} is of type {shown(written)}" if path else f"a module is of type {shown(written)}"
+        fix = _WHOLE.format(self.transformer)
+        if written.startswith(LIBRARY) and kind in OF_WEIGHTS:
+            message = f"{where}, whose size no config says, only its weights"
+            raise Unusable(Finding("unknown-closed-form", message, fix, file=file))
+        if not written.startswith(LIBRARY) or kind not in {*CONFIGS, *EMPTY}:
+            near = did_you_mean(kind, {*CONFIGS, *EMPTY}, "") if written.startswith(LIBRARY) else ""
+            message = f"{where}, for which there is no closed form"
+            raise Unusable(Finding("unknown-closed-form", message, f"{near} or {fix}" if near else fix, file=file))
+        return kind
+
+    def _routes(self, config: ModelConfig, path: str, at: str) -> Iterator[Module]:
+        types, structure = config.data.get("types"), config.data.get("structure")
+        if not isinstance(types, dict) or not isinstance(structure, dict):
+            config.refuse("types", "there are no types and structure of its routes", "write both, as it is saved")
+        first: dict[str, tuple[str, list[Module]]] = {}
+        for route, members in structure.items():
+            if not isinstance(members, list) or not re.fullmatch(r"\w{1,100}", route):
+                config.refuse("structure", f"the route {shown(route)} is no list of modules", "write one")
+            for index, member in enumerate(members):
+                place = f"{at}.sub_modules.{route}.{index}"
+                if not isinstance(types.get(member), str) or not _PATH.fullmatch(member):
+                    config.refuse("types", f"the module {shown(member)} has no type", "write it, as it is saved")
+                if member not in first:
+                    inside = str(PurePosixPath(path, member))
+                    first[member] = place, list(self._module(types[member], inside, place, config.file))
+                    yield from first[member][1]
+                else:
+                    source, modules = first[member]
+                    for each in modules:
+                        yield replace(each, at=place + each.at.removeprefix(source), same_as=each.at)
+
+    def _config(self, kind: str, path: str) -> ModelConfig:
+        names = CONFIGS[kind]
+        for name in names:
+            content = self.reader.file(self.path(path, name))
+            if content is not None:
+                found = model_config.parse(content, f"{printable(self.path(path, name))}{self.reader.at}", "")
+                return _of_words(found) if kind == "WordWeights" else found
+        where = printable(self.path(path, names[0]))
+        return fail(
+            f"{where}{self.reader.at}", f"there is no such file, which a {kind} has", "write it, as it is saved"
+        )
+
+    def _settings(self, path: str) -> Mapping[str, Any]:
+        for name in SETTINGS:
+            content = self.reader.file(self.path(path, name))
+            if content is not None:
+                return model_config.parse(content, f"{printable(self.path(path, name))}{self.reader.at}", "").data
+        return {}
+
+
+def _of_words(config: ModelConfig) -> ModelConfig:
+    """What a closed form wants of a vocabulary is its length."""
+    vocab = config.data.get("vocab")
+    if not isinstance(vocab, list) or not vocab or not all(isinstance(word, str) for word in vocab):
+        config.refuse("vocab", "vocab is no list of words", "write it, as it is saved")
+    return replace(config, data={"vocab": len(vocab)}, by_own_names=config.data)

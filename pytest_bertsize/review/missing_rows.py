@@ -1,0 +1,196 @@
+"""What a project's class has and its table does not say, as the rows of ``extra`` that would say it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from pytest_bertsize.closed_forms.blocks import tensors
+from pytest_bertsize.closed_forms.own_class import MAKERS
+from pytest_bertsize.review.off_closed_form import SAY_IT, unexpected
+from pytest_bertsize.table.extra import LARGEST, LONGEST_SHAPE, MODULE_PATH, TIED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from pytest_bertsize.findings import Finding
+    from pytest_bertsize.inventory import Inventory, Tensor
+    from pytest_bertsize.table.model import Model
+
+    Shapes = Mapping[str, tuple[int, ...]]
+
+MOST_ROWS = 40
+"""That anybody pastes; what would take more is rather a backbone at another attribute."""
+
+
+def with_rows(
+    findings: tuple[Finding, ...], expected: Inventory, actual: Inventory, kinds: Mapping[str, str], model: Model
+) -> tuple[Finding, ...]:
+    """The findings; with each that is about something undeclared, what to paste into the table."""
+    if not any(each.kind == "off-closed-form" for each in findings):
+        return findings
+    beyond = unexpected(expected, actual)
+
+    def told(finding: Finding) -> Finding:
+        rows = proposed([each for each in beyond if each.component == finding.component], kinds)
+        if finding.kind != "off-closed-form" or not rows:
+            return finding
+        said = f"add to extra {', '.join(rows)}" if model.extra else f"write extra = [ {', '.join(rows)} ]"
+        return replace(finding, fix=finding.fix.replace(SAY_IT, said))
+
+    return tuple(map(told, findings))
+
+
+def proposed(undeclared: Sequence[Tensor], kinds: Mapping[str, str]) -> list[str]:
+    """Rows such as ``{ name = "classifier", linear = [768, 9] }``; ``[]`` where no few rows would say it.
+
+    :param undeclared: what is built and not in the table.
+    :param kinds: torch's own classes, by the paths of their modules.
+    """
+    rows = _in_lists(list(_rows(undeclared, kinds)))
+    return [str(row) for row in rows] if len(rows) <= MOST_ROWS and all(map(_can_be_said, rows)) else []
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    name: str
+    block: str
+    sizes: tuple[int, ...]
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    tied: Mapping[str, str] = field(default_factory=dict)
+    count: int = 0
+
+    def __str__(self) -> str:
+        also = {**self.arguments, **({"count": self.count} if self.count else {})}
+        said = [f"name = {json.dumps(self.name)}", f"{self.block} = {_sizes(self.sizes)}"]
+        said += [f"{key} = {json.dumps(value)}" for key, value in also.items()]
+        ties = ", ".join(f"{key} = {json.dumps(source)}" for key, source in self.tied.items())
+        return f"{{ {', '.join((*said, *([f'tied = {{ {ties} }}'] if ties else [])))} }}"
+
+
+def _sizes(sizes: tuple[int, ...]) -> str:
+    return str(sizes[0]) if len(sizes) == 1 else str(list(sizes))
+
+
+def _can_be_said(row: _Row) -> bool:
+    fits = 0 < len(row.sizes) <= LONGEST_SHAPE and all(0 < size <= LARGEST for size in row.sizes)
+    return fits and MODULE_PATH.fullmatch(row.name) is not None
+
+
+def _rows(undeclared: Sequence[Tensor], kinds: Mapping[str, str]) -> Iterator[_Row]:
+    """One for each module of torch's, the outermost first, and one for each parameter of nobody's."""
+    waiting = {tensor.name: tensor for tensor in undeclared}
+    while waiting:
+        name = next(iter(waiting))
+        parts = name.split(".")
+        for path in (".".join(parts[:depth]) for depth in range(1, len(parts))):
+            inside = {each: waiting[each] for each in waiting if each.startswith(f"{path}.")}
+            if row := _of_module(path, kinds.get(path, ""), inside):
+                yield row
+                waiting = {each: tensor for each, tensor in waiting.items() if each not in inside}
+                break
+        else:
+            tensor = waiting.pop(name)
+            if tensor.tied_to is None:
+                yield _Row(name, "parameter", tensor.shape)
+
+
+def _of_module(path: str, kind: str, inside: Mapping[str, Tensor]) -> _Row | None:
+    """What a block of ours says, if it says just that."""
+    if kind not in _GUESSES:
+        return None
+    shapes = {name.removeprefix(f"{path}."): tensor.shape for name, tensor in inside.items()}
+    block, guess = _GUESSES[kind]
+    ties = {name.removeprefix(f"{path}."): each.tied_to for name, each in inside.items() if each.tied_to}
+    try:
+        sizes, arguments = guess(shapes)
+        made = MAKERS[block]("x", *sizes, **arguments)
+    except (KeyError, IndexError, ValueError, TypeError):
+        return None
+    if {each.name.removeprefix("x."): each.shape for each in tensors(made)} != shapes or ties.keys() - {
+        *TIED.get(block, ())
+    }:
+        return None
+    return _Row(path, block, sizes, arguments, ties)
+
+
+def _in_lists(rows: list[_Row]) -> list[_Row]:
+    """What stands in a list, each like the first, as one row with their number."""
+    alike: dict[tuple[str, str, tuple[int, ...], str], list[_Row]] = {}
+    for row in rows:
+        outer, _, index = row.name.rpartition(".")
+        listed = outer if index.isdigit() and outer and row.block != "parameter" and not row.tied else ""
+        key = (listed or row.name, row.block, row.sizes, json.dumps(row.arguments))
+        alike.setdefault(key, []).append(row)
+    found: list[_Row] = []
+    for (name, *_), members in alike.items():
+        first = members[0]
+        if len(members) > 1 and {row.name for row in members} == {f"{name}.{index}" for index in range(len(members))}:
+            found.append(_Row(name, first.block, first.sizes, first.arguments, count=len(members)))
+        else:
+            found += members
+    return found
+
+
+# what a module was made with, by the shapes of what it has
+
+
+Guess = tuple[tuple[int, ...], dict[str, Any]]
+
+
+def _bias(shapes: Shapes, name: str = "bias") -> dict[str, Any]:
+    return {} if name in shapes else {"bias": False}
+
+
+def _linear(shapes: Shapes) -> Guess:
+    outputs, inputs = shapes["weight"]
+    return (inputs, outputs), _bias(shapes)
+
+
+def _table(shapes: Shapes) -> Guess:
+    return shapes["weight"], {}
+
+
+def _norm(shapes: Shapes) -> Guess:
+    return shapes["weight"], _bias(shapes)
+
+
+def _convolution(shapes: Shapes) -> Guess:
+    outputs, inputs, *kernel = shapes["weight"]
+    square = kernel[:1] if len(set(kernel)) == 1 else kernel
+    return (inputs, outputs, *square), _bias(shapes)
+
+
+def _recurrent(shapes: Shapes) -> Guess:
+    layers = sum(name.startswith("weight_ih_l") and not name.endswith("_reverse") for name in shapes)
+    said: dict[str, Any] = _bias(shapes, "bias_ih_l0")
+    said |= {"layers": layers} if layers > 1 else {}
+    said |= {"bidirectional": True} if "weight_ih_l0_reverse" in shapes else {}
+    return (shapes["weight_ih_l0"][1], shapes["weight_hh_l0"][1]), said
+
+
+def _attention(shapes: Shapes) -> Guess:
+    return shapes["in_proj_weight"][1:], _bias(shapes, "in_proj_bias")
+
+
+def _layer(shapes: Shapes) -> Guess:
+    feed_forward, width = shapes["linear1.weight"]
+    return (width, feed_forward), _bias(shapes, "linear1.bias")
+
+
+_GUESSES: Mapping[str, tuple[str, Callable[[Shapes], Guess]]] = {
+    "Linear": ("linear", _linear),
+    "Embedding": ("embedding", _table),
+    "EmbeddingBag": ("embedding", _table),
+    "LayerNorm": ("layer_norm", _norm),
+    "RMSNorm": ("rms_norm", _table),
+    "Conv1d": ("conv1d", _convolution),
+    "Conv2d": ("conv2d", _convolution),
+    "LSTM": ("lstm", _recurrent),
+    "GRU": ("gru", _recurrent),
+    "MultiheadAttention": ("multihead_attention", _attention),
+    "TransformerEncoderLayer": ("transformer_encoder_layer", _layer),
+    "TransformerDecoderLayer": ("transformer_decoder_layer", _layer),
+}
+"""By the name of torch's class."""

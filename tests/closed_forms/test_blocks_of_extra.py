@@ -1,0 +1,207 @@
+"""The blocks that a table describes a project's class by, each against torch's own module."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+from pytest_bertsize.closed_forms import blocks
+from pytest_bertsize.closed_forms.blocks import Block, tensors
+from pytest_bertsize.closed_forms.registry import Registry
+from pytest_bertsize.review.check import examine
+from pytest_bertsize.table.settings import SettingsError, parse
+from tests.support.formulas import value_of, value_of_latex, value_of_mathml
+from tests.support.own_classes import bert, checked, errors, of, on_meta
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+sizes = st.integers(1, 9)
+yes_or_no = st.booleans()
+
+
+def shapes(made: Block) -> list[tuple[str, tuple[int, ...]]]:
+    return sorted((tensor.name, tensor.shape) for tensor in tensors(made))
+
+
+def shapes_of(module: nn.Module) -> list[tuple[str, tuple[int, ...]]]:
+    return sorted((f"x.{name}", tuple(parameter.shape)) for name, parameter in module.named_parameters())
+
+
+@given(inputs=sizes, outputs=sizes, height=sizes, width=sizes, bias=yes_or_no)
+def test_a_convolution_in_two_dimensions_is_torchs(
+    inputs: int, outputs: int, height: int, width: int, *, bias: bool
+) -> None:
+    module = on_meta(nn.Conv2d, inputs, outputs, (height, width), bias=bias)
+    assert shapes(blocks.conv2d("x", inputs, outputs, height, width, bias=bias)) == shapes_of(module)
+    square = on_meta(nn.Conv2d, inputs, outputs, height, bias=bias)
+    assert shapes(blocks.conv2d("x", inputs, outputs, height, bias=bias)) == shapes_of(square)
+
+
+@given(inputs=sizes, hidden=sizes, layers=st.integers(1, 3), bidirectional=yes_or_no, bias=yes_or_no)
+def test_a_gru_is_torchs(inputs: int, hidden: int, layers: int, *, bidirectional: bool, bias: bool) -> None:
+    module = on_meta(nn.GRU, inputs, hidden, layers, bidirectional=bidirectional, bias=bias)
+    made = blocks.gru("x", inputs, hidden, layers=layers, bidirectional=bidirectional, bias=bias)
+    assert shapes(made) == shapes_of(module)
+
+
+@given(width=sizes, heads=st.integers(1, 4), bias=yes_or_no)
+def test_an_attention_is_torchs_whatever_the_number_of_heads(width: int, heads: int, *, bias: bool) -> None:
+    module = on_meta(nn.MultiheadAttention, width * heads, heads, bias=bias)
+    assert shapes(blocks.multihead_attention("x", width * heads, bias=bias)) == shapes_of(module)
+
+
+@given(width=sizes, affine=yes_or_no, bias=yes_or_no)
+def test_a_norm_is_torchs_with_and_without_what_it_learns(width: int, *, affine: bool, bias: bool) -> None:
+    module = on_meta(nn.LayerNorm, width, elementwise_affine=affine, bias=bias)
+    assert shapes(blocks.layer_norm("x", width, elementwise_affine=affine, bias=bias)) == shapes_of(module)
+    rms = on_meta(nn.RMSNorm, width, elementwise_affine=affine)
+    assert shapes(blocks.rms_norm("x", width, elementwise_affine=affine)) == shapes_of(rms)
+
+
+@given(width=sizes, feed_forward=sizes, bias=yes_or_no)
+def test_the_layers_of_a_transformer_of_torchs_own_are_torchs(width: int, feed_forward: int, *, bias: bool) -> None:
+    encoder = on_meta(nn.TransformerEncoderLayer, width, 1, feed_forward, bias=bias)
+    decoder = on_meta(nn.TransformerDecoderLayer, width, 1, feed_forward, bias=bias)
+    assert shapes(blocks.transformer_encoder_layer("x", width, feed_forward, bias=bias)) == shapes_of(encoder)
+    assert shapes(blocks.transformer_decoder_layer("x", width, feed_forward, bias=bias)) == shapes_of(decoder)
+
+
+# as the table says them
+
+
+def listed(kind: type[nn.Module], count: int, *arguments: Any) -> nn.Module:
+    return nn.ModuleList(on_meta(kind, *arguments) for _ in range(count))
+
+
+def encoder_of(layers: int) -> nn.Module:
+    with torch.device("meta"):
+        return nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 6), layers, enable_nested_tensor=False)
+
+
+BLOCKS = {
+    'name = "x", conv2d = [3, 2, 5]': lambda: on_meta(nn.Conv2d, 3, 2, 5),
+    'name = "x", conv2d = [3, 2, 5, "hidden_size"], bias = false': lambda: on_meta(nn.Conv2d, 3, 2, (5, 4), bias=False),
+    'name = "x", gru = ["hidden_size", 3], layers = 2, bidirectional = true': lambda: on_meta(
+        nn.GRU, 4, 3, 2, bidirectional=True
+    ),
+    'name = "x", multihead_attention = "hidden_size"': lambda: on_meta(nn.MultiheadAttention, 4, 2),
+    'name = "x", multihead_attention = 4, bias = false': lambda: on_meta(nn.MultiheadAttention, 4, 2, bias=False),
+    'name = "x", layer_norm = 4, bias = false': lambda: on_meta(nn.LayerNorm, 4, bias=False),
+    'name = "x", rms_norm = "hidden_size"': lambda: on_meta(nn.RMSNorm, 4),
+    'name = "x", transformer_encoder_layer = ["hidden_size", "intermediate_size"]': lambda: on_meta(
+        nn.TransformerEncoderLayer, 4, 2, 6
+    ),
+    'name = "x", transformer_decoder_layer = [4, "2*hidden_size"], bias = false': lambda: on_meta(
+        nn.TransformerDecoderLayer, 4, 2, 8, bias=False
+    ),
+    'name = "x", linear = ["hidden_size", 2], count = 3': lambda: listed(nn.Linear, 3, 4, 2),
+    'name = "x", linear = ["hidden_size", 2], count = "num_hidden_layers"': lambda: listed(nn.Linear, 2, 4, 2),
+    'name = "x", multihead_attention = 4, count = "num_hidden_layers + 1"': lambda: listed(
+        nn.MultiheadAttention, 3, 4, 2
+    ),
+    'name = "x.layers", transformer_encoder_layer = [4, 6], count = 2': lambda: encoder_of(2),
+}
+
+
+@pytest.mark.parametrize("written", BLOCKS)
+def test_what_the_table_says_is_what_torch_builds(tmp_path: Path, written: str) -> None:
+    review = checked(tmp_path, f'backbone = "bert"\nextra = [{{ {written} }}]', of(bert=bert(), x=BLOCKS[written]()))
+    assert errors(review) == []
+    assert review.expected is not None
+    assert review.actual is not None
+    own = sum(parameter.numel() for parameter in BLOCKS[written]().parameters())
+    assert review.expected["head.x"] == review.actual["head.x"] == own
+
+
+@pytest.mark.parametrize("written", BLOCKS)
+def test_what_the_table_says_and_the_class_has_not_fails(tmp_path: Path, written: str) -> None:
+    review = checked(tmp_path, f'backbone = "bert"\nextra = [{{ {written} }}]', of(bert=bert()))
+    assert [(finding.kind, finding.component) for finding in review.errors] == [("off-closed-form", "head.x")]
+
+
+@pytest.mark.parametrize("written", BLOCKS)
+def test_a_formula_of_it_comes_to_what_it_counts_in_each_of_its_ways(tmp_path: Path, written: str) -> None:
+    checked(tmp_path, "", bert())  # which writes the config
+    table = f'[tool.bertsize.models.own]\nfactory = "own:build"\nconfig = "config.json"\nbudget = "report-only"\nbackbone = "bert"\nextra = [{{ {written} }}]'
+    settings = parse(table, tmp_path / "pyproject.toml")
+    review = examine(settings.models["own"], settings, Registry(), formulas=True).review
+    assert review.expected is not None
+    formula, count = review.formulas["head.x"], review.expected["head.x"]
+    assert value_of(formula.text, review.symbols) == count
+    assert value_of_latex(formula.latex, review.symbols) == count
+    assert value_of_mathml(formula.mathml, review.symbols) == count
+
+
+def test_a_list_by_a_key_of_the_config_is_repeated_in_its_formula(tmp_path: Path) -> None:
+    table = 'backbone = "bert"\nextra = [{ name = "x", linear = ["hidden_size", 2], count = "num_hidden_layers" }]'
+    review = checked(tmp_path, table, of(bert=bert(), x=listed(nn.Linear, 3, 4, 2)))
+    assert review.headline == "own: head.x 30, closed form 20 (+10)"
+    assert "the closed form L·(2·D + 2) = 20" in errors(review)[0]
+
+
+def test_a_norm_that_learns_nothing_counts_nothing(tmp_path: Path) -> None:
+    table = 'backbone = "bert"\nextra = [{ name = "x", layer_norm = 4, elementwise_affine = false }]'
+    norm = on_meta(nn.LayerNorm, 4, elementwise_affine=False)
+    assert errors(checked(tmp_path, table, of(bert=bert(), x=norm))) == []
+    review = checked(tmp_path, table, of(bert=bert(), x=on_meta(nn.LayerNorm, 4)))
+    assert review.verdict == "failed"
+
+
+def test_a_range_in_the_name_is_a_module_in_each_of_those_layers(tmp_path: Path) -> None:
+    held = bert()
+    table = """
+        backbone = "bert"
+        extra = [{ name = "bert.encoder.layer[1:].adapter", linear = ["hidden_size", 2], component = "encoder.adapter" }]
+    """
+    held.encoder.layer[1].add_module("adapter", on_meta(nn.Linear, 4, 2))
+    review = checked(tmp_path, table, of(bert=held))
+    assert errors(review) == []
+    assert review.actual is not None
+    assert review.actual["encoder.adapter"] == 10
+    held.encoder.layer[0].add_module("adapter", on_meta(nn.Linear, 4, 2))
+    assert checked(tmp_path, table, of(bert=held)).headline.startswith("own: encoder 328, closed form 318 (+10)")
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ('name = "x", parameter = [2, 3], count = 2', "parameter takes no count"),
+        ('name = "x", linear = [2, 3], count = 0', "count is 0: write a number or a key"),
+        ('name = "x", linear = [2, 3], count = "2 x"', 'count is "2 x": write a number or a key'),
+        ('name = "x", linear = [2, 3], count = true', "count is true: write a number or a key"),
+        ('name = "x", conv2d = [2, 3]', "conv2d takes [in, out, height, width], and this has 2"),
+        ('name = "x", rms_norm = 4, bias = false', "rms_norm takes no bias: remove it"),
+        ('name = "x", linear = [4, 2], count = 2, tied = { weight = "bert.x" }', "it is more than one module"),
+        ('name = "x[", linear = [4, 2]', "is no path of a module"),
+    ],
+)
+def test_what_no_block_can_be_told_is_a_mistake_of_the_table(tmp_path: Path, written: str, message: str) -> None:
+    with pytest.raises(SettingsError) as raised:
+        checked(tmp_path, f'backbone = "bert"\nextra = [{{ {written} }}]', of(bert=bert()))
+    assert message in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("written", "message", "fix"),
+    [
+        ('name = "x[:6]", linear = [4, 2]', "extra: the model has no x; there is bert", "count = 6"),
+        (
+            'name = "x", linear = [4, 2], count = "vocab_size"',
+            'the extra "x" is 2,000 modules, more than 1,000',
+            "write as many as there are",
+        ),
+    ],
+)
+def test_a_list_that_is_none_is_a_mistake_with_a_way_out(tmp_path: Path, written: str, message: str, fix: str) -> None:
+    config = {"model_type": "bert", "architectures": ["BertModel"], "vocab_size": 2000}
+    review = checked(tmp_path, f'backbone = "bert"\nextra = [{{ {written} }}]', of(bert=bert()), config)
+    (found,) = review.errors
+    assert found.message == message
+    assert fix in found.fix
+    assert found.line == 6

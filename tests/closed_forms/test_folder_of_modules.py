@@ -1,0 +1,330 @@
+"""A folder that sentence-transformers saves: each of its modules counted by its own config, and built by another route."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_bertsize.builder.child.listing import take_inventory
+from pytest_bertsize.builder.child.making import instantiate
+from pytest_bertsize.builder.messages import Built, understood
+from pytest_bertsize.closed_forms.attribution import Side, attribute
+from pytest_bertsize.closed_forms.registry import Registry
+from pytest_bertsize.commands.named_model import closed_form
+from pytest_bertsize.review.check import conclude, examine
+from pytest_bertsize.table.settings import parse
+from tests.support.formulas import value_of, value_of_latex, value_of_mathml
+from tests.support.own_classes import BERT, POOLER, TINY, errors
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pytest_bertsize.review.check import Subject
+    from pytest_bertsize.review.review import Review
+
+TABLE = '[tool.bertsize.models.sbert]\nconfig = "sbert"\nbudget = "report-only"\n'
+DENSE = {"in_features": 4, "out_features": 3, "bias": True, "activation_function": "torch.nn.modules.activation.Tanh"}
+POOLING = {"word_embedding_dimension": 4, "pooling_mode_mean_tokens": True}
+
+
+def saved(folder: Path, *modules: tuple[str, str, dict[str, Any] | None], **files: Any) -> Path:
+    """A folder with these modules: each its path, its type, and the config that lies there."""
+    sbert = folder / "sbert"
+    sbert.mkdir(exist_ok=True)
+    names = {"LSTM": "lstm_config.json", "CNN": "cnn_config.json", "Router": "router_config.json"}
+    for path, kind, config in modules:
+        (sbert / path).mkdir(parents=True, exist_ok=True)
+        if config is not None:
+            (sbert / path / names.get(kind, "config.json")).write_text(json.dumps(config))
+    listed = [
+        {
+            "idx": index,
+            "name": str(index),
+            "path": path,
+            "type": kind if "." in kind else f"sentence_transformers.models.{kind}",
+        }
+        for index, (path, kind, _) in enumerate(modules)
+        if "/" not in path
+    ]
+    (sbert / "modules.json").write_text(json.dumps(listed))
+    for name, content in files.items():
+        (sbert / f"{name}.json").write_text(json.dumps(content))
+    return sbert
+
+
+def usual(folder: Path, **dense: Any) -> Path:
+    return saved(
+        folder, ("", "Transformer", TINY), ("1_Pooling", "Pooling", POOLING), ("2_Dense", "Dense", {**DENSE, **dense})
+    )
+
+
+def subject(folder: Path, table: str = TABLE) -> Subject:
+    settings = parse(table, folder / "pyproject.toml")
+    return examine(settings.models["sbert"], settings, Registry(), formulas=True)
+
+
+def checked(folder: Path, table: str = TABLE) -> Review:
+    """Derived from the folder, and built of it by the helper's own code."""
+    found, settings = subject(folder, table), parse(table, folder / "pyproject.toml")
+    if found.request is None:
+        return conclude(found, None, settings)
+    built = understood({"name": "sbert", **take_inventory(instantiate(asdict(found.request)), own=True)}, "sbert")
+    assert isinstance(built, Built)
+    return conclude(found, built, settings)
+
+
+def test_every_module_of_the_folder_counts_and_the_transformers_rows_are_its_own(tmp_path: Path) -> None:
+    usual(tmp_path)
+    review = checked(tmp_path)
+    assert errors(review) == []
+    assert review.actual is not None
+    assert review.actual.unique == BERT + POOLER + 4 * 3 + 3
+    assert review.actual["head.2_Dense"] == 4 * 3 + 3
+    assert review.actual["pooler"] == POOLER
+    assert review.actual["embeddings.word"] == 11 * 4
+    assert (review.architecture, review.config) == ("SentenceTransformer", "sbert/modules.json")
+
+
+def test_a_dense_that_grows_is_red_by_its_name(tmp_path: Path) -> None:
+    usual(tmp_path, out_features=30)
+    table = TABLE.replace('budget = "report-only"', 'budget."head.2_Dense" = 15')
+    review = checked(tmp_path, table)
+    assert review.headline == "sbert: head.2_Dense 150, limit 15 (+135)"
+
+
+def test_the_transformers_file_alone_is_the_transformer_alone(tmp_path: Path) -> None:
+    usual(tmp_path)
+    review = subject(tmp_path, TABLE.replace('"sbert"', '"sbert/config.json"')).review
+    assert review.expected is not None
+    assert review.expected.unique == BERT + POOLER
+
+
+MODULES: dict[str, tuple[str, dict[str, Any], int]] = {
+    "dense without bias": ("Dense", {**DENSE, "bias": False}, 4 * 3),
+    "dense with a residual": ("Dense", {**DENSE, "use_residual": True}, 4 * 3 + 3 + 4 * 3),
+    "dense with a residual as it is": ("Dense", {**DENSE, "out_features": 4, "use_residual": True}, 4 * 4 + 4),
+    "cnn": (
+        "CNN",
+        {"in_word_embedding_dimension": 4, "out_channels": 5, "kernel_sizes": [1, 3], "stride_sizes": [1, 1]},
+        (1 + 3) * 4 * 5 + 2 * 5,
+    ),
+    "cnn by the newer name": ("CNN", {"in_embedding_dimension": 4, "out_channels": 5, "kernel_sizes": [2]}, 2 * 20 + 5),
+    "lstm": (
+        "LSTM",
+        {"word_embedding_dimension": 4, "hidden_dim": 3, "num_layers": 2, "dropout": 0, "bidirectional": True},
+        2 * (4 * 3 * (4 + 3 + 2) + 4 * 3 * (6 + 3 + 2)),
+    ),
+    "norm": ("LayerNorm", {"dimension": 4}, 8),
+    "word weights": (
+        "WordWeights",
+        {"vocab": ["a", "b", "c"], "word_weights": {"a": 1.5}, "unknown_word_weight": 1},
+        3,
+    ),
+    "layer weights": (
+        "WeightedLayerPooling",
+        {"word_embedding_dimension": 4, "layer_start": 1, "num_hidden_layers": 2},
+        2,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", MODULES)
+def test_each_kind_of_module_is_what_torch_makes_of_its_config(tmp_path: Path, case: str) -> None:
+    kind, config, count = MODULES[case]
+    saved(tmp_path, ("0_Transformer", "Transformer", TINY), ("1_It", kind, config), ("2_Normalize", "Normalize", None))
+    review = checked(tmp_path)
+    assert errors(review) == []
+    assert review.actual is not None
+    assert review.actual["head.1_It"] == count
+    assert review.actual.unique == BERT + POOLER + count
+
+
+@pytest.mark.parametrize("case", MODULES)
+def test_a_formula_of_it_comes_to_what_it_counts(tmp_path: Path, case: str) -> None:
+    kind, config, count = MODULES[case]
+    saved(tmp_path, ("", "Transformer", TINY), ("1_It", kind, config))
+    review = subject(tmp_path).review
+    formula = review.formulas["head.1_It"]
+    assert value_of(formula.text, review.symbols) == count
+    assert value_of_latex(formula.latex, review.symbols) == count
+    assert value_of_mathml(formula.mathml, review.symbols) == count
+
+
+def test_the_class_of_the_transformer_is_what_the_task_asks_for(tmp_path: Path) -> None:
+    saved(
+        tmp_path, ("", "sentence_transformers.sparse_encoder.models.MLMTransformer", TINY), ("1_S", "SpladePooling", {})
+    )
+    review = checked(tmp_path)
+    assert errors(review) == []
+    assert review.actual is not None
+    assert review.actual["head.decoder"] == 11  # its bias
+    saved(tmp_path, ("", "Transformer", TINY), sentence_bert_config={"transformer_task": "fill-mask"})
+    assert errors(checked(tmp_path)) == []
+    saved(tmp_path, ("", "Transformer", TINY), sentence_bert_config={"model_args": {"add_pooling_layer": False}})
+    review = checked(tmp_path)
+    assert errors(review) == []
+    assert review.actual is not None
+    assert review.actual.unique == BERT
+
+
+@pytest.mark.parametrize("family", ["t5", "electra", "mpnet", "distilbert", "xlm-roberta", "modernbert"])
+def test_the_transformer_may_be_of_any_family(tmp_path: Path, family: str) -> None:
+    own = {
+        "distilbert": {"dim": 4, "hidden_dim": 6, "n_layers": 2, "n_heads": 2, "vocab_size": 11},
+        "t5": {"d_model": 4, "d_kv": 2, "d_ff": 6, "num_layers": 2, "num_heads": 2, "vocab_size": 11},
+    }
+    ids = dict.fromkeys(("pad_token_id", "bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id"), 1)
+    usual_of_all = {key: value for key, value in TINY.items() if key != "architectures"} | ids
+    saved(tmp_path, ("", "Transformer", {**own.get(family, usual_of_all), "model_type": family}))
+    assert errors(checked(tmp_path)) == []
+
+
+# routes
+
+
+def routed(folder: Path, *, shared: bool) -> None:
+    structure = {
+        "query": ["query_0_Transformer"],
+        "document": ["query_0_Transformer" if shared else "document_0_Transformer", "document_1_Dense"],
+    }
+    members = {each for route in structure.values() for each in route}
+    types = {each: f"sentence_transformers.models.{each.rpartition('_')[2]}" for each in sorted(members)}
+    saved(folder, ("0_Router", "Router", {"types": types, "structure": structure, "parameters": {}}))
+    for each in members:
+        (folder / "sbert" / "0_Router" / each).mkdir(parents=True)
+        config = DENSE if each.endswith("Dense") else TINY
+        (folder / "sbert" / "0_Router" / each / "config.json").write_text(json.dumps(config))
+
+
+def test_each_route_of_a_router_counts_by_its_name(tmp_path: Path) -> None:
+    routed(tmp_path, shared=False)
+    review = checked(tmp_path)
+    assert errors(review) == []
+    assert review.actual is not None
+    assert review.actual.unique == 2 * (BERT + POOLER) + 15
+    assert review.actual["0_Router_document_0_Transformer"] == BERT + POOLER
+    assert review.actual["head.0_Router_document_1_Dense"] == 15
+
+
+def test_a_module_of_two_routes_counts_once_and_says_so(tmp_path: Path) -> None:
+    routed(tmp_path, shared=True)
+    review = checked(tmp_path)
+    assert errors(review) == []
+    assert review.actual is not None
+    assert review.actual.unique == BERT + POOLER + 15
+    said = "0.sub_modules.document.0 is 0.sub_modules.query.0: counted once"
+    assert said in [finding.message for finding in review.findings]
+
+
+# what moved, overrides, the command line
+
+
+def test_a_key_that_moved_is_told_with_the_module_that_has_it(tmp_path: Path) -> None:
+    usual(tmp_path)
+    before = subject(tmp_path)
+    usual(tmp_path, out_features=5)
+    after = subject(tmp_path)
+    assert before.derivation is not None
+    assert after.derivation is not None
+    (row,) = attribute(Side.of(before.derivation), Side.of(after.derivation)).moved
+    assert (row.key, dict(row.own)) == ("2_Dense.out_features", {"head.2_Dense": 2 * 4 + 2})
+
+
+def test_overrides_are_of_the_transformer_or_of_the_module_that_they_name(tmp_path: Path) -> None:
+    usual(tmp_path)
+    review = checked(tmp_path, f"{TABLE}overrides = {{ vocab_size = 12, 2_Dense = {{ out_features = 2 }} }}\n")
+    assert errors(review) == []
+    assert review.actual is not None
+    assert (review.actual["embeddings.word"], review.actual["head.2_Dense"]) == (12 * 4, 4 * 2 + 2)
+
+
+def test_the_folder_is_the_whole_on_the_command_line_too(tmp_path: Path) -> None:
+    form = closed_form(usual(tmp_path))
+    assert form["head.2_Dense"] == 15
+    assert form.total == BERT + POOLER + 15
+
+
+# what is refused
+
+
+@pytest.mark.parametrize(
+    ("modules", "message", "place"),
+    [
+        (
+            [("2_Dense", "pylate.models.Dense.Dense", DENSE)],
+            'module "2_Dense" is of type "pylate.models.Dense.Dense", for which there is no closed form',
+            "sbert/modules.json",
+        ),
+        (
+            [("0_W", "WordEmbeddings", {})],
+            'module "0_W" is of type "sentence_transformers.models.WordEmbeddings", whose size no config says, only its weights',
+            "sbert/modules.json",
+        ),
+        ([("1_Dense", "Dense", None)], "there is no such file, which a Dense has", "sbert/1_Dense/config.json"),
+        (
+            [("1_Dense", "Dense", {"in_features": 4, "out_features": "3"})],
+            'out_features is "3", which is not a whole number',
+            "sbert/1_Dense/config.json",
+        ),
+        (
+            [("1_Dense", "Dense", {"in_features": 4})],
+            "the key out_features is missing, and a file without model_type has to be complete",
+            "sbert/1_Dense/config.json",
+        ),
+        (
+            [("1_Dense", "Dense", DENSE), ("1_Dense", "Dense", DENSE)],
+            "two of its modules have one path",
+            "sbert/modules.json",
+        ),
+        ([("1_It", "WordWeights", {"vocab": 3})], "vocab is no list of words", "sbert/1_It/config.json"),
+    ],
+)
+def test_what_cannot_be_counted_is_refused_by_its_name(
+    tmp_path: Path, modules: list[tuple[str, str, dict[str, Any] | None]], message: str, place: str
+) -> None:
+    saved(tmp_path, ("", "Transformer", TINY), *modules)
+    (found,) = subject(tmp_path).review.errors
+    assert (found.message, found.file) == (message, place)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{}", "the file holds an object, not a list"),
+        ("[]", "it lists 0 modules"),
+        ("[3]", "module 0 has no name and type"),
+        (
+            '[{"name": "0", "type": "sentence_transformers.models.Dense", "path": "../x"}]',
+            'the path of module 0 is "../x"',
+        ),
+        (
+            '[{"name": "0", "type": "sentence_transformers.models.Pooling", "path": "1"}]',
+            "none of its modules has parameters",
+        ),
+    ],
+)
+def test_a_list_of_modules_that_is_none_is_a_mistake(tmp_path: Path, content: str, message: str) -> None:
+    (usual(tmp_path) / "modules.json").write_text(content)
+    (found,) = subject(tmp_path).review.errors
+    assert (found.message, found.file) == (message, "sbert/modules.json")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        'architecture = "BertModel"',
+        'family = "bert"',
+        'adapter = { r = 2, target_modules = ["query"] }',
+        'checkpoint = "sbert"',
+        "closed_form = false",
+        'budget.flops = { max = "1G", seq_len = 8 }',
+    ],
+)
+def test_what_is_about_one_class_is_refused_and_the_way_to_its_transformer_told(tmp_path: Path, said: str) -> None:
+    usual(tmp_path)
+    table = TABLE.replace('budget = "report-only"\n', "") if "budget" in said else TABLE
+    (found,) = subject(tmp_path, f"{table}{said}\n").review.errors
+    assert "several modules (sbert/modules.json)" in found.message

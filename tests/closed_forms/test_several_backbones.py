@@ -1,0 +1,264 @@
+"""A class with several backbones, each of its own config: a bi-encoder, ELECTRA's generator and discriminator."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import torch
+from torch import nn
+from transformers import BertConfig, BertModel, ElectraConfig, ElectraForMaskedLM, ElectraForPreTraining
+
+from pytest_bertsize.builder.child.listing import take_inventory
+from pytest_bertsize.builder.messages import Built, understood
+from pytest_bertsize.closed_forms.attribution import Side, attribute
+from pytest_bertsize.closed_forms.registry import Registry
+from pytest_bertsize.review.check import conclude, examine
+from pytest_bertsize.table.settings import SettingsError, parse
+from tests.support.formulas import value_of, value_of_latex, value_of_mathml
+from tests.support.own_classes import BERT, POOLER, TINY, errors, of, on_meta
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pytest_bertsize.review.check import Subject
+    from pytest_bertsize.review.review import Review
+
+DEEP = {**TINY, "num_hidden_layers": 3}
+LAYER = 154
+"""4·20 + 58 + 2·8."""
+TWO = 'backbone = { question_model = "q.json", ctx_model = "c.json" }\n'
+SAME = 'backbone = { question_model = "q.json", ctx_model = "q.json" }\n'
+ELECTRA = {**TINY, "model_type": "electra", "embedding_size": 3}
+PAIR = 'backbone = { generator = "g.json", discriminator = "d.json" }\n'
+SHARED = 'tied = { "generator.electra.embeddings" = "discriminator.electra.embeddings" }\n'
+
+
+def subject(folder: Path, table: str, **configs: dict[str, Any]) -> Subject:
+    for name, config in {"q": TINY, "c": DEEP, **configs}.items():
+        (folder / f"{name}.json").write_text(json.dumps(config))
+    budget = "" if "budget" in table else 'budget = "report-only"\n'
+    text = f'[tool.bertsize.models.own]\nfactory = "own:build"\n{budget}{table}'
+    settings = parse(text, folder / "pyproject.toml")
+    return examine(settings.models["own"], settings, Registry(), formulas=True)
+
+
+def checked(folder: Path, table: str, module: nn.Module, **configs: dict[str, Any]) -> Review:
+    found = subject(folder, table, **configs)
+    settings = parse(
+        f'[tool.bertsize.models.own]\nfactory = "own:build"\nbudget = "report-only"\n{table}', folder / "pyproject.toml"
+    )
+    if found.request is None:
+        return conclude(found, None, settings)
+    built = understood({"name": "own", **take_inventory(module, own=True)}, "own")
+    assert isinstance(built, Built)
+    return conclude(found, built, settings)
+
+
+def bert(config: dict[str, Any], **options: Any) -> nn.Module:
+    with torch.device("meta"):
+        return BertModel(BertConfig(**config), **options)
+
+
+def electra(*, tied: bool) -> nn.Module:
+    with torch.device("meta"):
+        generator = ElectraForMaskedLM(ElectraConfig(**{**ELECTRA, "num_hidden_layers": 1}))
+        discriminator = ElectraForPreTraining(ElectraConfig(**ELECTRA))
+    if tied:
+        generator.electra.embeddings = discriminator.electra.embeddings
+        generator.tie_weights()
+    return of(generator=generator, discriminator=discriminator)
+
+
+def sides(**configs: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {
+        "g": {**ELECTRA, "num_hidden_layers": 1, "architectures": ["ElectraForMaskedLM"]},
+        "d": {**ELECTRA, "architectures": ["ElectraForPreTraining"]},
+        **configs,
+    }
+
+
+def test_each_backbone_counts_by_its_own_config_under_its_own_name(tmp_path: Path) -> None:
+    review = checked(tmp_path, TWO, of(question_model=bert(TINY), ctx_model=bert(DEEP)))
+    assert errors(review) == []
+    assert review.actual is not None
+    assert review.actual["question_model"] == BERT + POOLER
+    assert review.actual["ctx_model"] == BERT + POOLER + LAYER
+    assert review.actual["ctx_model.encoder"] == 3 * LAYER
+    assert review.family == "bert"
+    assert review.config == "q.json, c.json"
+
+
+def test_a_tower_that_grows_is_told_by_its_name(tmp_path: Path) -> None:
+    review = checked(tmp_path, TWO, of(question_model=bert(DEEP), ctx_model=bert(DEEP)))
+    assert review.headline == "own: question_model.encoder 462, closed form 308 (+154)"
+
+
+def test_a_budget_may_name_the_parts_of_each_tower(tmp_path: Path) -> None:
+    table = f'{TWO}budget."ctx_model.encoder" = 400\nbudget.question_model = {{ exact = 420 }}\n'
+    found = subject(tmp_path, table)
+    assert {"ctx_model.encoder", "question_model.pooler", "question_model.embeddings.word"} <= {
+        *found.known_components()
+    }
+
+
+def test_an_extra_is_sized_by_a_key_of_one_of_them(tmp_path: Path) -> None:
+    table = f'{TWO}extra = [{{ name = "proj", linear = ["question_model.hidden_size", "ctx_model.shared_size"] }}]'
+    module = of(question_model=bert(TINY), ctx_model=bert(DEEP), proj=on_meta(nn.Linear, 4, 5))
+    assert errors(checked(tmp_path, table, module, c={**DEEP, "shared_size": 5})) == []
+    (found,) = checked(tmp_path, table, module).errors
+    assert found.message == 'the extra "proj" is sized by "ctx_model.shared_size", a key that the config does not have'
+
+
+def test_options_and_classes_are_those_of_each_backbone_that_has_them(tmp_path: Path) -> None:
+    module = of(question_model=bert(TINY, add_pooling_layer=False), ctx_model=bert(DEEP, add_pooling_layer=False))
+    assert errors(checked(tmp_path, f"{TWO}options = {{ add_pooling_layer = false }}", module)) == []
+    table = 'backbone = { generator = "g.json", discriminator = "d.json" }\n'
+    classes = 'architecture = { generator = "ElectraForMaskedLM", discriminator = "ElectraForPreTraining" }\n'
+    assert (
+        errors(
+            checked(tmp_path, table + classes, electra(tied=False), g={**ELECTRA, "num_hidden_layers": 1}, d=ELECTRA)
+        )
+        == []
+    )
+
+
+# shared
+
+
+def test_one_module_under_two_names_counts_once_and_the_report_says_so(tmp_path: Path) -> None:
+    held = bert(TINY)
+    table = f'{SAME}tied = {{ ctx_model = "question_model" }}'
+    review = checked(tmp_path, table, of(question_model=held, ctx_model=held))
+    assert errors(review) == []
+    assert review.actual is not None
+    assert review.actual.unique == BERT + POOLER
+    assert [each.message for each in review.findings] == ["ctx_model is question_model: counted once"]
+    other_way_round = of(ctx_model=held, question_model=held)
+    assert errors(checked(tmp_path, table, other_way_round)) == []
+
+
+def test_two_modules_that_are_said_to_be_one_fail(tmp_path: Path) -> None:
+    table = f'{SAME}tied = {{ ctx_model = "question_model" }}'
+    review = checked(tmp_path, table, of(question_model=bert(TINY), ctx_model=bert(TINY)))
+    assert review.verdict == "failed"
+    assert review.actual is not None
+    assert review.actual.unique == 2 * (BERT + POOLER)
+
+
+def test_one_module_that_is_said_to_be_two_fails_with_what_to_write(tmp_path: Path) -> None:
+    held = bert(TINY)
+    review = checked(tmp_path, SAME, of(question_model=held, ctx_model=held))
+    (found,) = review.errors
+    assert found.message == (
+        "ctx_model is question_model in what was built, and is counted once; "
+        "by the table they are two, and ctx_model has 420 of its own"
+    )
+    assert found.fix == 'write tied = { ctx_model = "question_model" }, or mend the class'
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_electras_two_models_share_their_embeddings_where_the_table_says_so(tmp_path: Path, *, tied: bool) -> None:
+    for said in (True, False):
+        review = checked(tmp_path, PAIR + (SHARED if said else ""), electra(tied=tied), **sides())
+        assert (errors(review) == []) == (tied == said)
+    assert review.actual is not None
+    shared = (11 + 7 + 3 + 2) * 3
+    assert review.actual.stored - review.actual.unique == 11 * 3 + (shared if tied else 0)  # its own head in any case
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ('{ ctx_model = "question_mdel" }', 'tied: the model has no question_mdel; did you mean "question_model"?'),
+        (
+            '{ ctx_model = "question_model" }',
+            (
+                "tied: ctx_model has ctx_model.encoder.layer.2.attention.self.query.weight, "
+                "and there is no question_model.encoder.layer.2.attention.self.query.weight"
+            ),
+        ),
+        (
+            '{ "ctx_model.embeddings.word_embeddings" = "question_model.embeddings.position_embeddings" }',
+            (
+                "tied: ctx_model.embeddings.word_embeddings.weight is (11, 4) and "
+                "question_model.embeddings.position_embeddings.weight (7, 4): they cannot be one"
+            ),
+        ),
+    ],
+)
+def test_what_cannot_be_one_is_a_mistake(tmp_path: Path, said: str, message: str) -> None:
+    (found,) = checked(tmp_path, f"{TWO}tied = {said}", of()).errors
+    assert found.message == message
+    assert (found.file, found.line) == ("pyproject.toml", 5)
+
+
+# what moved, what it comes to
+
+
+def test_a_key_that_moved_is_told_with_the_backbone_that_has_it(tmp_path: Path) -> None:
+    before, after = subject(tmp_path, TWO), subject(tmp_path, TWO, c={**DEEP, "num_hidden_layers": 4})
+    assert before.derivation is not None
+    assert after.derivation is not None
+    (row,) = attribute(Side.of(before.derivation), Side.of(after.derivation)).moved
+    assert (row.key, row.before, row.after, row.total) == ("ctx_model.num_hidden_layers", "3", "4", LAYER)
+
+
+@pytest.mark.parametrize("table", [TWO, f'{SAME}tied = {{ ctx_model = "question_model" }}', PAIR + SHARED])
+def test_formulas_come_to_what_is_counted_in_each_of_their_ways(tmp_path: Path, table: str) -> None:
+    review = subject(tmp_path, table, **sides()).review
+    assert review.expected is not None
+    for component, formula in review.formulas.items():
+        assert value_of(formula.text, review.symbols) == review.expected[component]
+        assert value_of_latex(formula.latex, review.symbols) == review.expected[component]
+        assert value_of_mathml(formula.mathml, review.symbols) == review.expected[component]
+
+
+def test_the_factory_is_given_the_configs_by_attribute_with_what_the_table_overrides(tmp_path: Path) -> None:
+    found = subject(tmp_path, f"{TWO}overrides = {{ ctx_model = {{ vocab_size = 13 }} }}")
+    assert found.request is not None
+    assert found.request.config == {"question_model": TINY, "ctx_model": {**DEEP, "vocab_size": 13}}
+    assert found.review.expected is not None
+    assert found.review.expected["ctx_model.embeddings.word"] == 13 * 4
+
+
+# mistakes
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (f'{TWO}config = "q.json"', "each backbone has a config of its own: remove config"),
+        ("backbone = {}", "{} is no backbone: write"),
+        ("backbone = { a = 3 }", "3 is no config of a: write a ="),
+        (
+            f'{TWO}architecture = {{ other = "BertModel" }}',
+            '"other" is no backbone of this model: name those of backbone',
+        ),
+        (f'{TWO}architecture = {{ ctx_model = "" }}', "an empty string says nothing"),
+    ],
+)
+def test_what_does_not_go_together_is_a_mistake_of_the_table(tmp_path: Path, table: str, message: str) -> None:
+    with pytest.raises(SettingsError) as raised:
+        subject(tmp_path, table)
+    assert message in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (f'{TWO}adapter = {{ r = 2, target_modules = ["query"] }}', "adapter says something of one model"),
+        (f'{TWO}checkpoint = "model.safetensors"', "checkpoint says something of one model"),
+        (f'{TWO}tokenizer = "vocab.txt"', "tokenizer says something of one model"),
+        (f'{TWO}budget.flops = {{ max = "1G", seq_len = 8 }}', "budget.flops is about one forward pass of one model"),
+        (f"{TWO}overrides = {{ vocab_size = 3 }}", "overrides.vocab_size is about none of its parts"),
+        (f"{TWO}overrides = {{ ctx_model = 3 }}", "overrides.ctx_model is 3"),
+        ('backbone = { a = "q.json", b = "nowhere.json" }', "there is no such file"),
+    ],
+)
+def test_what_several_backbones_cannot_have_is_refused_with_a_sentence(
+    tmp_path: Path, table: str, message: str
+) -> None:
+    found = subject(tmp_path, table).review
+    assert [message in each for each in errors(found)] == [True]

@@ -1,0 +1,73 @@
+"""A class of a project's own as the tests write one: modules of torch on the meta device, and the table beside them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+from transformers import BertConfig, BertModel
+
+from pytest_bertsize.builder.child.listing import take_inventory
+from pytest_bertsize.builder.messages import Built, understood
+from pytest_bertsize.closed_forms.registry import Registry
+from pytest_bertsize.review.check import conclude, examine
+from pytest_bertsize.table.settings import parse
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pytest_bertsize.review.review import Review
+
+TINY: dict[str, Any] = {
+    "model_type": "bert",
+    "architectures": ["BertModel"],
+    "vocab_size": 11,
+    "hidden_size": 4,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 6,
+    "max_position_embeddings": 7,
+    "type_vocab_size": 3,
+}
+BERT = 400
+"""(11 + 7 + 3 + 2)·4 of embeddings, and 2·(4·20 + 58 + 2·8) of layers."""
+POOLER = 20
+"""4·4 + 4."""
+
+
+def of(**parts: Any) -> nn.Module:
+    """A module of a project, with these parts; ``None`` for one that it does not have."""
+    module = nn.Module()
+    for name, part in parts.items():
+        setattr(module, name, part)
+    return module
+
+
+def bert(**options: Any) -> BertModel:
+    with torch.device("meta"):
+        return BertModel(BertConfig(**TINY), **options)
+
+
+def on_meta(kind: type[nn.Module], *arguments: Any, **named: Any) -> nn.Module:
+    return kind(*arguments, device="meta", **named)
+
+
+def checked(folder: Path, table: str, module: nn.Module, config: dict[str, Any] | None = TINY) -> Review:
+    """What the gate says of a module that a factory has built, and of the table that describes it."""
+    named = 'config = "config.json"\n' if config else ""
+    budget = "" if "budget" in table else 'budget = "report-only"\n'
+    text = f'[tool.bertsize.models.own]\nfactory = "own:build"\n{named}{budget}{table}'
+    (folder / "config.json").write_text(json.dumps(config))
+    settings = parse(text, folder / "pyproject.toml")
+    subject = examine(settings.models["own"], settings, Registry())
+    if subject.request is None:
+        return conclude(subject, None, settings)
+    built = understood({"name": "own", **take_inventory(module, own=True)}, "own")
+    assert isinstance(built, Built)
+    return conclude(subject, built, settings)
+
+
+def errors(review: Review) -> list[str]:
+    return [finding.message for finding in review.errors]
