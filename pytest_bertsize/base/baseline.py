@@ -17,6 +17,7 @@ from pytest_bertsize.base.tree import Files, Unreadable
 from pytest_bertsize.closed_forms.derive import choose, derive
 from pytest_bertsize.config import source
 from pytest_bertsize.config.adapter import adapter_of
+from pytest_bertsize.config.named_in_code import imports
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.table import settings
 from pytest_bertsize.table.globs import BadGlob, matching, matching_in
@@ -26,6 +27,7 @@ from pytest_bertsize.wording import printable, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from pytest_bertsize.base.revision import BaseRevision
     from pytest_bertsize.closed_forms.derive import Derivation
@@ -216,9 +218,13 @@ class Missing(Exception):
 class AtCommit:
     """The project as a commit has it."""
 
-    def __init__(self, files: Files, revision: str) -> None:
+    folder: Path | None = None
+
+    def __init__(self, files: Files, revision: str, root: Path | None = None) -> None:
+        """:param root: where today's Python says which library reads the project's YAML."""
         self.at = f" at {revision}"
         self._files = files
+        self._root = root
 
     def config(self, location: str) -> source.Found:
         """The file, or the only config of a folder.
@@ -234,6 +240,13 @@ class AtCommit:
             what = f"holds both {' and '.join(NAMES)}" if there else "is no file"
             raise Missing(f"{printable(location)} {what}{self.at}")
         return there[0]
+
+    def beside(self, location: str) -> source.Found | None:
+        content = self._files.read(location)
+        return None if content is None else source.Found(location, f"{printable(location)}{self.at}", content)
+
+    def imports(self, *modules: str) -> bool:
+        return self._root is not None and imports(self._root, *modules)
 
     def adapter(self, location: str) -> bytes:
         content = self._files.read(location)
@@ -251,7 +264,7 @@ class AtCommit:
 
 def _former(model: Model, files: Files, today: Settings, registry: Registry, revision: str) -> Former:
     """One model of the base, counted if it can be."""
-    reader, config = AtCommit(files, revision), None
+    reader, config = AtCommit(files, revision, today.root), None
     try:
         config = source.read(model, today, reader)
         if not model.closed_form:

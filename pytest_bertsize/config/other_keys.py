@@ -41,6 +41,16 @@ def check_keys(sheet: Sheet, *, labels: bool) -> None:
         _check_key_of_table(key, sheet)
 
 
+def note_what_is_unknown(sheet: Sheet) -> None:
+    """Note every key whose value only other code can tell, and that the class would be given."""
+    config, given = sheet.config, sheet.meaningful | PASSED | sheet.keys.inert
+    below = {at[len(config.key_path)] for at in config.unknown if len(at) > len(config.key_path)}
+    for key in dict.fromkeys((*config.data, *sorted(below))):
+        own = sheet.keys.aliases.get(key, key)
+        if own not in sheet.overrides and (sheet.keys.open or key in given) and (why := config.why_unknown(key)):
+            sheet.note(key, *why)
+
+
 def refused(key: str, value: object) -> str:
     """Why a key may not stand in a config, ``""`` if it may."""
     if key.startswith("__"):
@@ -177,5 +187,6 @@ def without_effect(
         message = f"{key} = {shown(value)} is ignored: {known.because}{would}"
         own = config.named_at(key)
         fix = f"{own} names it: {OWN_CLASS}, else {known.fix}" if own else known.fix
-        findings.append(Finding("ignored-key", message, fix, "warning", file=config.file, line=config.line(key)))
+        file, line = config.place(key)
+        findings.append(Finding("ignored-key", message, fix, "warning", file=file, line=line))
     return findings

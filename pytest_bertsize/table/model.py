@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 NAMES = ("config.json", "bert_config.json")
 """What a folder may hold one of."""
 YAML = (".yaml", ".yml")
+TOML = ".toml"
+JSONNET = (".jsonnet", ".libsonnet")
+FILES = (".json", *YAML, TOML, *JSONNET)
+"""How the files end that a config is read from."""
 _NAME = r"[^\W\d]\w*"
 _CODE = re.compile(rf"{_NAME}(?:\.{_NAME})*:{_NAME}(?:\.{_NAME})*")
 
@@ -174,7 +178,7 @@ class Model:
     def is_made_by_code(self) -> bool:
         """Whether the config is what a function of the project returns: ``"pkg.cfg:make"``."""
         location = self.config.partition("#")[0]
-        is_file = self.inline is not None or location.lower().endswith((".json", *YAML))
+        is_file = self.inline is not None or location.lower().endswith(FILES)
         return not is_file and _CODE.fullmatch(location) is not None
 
     @property

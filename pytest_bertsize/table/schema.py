@@ -305,8 +305,9 @@ class ModelTable(_Strict):
     Example: factory = "classifier:build"."""
     config: Annotated[str | dict[str, Any] | None, PlainValidator(config_or_none), Field(validate_default=True)] = None
     """The model's config, relative to pyproject.toml and inside the project: a config.json, Google's bert_config.json,
-    a YAML file, or a folder that holds exactly one config.json or bert_config.json; "train.yaml#model" for an object in
-    a file, "configs/*.json" for a model of each file, "acme.sizes:small" for a function, a table for the config itself.
+    a YAML, TOML or jsonnet file, or a folder that holds exactly one config.json or bert_config.json; "train.yaml#model"
+    for an object in a file, "configs/*.json" for a model of each file, "acme.sizes:small" for a function, a class or a
+    constant of the project, a table for the config itself.
     Example: config = "models/encoder/config.json"."""
     keys: dict[str, ClassName] = {}
     """The config's own names, each with the one that the family has.
