@@ -179,7 +179,7 @@ def _read(reference: str) -> ModelConfig:
 
 
 _TRANSLATED = (
-    (re.compile(r"write family = \"(.+)\""), r"write --family \1"),
+    (re.compile(r"write family = \"([^\"]+)\""), r"write --family \1"),
     (re.compile(r"write architecture = \"(.+)\", for example"), r"write --architecture \1, for example"),
     (re.compile(r"neither does the table"), "neither does the command line"),
     (re.compile(r"^family is "), "--family is "),
@@ -191,6 +191,7 @@ _TRANSLATED = (
         f"explain shows a model of one of pytest-bertsize's own families, which are {', '.join(FAMILIES)}",
     ),
     (re.compile(r"name one: config = \"[^\"]*/(.+)\""), r"name one of them, as in \1"),
+    (re.compile(r", as ignored = \[.*?\] says"), ""),
     (re.compile(r", relative to pyproject\.toml"), ", from the current folder"),
 )
 """What is said of a table in pyproject.toml, and what is said of a command line."""

@@ -62,6 +62,8 @@ class ModelConfig:
     """Where the project's own code names a key; ``""`` where it does not, or nobody has looked."""
     unknown: Mapping[tuple[str, ...], tuple[str, str]] = field(default_factory=dict)
     """Full paths at which only other code can tell the value: what is wrong, and what to write instead."""
+    ignored: tuple[str, ...] = ()
+    """Keys of which the table says that other code reads them."""
     composed_by: str = ""
     """The file that the table names, where the keys stand in another that it is composed of."""
     place_of: Callable[[tuple[str, ...]], tuple[str, int | None] | None] | None = field(

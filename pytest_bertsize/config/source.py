@@ -127,7 +127,7 @@ def read(model: Model, settings: Settings, reader: Reader | None = None) -> Mode
         config = _in_file(reader, model.config)
     config = renamed(config, model.keys) if model.keys else config
     _refuse_what_is_unknown(config, model)
-    return config
+    return replace(config, ignored=model.ignored) if model.ignored else config
 
 
 def _refuse_what_is_unknown(config: ModelConfig, model: Model) -> None:

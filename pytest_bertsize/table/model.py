@@ -158,6 +158,8 @@ class Model:
     """The config itself, where the table has it; :attr:`config` is then its place in the table."""
     keys: Mapping[str, str] = field(default_factory=dict)
     """A training file's own names, and the config keys that they stand for."""
+    ignored: tuple[str, ...] = ()
+    """Keys of the config that the library ignores, and the project's own code reads."""
     factory: str | None = None
     """The project's own function that builds the model: ``"tagger.model:build"``."""
     backbone: str = ""

@@ -45,8 +45,8 @@ LEAST_MEMORY, MOST_MEMORY = 10**6, 16 * 10**9
 """Bytes that building one model may take; a hosted runner of CI has no more."""
 
 OF_A_FACTORY = ("backbone", "extra", "frozen")
-OF_A_CLOSED_FORM = ("backbone", "extra", "frozen", "tokenizer")
-OF_A_CONFIG = ("keys", "family", "architecture", "overrides", "backbone")
+OF_A_CLOSED_FORM = ("ignored", "backbone", "extra", "frozen", "tokenizer")
+OF_A_CONFIG = ("keys", "ignored", "family", "architecture", "overrides", "backbone")
 """Keys of a model that say something of what another key names."""
 
 COMPONENTS: Mapping[str, str] = MappingProxyType(
@@ -312,6 +312,9 @@ class ModelTable(_Strict):
     keys: dict[str, ClassName] = {}
     """The config's own names, each with the one that the family has.
     Example: keys = { num_blks = "num_hidden_layers" }."""
+    ignored: list[Text] = []
+    """Keys of the config that the library ignores and your own code reads: no warning is given of them.
+    Example: ignored = ["fusion_layer"]."""
     family: ClassName | None = None
     """The family, only where the config has no model_type. Example: family = "bert"."""
     architecture: ClassName | None = None

@@ -222,6 +222,7 @@ def _declared(each: Expanded, model: ModelTable, path: Path) -> Model:
         reason=model.reason,
         inline=inline,
         keys=model.keys,
+        ignored=tuple(model.ignored),
         factory=model.factory,
         backbone=model.backbone,
         extra=tuple(_extra(each) for each in model.extra),
