@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +13,8 @@ from pytest_bertsize.closed_forms.families import FAMILIES
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.config import source
 from pytest_bertsize.config.adapter import adapter_of
-from pytest_bertsize.config.source import read_file
+from pytest_bertsize.config.renamed_keys import renamed
+from pytest_bertsize.config.source import Disk, read_file
 from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.table.model import NAMES, Model
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.settings import Settings
 
 
+TABLE = "pyproject.toml"
 DECLARED = "::"
 """Between a pyproject.toml and the name of a model that it declares."""
 
@@ -38,11 +41,14 @@ class Named:
     """What the command line says about one model."""
 
     config: str
-    """A file or a folder, from the current folder, perhaps with ``#key.path``; or ``pyproject.toml::NAME``."""
+    """A file or a folder, from the current folder, perhaps with ``REV:`` before it and ``#key.path`` behind it; what
+    a module has, ``module:NAME``; or a model that is declared, ``pyproject.toml::NAME`` or its name alone."""
     architecture: str | None = None
     family: str | None = None
     options: Sequence[str] = ()
     """Constructor arguments as they are written: ``add_pooling_layer=false``."""
+    keys: Sequence[str] = ()
+    """Names of the file's own, with what they stand for: ``num_blks=num_hidden_layers``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +104,13 @@ def explained(named: Named) -> Explained:
     """
     if DECLARED in named.config:
         return _declared(named)
+    if _is_a_declared_name(named.config):
+        return _declared(replace(named, config=f"{TABLE}{DECLARED}{named.config}"))
     registry = Registry(release=_release(None))
     try:
         model = Model("", named.config, named.family, named.architecture, {}, _options(named.options), (), ())
-        config = _read(named.config)
+        config = _read(model)
+        config = renamed(config, renaming) if (renaming := _renaming(named.keys)) else config
         chosen = choose(model, config, registry)
         return Explained(config, derive(model, config, chosen), model.options)
     except Unusable as unusable:
@@ -126,7 +135,7 @@ def _declared(named: Named) -> Explained:
     :raises Unusable: in the words of the table.
     """
     file, _, name = named.config.partition(DECLARED)
-    if named.architecture or named.family or named.options:
+    if named.architecture or named.family or named.options or named.keys:
         message = f"{printable(named.config)} is a declared model: its table says family, architecture and options"
         raise Unusable(Finding("config-invalid", message, "name its config in place of it, or leave the options out"))
     try:
@@ -155,7 +164,55 @@ def _options(written: Sequence[str]) -> dict[str, bool]:
     return found
 
 
-def _read(reference: str) -> ModelConfig:
+def _is_a_declared_name(written: str) -> bool:
+    if os.path.lexists(written) or not os.path.lexists(TABLE):
+        return False
+    try:
+        return written in load(Path(TABLE)).models
+    except SettingsError:
+        return False
+
+
+def _renaming(written: Sequence[str]) -> dict[str, str]:
+    """``num_blks=num_hidden_layers`` → ``{"num_blks": "num_hidden_layers"}``."""
+    found = {}
+    for each in written:
+        own, _, key = each.partition("=")
+        if not own or not key.isidentifier():
+            message = f"--keys {shown(each)} is not NAME=KEY"
+            raise Unusable(Finding("config-invalid", message, "write --keys num_blks=num_hidden_layers, for example"))
+        found[own] = key
+    return found
+
+
+def _at_revision(reference: str) -> ModelConfig:
+    """``main:models/config.json``: a file as a commit has it, its path from the current folder."""
+    from pytest_bertsize.base.baseline import AtCommit, Missing
+    from pytest_bertsize.base.git import NoRevision, resolve
+    from pytest_bertsize.base.tree import Files, Unreadable
+
+    revision, _, inside = reference.partition(":")
+    try:
+        with Files(Path.cwd(), resolve(Path.cwd(), revision)) as files:
+            return source.in_file(AtCommit(files, revision, Path.cwd()), inside)
+    except (NoRevision, Missing) as error:
+        raise Unusable(Finding("config-invalid", str(error))) from None
+    except Unreadable as unread:
+        raise Unusable(Finding("config-invalid", str(unread), unread.fix)) from None
+
+
+def _read(model: Model) -> ModelConfig:
+    """What the command line names, of whatever kind."""
+    location = model.config.partition("#")[0]
+    if not os.path.lexists(location):
+        if model.is_made_by_code:
+            return Disk(Path.cwd()).made_by_code(model.config)
+        if ":" in location:
+            return _at_revision(model.config)
+    return _on_disk(model.config)
+
+
+def _on_disk(reference: str) -> ModelConfig:
     """The config of any place: its own folder is the one that it has to lie in, and messages show the path as given.
 
     A symlink is followed first, because that is what the files of a downloaded model are.
@@ -175,7 +232,10 @@ def _read(reference: str) -> ModelConfig:
         config = read_file(root, f"{name}{hash_sign}{inner}")
     except Unusable as unusable:
         raise Unusable(*(replace(each, file=given) for each in unusable.findings)) from None
-    return replace(config, file=given)
+    if not config.composed_by:
+        return replace(config, file=given, place_of=None)
+    stands_in = printable(os.path.relpath(root / config.file))
+    return replace(config, file=stands_in, composed_by=given, place_of=None)
 
 
 _TRANSLATED = (

@@ -124,7 +124,7 @@ def read(model: Model, settings: Settings, reader: Reader | None = None) -> Mode
     elif model.is_made_by_code:
         config = reader.made_by_code(model.config)
     else:
-        config = _in_file(reader, model.config)
+        config = in_file(reader, model.config)
     config = renamed(config, model.keys) if model.keys else config
     _refuse_what_is_unknown(config, model)
     return replace(config, ignored=model.ignored) if model.ignored else config
@@ -153,10 +153,14 @@ def read_file(root: Path, reference: str) -> ModelConfig:
     """
     if not reference:
         raise Unusable(Finding("config-invalid", "no config is named", 'write config = "config.json"', table_key=()))
-    return _in_file(Disk(root), reference)
+    return in_file(Disk(root), reference)
 
 
-def _in_file(reader: Reader, reference: str) -> ModelConfig:
+def in_file(reader: Reader, reference: str) -> ModelConfig:
+    """The config of a file, wherever it is read.
+
+    :raises Unusable: when there is none.
+    """
     location, _, inner = reference.partition("#")
     found = reader.config(location)
     file = f"{found.file}{reader.at}"
