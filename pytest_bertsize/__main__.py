@@ -73,16 +73,18 @@ def _explain(given: argparse.Namespace) -> int:
     from pytest_bertsize.commands.explain.command import explain
     from pytest_bertsize.commands.named_model import Named
 
-    named = Named(given.config, given.architecture, given.family, given.option)
-    return explain(named, sys.stdout, sys.stderr, names=given.names, tensors=given.tensors)
+    named = Named(given.config, given.architecture, given.family, given.option, given.keys)
+    return explain(named, sys.stdout, sys.stderr, names=given.names, tensors=given.tensors, form=given.format)
 
 
 def _diff(given: argparse.Namespace) -> int:
     from pytest_bertsize.commands.diff import diff
     from pytest_bertsize.commands.named_model import Named
 
-    first, second = (Named(path, given.architecture, given.family, given.option) for path in (given.a, given.b))
-    return diff(first, second, sys.stdout, sys.stderr)
+    first, second = (
+        Named(path, given.architecture, given.family, given.option, given.keys) for path in (given.a, given.b)
+    )
+    return diff(first, second, sys.stdout, sys.stderr, form=given.format)
 
 
 def _folder(written: str) -> Path:
@@ -173,8 +175,8 @@ def _add_explain(commands: Commands) -> None:
     explain.add_argument(
         "config",
         metavar="CONFIG",
-        help="a config.json, bert_config.json or their folder, perhaps with #key.path; "
-        "or pyproject.toml::NAME, a model that it declares",
+        help="a config file or the folder of one, perhaps with REV: before it and #key.path behind it; module:NAME; "
+        "or pyproject.toml::NAME, a model that it declares, here by its name alone",
     )
     _add_model(explain)
     explain.add_argument(
@@ -202,6 +204,19 @@ def _add_model(command: argparse.ArgumentParser) -> None:
         default=[],
         metavar="NAME=BOOL",
         help="a constructor argument, as in add_pooling_layer=false; may be repeated",
+    )
+    command.add_argument(
+        "--keys",
+        action="append",
+        default=[],
+        metavar="NAME=KEY",
+        help="a name that the file has for a key, as in num_blks=num_hidden_layers; may be repeated",
+    )
+    command.add_argument(
+        "--format",
+        choices=("text", "md", "latex", "json"),
+        default="text",
+        help="how it is printed: formulas, symbols, counts, the config's hash and versions (default: text)",
     )
 
 

@@ -19,6 +19,7 @@ from pytest_bertsize.closed_forms.derive import choose, derive
 from pytest_bertsize.config import by_hub_name, source
 from pytest_bertsize.config.adapter import adapter_of
 from pytest_bertsize.config.by_hub_name import Found
+from pytest_bertsize.config.named_in_code import imports
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.table import settings
 from pytest_bertsize.table.globs import BadGlob, matching, matching_in
@@ -28,6 +29,7 @@ from pytest_bertsize.wording import printable, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from pytest_bertsize.base.revision import BaseRevision
     from pytest_bertsize.closed_forms.derive import Derivation
@@ -142,7 +144,7 @@ def read(today: Settings, revision: BaseRevision, registry: Registry, *, is_aske
     try:
         with Files(today.root, revision.commit) as files:
             then = _table(files, today, revision.name)
-            reader = AtCommit(files, revision.name, _hub(then.table))
+            reader = AtCommit(files, revision.name, _hub(then.table), today.root)
             models = {
                 name: _former(model, reader, today, registry, revision.name) for name, model in then.models.items()
             }
@@ -226,11 +228,22 @@ class Missing(Exception):
 class AtCommit:
     """The project as a commit has it."""
 
-    def __init__(self, files: Files, revision: str, hub: Mapping[str, str] = MappingProxyType({})) -> None:
-        """:param hub: of the table there."""
+    folder: Path | None = None
+
+    def __init__(
+        self,
+        files: Files,
+        revision: str,
+        hub: Mapping[str, str] = MappingProxyType({}),
+        root: Path | None = None,
+    ) -> None:
+        """:param hub: of the table there.
+        :param root: where today's Python says which library reads the project's YAML.
+        """
         self.at = f" at {revision}"
         self._files = files
         self._hub = hub
+        self._root = root
 
     def config(self, location: str) -> Found:
         """The file, the only config of a folder, or what is published by that name.
@@ -257,6 +270,9 @@ class AtCommit:
 
     def file(self, location: str) -> bytes | None:
         return self._files.read(location)
+
+    def imports(self, *modules: str) -> bool:
+        return self._root is not None and imports(self._root, *modules)
 
     def adapter(self, location: str) -> bytes:
         content = self._files.read(location)

@@ -174,14 +174,14 @@ def merge_base(folder: Path, revision: str) -> str | None:
 
 
 def renamed(folder: Path, before: str, paths: Iterable[str]) -> dict[str, str]:
-    """What some files were called at a commit, by their names in the one that is checked out, as git tells renames.
+    """What some files were called at a commit, by their names in the index (``git mv``), as git tells renames.
 
     :param before: the full name of the commit.
     :param paths: the only ones that are looked at, old and new, relative to the folder.
     :returns: nothing, where git has no answer.
     """
-    how = ("-r", "-z", "--name-status", "--find-renames", "--diff-filter=R", "--relative", "--no-ext-diff")
-    answer = git(folder, "diff-tree", *how, "--no-textconv", before, "HEAD", "--", *paths)
+    how = ("-z", "--name-status", "--find-renames", "--diff-filter=R", "--relative", "--no-ext-diff", "--no-textconv")
+    answer = git(folder, "diff-index", "--cached", *how, before, "--", *paths)
     if answer is None or answer.returncode != 0:
         return {}
     names = [os.fsdecode(each) for each in answer.stdout.split(b"\0")]

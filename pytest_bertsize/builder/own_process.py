@@ -57,10 +57,10 @@ class Allowed:
     """Bytes."""
 
 
-def answer_of(module: str, question: Mapping[str, Any], folder: Path, allowed: Allowed) -> Any:
+def answer_of(module: str, question: Mapping[str, Any], folder: Path | None, allowed: Allowed) -> Any:
     """Run one of our own modules, give it one line of JSON, and read one.
 
-    :param folder: where it runs.
+    :param folder: where it runs; ``None``: where its parent does.
     :raises Lost: when the process is dead, silent or babbling.
     """
     process = started([sys.executable, ISOLATION, "-m", module], folder)

@@ -199,13 +199,17 @@ def family_name(model: Model, config: ModelConfig, registry: Registry) -> str:
     if said is None and model.family is None:
         known = registry.family_of(model.architecture or next(iter(config.architectures), ""))
         message = f"{config.reference} has no model_type, as is usual for Google's bert_config.json"
-        example = known.name if known else "bert"
-        raise Unusable(Finding("config-invalid", message, f'write family = "{example}"', table_key=()))
+        likely = [known.name] if known else registry.likely(config.data, config.reference)
+        or_one_of = f", or {', '.join(map(shown, likely[1:]))}" if likely[1:] else ""
+        raise Unusable(Finding("config-invalid", message, f'write family = "{likely[0]}"{or_one_of}', table_key=()))
     if said is not None and model.family is not None and said != model.family:
         message = f"family is {shown(model.family)}, and {config.reference} says model_type {shown(said)}"
         raise Unusable(Finding("config-invalid", message, "remove family from the table", table_key=("family",)))
     if said is not None and not (isinstance(said, str) and is_name(said)):
-        config.refuse("model_type", f"model_type is {shown(said)}, which is no name", 'write "bert", for example')
+        instead = registry.likely(config.data, config.reference)[0]
+        config.refuse(
+            "model_type", f"model_type is {shown(said)}, which is no name", f"write {shown(instead)}, for example"
+        )
     return said or model.family or ""
 
 

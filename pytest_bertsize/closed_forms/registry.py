@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
@@ -78,6 +79,26 @@ class Registry:
     def family_of(self, architecture: str) -> Family | None:
         """The family that has an architecture of this name."""
         return next((family for family in self._all() if family.architecture(architecture)), None)
+
+    def likely(self, data: Mapping[str, object], reference: str = "") -> list[str]:
+        """The families that read most of the keys of a config without ``model_type``, the likeliest first.
+
+        Of those that read as many, what the config is called tells; BERT stands for all that read what it reads.
+
+        :param reference: the config's file and the keys that lead to it.
+        """
+        fits = {name: sum(key in self._reads(name) for key in data) for name in self.names}
+        most = max(fits.values())
+        best = [name for name, count in fits.items() if count == most]
+        words = re.sub(r"[^a-z0-9]+", "-", reference.lower())
+        words = re.sub(r"(discriminator|generator)", "electra", words)
+        named = [name for name in best if re.sub(r"[^a-z0-9]+", "-", name) in words]
+        if named:
+            return [max(named, key=len)]
+        return ["bert"] if "bert" in best else best
+
+    def _reads(self, name: str) -> set[str]:
+        return {key for family in self.families(name) for key in family.keys.meaningful | family.keys.inert}
 
     def nearest(self, architecture: str, family: str = "") -> list[str]:
         """The supported architectures whose names are most like ``architecture``, of one family if it has any."""

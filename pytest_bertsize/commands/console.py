@@ -37,9 +37,11 @@ def say(text: str, out: TextIO) -> None:
 
 
 def mistaken(unusable: Unusable, err: TextIO) -> int:
-    """A line for every mistake."""
-    for finding in unusable.findings:
-        say(f"ERROR: {finding.sentence}", err)
+    """A line for every mistake, and behind them for what is only odd."""
+    for severity in ("error", "warning"):
+        for finding in unusable.findings:
+            if finding.severity == severity:
+                say(f"{severity.upper()}: {finding.sentence}", err)
     return MISTAKEN
 
 

@@ -33,9 +33,10 @@ class Row:
         return self.after - self.before
 
 
-def diff(first: Named, second: Named, out: TextIO, err: TextIO) -> int:
+def diff(first: Named, second: Named, out: TextIO, err: TextIO, *, form: str = "text") -> int:
     """Print what changes from the first model to the second.
 
+    :param form: ``text``, ``md``, ``latex`` or ``json``.
     :returns: the exit status; that there is a difference is no mistake.
     """
     sides: list[Explained] = []
@@ -48,6 +49,11 @@ def diff(first: Named, second: Named, out: TextIO, err: TextIO) -> int:
     if mistakes:
         return mistaken(Unusable(*mistakes), err)
     before, after = sides
+    if form != "text":
+        from pytest_bertsize.commands.quoting import difference
+
+        say(difference(before, after, rows(before, after), explanation(before, after), form), out)
+        return GOOD
     say(_drawn(before, after, style_of(out, 0)), out)
     return GOOD
 

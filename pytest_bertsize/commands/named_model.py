@@ -15,7 +15,8 @@ from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.config import source
 from pytest_bertsize.config.adapter import adapter_of
 from pytest_bertsize.config.parts import MODULES
-from pytest_bertsize.config.source import read_file
+from pytest_bertsize.config.renamed_keys import renamed
+from pytest_bertsize.config.source import Disk, read_file
 from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.table.model import NAMES, Model
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.settings import Settings
 
 
+TABLE = "pyproject.toml"
 DECLARED = "::"
 """Between a pyproject.toml and the name of a model that it declares."""
 
@@ -41,12 +43,15 @@ class Named:
     """What the command line says about one model."""
 
     config: str
-    """A file or a folder, from the current folder, or a name of the hub, perhaps with ``#key.path``; or
-    ``pyproject.toml::NAME``."""
+    """A file or a folder, from the current folder, perhaps with ``REV:`` before it and ``#key.path`` behind it; a name
+    of the hub; what a module has, ``module:NAME``; or a model that is declared, ``pyproject.toml::NAME`` or its name
+    alone."""
     architecture: str | None = None
     family: str | None = None
     options: Sequence[str] = ()
     """Constructor arguments as they are written: ``add_pooling_layer=false``."""
+    keys: Sequence[str] = ()
+    """Names of the file's own, with what they stand for: ``num_blks=num_hidden_layers``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +107,13 @@ def explained(named: Named) -> Explained:
     """
     if DECLARED in named.config:
         return _declared(named)
+    if _is_a_declared_name(named.config):
+        return _declared(replace(named, config=f"{TABLE}{DECLARED}{named.config}"))
     registry = Registry(release=_release(None))
     try:
         model = Model("", named.config, named.family, named.architecture, {}, _options(named.options), (), ())
-        config = _read(named.config)
+        config = _read(model)
+        config = renamed(config, renaming) if (renaming := _renaming(named.keys)) else config
         chosen = choose(model, config, registry)
         return Explained(config, derive(model, config, chosen), model.options)
     except Unusable as unusable:
@@ -130,7 +138,7 @@ def _declared(named: Named) -> Explained:
     :raises Unusable: in the words of the table.
     """
     file, _, name = named.config.partition(DECLARED)
-    if named.architecture or named.family or named.options:
+    if named.architecture or named.family or named.options or named.keys:
         message = f"{printable(named.config)} is a declared model: its table says family, architecture and options"
         raise Unusable(Finding("config-invalid", message, "name its config in place of it, or leave the options out"))
     try:
@@ -159,7 +167,55 @@ def _options(written: Sequence[str]) -> dict[str, bool]:
     return found
 
 
-def _read(reference: str) -> ModelConfig:
+def _is_a_declared_name(written: str) -> bool:
+    if os.path.lexists(written) or not os.path.lexists(TABLE):
+        return False
+    try:
+        return written in load(Path(TABLE)).models
+    except SettingsError:
+        return False
+
+
+def _renaming(written: Sequence[str]) -> dict[str, str]:
+    """``num_blks=num_hidden_layers`` → ``{"num_blks": "num_hidden_layers"}``."""
+    found = {}
+    for each in written:
+        own, _, key = each.partition("=")
+        if not own or not key.isidentifier():
+            message = f"--keys {shown(each)} is not NAME=KEY"
+            raise Unusable(Finding("config-invalid", message, "write --keys num_blks=num_hidden_layers, for example"))
+        found[own] = key
+    return found
+
+
+def _at_revision(reference: str) -> ModelConfig:
+    """``main:models/config.json``: a file as a commit has it, its path from the current folder."""
+    from pytest_bertsize.base.baseline import AtCommit, Missing
+    from pytest_bertsize.base.git import NoRevision, resolve
+    from pytest_bertsize.base.tree import Files, Unreadable
+
+    revision, _, inside = reference.partition(":")
+    try:
+        with Files(Path.cwd(), resolve(Path.cwd(), revision)) as files:
+            return source.in_file(AtCommit(files, revision, root=Path.cwd()), inside)
+    except (NoRevision, Missing) as error:
+        raise Unusable(Finding("config-invalid", str(error))) from None
+    except Unreadable as unread:
+        raise Unusable(Finding("config-invalid", str(unread), unread.fix)) from None
+
+
+def _read(model: Model) -> ModelConfig:
+    """What the command line names, of whatever kind."""
+    location = model.config.partition("#")[0]
+    if not os.path.lexists(location):
+        if model.is_made_by_code:
+            return Disk(Path.cwd()).made_by_code(model.config)
+        if ":" in location:
+            return _at_revision(model.config)
+    return _on_disk(model.config)
+
+
+def _on_disk(reference: str) -> ModelConfig:
     """The config of any place: its own folder is the one that it has to lie in, and messages show the path as given.
 
     A symlink is followed first, because that is what the files of a downloaded model are.
@@ -181,11 +237,15 @@ def _read(reference: str) -> ModelConfig:
         config = read_file(root, f"{name}{hash_sign}{inner}")
     except Unusable as unusable:
         raise Unusable(*(replace(each, file=given) for each in unusable.findings)) from None
-    return replace(config, file=given, whole=f"{given}/{MODULES}" if config.modules else config.whole)
+    if not config.composed_by:
+        whole = f"{given}/{MODULES}" if config.modules else config.whole
+        return replace(config, file=given, whole=whole, place_of=None)
+    stands_in = printable(os.path.relpath(root / config.file))
+    return replace(config, file=stands_in, composed_by=given, place_of=None)
 
 
 _TRANSLATED = (
-    (re.compile(r"write family = \"(.+)\""), r"write --family \1"),
+    (re.compile(r"write family = \"([^\"]+)\""), r"write --family \1"),
     (re.compile(r"write architecture = \"(.+)\", for example"), r"write --architecture \1, for example"),
     (re.compile(r"neither does the table"), "neither does the command line"),
     (re.compile(r"^family is "), "--family is "),
@@ -197,6 +257,7 @@ _TRANSLATED = (
         f"explain shows a model of one of pytest-bertsize's own families, which are {', '.join(FAMILIES)}",
     ),
     (re.compile(r"name one: config = \"[^\"]*/(.+)\""), r"name one of them, as in \1"),
+    (re.compile(r", as ignored = \[.*?\] says"), ""),
     (re.compile(r", relative to pyproject\.toml"), ", from the current folder"),
     (re.compile(r"no file of the project"), "no file"),
     (re.compile(r", commit the file, and write hub = .*"), ", and name that file"),

@@ -1,11 +1,17 @@
-"""The process in which the project's own code makes a config: imports it, calls it, answers with plain values."""
+"""The process in which the project's own code makes a config: imports it, answers with plain values.
+
+What is named is called, if it is a function or a class; else it is the config: a dict, a dataclass, a Namespace, a
+CfgNode, a DictConfig, a config of transformers, an object with attributes.
+"""
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import inspect
 import os
 import sys
+import types
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
@@ -26,6 +32,8 @@ from pytest_bertsize.builder.offline import cut_off
 from pytest_bertsize.config.model_config import DEEPEST, LARGEST, LONGEST_INTEGER
 from pytest_bertsize.wording import did_you_mean, printable, shown
 
+MAKERS = ("to_dict", "model_dump")
+NAMESPACES = (argparse.Namespace, types.SimpleNamespace)
 RETURN = "return a dict of what config.json would say"
 
 
@@ -46,7 +54,7 @@ def main() -> None:
     leave_no_bytecode()
     said: dict[str, Any]
     try:
-        said = {"config": _made(asked["reference"], asked["root"])}
+        said = _made(asked["reference"], asked["root"], asked["inner"])
     except NoConfig as refused:
         said = {"message": str(refused), "fix": refused.fix}
     except NetworkRefused as error:
@@ -57,7 +65,26 @@ def main() -> None:
     os._exit(0)
 
 
-def _made(reference: str, root: str) -> dict[str, Any]:
+def _made(reference: str, root: str, inner: list[str]) -> dict[str, Any]:
+    """What is named, as a config.
+
+    :param inner: the keys that lead to the object that is wanted; nothing else is made plain.
+    """
+    path = reference.partition(":")[2]
+    found = _named(reference, root)
+    limit_memory()
+    if not inspect.isclass(found) and not inspect.isroutine(found) and _is_config(found):
+        return _answer(found, inner, root, is_strict=False)
+    if not callable(found):
+        raise NoConfig(f"{path} is {_a(found)}, which is no config and cannot be called", RETURN)
+    _refuse_arguments(found, path)
+    made = found()
+    if not _is_config(made):
+        raise NoConfig(f"it returned {_a(made)}, not a config", RETURN)
+    return _answer(made, inner, root, is_strict=isinstance(made, Mapping))
+
+
+def _named(reference: str, root: str) -> Any:
     module_name, _, path = reference.partition(":")
     found: Any = _imported(module_name, root)
     for depth, name in enumerate(path.split(".")):
@@ -68,14 +95,64 @@ def _made(reference: str, root: str) -> dict[str, Any]:
             )
             raise NoConfig(f"{at} has no {name}", fix)
         found = getattr(found, name)
-    if not callable(found):
-        raise NoConfig(f"{path} is {_a(found)}, which cannot be called", "write a function that returns it")
-    limit_memory()
-    _refuse_arguments(found, path)
-    made = _Plain().of(found())
-    if not isinstance(made, dict):
-        raise NoConfig(f"it returned {_a(made)}, not a config", RETURN)
-    return made
+    return found
+
+
+def _answer(made: Any, inner: list[str], root: str, *, is_strict: bool) -> dict[str, Any]:
+    """The object that is wanted, in place, and what of it is not plain.
+
+    :param is_strict: a function that returns a dict is there to make a config, and nothing else.
+    """
+    node = made
+    for depth, key in enumerate(inner):
+        within = _as_mapping(node, "", root) if _is_config(node) else {}
+        if key not in within:
+            return {"config": _wrapped({str(name): None for name in within}, inner[:depth])}
+        node = within[key]
+    if not _is_config(node):
+        return {"config": _wrapped(_Plain(root).of(node, ".".join(inner)), inner)}
+    if is_strict:
+        return {"config": _wrapped(_Plain(root).of(node), inner)}
+    plain, found, odd = _Plain(root), {}, {}
+    for key, value in _as_mapping(node, "", root).items():
+        name = _key(key, "")
+        try:
+            found[name] = plain.of(value, name, 1)
+        except NoConfig as refused:
+            found[name], odd[name] = _a(value), [str(refused), refused.fix]
+    return {"config": _wrapped(found, inner), "odd": odd}
+
+
+def _wrapped(value: Any, inner: list[str]) -> Any:
+    for key in reversed(inner):
+        value = {key: value}
+    return value
+
+
+def _is_config(value: Any) -> bool:
+    """Whether it says something by name: a mapping, or an object with attributes that are its own."""
+    if isinstance(value, Mapping) or (is_dataclass(value) and not isinstance(value, type)):
+        return True
+    kind = type(value)
+    if isinstance(value, type) or inspect.ismodule(value) or inspect.isroutine(value) or kind.__module__ == "builtins":
+        return False
+    if any(callable(getattr(value, method, None)) for method in MAKERS) or isinstance(value, NAMESPACES):
+        return True
+    return kind.__module__.partition(".")[0] not in sys.stdlib_module_names and bool(_attributes(value))
+
+
+def _is_of(root: str, value: Any) -> bool:
+    """Whether its class is the project's own."""
+    module = sys.modules.get(type(value).__module__)
+    return os.path.realpath(getattr(module, "__file__", None) or "/").startswith(f"{root}{os.sep}")
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    """Public attributes of an object and of its class, but for the methods of that."""
+    own = getattr(value, "__dict__", {})
+    names = dict.fromkeys(name for kind in reversed(type(value).__mro__[:-1]) for name in vars(kind)) | own
+    public = {name: getattr(value, name, None) for name in names if isinstance(name, str) and not name.startswith("_")}
+    return {name: each for name, each in public.items() if name in own or not callable(each)}
 
 
 def _refuse_arguments(function: Any, path: str) -> None:
@@ -105,7 +182,8 @@ def _imported(name: str, root: str) -> Any:
 class _Plain:
     """What JSON can say of a value, as far as a config can be."""
 
-    def __init__(self) -> None:
+    def __init__(self, root: str) -> None:
+        self._root = root
         self._values = 0
 
     def of(self, value: Any, path: str = "", depth: int = 0) -> Any:
@@ -119,7 +197,7 @@ class _Plain:
         if isinstance(value, list | tuple):
             return [self.of(each, f"{path}[{index}]", depth + 1) for index, each in enumerate(value)]
         found: dict[str, Any] = {}
-        for key, inner in _as_mapping(value, path).items():
+        for key, inner in _as_mapping(value, path, self._root).items():
             name = _key(key, path)
             if name in found:
                 raise NoConfig(f"{path or 'it'} has the key {shown(name)} as a string and as a number", "keep one")
@@ -144,10 +222,10 @@ def _scalar(value: Any, path: str) -> Any:
     return value if value is None else str.__str__(value)
 
 
-def _as_mapping(value: Any, path: str) -> Mapping[Any, Any]:
+def _as_mapping(value: Any, path: str, root: str) -> Mapping[Any, Any]:
     if isinstance(value, Mapping):
         return value
-    for method in ("to_dict", "model_dump"):
+    for method in MAKERS:
         if not isinstance(value, type) and callable(getattr(value, method, None)):
             made = getattr(value, method)()
             if not isinstance(made, Mapping):
@@ -155,6 +233,10 @@ def _as_mapping(value: Any, path: str) -> Mapping[Any, Any]:
             return made
     if is_dataclass(value) and not isinstance(value, type):
         return {each.name: getattr(value, each.name) for each in fields(value)}
+    if not path or isinstance(value, NAMESPACES) or _is_of(root, value):
+        found = _attributes(value)
+        if found or isinstance(value, NAMESPACES):
+            return found
     if path:
         raise NoConfig(f"{path} is {_a(value)}, which JSON cannot say", "make it a plain number, string, list or dict")
     raise NoConfig(f"it returned {_a(value)}, not a config", RETURN)

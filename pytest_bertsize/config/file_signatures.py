@@ -6,6 +6,8 @@ import re
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from typing import TYPE_CHECKING, NamedTuple
 
+import tomli
+
 from pytest_bertsize.files import LFS_POINTER, PICKLE, ZIP
 
 if TYPE_CHECKING:
@@ -20,6 +22,11 @@ class Mistaken(NamedTuple):
 
 
 PYTHON = Mistaken("this is a Python dict, not JSON", "write it with json.dump")
+PYTHON_FILE = Mistaken(
+    "this is a Python file, not JSON", 'name what is in it: a dict, a class or a function, as in config = "module:NAME"'
+)
+TOML = Mistaken("this is TOML, not JSON", "give it a name that ends with .toml")
+JSONNET = Mistaken("this is jsonnet, not JSON", "give it a name that ends with .jsonnet")
 
 _BYTES = {
     LFS_POINTER: Mistaken("this is a git-LFS pointer, not the config", "run git lfs pull"),
@@ -35,6 +42,8 @@ _BYTES = {
 _ENTRY = r"[\w.-]++"
 _COMMENTS = r"(?:\s|[;#].*+\n)*+"  # possessive, here and below: a megabyte of spaces is read once
 _TEXTS = {
+    re.compile(r"(?:\s|//.*+\n|\#.*+\n|/\*(?s:.*?)\*/)*+local\s++\w++\s*+[=(]"): JSONNET,
+    re.compile(r"(?:\s|\#.*+\n)*+(?:(?:import|from|def|class)\s++\w|@\w|\"{3}|'{3})"): PYTHON_FILE,
     re.compile(rf"{_COMMENTS}\[[^\]\n\"{{}}]++\][^\S\n]*+\n{_COMMENTS}{_ENTRY}\s*+="): Mistaken(
         "this is an INI file, not JSON", "write the model's sizes as a JSON object"
     ),
@@ -43,9 +52,12 @@ _TEXTS = {
     ),
     re.compile(r"\s*+(?:\w++\s*+=\s*+)?+(?:dict\(|\{\s*+')"): PYTHON,
     re.compile(rf"{_COMMENTS}(?:---\s*+)?+{_ENTRY}:\s"): Mistaken(
-        "this is YAML, not JSON", "write the model's sizes as a JSON object"
+        "this is YAML, not JSON", "give it a name that ends with .yaml"
     ),
 }
+_TOML_ALONE = re.compile(r"^\s*+[\w.\"-]++\s*+=\s*+(?:[\"\[{']|true\b|false\b|\d+_)|^\[[\w-]+\.[\w.-]+\]", re.MULTILINE)
+"""What an INI file has not, or means otherwise."""
+_JSONNET_WORD = re.compile(r"(?<![\w.\"'])(?:std\.\w|import(?:str)?\s+[\"'])")
 _PYTHON_WORD = re.compile(r"True|False|None|'")
 
 
@@ -56,11 +68,22 @@ def by_bytes(content: bytes) -> Mistaken | None:
 
 def by_text(text: str, error: JSONDecodeError) -> Mistaken:
     """Told by what the text looks like, else by where the parser stopped."""
+    if _TOML_ALONE.search(text) and _is_toml(text):
+        return TOML
     for pattern, mistaken in _TEXTS.items():
         if pattern.match(text):
             return mistaken
     if _PYTHON_WORD.match(text, error.pos):
         return PYTHON
+    if _JSONNET_WORD.match(text, error.pos):
+        return JSONNET
     if text.startswith(("//", "/*", "#"), error.pos):
         return Mistaken("not JSON: it has a comment", "remove it")
     return Mistaken(f"not JSON: {error.msg} at column {error.colno}", "correct the file")
+
+
+def _is_toml(text: str) -> bool:
+    try:
+        return bool(tomli.loads(text))
+    except (ValueError, RecursionError):
+        return False

@@ -75,6 +75,16 @@ class ModelConfig:
     """What reports call a config that is put together."""
     modules: tuple[Module, ...] = field(default=(), compare=False, repr=False)
     """What a folder of sentence-transformers consists of."""
+    unknown: Mapping[tuple[str, ...], tuple[str, str]] = field(default_factory=dict)
+    """Full paths at which only other code can tell the value: what is wrong, and what to write instead."""
+    ignored: tuple[str, ...] = ()
+    """Keys of which the table says that other code reads them."""
+    composed_by: str = ""
+    """The file that the table names, where the keys stand in another that it is composed of."""
+    place_of: Callable[[tuple[str, ...]], tuple[str, int | None] | None] | None = field(
+        default=None, compare=False, repr=False
+    )
+    """The file and line of a key by its full path, where several files make one config."""
 
     @property
     def flat(self) -> dict[str, object]:
@@ -91,6 +101,16 @@ class ModelConfig:
         """The line on which a key of the object stands, or one of an object in it."""
         full = self._in_file(path)
         return self.line_of(full) if self.line_of else self._lines.get(full)
+
+    def place(self, *path: str) -> tuple[str, int | None]:
+        """The file in which a key stands, which may be one of several, and its line there."""
+        found = self.place_of(self._in_file(path)) if self.place_of else None
+        return found or (self.file, self.line(*path))
+
+    def why_unknown(self, *path: str) -> tuple[str, str] | None:
+        """Why a key of the object, or what it holds, cannot be told; ``None`` for what is plain."""
+        full = self._in_file(path)
+        return next((why for at, why in self.unknown.items() if at[: len(full)] == full), None)
 
     def written_as(self, *path: str) -> str:
         """What the file calls a key: ``"num_blks"``, where the table says that this is ``num_hidden_layers``."""
@@ -131,7 +151,8 @@ class ModelConfig:
         """``train.json#model.bert_config``: what the project's table says."""
         if self.whole:
             return self.whole
-        return f"{self.file}#{printable('.'.join(self.key_path))}" if self.key_path else self.file
+        file = self.composed_by or self.file
+        return f"{file}#{printable('.'.join(self.key_path))}" if self.key_path else file
 
     @property
     def model_type(self) -> object:
@@ -152,7 +173,8 @@ class ModelConfig:
     def refuse(self, key: str, message: str, fix: str, kind: Kind = "config-invalid") -> NoReturn:
         """:raises Unusable: always, with a finding on the key's line."""
         message += self.said_as(key)
-        raise Unusable(Finding(kind, message, fix, file=self.file, line=self.line(key)))
+        file, line = self.place(key)
+        raise Unusable(Finding(kind, message, fix, file=file, line=line))
 
 
 def listed_in(content: bytes, file: str) -> list[object]:

@@ -35,6 +35,12 @@ def where_named(root: Path, key: str) -> str:
     return ""
 
 
+def imports(root: Path, *modules: str) -> bool:
+    """Whether some of the project's Python imports one of these modules."""
+    pattern = re.compile(rf"^[^\S\n]*(?:import|from)\s+(?:{'|'.join(map(re.escape, modules))})\b", re.MULTILINE)
+    return any(pattern.search(text) for _, text in _sources(root))
+
+
 @lru_cache(4)
 def _sources(root: Path) -> tuple[tuple[str, str], ...]:
     """The project's Python by its paths, that near the root first."""

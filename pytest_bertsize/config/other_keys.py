@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.config.keys import LABELS
 from pytest_bertsize.config.vocabulary import (
@@ -19,7 +19,7 @@ from pytest_bertsize.config.vocabulary import (
     WITHHELD,
 )
 from pytest_bertsize.findings import Finding
-from pytest_bertsize.wording import LONGEST_NUMBER, nearest_to, number, printable, shown
+from pytest_bertsize.wording import LONGEST_NUMBER, listed, nearest_to, number, printable, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,10 +35,20 @@ def check_keys(sheet: Sheet, *, labels: bool) -> None:
 
     :param labels: whether the architecture has ``num_labels`` outputs to count.
     """
-    for key in sheet.config.data:
-        _check_key_of_file(key, sheet, labels=labels)
+    ignored = [key for key in sheet.config.data if _is_ignored(key, sheet, labels=labels)]
+    _note_ignored(ignored, sheet)
     for key in sheet.overrides:
         _check_key_of_table(key, sheet)
+
+
+def note_what_is_unknown(sheet: Sheet) -> None:
+    """Note every key whose value only other code can tell, and that the class would be given."""
+    config, given = sheet.config, sheet.meaningful | PASSED | sheet.keys.inert
+    below = {at[len(config.key_path)] for at in config.unknown if len(at) > len(config.key_path)}
+    for key in dict.fromkeys((*config.data, *sorted(below))):
+        own = sheet.keys.aliases.get(key, key)
+        if own not in sheet.overrides and (sheet.keys.open or key in given) and (why := config.why_unknown(key)):
+            sheet.note(key, *why)
 
 
 def refused(key: str, value: object) -> str:
@@ -77,14 +87,16 @@ def _names_an_implementation(value: object) -> bool:
     return value is None or isinstance(value, bool) or (isinstance(value, str) and value in KNOWN_IMPLEMENTATIONS)
 
 
-_OF_OTHERS = "leave it if your own code reads it, else remove it"
+MOST_NAMED = 8
+"""Keys that one sentence names."""
 OWN_CLASS = "if that is the code of the class that you run, declare the class by factory"
 """What stands in the advice on a key that the project's own code names."""
 
 
-def _check_key_of_file(key: str, sheet: Sheet, *, labels: bool) -> None:
+def _is_ignored(key: str, sheet: Sheet, *, labels: bool) -> bool:
+    """Whether nothing reads a key of the file; what is wrong with it is noted."""
     if key in sheet.meaningful or key in sheet.keys.all_ignored:
-        return
+        return False
     changes = sheet.keys.refused.get(key)
     if changes and sheet.config.data[key] not in changes.harmless:
         message = f"{key} = {shown(sheet.config.data[key])} is refused: {changes.because}"
@@ -94,17 +106,67 @@ def _check_key_of_file(key: str, sheet: Sheet, *, labels: bool) -> None:
         sheet.note(key, message, f'write "{own}"')
     elif reason := refused(key, sheet.config.data[key]):
         sheet.note(key, f"the key {shown(key)} is refused: {reason}", "remove it", "config-refused")
-    elif key in sheet.known or is_withheld(key):
-        return
+    elif key in sheet.known or is_withheld(key) or key in sheet.config.ignored:
+        return False
     elif meant := _key_meant(key, sheet, labels=labels):
-        sheet.note(key, f"{shown(key)} is not a key of this family and would be ignored", f'write "{meant}"')
-    elif not sheet.keys.open:
-        fix = _OF_OTHERS if sheet.config.is_shared else "remove it"
-        if own := sheet.config.named_at(key):
-            message = f"the key {shown(key)} is none that the library's class reads, and {own} names it"
-            sheet.note(key, message, f"{OWN_CLASS}, else {fix}", "ignored-key", "warning")
+        sheet.note(key, f"{shown(key)} is not a key of this family and would be ignored", _renaming(key, meant, sheet))
+    else:
+        return not sheet.keys.open
+    return False
+
+
+def _renaming(key: str, meant: str, sheet: Sheet) -> str:
+    """A file that other code reads keeps its names: the table says what they mean."""
+    if not sheet.config.is_shared or meant in sheet.values:
+        return f'write "{meant}"'
+    return f"write keys = {{ {key if key.isidentifier() else shown(key)} = {shown(meant)} }} in the table"
+
+
+def _note_ignored(keys: list[str], sheet: Sheet) -> None:
+    """A line for all keys of one file, and another for those that the project's own code names."""
+    by_file: dict[tuple[str, bool], dict[str, str]] = {}
+    for key in keys:
+        own = sheet.config.named_at(key)
+        by_file.setdefault((sheet.config.place(key)[0], bool(own)), {})[key] = own
+    for (_, is_named), found in by_file.items():
+        names = [f"{shown(key)} ({own})" if own and len(found) > 1 else shown(key) for key, own in found.items()]
+        several = f"{len(found):,} keys"
+        if is_named:
+            who = f"{next(iter(found.values()))} names it" if len(found) == 1 else "your own code names them"
+            subject = f"the key {names[0]} is none" if len(found) == 1 else f"{several} are none"
+            message = f"{subject} that the library's class reads, and {who}"
         else:
-            sheet.note(key, f"the key {shown(key)} is ignored: it changes no count", fix, "ignored-key", "warning")
+            subject = f"the key {names[0]} is" if len(found) == 1 else f"{several} are"
+            message = f"{subject} ignored: {'it changes' if len(found) == 1 else 'they change'} no count"
+        if len(found) > 1:
+            message += f": {listed(names, MOST_NAMED)}"
+        fix = leave([*found])
+        sheet.note(
+            next(iter(found)), message, f"{OWN_CLASS}, else {fix}" if is_named else fix, "ignored-key", "warning"
+        )
+
+
+def leave(keys: list[str], otherwise: str = "") -> str:
+    """What to do about keys that the library ignores, and the project's own code may read."""
+    it = "it" if len(keys) == 1 else "them"
+    entries = ", ".join(map(shown, keys[:MOST_NAMED])) + (", …" if len(keys) > MOST_NAMED else "")
+    return f"leave {it} if your code reads {it}, as ignored = [{entries}] says, else {otherwise or f'remove {it}'}"
+
+
+def note_what_is_read(sheet: Sheet) -> None:
+    """Note every entry of the table's ``ignored`` that is no ignored key."""
+    read = sheet.meaningful | PASSED | sheet.keys.inert
+    inner = {key for value in sheet.config.data.values() if isinstance(value, dict) for key in value}
+    for key in sheet.config.ignored:
+        place: dict[str, Any] = {"table_key": ("ignored",)}
+        if key in sheet.config.data and key in read:
+            message = f"ignored names {printable(key)}, which this family reads"
+            sheet.findings.append(Finding("config-invalid", message, "remove it from ignored", **place))
+            sheet.wrong.add(key)
+        elif key not in sheet.config.data and key not in inner:
+            message = f"ignored names {printable(key)}, which is not in {sheet.config.reference}"
+            fix = "remove it from ignored"
+            sheet.findings.append(Finding("ignored-key", message, fix, "warning", **place))
 
 
 def beyond_json(value: object) -> str:
@@ -129,7 +191,7 @@ def _check_key_of_table(key: str, sheet: Sheet) -> None:
         sheet.note(key, f"overrides.{printable(key)} is refused: {reason}", "remove it", "config-refused")
         return
     known = sorted(sheet.meaningful)
-    nearest = _by_another_name(key, sheet.keys) or nearest_to(snake(key), known)
+    nearest = by_another_name(key, sheet.keys) or nearest_to(snake(key), known)
     if sheet.keys.open and not nearest:
         return
     fix = f"did you mean {nearest}?" if nearest else f"it can override {', '.join(known)}"
@@ -138,14 +200,14 @@ def _check_key_of_table(key: str, sheet: Sheet) -> None:
 
 def _key_meant(key: str, sheet: Sheet, *, labels: bool) -> str:
     """The key that a name was probably meant for; another library's name only counts where ours is missing."""
-    shape_key = _by_another_name(key, sheet.keys)
+    shape_key = by_another_name(key, sheet.keys)
     if shape_key:
         counts = labels or shape_key != "num_labels"
         return shape_key if counts and shape_key not in sheet.values else ""
     return nearest_to(snake(key), sorted(sheet.meaningful), cutoff=0.87)
 
 
-def _by_another_name(key: str, keys: ConfigKeys) -> str:
+def by_another_name(key: str, keys: ConfigKeys) -> str:
     """The shape key that other libraries call by this name."""
     symbols = {**{size.symbol: size.key for size in keys.sizes}, LABELS: "num_labels"}
     name = snake(key)
@@ -167,7 +229,7 @@ def without_effect(
     """
     findings = []
     for key, known in ignored.items():
-        if key not in config.data or config.data[key] in known.harmless:
+        if key not in config.data or config.data[key] in known.harmless or key in config.ignored:
             continue
         value = config.data[key]
         concerns = not known.only or architecture.endswith(known.only)
@@ -176,6 +238,8 @@ def without_effect(
         would = f"; it would have {verb} {number(abs(cost))} parameters" if cost is not None else ""
         message = f"{key} = {shown(value)} is ignored: {known.because}{would}"
         own = config.named_at(key)
-        fix = f"{own} names it: {OWN_CLASS}, else {known.fix}" if own else known.fix
-        findings.append(Finding("ignored-key", message, fix, "warning", file=config.file, line=config.line(key)))
+        fix = leave([key], known.fix)
+        fix = f"{own} names it: {OWN_CLASS}, else {fix}" if own else fix
+        file, line = config.place(key)
+        findings.append(Finding("ignored-key", message, fix, "warning", file=file, line=line))
     return findings

@@ -39,7 +39,7 @@ def renamed(config: ModelConfig, keys: Mapping[str, str]) -> ModelConfig:
             left = _without(left, paths[alias])
         except KeyError:
             wrong.append(_not_there(alias, target, config, hint=len(wrong) < MOST_HINTS))
-    wrong += _clashes(keys, left, config)
+    wrong += _clashes(keys, left, config, found)
     if wrong:
         raise Unusable(*wrong)
     names = {(*config.key_path, target): (*config.key_path, *paths[alias]) for alias, target in keys.items()}
@@ -65,7 +65,10 @@ def _without(data: dict[str, object], path: tuple[str, ...]) -> dict[str, object
 
 
 def _not_there(alias: str, target: str, config: ModelConfig, *, hint: bool) -> Finding:
-    names = _names(config.data) if hint else ()
+    names = [name for name in _names(config.data) if name != target] if hint else ()
+    if target in config.data:
+        message = f"keys names {printable(alias)}, which is not in {config.reference}, and {printable(target)} is"
+        return _finding(alias, message, f"remove {printable(alias)} from keys")
     fix = did_you_mean(
         alias, names, "write the name that the file has", lambda name: f"{printable(name)} = {shown(target)}"
     )
@@ -80,14 +83,16 @@ def _names(data: Mapping[str, object]) -> Iterator[str]:
             yield from (f"{key}.{inner}" for inner in value)
 
 
-def _clashes(keys: Mapping[str, str], left: Mapping[str, object], config: ModelConfig) -> Iterator[Finding]:
+def _clashes(
+    keys: Mapping[str, str], left: Mapping[str, object], config: ModelConfig, there: Mapping[str, object]
+) -> Iterator[Finding]:
     """Aliases that stand for what is said already."""
     first: dict[str, str] = {}
     for alias, target in keys.items():
         if target in first:
             both = f"{printable(first[target])} and {printable(alias)}"
             yield _finding(alias, f"keys names both {both} for {printable(target)}", "keep one of them")
-        elif target in left:
+        elif target in left and alias in there:
             line = config.line(target)
             at = f", on line {line}" if line else ""
             message = f"{printable(alias)} stands for {printable(target)}, and {config.reference} has both{at}"

@@ -61,7 +61,8 @@ class Sheet:
             finding = Finding(kind, message, fix, severity, table_key=("overrides", written))
         else:
             message += self.config.said_as(written)
-            finding = Finding(kind, message, fix, severity, file=self.config.file, line=self.config.line(written))
+            file, line = self.config.place(written)
+            finding = Finding(kind, message, fix, severity, file=file, line=line)
         if finding not in self._noted:
             self._noted.add(finding)
             self.findings.append(finding)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from functools import partial
+from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -14,15 +15,15 @@ from pytest_bertsize.builder.published import is_name
 from pytest_bertsize.config import by_hub_name, model_config, parts
 from pytest_bertsize.config.by_hub_name import Found
 from pytest_bertsize.config.model_config import LARGEST, ModelConfig, fail, made, not_plain
-from pytest_bertsize.config.named_in_code import where_named
+from pytest_bertsize.config.named_in_code import imports, where_named
 from pytest_bertsize.config.renamed_keys import renamed
 from pytest_bertsize.files import Place
 from pytest_bertsize.findings import Finding, Unusable
-from pytest_bertsize.table.model import YAML
+from pytest_bertsize.table.model import JSONNET, TOML, YAML
 from pytest_bertsize.wording import printable, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from pytest_bertsize.table.model import Model
@@ -39,6 +40,8 @@ class Reader(Protocol):
 
     at: str
     """What messages add to the name of a file: nothing, or ``" at main"``."""
+    folder: Path | None
+    """Where the files of a project lie; ``None`` for a commit."""
 
     def config(self, location: str) -> Found:
         """The file that the table names, the one config in the folder that it names, or what is published so.
@@ -51,6 +54,9 @@ class Reader(Protocol):
 
         :raises Unusable: when it cannot be read.
         """
+
+    def imports(self, *modules: str) -> bool:
+        """Whether the project's own Python imports one of some libraries."""
 
     def adapter(self, location: str) -> bytes:
         """The content of an adapter_config.json.
@@ -76,6 +82,7 @@ class Disk:
     def __init__(self, root: Path, hub: Mapping[str, str] = MappingProxyType({})) -> None:
         """:param hub: files of the project by names of the hub."""
         self.root = root
+        self.folder: Path | None = root
         self._hub = hub
 
     def config(self, location: str) -> Found:
@@ -98,6 +105,9 @@ class Disk:
             return None
         with place.opened_unread() as stream:
             return stream.read(LARGEST + 1)
+
+    def imports(self, *modules: str) -> bool:
+        return imports(self.root, *modules)
 
     def adapter(self, location: str) -> bytes:
         return Place(self.root, location, "adapter_config.json", "config-invalid").content(LARGEST)
@@ -128,10 +138,28 @@ def read(model: Model, settings: Settings, reader: Reader | None = None) -> Mode
         config = _inline(model.inline, model, settings, reader)
     elif model.is_made_by_code:
         config = reader.made_by_code(model.config)
+    elif model.factory:
+        config = in_file(reader, model.config, whole=False)
     else:
-        in_file = partial(_in_file, whole=False) if model.factory else partial(_whole, model=model)
-        config = in_file(reader, model.config)
-    return renamed(config, model.keys) if model.keys else config
+        config = _whole(reader, model.config, model)
+    config = renamed(config, model.keys) if model.keys else config
+    _refuse_what_is_unknown(config, model)
+    return replace(config, ignored=model.ignored) if model.ignored else config
+
+
+def _refuse_what_is_unknown(config: ModelConfig, model: Model) -> None:
+    """What only other code can tell may stand where nobody reads it; code of the project may read all of it."""
+    if not config.unknown:
+        return
+    is_handed_over = model.factory is not None or not model.closed_form
+    keys = [*config.data] if is_handed_over else ["model_type", "architectures"]
+    wrong = {key: why for key in keys if key not in model.overrides and (why := config.why_unknown(key))}
+    if wrong:
+        places = {key: config.place(key) for key in wrong}
+        findings = (
+            Finding("config-invalid", *why, file=places[key][0], line=places[key][1]) for key, why in wrong.items()
+        )
+        raise Unusable(*findings)
 
 
 def read_file(root: Path, reference: str) -> ModelConfig:
@@ -148,33 +176,62 @@ def read_file(root: Path, reference: str) -> ModelConfig:
 def _whole(reader: Reader, reference: str, model: Model | None = None) -> ModelConfig:
     """The config of a file; of a folder of several modules, that of all of them."""
     location, hash_sign, _ = reference.partition("#")
-    is_file = hash_sign or location.lower().endswith((".json", *YAML))
+    is_file = hash_sign or location.lower().endswith((".json", *YAML, TOML, *JSONNET, *PYTHON, *SHELL))
     modules = None if is_file else reader.file(f"{location.rstrip('/')}/{parts.MODULES}")
     if modules is None:
-        return _in_file(reader, reference)
+        return in_file(reader, reference)
     return parts.of_folder(modules, location, reader, model)
 
 
-def _in_file(reader: Reader, reference: str, *, whole: bool = True) -> ModelConfig:
-    """:param whole: whether every value of a Python file has to be readable."""
+def in_file(reader: Reader, reference: str, *, whole: bool = True) -> ModelConfig:
+    """The config of a file, wherever it is read.
+
+    :param whole: whether every value of a Python file has to be readable.
+    :raises Unusable: when there is none.
+    """
     location, _, inner = reference.partition("#")
     found = reader.config(location)
     file = f"{found.file}{reader.at}"
-    if (said := _said_in(found, file, inner, whole=whole)) is not None:
+    if (said := _said_in(reader, found, file, inner, whole=whole)) is not None:
         return said if isinstance(said, ModelConfig) else _named(said, reader, f"{file}#{printable(inner)}")
-    parsed = _parser(found.name)(found.content, file, inner)
+    parsed = _parsed(reader, found, file, inner)
     return replace(parsed, origin=found.origin) if found.origin else parsed
 
 
-def _parser(name: str) -> Callable[[bytes, str, str], ModelConfig]:
-    if not name.lower().endswith(YAML):
-        return model_config.parse
-    from pytest_bertsize.config import yaml
+def _parsed(reader: Reader, found: Found, file: str, inner: str) -> ModelConfig:
+    suffix = PurePosixPath(found.name.lower()).suffix
+    if suffix in YAML:
+        return _yaml(reader, found, file, inner)
+    if suffix == TOML:
+        from pytest_bertsize.config import toml
 
-    return yaml.parse
+        return toml.parse(found.content, file, inner)
+    if suffix in JSONNET:
+        from pytest_bertsize.config import jsonnet
+
+        return jsonnet.parse(found.content, file, inner, reader.folder)
+    return model_config.parse(found.content, file, inner)
 
 
-def _said_in(found: Found, file: str, inner: str, *, whole: bool) -> ModelConfig | str | None:
+def _yaml(reader: Reader, found: Found, file: str, inner: str) -> ModelConfig:
+    from pytest_bertsize.config import omegaconf, yaml
+
+    content = found.content[: LARGEST + 1]
+    by_omegaconf = omegaconf.is_marked(content) or (
+        omegaconf.is_read_otherwise(content) and reader.imports("omegaconf", "hydra")
+    )
+    if by_omegaconf:
+        return omegaconf.parse(content, file, inner, found.name, partial(_beside, reader))
+    return yaml.parse(content, file, inner)
+
+
+def _beside(reader: Reader, location: str) -> Found | None:
+    """Another file of the project, which a file is composed of."""
+    content = reader.file(location)
+    return None if content is None else Found(location, f"{printable(location)}{reader.at}", content)
+
+
+def _said_in(reader: Reader, found: Found, file: str, inner: str, *, whole: bool) -> ModelConfig | str | None:
     """What Python or a shell script says, or the name that stands at a place in settings; ``None`` for a config."""
     if found.name.lower().endswith(PYTHON):
         from pytest_bertsize.config import in_python
@@ -186,7 +243,7 @@ def _said_in(found: Found, file: str, inner: str, *, whole: bool) -> ModelConfig
         return in_shell.parse(found.content, file, inner)
     outer, _, last = inner.rpartition(".")
     try:
-        value = _parser(found.name)(found.content, file, outer).data.get(last) if inner else None
+        value = _parsed(reader, found, file, outer).data.get(last) if inner else None
     except Unusable:
         return None
     return value if isinstance(value, str) else None
@@ -200,7 +257,7 @@ def _named(name: str, reader: Reader, place: str) -> ModelConfig:
     if "#" in name or name.lower().endswith((*PYTHON, *SHELL)):
         fail(place, f"it is {shown(name)}, which names no config", "name a place that does")
     try:
-        config = _in_file(reader, name)
+        config = in_file(reader, name)
     except Unusable as unusable:
         told = (replace(each, message=f"{place} is {shown(name)}: {each.message}") for each in unusable.findings)
         raise Unusable(*told) from None
@@ -218,7 +275,7 @@ def of_hub(settings: Settings) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for name, location in settings.hub.items():
         try:
-            config = _in_file(Disk(settings.root), location)
+            config = in_file(Disk(settings.root), location)
             folder = str((settings.root / config.file).parent.resolve())
             found[name] = {"config": config.data, "file": config.reference, "folder": folder}
         except Unusable as unusable:
@@ -234,6 +291,10 @@ def _inline(data: Mapping[str, object], model: Model, settings: Settings, reader
     return replace(made(dict(data), file), key_path=place, line_of=partial(reader.line, settings=settings))
 
 
+def _asked(folder: Path, location: str, inner: str) -> dict[str, object]:
+    return {"root": str(folder), "reference": location, "inner": list(model_config.keys_of(inner))}
+
+
 def _made_by_code(root: Path, reference: str, allowed: Allowed = ALLOWED) -> ModelConfig:
     """Call the function that a table names, and take what it returns.
 
@@ -245,9 +306,7 @@ def _made_by_code(root: Path, reference: str, allowed: Allowed = ALLOWED) -> Mod
     file = printable(location)
     folder = root.resolve()
     try:
-        said = answer_of(
-            "pytest_bertsize.config.by_code", {"root": str(folder), "reference": location}, folder, allowed
-        )
+        said = answer_of("pytest_bertsize.config.by_code", _asked(folder, location, inner), folder, allowed)
     except Lost as lost:
         fail(file, f"the config was not made: {lost}", MEND)
     if not isinstance(said, dict) or not isinstance(said.get("config", {}), dict):
@@ -257,6 +316,8 @@ def _made_by_code(root: Path, reference: str, allowed: Allowed = ALLOWED) -> Mod
     if found := not_plain(said["config"]):
         fail(file, found.message, found.fix)
     config = made(said["config"], file, inner)
+    odd = said.get("odd", {})
+    config = replace(config, unknown={(*config.key_path, key): (why, fix) for key, (why, fix) in odd.items()})
     if len(config.text) > LARGEST:
         fail(file, f"the config is larger than {LARGEST:,} bytes", "return the config of one model")
     return config

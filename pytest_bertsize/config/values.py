@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.handed_over import handed_over, unknown
 from pytest_bertsize.config.keys import LABELS, Asks, Choice, ConfigKeys, Index, Listing, Size, Switch, Values
-from pytest_bertsize.config.other_keys import check_keys, without_effect
+from pytest_bertsize.config.other_keys import check_keys, note_what_is_read, note_what_is_unknown, without_effect
 from pytest_bertsize.config.sheet import Sheet
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.wording import did_you_mean, exact, number, shown
@@ -35,9 +35,13 @@ def resolve(keys: ConfigKeys, config: ModelConfig, overrides: Mapping[str, objec
     :raises Unusable: with a finding for everything that is wrong, all at once.
     """
     sheet = Sheet(keys, config, overrides)
-    values = _Reading(sheet, architecture).values()
-    if sheet.wrong:
-        raise Unusable(*sheet.findings)
+    if config.ignored:
+        note_what_is_read(sheet)
+    if config.unknown:
+        note_what_is_unknown(sheet)
+    values = None if sheet.wrong else _Reading(sheet, architecture).values()
+    if sheet.wrong or values is None:
+        raise Unusable(*sorted(sheet.findings, key=lambda finding: finding.severity != "error"))
     return values
 
 

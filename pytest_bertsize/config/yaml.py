@@ -1,8 +1,8 @@
 """An untrusted YAML file as a config: what PyYAML reads, of the few types that a config has, with the line of each key.
 
 PyYAML, because the training code that reads the same file does so with it nearly always: ``1e-12`` is a string to both,
-``no`` is false and ``010`` is 8. Of the file's values only the object that is asked for is read: a date or a tag that
-stands elsewhere in a training file is none of our business.
+``no`` is false and ``010`` is 8; what OmegaConf reads otherwise is in ``omegaconf.py``. Of the file's values only the
+object that is asked for is read: a date or a tag that stands elsewhere in a training file is none of our business.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ MOST_EVENTS = 200_000
 MOST_MERGED = 100_000
 """Keys that ``<<`` brings in, over a whole file."""
 
+LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAG = "tag:yaml.org,2002:"
 _NUMBERS = {f"{_TAG}int", f"{_TAG}float"}
 _SCALARS = {*_NUMBERS, f"{_TAG}null", f"{_TAG}bool", f"{_TAG}str"}
@@ -53,7 +54,7 @@ def parse(content: bytes, file: str, inner: str) -> ModelConfig:
     :raises Unusable: with one finding that says what is wrong with them.
     """
     text = text_of(content, file)
-    document = _Document(file)
+    document = Document(file)
     key_path = keys_of(inner)
     root = document.composed(text)
     node = document.at(root, key_path)
@@ -91,10 +92,12 @@ class _Entry(NamedTuple):
 
 
 @dataclass
-class _Document:
+class Document:
     """The nodes of one file, each read once however many aliases it has."""
 
     file: str
+    loader: Any = LOADER
+    """PyYAML's, which says what a word without quotes is."""
     _values: dict[int, _Value] = field(default_factory=dict)
     _entries: dict[int, dict[str, _Entry]] = field(default_factory=dict)
     _being_read: set[int] = field(default_factory=set)
@@ -102,10 +105,9 @@ class _Document:
 
     def composed(self, text: str) -> Any:
         """The file's one document."""
-        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         try:
-            self._look_through(yaml.parse(text, Loader=loader))
-            node = yaml.compose(text, Loader=loader)
+            self._look_through(yaml.parse(text, Loader=self.loader))
+            node = yaml.compose(text, Loader=self.loader)
         except yaml.MarkedYAMLError as error:
             at = error.problem_mark.line if error.problem_mark else 0
             if re.match(r" *\t", (*text.split("\n"), "")[at]):

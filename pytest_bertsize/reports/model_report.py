@@ -120,7 +120,7 @@ def model_report(review: Review) -> ModelReport:
         layers=layers(review.base, expected, actual) if review.detail else [],
         base=_base(review.comparison) if review.comparison else None,
         choices=_choices(review),
-        findings=[_finding(finding) for finding in review.findings],
+        findings=by_severity(_finding(finding) for finding in review.findings),
     )
 
 

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 NAMES = ("config.json", "bert_config.json")
 """What a folder may hold one of."""
 YAML = (".yaml", ".yml")
+TOML = ".toml"
+JSONNET = (".jsonnet", ".libsonnet")
+FILES = (".json", *YAML, TOML, *JSONNET)
+"""How the files end that a config is read from."""
 _NAME = r"[^\W\d]\w*"
 _CODE = re.compile(rf"{_NAME}(?:\.{_NAME})*:{_NAME}(?:\.{_NAME})*")
 
@@ -168,6 +172,8 @@ class Model:
     """The config itself, where the table has it; :attr:`config` is then its place in the table."""
     keys: Mapping[str, str] = field(default_factory=dict)
     """A training file's own names, and the config keys that they stand for."""
+    ignored: tuple[str, ...] = ()
+    """Keys of the config that the library ignores, and the project's own code reads."""
     factory: str | None = None
     """The project's own function that builds the model: ``"tagger.model:build"``."""
     backbone: str = ""
@@ -196,7 +202,7 @@ class Model:
     def is_made_by_code(self) -> bool:
         """Whether the config is what a function of the project returns: ``"pkg.cfg:make"``."""
         location = self.config.partition("#")[0]
-        is_file = self.inline is not None or location.lower().endswith((".json", *YAML))
+        is_file = self.inline is not None or location.lower().endswith(FILES)
         return not is_file and _CODE.fullmatch(location) is not None
 
     @property

@@ -44,8 +44,8 @@ LEAST_MEMORY, MOST_MEMORY = 10**6, 16 * 10**9
 """Bytes that building one model may take; a hosted runner of CI has no more."""
 
 OF_A_FACTORY = ("backbone", "extra", "without", "tied", "frozen")
-OF_A_CLOSED_FORM = ("backbone", "extra", "without", "tied", "frozen", "tokenizer")
-OF_A_CONFIG = ("keys", "family", "architecture", "overrides", "backbone")
+OF_A_CLOSED_FORM = ("ignored", "backbone", "extra", "without", "tied", "frozen", "tokenizer")
+OF_A_CONFIG = ("keys", "ignored", "family", "architecture", "overrides", "backbone")
 """Keys of a model that say something of what another key names."""
 
 COMPONENTS: Mapping[str, str] = MappingProxyType(
@@ -283,14 +283,17 @@ class ModelTable(_Strict):
     Example: factory = "classifier:build"."""
     config: Annotated[str | dict[str, Any] | None, PlainValidator(config_or_none), Field(validate_default=True)] = None
     """The model's config, relative to pyproject.toml and inside the project: a config.json, Google's bert_config.json,
-    a YAML file, a folder that holds exactly one config.json or bert_config.json, or all modules of a modules.json;
-    "train.yaml#model" for an object in a file, "train.py#MODEL_NAME" for what a place in Python says, "configs/*.json"
-    for a model of each file, "acme.sizes:small" for a function, a table for the config itself, or a name of the hub, as
-    "bert-base-uncased".
+    a YAML, TOML or jsonnet file, a folder that holds exactly one config.json or bert_config.json, or all modules of a
+    modules.json; "train.yaml#model" for an object in a file, "train.py#MODEL_NAME" for what a place in Python says,
+    "configs/*.json" for a model of each file, "acme.sizes:small" for a function, a class or a constant of the project,
+    a table for the config itself, or a name of the hub, as "bert-base-uncased".
     Example: config = "models/encoder/config.json"."""
     keys: dict[str, ClassName] = {}
     """The config's own names, each with the one that the family has.
     Example: keys = { num_blks = "num_hidden_layers" }."""
+    ignored: list[Text] = []
+    """Keys of the config that the library ignores and your own code reads: no warning is given of them.
+    Example: ignored = ["fusion_layer"]."""
     family: ClassName | None = None
     """The family, only where the config has no model_type. Example: family = "bert"."""
     architecture: Annotated[str | dict[str, str] | None, PlainValidator(class_or_classes)] = None

@@ -224,6 +224,7 @@ def _declared(each: Expanded, model: ModelTable, path: Path) -> Model:
         reason=model.reason,
         inline=inline,
         keys=model.keys,
+        ignored=tuple(model.ignored),
         factory=model.factory,
         backbone="" if isinstance(model.backbone, dict) else model.backbone,
         backbones=model.backbone if isinstance(model.backbone, dict) else {},

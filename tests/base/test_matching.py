@@ -106,6 +106,16 @@ def test_a_file_that_moved_and_changed_is_known_to_git(tmp_path: Path, tiny: dic
     assert LOOSENED in error
 
 
+def test_a_file_that_git_has_moved_and_no_commit_has_yet_is_known_to_git(tmp_path: Path, tiny: dict[str, Any]) -> None:
+    project = at_main(tmp_path, tiny, "models/a.json", declared("old", '"models/a.json"'))
+    project.git("mv", "models/a.json", "b.json")
+    project.write("b.json", {**tiny, "num_hidden_layers": 4})
+    project.declare(declared("new", '"b.json"', "999K"))
+    assert is_called(project) == {"new": "old"}
+    (error,) = project.errors("new")
+    assert LOOSENED in error
+
+
 def test_git_is_only_asked_of_files_that_models_are_of(tmp_path: Path, tiny: dict[str, Any]) -> None:
     project = at_main(tmp_path, tiny, "models/[a].json", declared("old", '"models/[a].json"'))
     project.git("mv", "models/[a].json", "b.json")

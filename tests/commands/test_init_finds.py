@@ -156,8 +156,12 @@ def test_other_kinds_of_models_are_told_in_one_line(tmp_path: Path) -> None:
             {**GOOGLE, "embedding_size": 16},
             (
                 "config.json has a BERT's sizes, no model_type, and keys that a BERT does not have (embedding_size): declare it "
-                'by hand with its family, as in family = "bert"'
+                'by hand with its family, as in family = "albert" or family = "electra" or family = "mobilebert"'
             ),
+        ),
+        (
+            {"vocab_size": 101, "n_embd": 48, "n_layer": 2, "n_head": 4, "n_positions": 8},
+            'config.json has the sizes of the family gpt2 and no model_type: declare it with family = "gpt2"',
         ),
         (
             {"vocab_size": 101, "n_layers": 2, "d_model": 48, "n_heads": 4},
@@ -175,6 +179,17 @@ def test_a_config_that_cannot_be_counted_is_told_with_the_reason(tmp_path: Path,
     assert said(tmp_path) == [f"by hand: {reason}"]
 
 
+def test_keys_are_proposed_for_the_sizes_that_another_library_calls_so(tmp_path: Path) -> None:
+    model = {"model_type": "bert", "vocab_size": 101, "seed": 2, "d_model": 48}
+    _, _, err = started(lay(tmp_path, **{"train.json": {"model": model}}))
+    assert err.startswith(
+        "by hand: train.json#model has names of its own (seed, d_model) and lacks hidden_size, num_hidden_layers, "
+        "num_attention_heads, intermediate_size, max_position_embeddings, type_vocab_size: declare it by hand with "
+        'keys = { d_model = "hidden_size" } and overrides = { num_hidden_layers = … }, or keys that say which name means '
+        "it\n"
+    )
+
+
 def test_names_of_its_own_are_not_taken_for_defaults_of_the_library(tmp_path: Path) -> None:
     model = {"model_type": "bert", "vocab_size": 101, "num_blks": 2, "num_hiddens": 48}
     status, _, err = started(lay(tmp_path, **{"train.json": {"model": model}}))
@@ -182,7 +197,7 @@ def test_names_of_its_own_are_not_taken_for_defaults_of_the_library(tmp_path: Pa
     assert err.startswith(
         "by hand: train.json#model has names of its own (num_blks, num_hiddens) and lacks hidden_size, "
         "num_hidden_layers, num_attention_heads, intermediate_size, max_position_embeddings, type_vocab_size: declare "
-        'it by hand with keys = { num_blks = "…" }, and so on, each by what it means\n'
+        "it by hand with overrides = { hidden_size = … }, or keys that say which name means it\n"
         "ERROR: no config was found that can be declared as it stands"
     )
 

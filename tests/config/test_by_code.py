@@ -104,6 +104,23 @@ TAKEN = {
         """,
         {"hidden_act": "gelu", "hidden_size": 768},
     ),
+    "attributes of a class, of an object and of its base": (
+        """
+        class Base:
+            vocab_size = 9
+        class make(Base):
+            hidden_size = 768
+            def __init__(self): self.layers = 3
+            @property
+            def intermediate_size(self): return 4 * self.hidden_size
+            def method(self): return 1
+        """,
+        {"vocab_size": 9, "hidden_size": 768, "intermediate_size": 3072, "layers": 3},
+    ),
+    "a Namespace": (
+        "import argparse\ndef make(): return argparse.Namespace(sizes=argparse.Namespace(hidden_size=768))",
+        {"sizes": {"hidden_size": 768}},
+    ),
     "a method": ("class Configs:\n    @staticmethod\n    def make(): return {'a': 1}", {"a": 1}),
 }
 
@@ -142,6 +159,71 @@ def test_what_it_imports_and_changes_stays_there(root: Path) -> None:
     body = "import os\ndef make(): os.environ['OF_THE_CHILD'] = '1'; return {'process': os.getpid()}"
     assert made(root, body).data["process"] != os.getpid()
     assert "OF_THE_CHILD" not in os.environ
+
+
+CONSTANTS = """
+import argparse, pathlib, types
+from collections import UserDict
+from dataclasses import dataclass
+
+class Plain:
+    hidden_size = 768
+
+@dataclass
+class Data:
+    hidden_size: int = 768
+
+class Library:
+    def to_dict(self): return {"hidden_size": 768}
+
+class CfgNode(dict):  # as in yacs
+    __getattr__ = dict.__getitem__
+
+PLAIN, DATA, LIBRARY = Plain(), Data(), Library()
+A_DICT = {"hidden_size": 768}
+A_MAPPING = UserDict(hidden_size=768)
+NAMESPACE = argparse.Namespace(hidden_size=768)
+SIMPLE = types.SimpleNamespace(hidden_size=768)
+NODE = CfgNode(MODEL=CfgNode(hidden_size=768))
+MIXED = {"hidden_size": 768, "log": pathlib.Path("log"), "model": {"x": 1, "device": object()}}
+"""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Plain",
+        "Data",
+        "Library",
+        "PLAIN",
+        "DATA",
+        "LIBRARY",
+        "A_DICT",
+        "A_MAPPING",
+        "NAMESPACE",
+        "SIMPLE",
+        "NODE#MODEL",
+    ],
+)
+def test_what_is_there_already_is_the_config(root: Path, name: str) -> None:
+    assert made(root, CONSTANTS, f"pkg.cfg:{name}").data == {"hidden_size": 768}
+
+
+def test_only_the_object_that_is_named_has_to_be_plain(root: Path) -> None:
+    config = made(root, CONSTANTS, "pkg.cfg:MIXED#model")
+    assert dict(config.unknown) == {("model", "device"): ("device is an object, which JSON cannot say", PLAIN)}
+    config = made(root, "def make(): return {'model': {'hidden_size': 4}, 'stop': print}", "pkg.cfg:make#model")
+    assert config.data == {"hidden_size": 4}
+
+
+def test_what_is_not_plain_is_told_where_it_is_read(root: Path) -> None:
+    """A training script's constants have paths and devices beside the sizes."""
+    config = made(root, CONSTANTS, "pkg.cfg:MIXED")
+    assert config.data["hidden_size"] == 768
+    assert [*config.unknown] == [("log",), ("model",)]
+    assert config.why_unknown("log") == ("log is a pathlib.PosixPath, which JSON cannot say", PLAIN)
+    assert config.why_unknown("model") == ("model.device is an object, which JSON cannot say", PLAIN)
+    assert config.why_unknown("hidden_size") is None
 
 
 # what is refused
@@ -191,7 +273,9 @@ def test_whatever_the_code_does_there_is_one_sentence(root: Path, line: str) -> 
 NAMES = {
     "pkg.cfg:mak": (f"{NOT_MADE}pkg.cfg has no mak", "did you mean make?"),
     "pkg.cfg:Model.size": (f"{NOT_MADE}pkg.cfg has no Model", "write MODULE:FUNCTION"),
-    "pkg.cfg:SIZES": (f"{NOT_MADE}SIZES is a dict, which cannot be called", "write a function that returns it"),
+    "pkg.cfg:SIZES": (f"{NOT_MADE}SIZES is a list, which is no config and cannot be called", RETURN),
+    "pkg.cfg:Sizes": (f"{NOT_MADE}Sizes(path) is called without arguments", "write a function that needs none"),
+    "pkg.cfg:json": (f"{NOT_MADE}json is a module, which is no config and cannot be called", RETURN),
     "pkg.cfg:of": (f"{NOT_MADE}of(name, size=3) is called without arguments", "write a function that needs none"),
     "pkg.cfh:make": (
         f"{NOT_MADE}there is no module pkg.cfh, neither in the folder of pyproject.toml nor installed",
@@ -207,7 +291,7 @@ NAMES = {
 @pytest.mark.parametrize("reference", NAMES)
 def test_a_name_that_means_nothing_is_refused(root: Path, reference: str) -> None:
     (root / "src/hidden").mkdir(parents=True)
-    body = "SIZES = {}\ndef make(): return {}\ndef of(name, size=3): return {}"
+    body = "import json\nclass Sizes:\n    def __init__(self, path): pass\nSIZES = []\ndef make(): return {}\ndef of(name, size=3): return {}"
     assert told(root, body, reference) == NAMES[reference]
 
 

@@ -74,20 +74,81 @@ def test_the_class_is_handed_it_as_it_stands_and_the_closed_form_does_not_look_a
     assert (changed.values().sizes, changed.values().assumed) == (found.values().sizes, found.values().assumed)
 
 
-@pytest.mark.parametrize(
-    ("nested", "fix"),
-    [(False, "remove it"), (True, "leave it if your own code reads it, else remove it")],
-    ids=["a config", "a training file"],
-)
-def test_a_key_that_a_training_file_has_for_its_own_code_is_not_advised_to_be_removed(
+@pytest.mark.parametrize("nested", [False, True], ids=["a config", "a training file"])
+def test_a_key_that_somebody_elses_code_may_read_is_not_just_advised_to_be_removed(
     tmp_path: Path,
     tiny: dict[str, Any],
     nested: bool,  # noqa: FBT001
-    fix: str,
 ) -> None:
+    fix = 'leave it if your code reads it, as ignored = ["moe_experts"] says, else remove it'
     config = {**tiny, "moe_experts": 4, "_target_": "acme.build"}
     (tmp_path / "train.json").write_text(json.dumps({"model": config} if nested else config), encoding="utf-8")
     table = f'[tool.bertsize.models.x]\nconfig = "train.json{"#model" * nested}"\nbudget = "report-only"\n'
     settings = parse(table, tmp_path / "pyproject.toml")
     found = examine(settings.models["x"], settings, Registry()).review.findings
     assert [(finding.kind, finding.fix) for finding in found] == [("ignored-key", fix)]
+
+
+# what the table says of them
+
+
+def found_in(folder: Path, config: dict[str, Any], table: str = "", **files: str) -> list[tuple[str, str, str, str]]:
+    (folder / "config.json").write_text(json.dumps(config, indent=1), encoding="utf-8")
+    for name, text in files.items():
+        (folder / f"{name}.py").write_text(text, encoding="utf-8")
+    text = f'[tool.bertsize.models.x]\nconfig = "config.json"\nbudget = "report-only"\n{table}'
+    settings = parse(text, folder / "pyproject.toml")
+    found = examine(settings.models["x"], settings, Registry()).review.findings
+    return [(each.severity, each.place, each.message, each.fix) for each in found]
+
+
+def test_the_ignored_keys_of_a_file_are_one_line_with_their_count(tmp_path: Path, tiny: dict[str, Any]) -> None:
+    keys = {f"own_{number}": number for number in range(10)}
+    ((severity, place, message, fix),) = found_in(tmp_path, {**tiny, **keys})
+    named = ", ".join(f'"own_{number}"' for number in range(8))
+    assert (severity, place) == ("warning", "config.json:13"), "of the first"
+    assert message == f"10 keys are ignored: they change no count: {named} and 2 more"
+    assert fix == f"leave them if your code reads them, as ignored = [{named}, …] says, else remove them"
+
+
+def test_those_that_the_projects_code_names_are_another_line(tmp_path: Path, tiny: dict[str, Any]) -> None:
+    code = "def build(config):\n    return config.ln_type, config.fusion_layer\n"
+    config = {**tiny, "ln_type": "pre", "seed": 1, "fusion_layer": 6}
+    (named, other) = found_in(tmp_path, config, models=code)
+    assert named[2] == (
+        '2 keys are none that the library\'s class reads, and your own code names them: "ln_type" (models.py:2), '
+        '"fusion_layer" (models.py:2)'
+    )
+    assert named[3].startswith(
+        "if that is the code of the class that you run, declare the class by factory, else leave"
+    )
+    assert other[2] == 'the key "seed" is ignored: it changes no count'
+
+
+@pytest.mark.parametrize(
+    "key", [{"fusion_layer": 6}, {"num_hiden_layers": 3}, {"position_embedding_type": "relative_key"}], ids=str
+)
+def test_the_table_silences_a_key_that_other_code_reads(
+    tmp_path: Path, tiny: dict[str, Any], key: dict[str, object]
+) -> None:
+    (name,) = key
+    assert len(found_in(tmp_path, {**tiny, **key})) == 1
+    assert found_in(tmp_path, {**tiny, **key}, f'ignored = ["{name}"]\n') == []
+
+
+def test_a_key_that_the_family_reads_is_not_silenced(tmp_path: Path, tiny: dict[str, Any]) -> None:
+    table = 'ignored = ["hidden_size", "gone"]\n'
+    assert found_in(tmp_path, tiny, table) == [
+        ("error", "", "ignored names hidden_size, which this family reads", "remove it from ignored"),
+        ("warning", "", "ignored names gone, which is not in config.json", "remove it from ignored"),
+    ]
+
+
+def test_what_is_refused_is_not_silenced(tmp_path: Path, tiny: dict[str, Any]) -> None:
+    ((severity, _, message, _),) = found_in(tmp_path, {**tiny, "auto_map": {}}, 'ignored = ["auto_map"]\n')
+    assert (severity, message.startswith('the key "auto_map" is refused')) == ("error", True)
+
+
+def test_the_error_comes_before_the_warning(tmp_path: Path, tiny: dict[str, Any]) -> None:
+    found = found_in(tmp_path, {"seed": 1, **tiny, "hidden_size": "48"})
+    assert [severity for severity, *_ in found] == ["error", "warning"]

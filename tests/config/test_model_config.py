@@ -324,13 +324,28 @@ def test_what_is_not_json_is_refused_at_its_line(root: Path, text: str, line: in
 
 
 INI = ("this is an INI file, not JSON", "write the model's sizes as a JSON object")
-YAML = ("this is YAML, not JSON", "write the model's sizes as a JSON object")
+YAML = ("this is YAML, not JSON", "give it a name that ends with .yaml")
 PYTHON = ("this is a Python dict, not JSON", "write it with json.dump")
+PYTHON_FILE = (
+    "this is a Python file, not JSON",
+    'name what is in it: a dict, a class or a function, as in config = "module:NAME"',
+)
+TOML = ("this is TOML, not JSON", "give it a name that ends with .toml")
+JSONNET = ("this is jsonnet, not JSON", "give it a name that ends with .jsonnet")
 COMMENT = ("not JSON: it has a comment", "remove it")
 WEB_PAGE = ("this is a web page, not the config", "download the file itself")
 INSTEAD = {
     "INI": ("[model]\nhidden_size = 768\n", 1, INI),
     "INI with comments": ("; BERT\n# base\n\n[model sizes]\n\n; width\nhidden-size=768\n", 1, INI),
+    "TOML": ('[model]\nhidden_act = "gelu"\nhidden_size = 768\n', 1, TOML),
+    "TOML with a table in a table": ("[model.bert]\nhidden_size = 768\n", 1, TOML),
+    "TOML without a table": ("hidden_size = 30_522\n", 1, TOML),
+    "jsonnet": ("// BERT\nlocal size = 768;\n{ hidden_size: size }", 1, JSONNET),
+    "jsonnet with an import": ('{"model": import "base.libsonnet"}', 1, JSONNET),
+    "a function of jsonnet": ('{"hidden_size": std.parseInt("768")}', 1, JSONNET),
+    "a Python file": ("import os\n\nhidden_size = 768\n", 1, PYTHON_FILE),
+    "a Python file with a docstring": ('"""Sizes."""\nhidden_size = 768\n', 1, PYTHON_FILE),
+    "a Python file with a class": ("# sizes\nclass Config:\n    hidden_size = 768\n", 1, PYTHON_FILE),
     "YAML": ("hidden_size: 768\nnum_hidden_layers: 12\n", 1, YAML),
     "YAML with a marker": ("# BERT\n---\nmodel:\n  hidden_size: 768\n", 1, YAML),
     "a dict's repr": ("{'hidden_size': 768}", 1, PYTHON),

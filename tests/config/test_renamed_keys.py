@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_bertsize.config.model_config import ModelConfig, parse
+from pytest_bertsize.config.model_config import ModelConfig, made, parse
 from pytest_bertsize.config.renamed_keys import renamed
 from pytest_bertsize.findings import Unusable
 
@@ -131,3 +131,16 @@ def test_renaming_loses_and_invents_no_value(data: dict[str, int], keys: dict[st
         return
     assert {keys.get(key, key): value for key, value in data.items()} == after.data
     assert all(after.line(keys.get(key, key)) == found.line(key) for key in data)
+
+
+def test_a_name_is_never_proposed_for_itself() -> None:
+    config = made({"num_hidden_layers": 12, "n_heads": 3}, "train.json")
+    with pytest.raises(Unusable) as unusable:
+        renamed(config, {"num_hidden_layer": "num_hidden_layers", "n_head": "num_attention_heads"})
+    assert [(each.message, each.fix) for each in unusable.value.findings] == [
+        (
+            "keys names num_hidden_layer, which is not in train.json, and num_hidden_layers is",
+            "remove num_hidden_layer from keys",
+        ),
+        ("keys names n_head, which is not in train.json", 'did you mean n_heads = "num_attention_heads"?'),
+    ]

@@ -105,7 +105,11 @@ def error(message: str, fix: str, place: str = f"config.json:{NEXT_LINE}", kind:
 
 def ignored(key: str, line: int = NEXT_LINE) -> Told:
     message = f'the key "{key}" is ignored: it changes no count'
-    return ("warning", "ignored-key", f"config.json:{line}", message, "remove it")
+    return ("warning", "ignored-key", f"config.json:{line}", message, leave(key))
+
+
+def leave(key: str, otherwise: str = "remove it") -> str:
+    return f'leave it if your code reads it, as ignored = ["{key}"] says, else {otherwise}'
 
 
 def misspelt(key: str, meant: str, line: int = NEXT_LINE) -> Told:
@@ -391,7 +395,7 @@ def test_a_key_that_looks_as_if_it_changed_a_count_is_ignored_with_what_it_would
 ) -> None:
     values = read({key: value})
     message = f"{key} = {shown} is ignored: {why}"
-    assert told(*values.findings) == [("warning", "ignored-key", f"config.json:{NEXT_LINE}", message, fix)]
+    assert told(*values.findings) == [("warning", "ignored-key", f"config.json:{NEXT_LINE}", message, leave(key, fix))]
     assert values.for_build[key] == value
 
 
@@ -502,7 +506,6 @@ def test_an_enormous_size_is_refused_in_a_short_sentence(exponent: int, sign: in
 
 def test_everything_that_is_wrong_is_said_at_once() -> None:
     assert refused({"foo": 1, "num_hiden_layers": 3, "auto_map": {}, "hidden_size": 0, "is_decoder": 1}) == [
-        ignored("foo"),
         misspelt("num_hiden_layers", "num_hidden_layers", NEXT_LINE + 1),
         error(
             'the key "auto_map" is refused: it names code to run in place of the library\'s class',
@@ -512,6 +515,7 @@ def test_everything_that_is_wrong_is_said_at_once() -> None:
         ),
         error("hidden_size is 0: a size is at least 1", "write one, as in 768", "config.json:4"),
         error("is_decoder is 1, not true or false", "write true or false", f"config.json:{NEXT_LINE + 3}"),
+        ignored("foo"),
     ]
 
 

@@ -22,11 +22,14 @@ BYTES_AS_FLOAT32 = 4
 MEBIBYTE = 1024**2
 
 
-def explain(named: Named, out: TextIO, err: TextIO, *, names: str | None = None, tensors: bool = False) -> int:
+def explain(
+    named: Named, out: TextIO, err: TextIO, *, names: str | None = None, tensors: bool = False, form: str = "text"
+) -> int:
     """Print the tree of one model.
 
     :param names: another vocabulary for the lines; ``None`` for components.
     :param tensors: whether the tree goes down to them.
+    :param form: ``text``, ``md``, ``latex`` or ``json``.
     :returns: the exit status.
     """
     try:
@@ -34,6 +37,11 @@ def explain(named: Named, out: TextIO, err: TextIO, *, names: str | None = None,
         lines = _lines(chosen, names, tensors=tensors)
     except Unusable as unusable:
         return mistaken(unusable, err)
+    if form != "text":
+        from pytest_bertsize.commands.quoting import explanation
+
+        say(explanation(chosen, form), out)
+        return GOOD
     say(_drawn(chosen, lines, style_of(out, 0)), out)
     return GOOD
 

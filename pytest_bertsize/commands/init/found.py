@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pytest_bertsize.config import file_signatures, model_config
 from pytest_bertsize.config import yaml as yaml_config
 from pytest_bertsize.config.keys import LABELS
-from pytest_bertsize.config.other_keys import is_withheld, snake
+from pytest_bertsize.config.other_keys import by_another_name, is_withheld, snake
 from pytest_bertsize.config.parts import MODULES
 from pytest_bertsize.config.source import read_file
 from pytest_bertsize.config.vocabulary import INERT, SYNONYMS
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 GOOGLES = ("vocab_size", "hidden_size", "num_hidden_layers")
 """Without a model_type, an object with these keys has the sizes of a BERT, as Google's bert_config.json has."""
-OF_ALBERT = "num_hidden_groups"
-"""What only Google's albert_config.json has."""
 SIZES = frozenset("VDLAI")
 """Symbols of which a config has at least one; a script that trains has a max_seq_length as well."""
 MOST_CONFIGS = 500
@@ -161,7 +159,7 @@ class _Looking:
             return False  # --model_type of a script
         family = self.registry.families(named)[0]
         if not usual and (own := names_of_its_own(data, family)) and lacks(data, family):
-            self._add_own_names(path, own, lacks(data, family))
+            self._add_own_names(path, own, lacks(data, family), family)
         else:
             self._add(path, data, None)
         return True
@@ -170,12 +168,16 @@ class _Looking:
         """Google's bert_config.json says no model_type, and neither do the configs of many a training script."""
         if not all(type(data.get(name)) is int for name in GOOGLES):
             return self._under_other_names(path, data)
-        family = self._family_by_class(data) or ("albert" if OF_ALBERT in data else "bert")
+        by_class = self._family_by_class(data)
+        likely = [by_class] if by_class else self.registry.likely(data, self._reference(path))
+        family = likely[0]
         known = self.registry.families(family)[0]
         own = [*names_of_its_own(data, known), *(name for name in data if _is_ignored(name, data[name], known))]
-        if own:
+        if own or likely[1:]:
+            own = own or [name for name in data if name not in self.registry.families("bert")[0].keys.meaningful]
             said = "has a BERT's sizes, no model_type, and keys that a BERT does not have"
-            self._say(path, f'{said} ({_listed(own)}): declare it by hand with its family, as in family = "{family}"')
+            families = " or ".join(f'family = "{name}"' for name in likely[:3])
+            self._say(path, f"{said} ({_listed(own)}): declare it by hand with its family, as in {families}")
         else:
             self._add(path, data, family)
         return True
@@ -191,16 +193,25 @@ class _Looking:
         if not {"V", "D", "L"} <= found.keys():
             return False
         meant = {name: SYNONYMS[symbol][0] for symbol, name in found.items() if name != SYNONYMS[symbol][0]}
+        family = self.registry.likely(data, self._reference(path))[0]
+        if self.registry.families(family)[0].keys.meaningful >= set(found.values()):
+            self._say(
+                path, f'has the sizes of the family {family} and no model_type: declare it with family = "{family}"'
+            )
+            return True
         keys = ", ".join(f"{key(name)} = {quoted(meaning)}" for name, meaning in meant.items())
         said = f"has sizes under names of its own ({_listed(list(meant))}) and no model_type"
         self._say(path, f'{said}: if it is a BERT, declare it with family = "bert" and keys = {{ {keys} }}')
         return True
 
-    def _add_own_names(self, path: tuple[str, ...], own: list[str], missing: list[str]) -> None:
+    def _add_own_names(self, path: tuple[str, ...], own: list[str], missing: list[str], family: Family) -> None:
         said = f"has names of its own ({_listed(own)}) and lacks {_listed(missing)}"
-        self._say(
-            path, f'{said}: declare it by hand with keys = {{ {key(own[0])} = "…" }}, and so on, each by what it means'
-        )
+        meant = {name: size for name in own if (size := by_another_name(name, family.keys)) in missing}
+        keys = ", ".join(f"{key(name)} = {quoted(size)}" for name, size in meant.items())
+        left = [size for size in missing if size not in meant.values()]
+        wrote = [f"keys = {{ {keys} }}"] if keys else []
+        wrote += [f"overrides = {{ {key(left[0])} = … }}, or keys that say which name means it"] if left else []
+        self._say(path, f"{said}: declare it by hand with {' and '.join(wrote)}")
 
     def _add(self, path: tuple[str, ...], data: dict[str, object], family: str | None) -> None:
         if any(not part or "." in part for part in path):

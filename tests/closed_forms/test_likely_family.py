@@ -1,0 +1,71 @@
+"""Which family a config without model_type is probably of: the one that reads what it says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pytest_bertsize.closed_forms.derive import family_name
+from pytest_bertsize.closed_forms.registry import Registry
+from pytest_bertsize.config.model_config import made
+from pytest_bertsize.findings import Unusable
+from pytest_bertsize.table.model import Model
+
+GOOGLES: dict[str, Any] = {
+    "vocab_size": 9,
+    "hidden_size": 4,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 1,
+    "intermediate_size": 8,
+    "max_position_embeddings": 8,
+    "type_vocab_size": 2,
+}
+
+
+@pytest.mark.parametrize(
+    ("keys", "reference", "family"),
+    [
+        ({}, "bert_config.json", ["bert"]),
+        ({"hidden_dropout_prob": 0.1, "seed": 1}, "x.json", ["bert"]),
+        ({"position_buckets": 256}, "x.json", ["deberta-v2"]),
+        ({"share_att_key": True, "relative_attention": True, "pos_att_type": "p2c|c2p"}, "x.json", ["deberta-v2"]),
+        ({"num_hidden_groups": 1, "inner_group_num": 1, "embedding_size": 2}, "x.json", ["albert"]),
+        ({"attention_window": [512]}, "x.json", ["longformer"]),
+        ({"embedding_size": 2}, "train.json#discriminator", ["electra"]),
+        ({"embedding_size": 2}, "configs/generator.json", ["electra"]),
+        ({"embedding_size": 2}, "configs/mobilebert.json", ["mobilebert"]),
+        ({}, "configs/roberta_base.json", ["roberta"]),
+    ],
+)
+def test_the_family_is_the_one_that_reads_its_keys(keys: dict[str, Any], reference: str, family: list[str]) -> None:
+    assert Registry().likely({**GOOGLES, **keys}, reference) == family
+
+
+def test_of_several_that_read_as_much_bert_is_none_that_does_not() -> None:
+    likely = Registry().likely({**GOOGLES, "embedding_size": 2})
+    assert (likely[:2], "bert" in likely) == (["albert", "electra"], False)
+
+
+@pytest.mark.parametrize(
+    ("keys", "fix"),
+    [
+        ({}, 'write family = "bert"'),
+        ({"position_buckets": 256}, 'write family = "deberta-v2"'),
+        ({"architectures": ["RobertaModel"]}, 'write family = "roberta"'),
+    ],
+)
+def test_the_hint_names_that_family(keys: dict[str, Any], fix: str) -> None:
+    model = Model("m", "x.json", None, None, {}, {}, (), ("tool",))
+    with pytest.raises(Unusable) as unusable:
+        family_name(model, made({**GOOGLES, **keys}, "x.json"), Registry())
+    (finding,) = unusable.value.findings
+    assert finding.fix == fix
+
+
+def test_the_hint_names_all_that_it_may_be() -> None:
+    model = Model("m", "x.json", None, None, {}, {}, (), ("tool",))
+    with pytest.raises(Unusable) as unusable:
+        family_name(model, made({**GOOGLES, "embedding_size": 2}, "x.json"), Registry())
+    (finding,) = unusable.value.findings
+    assert finding.fix.startswith('write family = "albert", or "electra", "mobilebert"')

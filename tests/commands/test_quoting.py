@@ -1,0 +1,131 @@
+"""``explain`` and ``diff`` for other documents, and of whatever the table takes."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_bertsize import __version__
+from pytest_bertsize.commands.diff import diff
+from pytest_bertsize.commands.explain.command import explain
+from pytest_bertsize.commands.named_model import Named
+from tests.support.git_projects import repository
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BERT: dict[str, Any] = {
+    "model_type": "bert",
+    "architectures": ["BertModel"],
+    "vocab_size": 1000,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 128,
+    "max_position_embeddings": 128,
+    "type_vocab_size": 2,
+}
+EMBEDDINGS = 1000 * 32 + 128 * 32 + 2 * 32 + 2 * 32
+ENCODER = 2 * (4 * 32 * 32 + 4 * 32 + 2 * 32 * 128 + 128 + 32 + 4 * 32)
+POOLER = 32 * 32 + 32
+TOTAL = EMBEDDINGS + ENCODER + POOLER
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "config.json").write_text(json.dumps(BERT), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def explained(config: str, form: str = "json", **more: Any) -> str:
+    out, err = io.StringIO(), io.StringIO()
+    assert explain(Named(config, **more), out, err, form=form) == 0, err.getvalue()
+    return out.getvalue()
+
+
+def refused(config: str, **more: Any) -> str:
+    out, err = io.StringIO(), io.StringIO()
+    assert explain(Named(config, **more), out, err) == 2
+    return err.getvalue()
+
+
+def test_json_has_all_that_repeats_it(project: Path) -> None:
+    said = json.loads(explained("config.json"))
+    counts = {row["name"]: row["parameters"] for row in said["components"]}
+    assert (counts["embeddings"], counts["encoder"], counts["pooler"]) == (EMBEDDINGS, ENCODER, POOLER)
+    assert (said["total"], counts["total"], said["architecture"]) == (TOTAL, TOTAL, "BertModel")
+    assert said["symbols"]["D"] == {"key": "hidden_size", "value": 32}
+    assert said["config_sha256"] == hashlib.sha256((project / "config.json").read_bytes()).hexdigest()
+    assert said["versions"]["pytest_bertsize"] == __version__
+    (pooler,) = (row for row in said["components"] if row["name"] == "pooler")
+    assert (pooler["formula"], pooler["latex"]) == ("D² + D", "D^{2} + D")
+
+
+def test_markdown_is_what_a_model_card_can_quote(project: Path) -> None:
+    lines = explained("config.json", "md").splitlines()
+    digest = hashlib.sha256((project / "config.json").read_bytes()).hexdigest()
+    assert lines[0] == f"**BertModel**: {TOTAL:,} parameters"
+    assert f"| `pooler` | D² + D | {POOLER:,} |" in lines
+    assert "| D | `hidden_size` | 32 |" in lines
+    assert not any("num_attention_heads" in line for line in lines), "which is in no formula"
+    assert lines[-1].startswith(f"config.json (sha256 {digest}); pytest-bertsize {__version__}, transformers ")
+
+
+def test_latex_is_what_a_paper_can_quote() -> None:
+    lines = explained("config.json", "latex").splitlines()
+    assert lines[1] == r"\begin{align*}"
+    assert r"  \text{pooler} &= D^{2} + D = 1{,}056 \\" in lines
+    assert lines[-1] == "with $V = 1{,}000$, $D = 32$, $L = 2$, $I = 128$, $P = 128$, $T = 2$."
+
+
+def test_a_declared_model_is_known_by_its_name(project: Path) -> None:
+    table = '[tool.bertsize.models.encoder]\nconfig = "config.json"\noverrides = { num_hidden_layers = 1 }\n'
+    (project / "pyproject.toml").write_text(f'{table}budget = "report-only"\n', encoding="utf-8")
+    assert json.loads(explained("encoder"))["total"] == TOTAL - ENCODER // 2
+
+
+def test_a_name_of_a_module_is_the_config_that_it_has(project: Path) -> None:
+    (project / "sizes.py").write_text(f"SMALL = {BERT!r}", encoding="utf-8")
+    assert json.loads(explained("sizes:SMALL"))["total"] == TOTAL
+
+
+def test_names_of_the_files_own_are_given_by_keys(project: Path) -> None:
+    own = {("width" if key == "hidden_size" else key): value for key, value in BERT.items()}
+    (project / "own.json").write_text(json.dumps({"model": own}), encoding="utf-8")
+    assert json.loads(explained("own.json#model", keys=["width=hidden_size"]))["total"] == TOTAL
+    assert refused("own.json#model", keys=["width"]) == (
+        'ERROR: --keys "width" is not NAME=KEY; write --keys num_blks=num_hidden_layers, for example\n'
+    )
+
+
+def test_a_revision_has_its_own_file(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = repository(project / "repository")
+    made.write("config.json", BERT)
+    made.commit()
+    made.write("config.json", {**BERT, "vocab_size": 1001})
+    monkeypatch.chdir(made.folder)
+    out, err = io.StringIO(), io.StringIO()
+    assert diff(Named("HEAD:config.json"), Named("config.json"), out, err, form="json") == 0, err.getvalue()
+    said = json.loads(out.getvalue())
+    assert (said["before"]["total"], said["after"]["total"]) == (TOTAL, TOTAL + 32)
+    (row,) = (row for row in said["components"] if row["name"] == "embeddings.word")
+    assert (row["before"], row["after"], row["change"]) == (32_000, 32_032, 32)
+    assert said["changes"][-1] == "net +32"
+    assert refused("HEAD:none.json") == "ERROR: none.json is no file at HEAD\n"
+    assert "git knows no revision" in refused("nowhere:config/config.json")
+
+
+def test_a_difference_in_markdown_and_latex(project: Path) -> None:
+    (project / "wider.json").write_text(json.dumps({**BERT, "vocab_size": 1001}), encoding="utf-8")
+    said = {}
+    for form in ("md", "latex"):
+        out = io.StringIO()
+        diff(Named("config.json"), Named("wider.json"), out, io.StringIO(), form=form)
+        said[form] = out.getvalue().splitlines()
+    assert f"| `total` | {TOTAL:,} | {TOTAL + 32:,} | +32 |" in said["md"]
+    assert r"embeddings.token\_type & 64 & 64 & $0$ \\" in said["latex"]
