@@ -190,6 +190,9 @@ def _refuse_the_absurd(form: ClosedForm, config: ModelConfig, build: Build) -> N
 # which family, which class, which constructor arguments: what the table and the config's own words say
 
 
+NAME_ANOTHER = 'name a model\'s config, or the object in the file that is one, as in "train.yaml#model"'
+
+
 def family_name(model: Model, config: ModelConfig, registry: Registry) -> str:
     """The file's ``model_type``, or the table's ``family`` where the file has none; never a guess.
 
@@ -200,13 +203,16 @@ def family_name(model: Model, config: ModelConfig, registry: Registry) -> str:
         known = registry.family_of(model.architecture or next(iter(config.architectures), ""))
         message = f"{config.reference} has no model_type, as is usual for Google's bert_config.json"
         likely = [known.name] if known else registry.likely(config.data, config.reference)
+        if not likely:
+            message = f"{config.reference} has no model_type, and no key that any family reads"
+            raise Unusable(Finding("config-invalid", message, NAME_ANOTHER, table_key=("config",)))
         or_one_of = f", or {', '.join(map(shown, likely[1:]))}" if likely[1:] else ""
         raise Unusable(Finding("config-invalid", message, f'write family = "{likely[0]}"{or_one_of}', table_key=()))
     if said is not None and model.family is not None and said != model.family:
         message = f"family is {shown(model.family)}, and {config.reference} says model_type {shown(said)}"
         raise Unusable(Finding("config-invalid", message, "remove family from the table", table_key=("family",)))
     if said is not None and not (isinstance(said, str) and is_name(said)):
-        instead = registry.likely(config.data, config.reference)[0]
+        instead = next(iter(registry.likely(config.data, config.reference)), "bert")
         config.refuse(
             "model_type", f"model_type is {shown(said)}, which is no name", f"write {shown(instead)}, for example"
         )

@@ -86,9 +86,12 @@ class Registry:
         Of those that read as many, what the config is called tells; BERT stands for all that read what it reads.
 
         :param reference: the config's file and the keys that lead to it.
+        :returns: none at all where no family reads a single key of it.
         """
         fits = {name: sum(key in self._reads(name) for key in data) for name in self.names}
         most = max(fits.values())
+        if not most:
+            return []
         best = [name for name, count in fits.items() if count == most]
         words = re.sub(r"[^a-z0-9]+", "-", reference.lower())
         words = re.sub(r"(discriminator|generator)", "electra", words)

@@ -193,7 +193,7 @@ class _Looking:
         if not {"V", "D", "L"} <= found.keys():
             return False
         meant = {name: SYNONYMS[symbol][0] for symbol, name in found.items() if name != SYNONYMS[symbol][0]}
-        family = self.registry.likely(data, self._reference(path))[0]
+        family = next(iter(self.registry.likely(data, self._reference(path))), "bert")
         if self.registry.families(family)[0].keys.meaningful >= set(found.values()):
             self._say(
                 path, f'has the sizes of the family {family} and no model_type: declare it with family = "{family}"'
