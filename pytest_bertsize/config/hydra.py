@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from pytest_bertsize.config import yaml
 from pytest_bertsize.config.interpolation import MISSING, Unknown
-from pytest_bertsize.config.model_config import fail, text_of
+from pytest_bertsize.config.model_config import DEEPEST, fail, text_of
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
@@ -175,6 +175,8 @@ class Composition:
         self._holes.setdefault(package, (why, COMPOSE, each.line))
 
     def _merge(self, layer: Layer) -> None:
+        if len(layer.package) > DEEPEST:
+            fail(layer.file, f"its package has more than {DEEPEST} keys, one in another", COMPOSE)
         self.layers.append(layer)
         value: Any = layer.value
         for key in reversed(layer.package):

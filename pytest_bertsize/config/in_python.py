@@ -18,18 +18,18 @@ import re
 import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, Self
 
 from pytest_bertsize.config.model_config import ModelConfig, fail, not_plain, text_of
-from pytest_bertsize.config.python_values import Unreadable, options, value_of
+from pytest_bertsize.config.python_nodes import OF_A_CALL, assigned, defaults, dotted, first_argument, own
+from pytest_bertsize.config.python_values import Unreadable, Values, options
+from pytest_bertsize.config.rebound import Rebound
 from pytest_bertsize.wording import did_you_mean, printable, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 SUFFIX = ".py"
-OF_A_CALL = ("from_pretrained", "pretrained_model_name_or_path", "model_name_or_path", "model_name")
-"""A call that takes a name first, and what it calls that."""
 CONFIG_CLASSES = {
     **{f"{name}Config": name.lower() for name in ("Bert", "Albert", "Roberta", "DistilBert", "Electra", "Camembert")},
     **{f"{name}Config": name.lower() for name in ("MobileBert", "ModernBert", "Longformer", "MPNet", "ConvBert")},
@@ -39,6 +39,20 @@ CONFIG_CLASSES = {
     "BigBirdConfig": "big_bird",
 }
 """Classes of transformers whose call is a config of a family, by what that is called (``model_type``)."""
+PLAIN_BASES = frozenset(
+    {
+        "object",
+        "ABC",
+        "Generic",
+        "Protocol",
+        "NamedTuple",
+        "TypedDict",
+        "BaseModel",
+        "PretrainedConfig",
+        *CONFIG_CLASSES,
+    }
+)
+"""Classes that give those that derive from them no field of a config's."""
 OPTIONS = re.compile(r"(self\.)?(args?|opts?|options|hparams|hp|params|FLAGS|flags|parsed_args|arguments)")
 """What the options of a command line are called where they are handed on."""
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -56,6 +70,22 @@ class Said(NamedTuple):
     """The function in which it stands."""
     is_option: bool = False
     is_call: bool = False
+    place: str = ""
+    """Of a class, its name."""
+    bases: tuple[ast.expr, ...] = ()
+    """Those of a class that stand elsewhere."""
+
+
+class Name(str):  # noqa: SLOT000  (a str cannot have filled ones)
+    """The name of a published config, and what a call gives beside it."""
+
+    def __new__(cls, name: str, beside: Mapping[str, object]) -> Self:
+        made = super().__new__(cls, name)
+        made.beside = beside
+        return made
+
+    beside: Mapping[str, object]
+    """By its keys; ``None`` for what only a run can tell."""
 
 
 class NotPython(ValueError):
@@ -93,7 +123,24 @@ class Source:
     def of_options(self) -> dict[str, Said]:
         """The last default of each option, as a parser has it that is given them one after the other."""
         ordered = sorted(options(self.tree), key=lambda said: said.line)
-        return {said.name: Said(said.node, said.line) for said in ordered}
+        return {said.name: Said(said.node, said.line, is_option=True) for said in ordered}
+
+    @cached_property
+    def rebound(self) -> Rebound:
+        """What the file changes later."""
+        found = Rebound(self.places, lambda name: OPTIONS.fullmatch(name) is not None)
+        found.look_through(self.tree)
+        return found
+
+    def changed_by(self, place: str, said: Said) -> ast.AST | None:
+        """What changes the value of a place later, or what it stands in."""
+        if said.is_call:
+            return self.rebound.calls.get(place)
+        if said.is_option:
+            return self.rebound.options.get(place)
+        parts = place.split(".")
+        outer = (".".join(parts[:depth]) for depth in range(len(parts), 0, -1))
+        return next((node for each in outer if (node := self.rebound.names.get(each))), None)
 
     def at(self, place: str) -> list[Said]:
         """What a reference names: an option, else all that has the name; ``TABLE.key`` in a dict."""
@@ -111,16 +158,47 @@ class Source:
 
     def value(self, said: Said) -> object:
         """:raises Unreadable: for what only a run can tell."""
-        if said.node is None:
-            return {name: self.value(each) for name, each in said.fields.items()}
-        return value_of(said.node, lambda name: self._named(name, said.scope))
+        if said.node is not None:
+            return Values(lambda name: self._named(name, said.scope)).of(said.node)
+        for unread in (*said.bases, *self._conditional(said)):
+            raise Unreadable(unread)
+        found: dict[str, object] = {}
+        for name, each in said.fields.items():
+            value = self._field(said, name, each)
+            if name.startswith("**") and isinstance(value, dict):
+                found |= value
+            elif name.startswith("*"):
+                raise Unreadable(each.node or ast.Constant(name))
+            else:
+                found[name] = value
+        return found
+
+    def _conditional(self, of: Said) -> list[ast.AST]:
+        """What sets a field of a class that has no value by itself."""
+        names = self.rebound.names if of.place else {}
+        own = (
+            (name.removeprefix(f"{of.place}."), node) for name, node in names.items() if name.startswith(f"{of.place}.")
+        )
+        return [node for name, node in own if "." not in name and name not in of.fields]
+
+    def _field(self, of: Said, name: str, said: Said) -> object:
+        """:raises Unreadable: for one that the file changes later."""
+        place = f"{of.place}.{name}" if of.place else name
+        if by := self.changed_by(place, said) if of.place or said.is_option else None:
+            raise Unreadable(by)
+        return self.value(said)
+
+    def beside(self, said: Said) -> dict[str, object]:
+        """What a call gives beside a name; ``None`` for what only a run can tell."""
+        found = self.readable(said)
+        return {name: found.get(name) for name in said.fields}
 
     def readable(self, said: Said) -> dict[str, object]:
         """The values of an object that can be read."""
         found = {}
         for name, each in said.fields.items():
             try:
-                found[name] = self.value(each)
+                found[name] = self._field(said, name, each)
             except Unreadable:
                 continue
         return found
@@ -130,10 +208,13 @@ class Source:
         if "." in name:
             before, _, option = name.rpartition(".")
             is_option = OPTIONS.fullmatch(before) is not None and option in self.of_options
-            return self.of_options[option].node if is_option else None
+            return self.of_options[option].node if is_option and option not in self.rebound.options else None
         parts = scope.split(".") if scope else []
         for depth in range(len(parts), -1, -1):
-            found = self.places.get(".".join((*parts[:depth], name)), [])
+            place = ".".join((*parts[:depth], name))
+            found = self.places.get(place, [])
+            if place in self.rebound.names or self.rebound.is_passed(".".join(parts[:depth]), name):
+                return None
             if len(found) == 1 and found[0].node is not None:
                 return found[0].node
             if found:
@@ -157,14 +238,15 @@ class Source:
             self._add(f"{scope}.{name}" if scope else name, Said(node, node.lineno, scope=scope))
         for block in ("body", "orelse", "finalbody"):
             self._look_through(getattr(statement, block, []), scope, of_class)
-        for handler in getattr(statement, "handlers", []):
-            self._look_through(handler.body, scope, of_class)
+        for inner in (*getattr(statement, "handlers", []), *getattr(statement, "cases", [])):
+            self._look_through(inner.body, scope, of_class)
         for expression in ast.iter_child_nodes(statement):
             if isinstance(expression, ast.expr | ast.keyword | ast.withitem):
                 self._calls(expression, scope)
 
     def _class(self, node: ast.ClassDef, scope: str) -> None:
         name = f"{scope}.{node.name}" if scope else node.name
+        inherited, unknown = self._of_bases(node)
         fields = {key: Said(value, value.lineno) for each in node.body for key, value in assigned(each)}
         for key, said in fields.items():
             self._add(f"{name}.{key}", said)
@@ -178,7 +260,20 @@ class Source:
         for key, said in fields.items():
             if said.scope:
                 self._add(f"{name}.{key}", said)
-        self._add(name, Said(None, node.lineno, fields))
+        self._add(name, Said(None, node.lineno, {**inherited, **fields}, place=name, bases=unknown))
+
+    def _of_bases(self, node: ast.ClassDef) -> tuple[dict[str, Said], tuple[ast.expr, ...]]:
+        """The fields that a class has of others in the file, and its bases that stand elsewhere."""
+        fields: dict[str, Said] = {}
+        unknown: list[ast.expr] = []
+        for base in reversed(node.bases):
+            found = self._places.get(dotted(base), [])
+            if len(found) == 1 and found[0].place:
+                fields |= found[0].fields
+                unknown += found[0].bases
+            elif dotted(base.value if isinstance(base, ast.Subscript) else base).rpartition(".")[2] not in PLAIN_BASES:
+                unknown.append(base)
+        return fields, tuple(unknown)
 
     def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: str) -> None:
         name = f"{scope}.{node.name}" if scope else node.name
@@ -191,69 +286,15 @@ class Source:
             name = ".".join(dotted(call.func).split(".")[-2 if dotted(call.func).endswith(OF_A_CALL[0]) else -1 :])
             first = first_argument(call)
             if name.endswith(OF_A_CALL[0]) and first is not None:
-                self._add(name, Said(first, first.lineno, scope=scope))
+                more = {key.arg: Said(key.value, call.lineno, scope=scope) for key in call.keywords if key.arg}
+                self._add(name, Said(first, first.lineno, more, scope, is_call=True))
             elif name.endswith("Config"):
-                fields = {key.arg or "**": Said(key.value, key.value.lineno, scope=scope) for key in call.keywords}
+                named = ((key.arg or f"**{index}", key.value) for index, key in enumerate(call.keywords))
+                fields = {key: Said(value, value.lineno, scope=scope) for key, value in named}
                 positional = {f"*{number}": Said(each, each.lineno) for number, each in enumerate(call.args)}
                 self._add(name, Said(None, call.lineno, {**positional, **fields}, is_call=True))
             elif isinstance(first, ast.Constant) and isinstance(first.value, str) and name[:1].isupper():
-                self._add(name, Said(first, first.lineno, scope=scope))
-
-
-def first_argument(call: ast.Call) -> ast.expr | None:
-    """The name that a call is given, as ``from_pretrained`` takes it."""
-    if call.args:
-        return call.args[0]
-    return next((each.value for each in call.keywords if each.arg in OF_A_CALL), None)
-
-
-def dotted(node: ast.AST) -> str:
-    """``torch.nn.Linear`` of the expression that says so, ``""`` of any other; ``self.x`` included."""
-    parts = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    if not isinstance(node, ast.Name):
-        return ""
-    return ".".join((node.id, *reversed(parts)))
-
-
-def assigned(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
-    """The names that a statement sets, and what to."""
-    if isinstance(statement, ast.Assign):
-        for target in statement.targets:
-            if isinstance(target, ast.Name):
-                yield target.id, statement.value
-    elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.value:
-        yield statement.target.id, _of_a_field(statement.value)
-
-
-def _of_a_field(node: ast.expr) -> ast.expr:
-    """``field(default=3)`` of a dataclass, ``Field(3)`` of pydantic → ``3``."""
-    if isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2] in {"field", "Field"}:
-        said = next((each.value for each in node.keywords if each.arg == "default"), None)
-        return said or (node.args[0] if node.args else node)
-    return node
-
-
-def own(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[str, ast.expr]]:
-    """What ``__init__`` sets as ``self.name``."""
-    for statement in function.body:
-        if isinstance(statement, ast.Assign):
-            for target in statement.targets:
-                if isinstance(target, ast.Attribute) and dotted(target) == f"self.{target.attr}":
-                    yield target.attr, statement.value
-
-
-def defaults(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[str, ast.expr]]:
-    """The parameters of a function that have a default."""
-    arguments = function.args
-    positional = [*arguments.posonlyargs, *arguments.args]
-    given = arguments.defaults
-    yield from ((each.arg, node) for each, node in zip(positional[len(positional) - len(given) :], given, strict=True))
-    yield from (
-        (each.arg, node) for each, node in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if node
-    )
+                self._add(name, Said(first, first.lineno, scope=scope, is_call=True))
 
 
 # as a config
@@ -267,6 +308,13 @@ def parse(content: bytes, file: str, inner: str, *, whole: bool = True) -> Model
         that are, and misses the others. A call misses none.
     :raises Unusable: for a place that is not there, or that only a run can tell the value of.
     """
+    try:
+        return _parsed(content, file, inner, whole=whole)
+    except (RecursionError, ValueError):  # the latter of numbers with thousands of digits
+        fail(file, "it says more than can be read without a run", "write the value there")
+
+
+def _parsed(content: bytes, file: str, inner: str, *, whole: bool) -> ModelConfig | str:
     text = text_of(content, file)
     try:
         source = Source.of(text)
@@ -278,14 +326,10 @@ def parse(content: bytes, file: str, inner: str, *, whole: bool = True) -> Model
     else:
         value = _read(source, said, inner, file)
     if isinstance(value, str):
-        return value
+        return Name(value, source.beside(said))
     if not isinstance(value, dict):
-        fail(
-            file,
-            f"{printable(inner)} is {shown(value)}, neither a config nor the name of one",
-            "name a place that is",
-            said.line,
-        )
+        message = f"{printable(inner)} is {shown(value)}, neither a config nor the name of one"
+        fail(file, message, "name a place that is", said.line)
     if found := not_plain(value):
         fail(file, found.message, found.fix, said.line)
     if family := CONFIG_CLASSES.get(inner):
@@ -330,6 +374,8 @@ def _only(source: Source, inner: str, file: str) -> Said:
         message = f"{printable(inner)} stands there {len(found)} times, and says not the same (lines {lines})"
         fix = "give what is meant a name of its own, and write that behind the #"
         fail(file, message, fix, found[0].line)
+    if by := source.changed_by(inner, found[0]):
+        _not_to_be_read(file, inner, printable(ast.unparse(by))[:80], getattr(by, "lineno", found[0].line))
     return found[0]
 
 

@@ -127,7 +127,10 @@ class Tree:
         left = _ONE.sub("", node)
         if re.search(r"(?<!\\)\$\{", left):
             raise CannotBeTold(Unknown("which has one ${…} in another"))
-        text = _ONE.sub(lambda each: self._as_text(each[1], path), node)
+        said = {each[1]: self._as_text(each[1], path) for each in _ONE.finditer(node)}
+        if len(left) + sum(len(said[each[1]]) for each in _ONE.finditer(node)) > LARGEST:
+            raise CannotBeTold(Unknown(f"which is larger than {LARGEST:,} bytes with every ${{…}} written out"))
+        text = _ONE.sub(lambda each: said[each[1]], node)
         return Resolved(text.replace(r"\${", "${"), len(text), {})
 
     def _as_text(self, written: str, path: Path) -> str:

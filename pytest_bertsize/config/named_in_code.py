@@ -7,6 +7,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from pytest_bertsize.files import NotRegular, regular
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
@@ -47,8 +48,9 @@ def _sources(root: Path) -> tuple[tuple[str, str], ...]:
     found, size = [], 0
     for file in sorted(_files(root), key=lambda each: (each.count("/"), each)):
         try:
-            text = (root / file).read_text("utf-8", "replace")
-        except OSError:
+            with regular(root / file) as stream:
+                text = stream.read(MOST_BYTES + 1 - size).decode("utf-8", "replace")
+        except (OSError, NotRegular):
             continue
         size += len(text)
         if size > MOST_BYTES:

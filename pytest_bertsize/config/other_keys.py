@@ -87,6 +87,8 @@ def _names_an_implementation(value: object) -> bool:
     return value is None or isinstance(value, bool) or (isinstance(value, str) and value in KNOWN_IMPLEMENTATIONS)
 
 
+MOST_LOOKED_FOR = 100
+"""Keys that are looked for in the project's own code."""
 MOST_NAMED = 8
 """Keys that one sentence names."""
 OWN_CLASS = "if that is the code of the class that you run, declare the class by factory"
@@ -125,8 +127,8 @@ def _renaming(key: str, meant: str, sheet: Sheet) -> str:
 def _note_ignored(keys: list[str], sheet: Sheet) -> None:
     """A line for all keys of one file, and another for those that the project's own code names."""
     by_file: dict[tuple[str, bool], dict[str, str]] = {}
-    for key in keys:
-        own = sheet.config.named_at(key)
+    for index, key in enumerate(keys):
+        own = sheet.config.named_at(key) if index < MOST_LOOKED_FOR else ""
         by_file.setdefault((sheet.config.place(key)[0], bool(own)), {})[key] = own
     for (_, is_named), found in by_file.items():
         names = [f"{shown(key)} ({own})" if own and len(found) > 1 else shown(key) for key, own in found.items()]

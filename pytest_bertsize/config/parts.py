@@ -49,6 +49,19 @@ SETTINGS = tuple(
     for each in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
 )
 MOST_MODULES = 50
+MOST_PLACES = 500
+"""Modules with those of all routes."""
+DEEPEST = 16
+"""Dots in the place of one."""
+OF_CONFIG, OF_MODEL = ("config_args", "config_kwargs"), ("model_args", "model_kwargs")
+"""What sentence-transformers hands on to the config, and to the class."""
+OF_LOADING = frozenset(
+    {
+        *("add_pooling_layer", "attn_implementation", "torch_dtype", "dtype", "trust_remote_code", "revision", "token"),
+        *("cache_dir", "local_files_only", "device_map", "low_cpu_mem_usage", "use_safetensors", "code_revision"),
+    }
+)
+"""Of these what says nothing of a size, or is read."""
 _WHOLE = 'name the transformer alone, as in config = "{}", or describe the whole by factory and extra'
 _PATH = re.compile(r"(?:\w[\w.-]{0,99})(?:/\w[\w.-]{0,99}){0,5}", re.ASCII)
 
@@ -167,6 +180,7 @@ class _Folder:
     def __init__(self, folder: str, reader: Reader) -> None:
         self.folder = folder
         self.reader = reader
+        self.seen = 0
         self.transformer = self.path("config.json")
         """Its config, in this folder or below."""
 
@@ -185,17 +199,26 @@ class _Folder:
         self.transformer = self.alone(entries)
         if not 0 < len(entries) <= MOST_MODULES:
             fail(file, f"it lists {len(entries):,} modules", f"write 1 to {MOST_MODULES}")
+        names: set[str] = set()
         for index, entry in enumerate(entries):
             said = entry if isinstance(entry, dict) else {}
             name, path, kind = (said.get(key) for key in ("name", "path", "type"))
             if not (isinstance(name, str) and re.fullmatch(r"\w{1,100}", name) and isinstance(kind, str)):
                 fail(file, f"module {index} has no name and type", 'write { "name": "0", "path": "…", "type": "…" }')
+            if name in names:
+                fail(file, f"two modules have the name {shown(name)}", "give each a name of its own")
+            names.add(name)
             if path != "" and not (isinstance(path, str) and _PATH.fullmatch(path)):
                 fail(file, f"the path of module {index} is {shown(path)}", "name a folder below this one")
             yield from self._module(kind, path, name, file)
 
     def _module(self, written: str, path: str, at: str, file: str) -> Iterator[Module]:
         kind = self._kind(written, path, file)
+        self.seen += 1
+        if self.seen > MOST_PLACES or at.count(".") > DEEPEST:
+            fail(
+                file, f"it leads to more than {MOST_PLACES} modules, or ever deeper", "write the routes that there are"
+            )
         if kind in EMPTY:
             return
         part = (path or f"{at}_{kind}").replace("/", "_").replace(".", "_")
@@ -230,7 +253,7 @@ class _Folder:
                 config.refuse("structure", f"the route {shown(route)} is no list of modules", "write one")
             for index, member in enumerate(members):
                 place = f"{at}.sub_modules.{route}.{index}"
-                if not isinstance(types.get(member), str) or not _PATH.fullmatch(member):
+                if not isinstance(member, str) or not isinstance(types.get(member), str) or not _PATH.fullmatch(member):
                     config.refuse("types", f"the module {shown(member)} has no type", "write it, as it is saved")
                 if member not in first:
                     inside = str(PurePosixPath(path, member))
@@ -238,6 +261,9 @@ class _Folder:
                     yield from first[member][1]
                 else:
                     source, modules = first[member]
+                    self.seen += 1
+                    if self.seen > MOST_PLACES:
+                        config.refuse("structure", f"it has more than {MOST_PLACES} modules", "write fewer routes")
                     for each in modules:
                         yield replace(each, at=place + each.at.removeprefix(source), same_as=each.at)
 
@@ -257,8 +283,23 @@ class _Folder:
         for name in SETTINGS:
             content = self.reader.file(self.path(path, name))
             if content is not None:
-                return model_config.parse(content, f"{printable(self.path(path, name))}{self.reader.at}", "").data
+                found = model_config.parse(content, f"{printable(self.path(path, name))}{self.reader.at}", "")
+                _refuse_sizes(found)
+                return {key: value for key, value in found.data.items() if value is not None}
         return {}
+
+
+def _refuse_sizes(settings: ModelConfig) -> None:
+    """:raises Unusable: for what would change the transformer's config as it is loaded."""
+    for name in (*OF_CONFIG, *OF_MODEL):
+        said = settings.data.get(name)
+        if not isinstance(said, dict | None):
+            settings.refuse(name, f"{name} is {shown(said)}, no object", "remove it")
+        for key, value in (said or {}).items():
+            if key not in OF_LOADING:
+                settings.refuse(name, f"{name} sets {shown(key)} as the model is loaded", "write it in its config.json")
+            if key == "add_pooling_layer" and not isinstance(value, bool):
+                settings.refuse(name, f"{key} is {shown(value)}", "write true or false")
 
 
 def _of_words(config: ModelConfig) -> ModelConfig:

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
 DEEPEST = 20
 """Names that stand for names, and expressions in expressions."""
 LARGEST = 10**15
+MOST_NODES = 100_000
+"""Expressions that one value leads to, each time that it does."""
+LONGEST = 4096
+"""Characters of texts that are put together."""
 NAMESPACES = frozenset({"dict", "SimpleNamespace", "Namespace"})
 _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -20,13 +24,13 @@ _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.FloorDiv: operator.floordiv,
     ast.Div: operator.truediv,
 }
-_CONVERSIONS: dict[str, Callable[[str], int | float | str]] = {"int": int, "float": float, "str": str}
+_CONVERSIONS: dict[str, Callable[[str], int | float | str]] = {"int": int, "float": float, "str": str, "Path": str}
 
 
 class Unreadable(Exception):
     """What only a run can tell."""
 
-    def __init__(self, node: ast.expr) -> None:
+    def __init__(self, node: ast.AST) -> None:
         super().__init__()
         self.node = node
 
@@ -41,30 +45,35 @@ class Option(NamedTuple):
     line: int
 
 
-def value_of(node: ast.expr, named: Callable[[str], ast.expr | None], depth: int = 0) -> object:
-    """What an expression comes to: a literal, a name that stands for one, a sum or product of numbers.
+class Values:
+    """What expressions come to: a literal, a name that stands for one, a sum or product of numbers."""
 
-    :param named: what a name stands for, ``None`` where that is not one thing.
-    :raises Unreadable: for any other.
-    """
-    if depth > DEEPEST:
-        raise Unreadable(node)
+    def __init__(self, named: Callable[[str], ast.expr | None]) -> None:
+        """:param named: what a name stands for, ``None`` where that is not one thing."""
+        self._named = named
+        self._left = MOST_NODES
 
-    def inner(each: ast.expr) -> object:
-        return value_of(each, named, depth + 1)
-
-    if isinstance(node, ast.Constant) and isinstance(node.value, str | int | float | None):
-        return node.value
-    if isinstance(node, ast.Name | ast.Attribute):
-        meant = named(ast.unparse(node))
-        if meant is None or meant is node:
+    def of(self, node: ast.expr, depth: int = 0) -> object:
+        """:raises Unreadable: for what only a run can tell, and for more than a config says."""
+        self._left -= 1
+        if depth > DEEPEST or self._left < 0:
             raise Unreadable(node)
-        return inner(meant)
-    if isinstance(node, ast.List | ast.Tuple):
-        return [inner(each) for each in node.elts]
-    if (pairs := _pairs(node)) is not None:
-        return {name: inner(each) for name, each in pairs}
-    return _number(node, inner)
+
+        def inner(each: ast.expr) -> object:
+            return self.of(each, depth + 1)
+
+        if isinstance(node, ast.Constant) and isinstance(node.value, str | int | float | None):
+            return node.value
+        if isinstance(node, ast.Name | ast.Attribute):
+            meant = self._named(ast.unparse(node))
+            if meant is None or meant is node:
+                raise Unreadable(node)
+            return inner(meant)
+        if isinstance(node, ast.List | ast.Tuple):
+            return [inner(each) for each in node.elts]
+        if (pairs := _pairs(node)) is not None:
+            return {name: inner(each) for name, each in pairs}
+        return _number(node, inner)
 
 
 def _pairs(node: ast.expr) -> list[tuple[str, ast.expr]] | None:
@@ -97,6 +106,8 @@ def _calculated(node: ast.BinOp, left: object, right: object) -> object:
     """Of numbers, and of texts that are put together."""
     numbers = all(isinstance(each, int | float) and abs(each) < LARGEST for each in (left, right))
     texts = isinstance(left, str) and isinstance(right, str) and isinstance(node.op, ast.Add)
+    if texts and len(f"{left}{right}") > LONGEST:
+        raise Unreadable(node)
     if not (texts or numbers) or type(node.op) not in _OPERATORS:
         raise Unreadable(node)
     try:
@@ -139,14 +150,18 @@ def _argument(call: ast.Call) -> Iterator[Option]:
     unsaid = {"store_true": False, "store_false": True}.get(action)
     if "default" not in said and _true(said.get("required")):
         return
-    yield Option(name, _converted(said.get("default") or ast.Constant(unsaid), said.get("type")), call.lineno)
+    if "default" not in said and any(each.arg is None for each in call.keywords):
+        return  # it may be among what ** gives
+    yield Option(name, _converted(said.get("default") or ast.Constant(unsaid), said.get("type"), call), call.lineno)
 
 
-def _converted(node: ast.expr, kind: ast.expr | None) -> ast.expr:
+def _converted(node: ast.expr, kind: ast.expr | None, call: ast.Call) -> ast.expr:
     """What argparse makes of it: it hands a default that is a text to the option's type, as it does what is written."""
-    convert = _CONVERSIONS.get(kind.id) if isinstance(kind, ast.Name) else None
-    if convert is None or not (isinstance(node, ast.Constant) and isinstance(node.value, str)):
+    if kind is None or not (isinstance(node, ast.Constant) and isinstance(node.value, str)):
         return node
+    convert = _CONVERSIONS.get(ast.unparse(kind).rpartition(".")[2])
+    if convert is None:
+        return call  # a function's work, which only a run tells
     try:
         return ast.copy_location(ast.Constant(convert(node.value)), node)
     except ValueError:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 ALLOWED = Allowed(seconds=30.0, memory=2048 * MEGABYTE, answer=2 * LARGEST)
 """Of which an import of torch and transformers takes 5 s and 400 MB."""
 PYTHON, SHELL = (".py",), (".sh", ".cfg")
+BESIDE = "say it by overrides"
 MEND = "mend the function, or name a file"
 
 
@@ -265,7 +266,17 @@ def _named(name: str, reader: Reader, place: str) -> ModelConfig:
     except Unusable as unusable:
         told = (replace(each, message=f"{place} is {shown(name)}: {each.message}") for each in unusable.findings)
         raise Unusable(*told) from None
+    config = _with_what_stands_beside(config, getattr(name, "beside", {}), place)
     return replace(config, origin=f"{place} is {shown(name)}" + (f"; {config.origin}" if config.origin else ""))
+
+
+def _with_what_stands_beside(config: ModelConfig, beside: Mapping[str, object], place: str) -> ModelConfig:
+    """As ``from_pretrained(name, num_hidden_layers=24)`` has it."""
+    said = {key: value for key, value in beside.items() if value is not None and key in {*config.data, "num_labels"}}
+    untold = [key for key, value in beside.items() if value is None and key in config.data]
+    why = {key: (f"{key} is given beside the name ({place}), and known only to a run", BESIDE) for key in untold}
+    unknown = {**config.unknown, **{(*config.key_path, key): each for key, each in why.items()}}
+    return replace(config, data={**config.data, **said}, unknown=unknown)
 
 
 def by_name(name: str, root: Path, hub: Mapping[str, str]) -> ModelConfig | None:

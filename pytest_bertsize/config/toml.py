@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from functools import partial
+from functools import cache, partial
 
 import tomli
 
@@ -27,16 +27,15 @@ def parse(content: bytes, file: str, inner: str) -> ModelConfig:
     except (ValueError, RecursionError) as error:
         fail(file, f"not TOML: {printable(str(error))}", "correct the file")
     data = descend(whole, key_path, file)
-    line_of = partial(_line, text)
+    line_of = cache(partial(_line, text, whole))
     if found := not_plain(data):
         path = (*key_path, *found.path)
         fail(file, found.message, found.fix, line_of(path))
     return ModelConfig(file, key_path, data, text, hashlib.sha256(content).hexdigest(), line_of)
 
 
-def _line(text: str, path: tuple[str, ...]) -> int | None:
+def _line(text: str, value: object, path: tuple[str, ...]) -> int | None:
     """The line of a key itself; ``None`` for one that is not there."""
-    value: object = tomli.loads(text)
     for key in path:
         if not isinstance(value, dict) or key not in value:
             return None

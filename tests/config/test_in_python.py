@@ -183,3 +183,111 @@ def test_a_name_that_nothing_has_is_told_with_its_place(tmp_path: Path) -> None:
     (finding,) = examine(settings.models["m"], settings, Registry()).review.errors
     assert finding.message.startswith('train.py#MODEL is "acme/nowhere": "acme/nowhere" is no file of the project')
     assert "hf download acme/nowhere config.json" in finding.fix
+
+
+LATER = 'SIZE = 32\nSIZES = {"hidden_size": SIZE}\nMODEL = "bert-base-uncased"\n'
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "SIZE *= 2",
+        "SIZE, OTHER = 64, 2",
+        "def main():\n    global SIZE\n    SIZE = 64",
+        "match 1:\n    case 1:\n        SIZE = 64",
+        "for SIZE in (1, 2):\n    pass",
+        "if (SIZE := 64):\n    pass",
+        "from large import *",
+        "from large import SIZE",
+        'SIZES["hidden_size"] = 64',
+        "SIZES.update(hidden_size=64)",
+        "def main():\n    SIZES.clear()",
+    ],
+)
+def test_what_the_file_changes_later_is_known_only_to_a_run(code: str) -> None:
+    with pytest.raises(Unusable, match="what SIZES says is known only to a run"):
+        said("SIZES", f"{LATER}{code}\n")
+    assert said("MODEL", f"{LATER}MODEL_2 = 'x'\n") == "bert-base-uncased"
+
+
+def test_a_local_variable_of_the_same_name_is_another() -> None:
+    assert said("SIZES", f"{LATER}def main():\n    SIZES = {{}}\n    SIZES['hidden_size'] = 64\n") == {
+        "hidden_size": 32
+    }
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    if True:\n        hidden_size = 64",
+        "    hidden_size: int",
+        "    def __init__(self):\n        self.hidden_size = 32\n        self.hidden_size *= 2",
+        "    hidden_size: int = 32\n    def __post_init__(self):\n        self.hidden_size = 64",
+        "    def __init__(self, hidden_size=32):\n        self.hidden_size = hidden_size\nmake = Sizes(64)",
+    ],
+)
+def test_a_field_that_its_class_or_a_call_sets_again_is_known_only_to_a_run(body: str) -> None:
+    with pytest.raises(Unusable, match="what Sizes says is known only to a run"):
+        said("Sizes", f"class Sizes:\n    model_type = 'bert'\n{body}\n")
+
+
+def test_a_class_has_the_fields_of_its_bases_and_of_one_that_stands_elsewhere_nobody_knows_them() -> None:
+    text = "class Small:\n    layers = 2\n    width = 32\nclass Large(Small):\n    layers = 24\n"
+    assert said("Large", text) == {"layers": 24, "width": 32}
+    with pytest.raises(Unusable, match="only to a run: Other"):
+        said("Large", "from x import Other\nclass Large(Other):\n    layers = 24\n")
+
+
+def test_an_option_that_the_script_sets_again_or_converts_itself_is_known_only_to_a_run() -> None:
+    add = 'parser.add_argument("--name", default="bert-base-uncased"{})\nargs = parser.parse_args()\n'
+    for text in (add.format("") + 'args.name = "x"\n', add.format(", type=lambda s: s.upper()")):
+        with pytest.raises(Unusable, match="what name says is known only to a run"):
+            said("name", text)
+    assert said("", add.format("") + 'args.name = "x"\n', whole=False) == {}
+
+
+def test_a_call_has_what_two_stars_give_and_what_only_its_place_names_is_refused() -> None:
+    base = "BASE = dict(num_hidden_layers=24)\n"
+    found = said("BertConfig", f"{base}BertConfig(**BASE, hidden_size=32)\n")
+    assert found == {"model_type": "bert", "num_hidden_layers": 24, "hidden_size": 32}
+    for text in (
+        "BertConfig(1000, 32)\n",
+        "hidden = 32\ndef make(hidden):\n    return BertConfig(hidden_size=hidden)\n",
+        "def make(hidden=32):\n    return BertConfig(hidden_size=hidden)\nmake(64)\n",
+        "c = BertConfig(hidden_size=32)\nc.num_hidden_layers = 24\n",
+    ):
+        with pytest.raises(Unusable, match="what BertConfig says is known only to a run"):
+            said("BertConfig", text)
+    assert said("BertConfig", "c = BertConfig(hidden_size=32)\nc.output_hidden_states = True\n")["hidden_size"] == 32
+
+
+def test_what_a_call_gives_beside_a_name_counts(tmp_path: Path) -> None:
+    table = '[tool.bertsize.models.m]\nconfig = "t.py#BertConfig.from_pretrained"\narchitecture = "BertModel"\n'
+    files = {"pyproject.toml": f'{table}budget = "report-only"\n'}
+
+    def total(layers: str) -> Any:
+        call = f'c = BertConfig.from_pretrained("bert-base-uncased", num_hidden_layers={layers}, cache_dir=x)\n'
+        settings = load(lay(tmp_path, **files, **{"t.py": call}) / "pyproject.toml")
+        return conclude_unbuilt(examine(settings.models["m"], settings, Registry()), settings)
+
+    base, layer = 109_482_240, 7_087_872  # Devlin et al. 2018: BERT-base, and one of its layers
+    assert total("24").expected.unique == base + 12 * layer
+    assert "say it by overrides" in total("depth()").errors[0].fix
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A = [1] * 1\n" + "A0 = [1, 1]\n" + "".join(f"A{i + 1} = [{f'A{i}, ' * 30}]\n" for i in range(8)) + "C = A8\n",
+        "A0 = 'x' * 1\nA0 = '"
+        + "x" * 3000
+        + "'\n"
+        + "".join(f"A{i + 1} = A{i} + A{i}\n" for i in range(9))
+        + "C = A9\n",
+        "C = " + "+".join(["1"] * 900) + "\n",
+        "C = {'x': 0x" + "f" * 50_000 + "}\n",
+    ],
+)
+def test_what_grows_beyond_a_config_is_refused_at_once(text: str) -> None:
+    with pytest.raises(Unusable, match=r"without a run|only to a run"):
+        said("C", text)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.builder.child.config_said import config_said
 from pytest_bertsize.builder.child.from_pretrained import REFUSED, answers
+from pytest_bertsize.builder.child.lacking import USED
 from pytest_bertsize.builder.child.listing import take_inventory
 from pytest_bertsize.builder.child.making import instantiate, is_own_code, prepare, way_out
 from pytest_bertsize.builder.confined import (
@@ -148,6 +149,9 @@ def _object_in(said: bytes) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
+TOOK_NO = "and the code took no for an answer"
+
+
 def _built_offline(request: Mapping[str, Any], filed: list[Any], begin: Callable[[], object]) -> dict[str, Any]:
     leave_no_bytecode()
     cut_off()
@@ -173,6 +177,8 @@ def _built(request: Mapping[str, Any], filed: list[Any], begin: Callable[[], obj
         return {"error": in_words(error, request["root"]), "fix": way_out(error, request)}
     if ATTEMPTS:
         return {"error": f"it reached for the network ({ATTEMPTS[0]}), and took no for an answer"}
+    if USED:
+        return {"error": f"NotInstalled: {USED[0]} is used, is not installed where the model is built, {TOOK_NO}"}
     if REFUSED:
         return {"error": f"it asked the hub for {REFUSED[0]}, and took no for an answer", "fix": HOLD_IT}
     loading = _tried("loading", problems, partial(_loading, model, filed))

@@ -26,6 +26,10 @@ FORMER = ("pytorch_transformers", "pytorch_pretrained_bert")
 """What transformers was called before."""
 
 
+USED: list[str] = []
+"""What was used and is not there, even where the code takes that for an answer."""
+
+
 class NotInstalled(ImportError):
     """What is not there was used."""
 
@@ -34,15 +38,17 @@ class _Lacking(ModuleType):
     """A module, or a name of one, that is not there."""
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") and name.endswith("__"):
+        if name.startswith("__") and name.endswith("__") and name != "__version__":
             raise AttributeError(name)
         return _Lacking(f"{self.__name__}.{name}")
 
     def _used(self, *_: Any, **__: Any) -> NoReturn:
+        USED.append(self.__name__)
         raise NotInstalled(f"{self.__name__} is used, and is not installed where the model is built")
 
     __call__ = __iter__ = __len__ = __bool__ = __getitem__ = __enter__ = __eq__ = __lt__ = __gt__ = _used
     __contains__ = __add__ = __or__ = __ror__ = __mro_entries__ = __instancecheck__ = __index__ = _used
+    __subclasscheck__ = __format__ = __str__ = __ne__ = __le__ = __ge__ = _used
     __hash__ = ModuleType.__hash__
 
 

@@ -10,7 +10,7 @@ from pytest_bertsize.commands.init.python.code import Origin
 from pytest_bertsize.commands.init.python.made import made_of
 from pytest_bertsize.commands.init.python.plan import Plan, Undecided
 from pytest_bertsize.commands.init.python.values import Values
-from pytest_bertsize.config.in_python import dotted
+from pytest_bertsize.config.python_nodes import dotted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,8 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
-from pytest_bertsize.config.in_python import NotPython, Source, dotted
+from pytest_bertsize.config.in_python import NotPython, Source
+from pytest_bertsize.config.python_nodes import dotted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -115,6 +116,8 @@ class Code:
     modules: dict[str, Module] = field(default_factory=dict)
     unread: list[str] = field(default_factory=list)
     _kinds: dict[tuple[str, str], str] = field(default_factory=dict)
+    _asked: set[tuple[str, str]] = field(default_factory=set)
+    """Files, and names that were looked for in them on the way to where one is defined: files may import each other."""
 
     def add(self, file: str, content: bytes) -> None:
         try:
@@ -138,8 +141,11 @@ class Code:
 
     def origin(self, module: Module, name: str, hops: int = 0) -> Origin | None:
         """Where a dotted name of a file is defined; ``None`` for what nobody can tell."""
-        if hops > MOST_HOPS:
+        if not hops:
+            self._asked.clear()
+        if hops > MOST_HOPS or (module.file, name) in self._asked:
             return None
+        self._asked.add((module.file, name))
         first, _, rest = name.partition(".")
         if first in module.classes or first in module.functions or (first in module.source.places and not rest):
             return Origin(module, name, _folder_of(module))

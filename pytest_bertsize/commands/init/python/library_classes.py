@@ -12,7 +12,8 @@ from pytest_bertsize.commands.init.limits import budget
 from pytest_bertsize.commands.init.python.made import PRETRAINED, made_of
 from pytest_bertsize.commands.init.python.names import Named
 from pytest_bertsize.commands.init.python.own_classes import dashed, toml
-from pytest_bertsize.config.in_python import CONFIG_CLASSES, dotted, first_argument
+from pytest_bertsize.config.in_python import CONFIG_CLASSES
+from pytest_bertsize.config.python_nodes import dotted, first_argument
 from pytest_bertsize.review.check import conclude_unbuilt, examine
 from pytest_bertsize.table.schema import TABLE
 from pytest_bertsize.table.settings import SettingsError, parse

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.commands.init.python.code import Origin
-from pytest_bertsize.config.in_python import dotted, first_argument
+from pytest_bertsize.config.python_nodes import dotted, first_argument
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.commands.init.python.values import shared
-from pytest_bertsize.config.in_python import dotted
+from pytest_bertsize.config.python_nodes import dotted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -14,6 +18,10 @@ if TYPE_CHECKING:
 MODULE = "bertsize_models"
 """The file that has the functions."""
 _START = '"""The models of this project as pytest-bertsize builds them: shapes alone, no weights."""\n'
+
+
+_PLAIN = re.compile(r"[\w./ :+-]+")
+"""Names of files that a docstring can have; a name may hold quotes and code."""
 
 
 class Undecided(Exception):
@@ -73,11 +81,17 @@ class Plan:
     def text(self) -> str:
         """The function."""
         imports = [f"from {module} import {', '.join(sorted(names))}" for module, names in sorted(self.imports.items())]
-        inside = [*(f'sys.path.insert(0, "{folder}")' for folder in self.folders), *imports]
-        lines = [*inside, *([""] if inside else []), *(f"# {note}" for note in self.notes), *self.body]
-        said = f'"""{self.class_name}, as {self.made.where} makes it."""'
+        inside = [*(f"sys.path.insert(0, {_quoted(folder)})" for folder in self.folders), *imports]
+        lines = [*inside, *([""] if inside else []), *(f"# {printable(note, 300)}" for note in self.notes), *self.body]
+        where = self.made.where if _PLAIN.fullmatch(self.made.where) else "the project"
+        said = f'"""{self.class_name}, as {where} makes it."""'
         start = f"def {self.name}({'config' if self.config else ''}):"
         return "\n".join([start, *(f"    {line}".rstrip() for line in (said, *lines))]) + "\n"
+
+
+def _quoted(text: str) -> str:
+    """As Python reads it back, whatever the name of a folder has."""
+    return json.dumps(text)
 
 
 def file_of(plans: Iterable[Plan]) -> str:

@@ -7,7 +7,8 @@ import re
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.commands.init.python.plan import Undecided
-from pytest_bertsize.config.in_python import OPTIONS, dotted
+from pytest_bertsize.config.in_python import OPTIONS
+from pytest_bertsize.config.python_nodes import dotted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

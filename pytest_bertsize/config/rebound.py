@@ -1,0 +1,199 @@
+"""What a Python file does to a name beside ``NAME = value``: what stands there is then known only to a run."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_MUTATING = frozenset(
+    {
+        *("update", "pop", "popitem", "setdefault", "clear", "append", "extend", "insert", "remove", "sort", "reverse"),
+        *("__setitem__", "__setattr__", "merge_from_file", "merge_from_list"),
+    }
+)
+"""Methods by which a dict, a list or a namespace becomes another."""
+
+
+_OF_SHAPE = re.compile(r"(?!output_|.*_token_id$).*(layer|hidden_|size|head|num_|dim|position|vocab|labels)")
+"""Attributes of a config that may say a size."""
+
+
+class _At(NamedTuple):
+    """Where a node stands."""
+
+    scope: str = ""
+    is_class: bool = False
+    """Whether the scope is a class."""
+    is_below: bool = False
+    """Whether it is in an ``if``, a loop or the like of its scope."""
+    of_self: str = ""
+    """The class, in a method that sets its fields."""
+
+
+@dataclass
+class Rebound:
+    """Of one file: the names that change, each with the node that does it."""
+
+    places: Mapping[str, object]
+    """The names that are set plainly."""
+    is_of_options: Callable[[str], bool]
+    """Whether a dotted name is what the options of a command line are called."""
+    names: dict[str, ast.AST] = field(default_factory=dict)
+    options: dict[str, ast.AST] = field(default_factory=dict)
+    calls: dict[str, ast.AST] = field(default_factory=dict)
+    """By what is called: what changes a shape of the config that a call makes, as ``config.num_hidden_layers = 24``."""
+    _held: dict[str, str] = field(default_factory=dict)
+    _stored: list[tuple[str, ast.AST]] = field(default_factory=list)
+    _functions: dict[str, tuple[Function, bool]] = field(default_factory=dict)
+    _calls: dict[str, list[ast.Call]] = field(default_factory=dict)
+
+    def look_through(self, tree: ast.Module) -> None:
+        waiting: list[tuple[ast.AST, _At]] = [(tree, _At())]
+        while waiting:
+            node, at = waiting.pop()
+            self._note(node, at)
+            inner = self._inside(node, at)
+            waiting += [(child, inner) for child in ast.iter_child_nodes(node)]
+        for name, node in self._stored:
+            if name in self._held:
+                self.calls.setdefault(self._held[name], node)
+
+    def is_passed(self, function: str, parameter: str) -> bool:
+        """Whether some call in the file gives a parameter another value than its default."""
+        node, is_method = self._functions.get(function, (None, False))
+        if node is None:
+            return False
+        *outer, name = function.split(".")
+        called = outer[-1] if name == "__init__" and outer else name
+        names = [each.arg for each in (*node.args.posonlyargs, *node.args.args)][is_method:]
+        place = names.index(parameter) if parameter in names else len(names)
+        return any(_passes(call, parameter, place) for call in self._calls.get(called, ()))
+
+    def _inside(self, node: ast.AST, at: _At) -> _At:
+        name = f"{at.scope}.{node.name}" if at.scope and hasattr(node, "name") else getattr(node, "name", "")
+        if isinstance(node, ast.ClassDef):
+            return _At(name, is_class=True)
+        if isinstance(node, _FUNCTIONS):
+            self._functions[name] = node, at.is_class
+            sets_fields = at.is_class and node.name in {"__init__", "__post_init__"}
+            return _At(name, is_below=node.name == "__post_init__", of_self=at.scope if sets_fields else "")
+        is_compound = isinstance(node, ast.stmt | ast.ExceptHandler | ast.match_case) and hasattr(node, "body")
+        return at._replace(is_below=True) if is_compound else at
+
+    def _note(self, node: ast.AST, at: _At) -> None:  # noqa: C901  (a line for each kind)
+        for name in _bound(node):
+            self._change(name, at.scope, node)
+        for name in _mutated(node):
+            self._change(name, self._owner(name, at.scope), node)
+        if isinstance(node, ast.Global):
+            for name in node.names:
+                self._change(name, "", node)
+        elif isinstance(node, ast.Nonlocal):
+            for name in node.names:
+                self._change(name, at.scope.rpartition(".")[0], node)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and at.is_class and at.is_below:
+            self._change(node.id, at.scope, node)
+        elif isinstance(node, ast.AugAssign | ast.Assign | ast.AnnAssign):
+            self._note_fields(node, at)
+        elif isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
+            for name, found in self.places.items():
+                if "." not in name and all(getattr(each, "line", 0) < node.lineno for each in _listed(found)):
+                    self._change(name, "", node)
+        elif isinstance(node, ast.Call) and (called := _dotted(node.func).rpartition(".")[2]):
+            self._calls.setdefault(called, []).append(node)
+
+    def _note_fields(self, node: ast.AugAssign | ast.Assign | ast.AnnAssign, at: _At) -> None:
+        """``self.width *= 2``, ``args.width = 64``, and a field that has no value of its own."""
+        if isinstance(node, ast.AnnAssign) and node.value is None and at.is_class and isinstance(node.target, ast.Name):
+            self._change(node.target.id, at.scope, node)
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        if isinstance(node.value, ast.Call) and isinstance(targets[0], ast.Name):
+            parts = _dotted(node.value.func).split(".")
+            called = ".".join(parts[-2 if parts[-1] == "from_pretrained" else -1 :])
+            self._held[f"{at.scope}.{targets[0].id}"] = called
+        for target in (each for outer in targets for each in ast.walk(outer)):
+            if not (isinstance(target, ast.Attribute) and isinstance(target.ctx, ast.Store)):
+                continue
+            base = _dotted(target.value)
+            if _OF_SHAPE.match(target.attr):
+                self._stored.append((f"{at.scope}.{base}", node))
+            if self.is_of_options(base):
+                self.options.setdefault(target.attr, node)
+            if at.of_self and base == "self" and (at.is_below or isinstance(node, ast.AugAssign)):
+                self._change(target.attr, at.of_self, node)
+
+    def _change(self, name: str, scope: str, node: ast.AST) -> None:
+        self.names.setdefault(f"{scope}.{name}" if scope else name, node)
+
+    def _owner(self, name: str, scope: str) -> str:
+        """The innermost scope that sets a name."""
+        while scope and f"{scope}.{name}" not in self.places:
+            scope = scope.rpartition(".")[0]
+        return scope
+
+
+def _bound(node: ast.AST) -> Iterator[str]:
+    """Names that a node sets, in another way than by a plain assignment."""
+    targets: list[ast.expr | None] = []
+    if isinstance(node, ast.Assign):
+        targets = [each for each in node.targets if isinstance(each, ast.Tuple | ast.List)]
+    elif isinstance(node, ast.AugAssign | ast.For | ast.AsyncFor | ast.NamedExpr):
+        targets = [node.target]
+    elif isinstance(node, ast.withitem):
+        targets = [node.optional_vars]
+    elif isinstance(node, ast.Delete):
+        targets = [*node.targets]
+    elif isinstance(node, ast.Import | ast.ImportFrom):
+        yield from (each.asname or each.name.partition(".")[0] for each in node.names)
+    elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar):
+        yield from filter(None, [node.name])
+    elif isinstance(node, ast.MatchMapping):
+        yield from filter(None, [node.rest])
+    elif isinstance(node, ast.arguments):
+        defaults = [*[None] * (len(node.posonlyargs) + len(node.args) - len(node.defaults)), *node.defaults]
+        pairs = zip((*node.posonlyargs, *node.args, *node.kwonlyargs), (*defaults, *node.kw_defaults), strict=True)
+        yield from (each.arg for each, default in pairs if default is None)
+        yield from (each.arg for each in (node.vararg, node.kwarg) if each)
+    for target in filter(None, targets):
+        stored = (each for each in ast.walk(target) if isinstance(each, ast.Name))
+        yield from (each.id for each in stored if isinstance(each.ctx, ast.Store | ast.Del))
+
+
+def _mutated(node: ast.AST) -> Iterator[str]:
+    """Names of what stays itself and becomes another: ``SIZES["width"] = 64``, ``SIZES.update(…)``."""
+    parts: list[ast.AST] = []
+    if isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store | ast.Del):
+        parts = [node.value]
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MUTATING:
+        parts = [node.func.value]
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "setattr":
+        parts = [*node.args[:1]]
+    for part in parts:
+        root = part
+        while isinstance(root, ast.Subscript | ast.Attribute):
+            root = root.value
+        if isinstance(root, ast.Name):
+            yield root.id
+
+
+def _passes(call: ast.Call, parameter: str, place: int) -> bool:
+    is_open = any(isinstance(each, ast.Starred) for each in call.args) or any(not each.arg for each in call.keywords)
+    return is_open or len(call.args) > place or any(each.arg == parameter for each in call.keywords)
+
+
+def _listed(found: object) -> list[object]:
+    return found if isinstance(found, list) else [found]
+
+
+def _dotted(node: ast.AST) -> str:
+    try:
+        return ast.unparse(node) if isinstance(node, ast.Name | ast.Attribute) else ""
+    except RecursionError:
+        return ""
