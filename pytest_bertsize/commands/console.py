@@ -57,6 +57,14 @@ def heading(chosen: Explained) -> Text:
     )
 
 
+def origin(chosen: Explained, style: Style) -> Iterator[RenderableType]:
+    """Where a config is from that was named as the hub names it."""
+    from pytest_bertsize.reports.terminal.drawing import hanging
+
+    if chosen.config.origin:
+        yield hanging("   from ", "dim", chosen.config.origin, style)
+
+
 def warnings(findings: Iterable[Finding], style: Style) -> Iterator[RenderableType]:
     """Keys that are ignored, and keys that are missing."""
     from pytest_bertsize.reports.terminal.drawing import hanging

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
-from pytest_bertsize.commands.console import GOOD, heading, mistaken, say, style_of, warnings
+from pytest_bertsize.commands.console import GOOD, heading, mistaken, origin, say, style_of, warnings
 from pytest_bertsize.commands.named_model import Explained, Named, explained
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import TOTAL, parents_first
@@ -90,7 +90,9 @@ def _drawn(before: Explained, after: Explained, style: Style) -> str:
 
     parts: list[RenderableType] = [
         Text.assemble("A  ", heading(before)),
+        *origin(before, style),
         Text.assemble("B  ", heading(after)),
+        *origin(after, style),
         Text(""),
     ]
     parts += [_table(rows(before, after), style), Text("")]

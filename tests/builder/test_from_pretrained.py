@@ -195,6 +195,19 @@ REFUSALS = {
         "'deberta-v2' does not say, and it is not in the project; "
         "put its tokenizer.json beside the config that hub names for 'microsoft/deberta-v3-base'"
     ),
+    **{
+        f'len(AutoTokenizer.from_pretrained("{name}"))': (
+            f"the tokenizer of {name!r} is asked for its number of tokens, which a model of the family {family!r} does not "
+            f"say, and it is not in the project; put its tokenizer.json beside the config that hub names for {name!r}"
+        )
+        for name, family in {
+            "camembert-base": "camembert",  # 32,004 for 32,005 rows: huggingface/transformers#2020
+            "facebook/bart-large-cnn": "bart",  # 50,265 for 50,264: huggingface/transformers#7346
+            "squeezebert/squeezebert-uncased": "squeezebert",  # BERT's 30,522 for 30,528
+            "microsoft/layoutlm-base-cased": "layoutlm",  # RoBERTa's
+            "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2": "bert",  # XLM-R's, as its tokenizer_class says
+        }.items()
+    },
     'AutoTokenizer.from_pretrained("acme/tiny").add_tokens(["covid"])': (
         "the tokenizer of 'acme/tiny' is asked for whether it has the token 'covid', and it is not in the project; "
         "put its tokenizer.json beside the config that hub names for 'acme/tiny'"
@@ -316,7 +329,8 @@ return made
         Answered("acme/tiny", "configs/tiny.json, as hub in [tool.bertsize] says"),
         Answered(
             "google/electra-small-discriminator",
-            "the catalogue (PaddlePaddle/PaddleNLP@6f7d622f90c2 paddlenlp/transformers/electra/configuration.py)",
+            "the catalogue (PaddlePaddle/PaddleNLP@v2.8.1 paddlenlp/transformers/electra/configuration.py; "
+            "hlky/dinoml_v2@17a45a5be9d3 agents/plans/transformers/electra/report.md)",
         ),
     )
 

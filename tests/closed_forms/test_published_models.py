@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,7 @@ def test_a_config_of_the_catalogue_is_read_without_a_needless_word_and_gives_wha
 
 
 BASE = {
+    "albert": "AlbertModel",
     "bert": "BertModel",
     "camembert": "CamembertModel",
     "deberta": "DebertaModel",
@@ -102,7 +104,15 @@ def test_a_config_of_the_catalogue_has_the_published_count(name: str, counted: d
 
 
 def test_the_catalogue_has_many_models_of_many_families_each_with_a_source() -> None:
-    assert len(CATALOGUED) >= 100
+    assert len(CATALOGUED) >= 160
     assert len({each["config"]["model_type"] for each in CATALOGUED.values()}) >= 25
-    assert len({name for name, _ in COUNTED_BY_NAME}) >= 34
-    assert all(each["source"] for each in CATALOGUED.values())
+    assert len({name for name, _ in COUNTED_BY_NAME}) >= 55
+
+
+PLACE = re.compile(r"[\w.-]+/[\w.-]+@(?:[0-9a-f]{12}|v[\d.]+) \S")
+"""A repository, a commit or a release of it, and a file."""
+
+
+@pytest.mark.parametrize("name", CATALOGUED)
+def test_a_config_of_the_catalogue_is_from_a_file_of_a_commit(name: str) -> None:
+    assert PLACE.search(CATALOGUED[name]["source"])

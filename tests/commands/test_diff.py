@@ -52,6 +52,15 @@ def test_a_thirteenth_layer_is_named_with_what_it_costs(config: Path, capsys: py
     assert said[-1] == "- net +7,087,872"
 
 
+def test_each_config_by_its_name_says_where_it_is_from(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diff", "distilroberta-base", "roberta-large"]) == 0
+    head = capsys.readouterr().out.splitlines()[:4]
+    assert [line[:2] for line in head] == ["A ", "  ", "B ", "  "]
+    place = "AYaroshevskii/Tweet-Sentiment@391e6468ee25 configs"
+    assert head[1] == f"   from the catalogue ({place}/distilroberta-base/config.json)"
+    assert head[3] == f"   from the catalogue ({place}/roberta-large/config.json)"
+
+
 def test_a_total_that_hardly_moves_hides_nothing(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     second = changed(config, num_hidden_layers=13, vocab_size=21_128 - 9_229)
     _, said = compared(str(CHINESE), second, "--architecture", "BertModel", capsys=capsys)

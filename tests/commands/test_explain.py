@@ -122,6 +122,13 @@ def test_what_is_usually_got_wrong_is_said(note: str, capsys: pytest.CaptureFixt
     assert note in out.splitlines()
 
 
+def test_a_config_by_its_name_says_where_it_is_from(capsys: pytest.CaptureFixture[str]) -> None:
+    """Below the heading; a file says so itself."""
+    source = "the catalogue (AYaroshevskii/Tweet-Sentiment@391e6468ee25 configs/roberta-large/config.json)"
+    assert explained("roberta-large", capsys=capsys)[1].splitlines()[1] == f"   from {source}"
+    assert "   from " not in explained(CHINESE, capsys=capsys)[1]
+
+
 def test_shared_layers_are_one_layer_that_is_used_many_times(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -15,14 +15,17 @@ WORDPIECE = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "ma
 SENTENCES = {"bos": "<s>", "eos": "</s>", "sep": "</s>", "cls": "<s>", "unk": "<unk>", "pad": "<pad>", "mask": "<mask>"}
 """Liu et al. 2019 (RoBERTa), and what followed it."""
 SPECIAL: Mapping[str, Mapping[str, str]] = {
-    **dict.fromkeys(("bert", "distilbert", "electra", "mobilebert", "convbert", "layoutlm", "squeezebert"), WORDPIECE),
-    **dict.fromkeys(("roberta", "xlm-roberta", "camembert", "longformer", "bart", "data2vec-text"), SENTENCES),
+    **dict.fromkeys(("bert", "distilbert", "electra", "mobilebert", "convbert"), WORDPIECE),
+    **dict.fromkeys(("roberta", "xlm-roberta", "longformer", "data2vec-text"), SENTENCES),
     "albert": {**WORDPIECE, "pad": "<pad>", "unk": "<unk>", "bos": "[CLS]", "eos": "[SEP]"},
-    "mpnet": {**SENTENCES, "unk": "[UNK]"},
     "gpt2": {"bos": "<|endoftext|>", "eos": "<|endoftext|>", "unk": "<|endoftext|>"},
 }
-"""Families whose tokenizers fill the rows of their word embeddings, and their tokens that are no words. Others pad
-them: deberta-v2 has 128,100 rows for 128,001 tokens, t5 32,128 for 32,100."""
+"""Families whose tokenizers fill the rows of their word embeddings, and their tokens that are no words.
+
+Others do not: deberta-v2 has 128,100 rows for 128,001 tokens (huggingface/transformers#19301), t5 32,128 for 32,100
+(#23199), camembert 32,005 for 32,004 (#2020), squeezebert 30,528 for BERT's 30,522, bart-large-cnn 50,264 for bart's
+50,265 (#7346); layoutlm has BERT's tokenizer for one of its models and RoBERTa's for another.
+"""
 MARKER = re.compile(r"(\[/?\w[^\[\]]*\]|</?\w[^<>]*>|<\|[^<>|]+\|>|\{\w+\})", re.ASCII)
 """What a vocabulary of words and their pieces never holds as one: they are split at brackets."""
 UNUSED = re.compile(r"\[unused\d+\]|<unused\d+>|<extra_id_\d+>|madeupword\d+")
@@ -37,7 +40,7 @@ class StandIn:
         :param taken: is told the size that it was taken to have, once somebody asks.
         """
         family = config.get("model_type")
-        known = SPECIAL.get(family) if isinstance(family, str) else None
+        known = SPECIAL.get(family) if isinstance(family, str) and _is_its_own(family, config) else None
         state: dict[str, Any] = {
             "_name": name,
             "_family": family,
@@ -131,6 +134,13 @@ class StandIn:
 
     def __call__(self, *_: Any, **__: Any) -> Any:
         raise _refused(self._name, "the tokens of a text")
+
+
+def _is_its_own(family: str, config: Mapping[str, Any]) -> bool:
+    """Not so where ``tokenizer_class`` says another family's: multilingual MiniLMs are BERTs with XLM-R's tokens."""
+    said = config.get("tokenizer_class")
+    own = f"{family.replace('-', '')}tokenizer"
+    return said is None or (isinstance(said, str) and said.lower() in {own, f"{own}fast"})
 
 
 def _refused(name: str, what: str) -> Refused:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TextIO
 
-from pytest_bertsize.commands.console import GOOD, heading, mistaken, say, style_of, warnings
+from pytest_bertsize.commands.console import GOOD, heading, mistaken, origin, say, style_of, warnings
 from pytest_bertsize.commands.named_model import Explained, Named, explained
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.wording import did_you_mean, shown
@@ -76,7 +76,7 @@ def _drawn(chosen: Explained, lines: list[Line], style: Style) -> str:
     from pytest_bertsize.commands.explain.drawing import table
     from pytest_bertsize.reports.terminal.drawing import draw, hanging
 
-    parts: list[RenderableType] = [heading(chosen), Text(""), table(lines, style), Text("")]
+    parts: list[RenderableType] = [heading(chosen), *origin(chosen, style), Text(""), table(lines, style), Text("")]
     parts += [hanging("- ", "dim", note, style) for note in notes(chosen)]
     return draw(Group(*parts, *warnings(chosen.derivation.values.findings, style)), style)
 
