@@ -6,6 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from pytest_bertsize.commands.init.python.callers import init_of
 from pytest_bertsize.commands.init.python.code import Origin
 from pytest_bertsize.commands.init.python.made import made_of
 from pytest_bertsize.commands.init.python.plan import Plan, Undecided
@@ -33,27 +34,30 @@ _NO_SHAPE = frozenset(
 """Arguments of ``from_pretrained`` that say nothing of a shape."""
 
 
-def plan_of(made: Made, name: str, code: Code, meanings: Meanings) -> Plan:
+def plan_of(made: Made, name: str, code: Code, meanings: Meanings, *, runs_functions: bool = True) -> Plan:
     """The function that makes what a call makes.
 
     :param name: of the function.
+    :param runs_functions: whether the project's own functions are asked for the labels.
     :raises Undecided: for arguments that nobody can tell.
     """
     assert made.origin.module is not None
     plan = Plan(name, made, made.origin.module)
-    _Arguments(plan, code, meanings).write()
+    _Arguments(plan, meanings, Values(code, plan, runs_functions=runs_functions)).write()
     return plan
 
 
 class _Arguments:
-    def __init__(self, plan: Plan, code: Code, meanings: Meanings) -> None:
+    def __init__(self, plan: Plan, meanings: Meanings, values: Values) -> None:
         self.plan = plan
         self.made = plan.made
         self.meanings = meanings
-        self.values = Values(code, plan)
+        self.values = values
         self.named: Named | None = None
         self.config_call = ""
-        self.init = _init(plan.module.classes[plan.class_name])
+        self.computed: dict[str, str] = {}
+        """Keys of the config that an expression says."""
+        self.init = init_of(plan.module.classes[plan.class_name])
 
     def write(self) -> None:
         """Write the function's body, and say what its config is."""
@@ -78,13 +82,16 @@ class _Arguments:
             self.plan.config = options.file
             return self._by_its_name(f"{config_class}.from_pretrained") if named else CONFIG
         self.plan.config = named.reference if named else self.config_call
-        return f"{config_class}(**config)" if config_class != "AutoConfig" else "AutoConfig.for_model(**config)"
+        given = f"**{{**config, {', '.join(f'{key!r}: {said}' for key, said in self.computed.items())}}}"
+        given = given if self.computed else "**config"
+        return f"{config_class}({given})" if config_class != "AutoConfig" else f"AutoConfig.for_model({given})"
 
     def _by_its_name(self, load: str) -> str:
         """``Tagger.config_class.from_pretrained(args.model)``: by the option or constant that says the name."""
         named, plan = self.named, self.plan
         assert named is not None
-        more = "".join(f", {key}={value!r}" for key, value in plan.overrides.items())
+        said = {**{key: repr(value) for key, value in plan.overrides.items()}, **self.computed}
+        more = "".join(f", {key}={value}" for key, value in said.items())
         plan.overrides.clear()
         if named.module is self.values.options and "." not in named.place:
             return f"{load}(args.{named.place}{more})"
@@ -123,10 +130,15 @@ class _Arguments:
 
     def _override(self, name: str, value: ast.expr) -> None:
         """A key that the config is given beside what it says, where it can be told."""
+        before = self.plan.as_it_is()
         try:
-            self.plan.overrides[name] = ast.literal_eval(self.values.of(value, name))
-        except (ValueError, SyntaxError, Undecided):
-            return
+            written = self.values.of(value, name)
+        except Undecided:
+            return self.plan.put_back(before)
+        try:
+            self.plan.overrides[name] = ast.literal_eval(written)
+        except (ValueError, SyntaxError):
+            self.computed[name] = written
 
     def _find_config(self, first: ast.expr | None, config: ast.expr | None) -> None:
         """Find out what the config is made of.
@@ -185,8 +197,3 @@ class _Arguments:
             return set()
         said = arguments.args[len(arguments.args) - len(arguments.defaults) :]
         return {each.arg for each in (*said, *arguments.kwonlyargs)}
-
-
-def _init(node: ast.ClassDef) -> ast.FunctionDef | None:
-    functions = (each for each in node.body if isinstance(each, ast.FunctionDef))
-    return next((each for each in functions if each.name == "__init__"), None)

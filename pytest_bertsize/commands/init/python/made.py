@@ -61,7 +61,7 @@ class Made:
 
 def made(code: Code) -> Iterator[Made]:
     """Every call that makes a model, of the files that are run before that of tests and examples."""
-    for module in sorted(code.modules.values(), key=lambda each: (each.comes_last, not each.is_script, each.file)):
+    for module in code.in_order:
         yield from _in(module, code, module.source.tree, ())
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,6 +48,13 @@ class Plan:
         """The class's own line."""
         return f"{self.module.file}:{self.module.classes[self.class_name].lineno}"
 
+    def as_it_is(self) -> tuple[object, ...]:
+        """What a way that leads nowhere must leave as it was."""
+        return [*self.folders], {key: {*names} for key, names in self.imports.items()}, [*self.notes]
+
+    def put_back(self, before: tuple[Any, ...]) -> None:
+        self.folders, self.imports, self.notes = before
+
     def needs(self, module: str, name: str) -> str:
         """Import a name."""
         self.imports.setdefault(module, set()).add(name)
@@ -68,6 +75,16 @@ class Plan:
         if not all(part.isidentifier() for part in parts):
             raise Undecided(f"{origin.module.file} cannot be imported by its name")
         return self.needs(".".join(parts), origin.name)
+
+    @property
+    def made_by(self) -> tuple[object, ...]:
+        """What another way to make the class differs in."""
+        return self.config, *self.body, *sorted(self.imports), *sorted(self.overrides)
+
+    def makes(self, other: Plan) -> bool:
+        """Whether another's class is an argument of this one's."""
+        is_own = other.class_name != self.class_name
+        return is_own and any(f"{other.class_name}(" in line for line in self.body)
 
     @property
     def text(self) -> str:
