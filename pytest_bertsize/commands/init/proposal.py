@@ -68,13 +68,18 @@ def propose(project: Project, registry: Registry, helper: Helper | None = None) 
     for each in without_saved(those, declared, copies, registry):
         if each.found.reference not in declared:
             _add(each, found, project, registry)
-    _add_python(found, project, files, seen.found, registry, helper)
+    _add_python(found, project, files, (seen.found, seen.of_own_classes), registry, helper)
     found.left_out += [*copies.said(), *folded(seen.others), *files.said]
     return found
 
 
 def _add_python(
-    found: Proposal, project: Project, files: Listed, configs: list[Found], registry: Registry, helper: Helper | None
+    found: Proposal,
+    project: Project,
+    files: Listed,
+    configs: tuple[list[Found], list[Found]],
+    registry: Registry,
+    helper: Helper | None,
 ) -> None:
     """What the project's Python says, where no table says it already."""
     taken = {*found.tables, *(project.settings.models if project.settings else ())}

@@ -6,12 +6,12 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.commands.init.python.callers import init_of
+from pytest_bertsize.commands.init.python.callers import config_calls, init_of, parameters_of
 from pytest_bertsize.commands.init.python.code import Origin
 from pytest_bertsize.commands.init.python.made import made_of
 from pytest_bertsize.commands.init.python.plan import Plan, Undecided
 from pytest_bertsize.commands.init.python.values import Values
-from pytest_bertsize.config.in_python import dotted
+from pytest_bertsize.config.in_python import assigned, defaults, dotted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.commands.init.python.meant import Meanings
     from pytest_bertsize.commands.init.python.names import Named
 
+MOST_BASES = 8
 CONFIG = "@config"
 """Stands for the config until it is known where that is from."""
 OF_TORCH = frozenset({"Module", "LightningModule"})
@@ -45,6 +46,60 @@ def plan_of(made: Made, name: str, code: Code, meanings: Meanings, *, runs_funct
     plan = Plan(name, made, made.origin.module)
     _Arguments(plan, meanings, Values(code, plan, runs_functions=runs_functions)).write()
     return plan
+
+
+def plan_by_options(made: Made, name: str, code: Code) -> Plan | None:
+    """The function that makes a class of the library, of a config call that reads options of another file.
+
+    :raises Undecided: for sizes that nobody can tell.
+    """
+    given = next(iter(config_calls(code, made)), None) if made.origin.of_library else None
+    if given is None:
+        return None
+    plan = Plan(name, made, given.module)
+    values = Values(code, plan)
+    values.reads = given.node
+    config = values.at(given)
+    if values.options in {None, given.module}:
+        return None
+    plan.config = values.options.file if values.options else ""
+    plan.needs("types", "SimpleNamespace")
+    made_as = plan.needs("transformers", made.origin.of_library)
+    plan.body += ["args = SimpleNamespace(**config)", f"return {made_as}({config})"]
+    return plan
+
+
+def plan_of_registered(made: Made, name: str, code: Code) -> Plan | None:
+    """The function that makes a registered class by its own ``config_class``, whose arguments all have a default."""
+    assert made.origin.module is not None
+    around = code.origin(made.origin.module, made.origin.name)
+    config = _config_class(code, around) if around else None
+    if config is None or config.module is None:
+        return None
+    init = init_of(config.module.classes[config.name])
+    if init is None or len(parameters_of(init)) - len([*defaults(init)]) > 1:
+        return None
+    plan = Plan(name, made, made.origin.module)
+    try:
+        own = plan.needs_own(made.origin)
+    except Undecided:
+        return None
+    plan.body.append(f"return {own}({own}.config_class())")
+    return plan
+
+
+def _config_class(code: Code, origin: Origin, hops: int = 0) -> Origin | None:
+    """What a class, or the nearest of those that it derives from, has as ``config_class``."""
+    module = origin.module
+    node = module.classes.get(origin.name) if module else None
+    if module is None or node is None or hops > MOST_BASES:
+        return None
+    said = next((value for each in node.body for key, value in assigned(each) if key == "config_class"), None)
+    if said is not None:
+        found = code.origin(module, dotted(said))
+        return found if found and found.module and found.name in found.module.classes else None
+    bases = (code.origin(module, dotted(base)) for base in node.bases if dotted(base))
+    return next((found for base in bases if base and (found := _config_class(code, base, hops + 1))), None)
 
 
 class _Arguments:

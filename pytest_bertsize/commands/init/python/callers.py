@@ -11,7 +11,8 @@ from pytest_bertsize.config.in_python import defaults, dotted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pytest_bertsize.commands.init.python.code import Code, Module
+    from pytest_bertsize.commands.init.python.code import Code, Module, Scope
+    from pytest_bertsize.commands.init.python.made import Made
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 MOST = 4
@@ -22,7 +23,7 @@ class Given(NamedTuple):
     """An argument, and where it stands."""
 
     module: Module
-    scope: tuple[ast.AST, ...]
+    scope: Scope
     node: ast.expr
 
 
@@ -38,8 +39,39 @@ def parameters_of(node: ast.AST) -> list[str]:
     return [each.arg for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
 
 
-def callers_of(code: Code, module: Module, scope: tuple[ast.AST, ...], parameter: str) -> Iterator[Given]:
-    """What a parameter of the innermost function is given, by the one call of it, or by several that say the same."""
+def set_to(module: Module, scope: Scope, name: str) -> ast.expr | None:
+    """What a name is set to in a function, or in what is around it, where that is one thing."""
+    parts = [getattr(each, "name", "") for each in scope]
+    for depth in range(len(parts), -1, -1):
+        found = module.source.places.get(".".join((*parts[:depth], name)), [])
+        found = [each for each in found if not each.is_option]
+        if len(found) == 1 and found[0].node is not None:
+            return found[0].node
+    return None
+
+
+def config_calls(code: Code, use: Made) -> list[Given]:
+    """The calls with the sizes that a model's config is made by: ``BertConfig(…)``, be they in its callers."""
+    said = next((each.value for each in use.call.keywords if each.arg == "config"), None)
+    node = said or (use.call.args[0] if use.call.args and not use.is_pretrained else None)
+    found = [Given(use.module, use.scope, node)] if node is not None else []
+    for _ in range(MOST):
+        found = [back for each in found for back in _one_back(code, each)]
+    return [each for each in found if isinstance(each.node, ast.Call) and dotted(each.node.func).endswith("Config")]
+
+
+def _one_back(code: Code, given: Given) -> list[Given]:
+    if not isinstance(given.node, ast.Name):
+        return [given]
+    name = given.node.id
+    if found := [*callers_of(code, given.module, given.scope, name)]:
+        return found
+    node = set_to(given.module, given.scope, name)
+    return [given._replace(node=node)] if node is not None else []
+
+
+def callers_of(code: Code, module: Module, scope: Scope, parameter: str) -> Iterator[Given]:
+    """What a parameter of the innermost function is given, by each call of it, where they say the same."""
     function = scope[-1] if scope else None
     if not isinstance(function, _FUNCTIONS) or parameter not in parameters_of(function):
         return
@@ -54,7 +86,7 @@ def callers_of(code: Code, module: Module, scope: tuple[ast.AST, ...], parameter
         said = next((node for name, node in defaults(function) if name == parameter), None)
         found = [Given(module, scope, said)] if said is not None else []
     if len(found) <= MOST and len({ast.dump(each.node) for each in found}) == 1:
-        yield found[0]
+        yield from found
 
 
 def _given(code: Code, called: Origin, parameter: str, place: int) -> Iterator[Given]:

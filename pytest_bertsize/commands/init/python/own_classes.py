@@ -8,7 +8,8 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.commands.init.limits import budget_of_built
-from pytest_bertsize.commands.init.python.arguments import plan_of
+from pytest_bertsize.commands.init.python.arguments import plan_by_options, plan_of, plan_of_registered
+from pytest_bertsize.commands.init.python.made import registered
 from pytest_bertsize.commands.init.python.plan import MODULE, Plan, Undecided, file_of
 from pytest_bertsize.commands.init.python.tried import tried
 from pytest_bertsize.table.schema import TABLE
@@ -32,6 +33,8 @@ MOST_WAYS = 4
 MOST_CALLS = 4
 """Calls of one class that are looked at for one whose arguments can be told."""
 _RELEVANT = re.compile(r"bert|electra|transformer|mpnet|longformer|from_pretrained|AutoModel", re.IGNORECASE)
+_LOADS = re.compile(r"(^|[._])(test|eval|predict|infer|load)", re.IGNORECASE)
+"""Functions that make again what others have trained."""
 _A_PART = re.compile(
     r"(Loss|Sampler|Pooling|Normalize|CRF|Embeddings?|Attention|Layer|LayerNorm|Output|Pooler|Encoder|Head|Collator\w*)$"
 )
@@ -59,6 +62,8 @@ class OwnClasses:
                 self._say(f"{file}: {class_name}, made at {those[0].where}, is one of {len(tops)} classes")
             elif not self._is_declared(class_name):
                 self._plan(class_name, those)
+        self._plan_by_options()
+        self._plan_registered()
         if self.plans and (self.reading.project.root / f"{MODULE}.py").exists():
             self._say_by_hand(f"there is a {MODULE}.py already, to which a function can be added")
         elif self.plans and helper is None:
@@ -89,6 +94,7 @@ class OwnClasses:
         why, ways = "", list[Plan]()
         taken = {plans[0].name for plans in self.plans.values()}
         function = next(each for each in _numbered(snake(class_name), "_") if each not in taken)
+        those = sorted(those, key=lambda each: _LOADS.search(each.place) is not None)
         for each, runs in product(those[:MOST_CALLS], (True, False)):
             number = f"_way_{len(ways) + 1}" if ways else ""
             try:
@@ -102,6 +108,30 @@ class OwnClasses:
             self.plans[self.named(dashed(class_name))] = ways
         else:
             self._say(why)
+
+    def _plan_by_options(self) -> None:
+        """Classes of the library whose sizes are options of another file than the one that makes them."""
+        done: set[str] = set()
+        for each in self.reading.made:
+            is_one = each.origin.of_library and not each.inside and not each.module.comes_last
+            if is_one and each.class_name not in done and len(self.plans) < MOST_TRIED:
+                try:
+                    plan = plan_by_options(each, snake(each.class_name), self.reading.code)
+                except Undecided:
+                    continue
+                if plan is not None:
+                    done.add(each.class_name)
+                    self.plans[self.named(dashed(each.class_name))] = [plan]
+
+    def _plan_registered(self) -> None:
+        """Classes that a decorator registers, which are made by the name that it gives them."""
+        planned = {ways[0].class_name for ways in self.plans.values()}
+        for each in registered(self.reading.code):
+            is_new = (
+                each.class_name not in planned and _RELEVANT.search(each.class_name) and len(self.plans) < MOST_TRIED
+            )
+            if is_new and (plan := plan_of_registered(each, snake(each.class_name), self.reading.code)):
+                self.plans[self.named(dashed(each.class_name))] = [plan]
 
     def _try(self, helper: Helper) -> None:
         tried_as = {plan.name: (name, plan) for name, ways in self.plans.items() for plan in ways}

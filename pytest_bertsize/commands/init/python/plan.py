@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +47,8 @@ class Plan:
     @property
     def where(self) -> str:
         """The class's own line."""
-        return f"{self.module.file}:{self.module.classes[self.class_name].lineno}"
+        node = self.module.classes.get(self.class_name)
+        return f"{self.module.file}:{node.lineno}" if node is not None else self.made.where
 
     def as_it_is(self) -> tuple[object, ...]:
         """What a way that leads nowhere must leave as it was."""
@@ -67,7 +69,9 @@ class Plan:
         """
         assert origin.module is not None
         path, folder = origin.module.file, origin.folder
-        if folder and path.startswith(f"{folder}/"):
+        above = max((len(each) - len(each.lstrip(".")) for each in origin.module.imports.values()), default=0)
+        is_package = above > path.removeprefix(f"{folder}/").count("/")
+        if folder and path.startswith(f"{folder}/") and not is_package:
             path = path[len(folder) + 1 :]
             if folder not in self.folders:
                 self.folders.append(folder)
@@ -84,7 +88,7 @@ class Plan:
     def makes(self, other: Plan) -> bool:
         """Whether another's class is an argument of this one's."""
         is_own = other.class_name != self.class_name
-        return is_own and any(f"{other.class_name}(" in line for line in self.body)
+        return is_own and any(re.search(rf"\b{other.class_name}\(", line) for line in self.body)
 
     @property
     def text(self) -> str:

@@ -8,13 +8,14 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.commands.init.python.callers import callers_of, init_of, parameters_of, sayer_of
+from pytest_bertsize.commands.init.python.callers import callers_of, init_of, parameters_of, sayer_of, set_to
 from pytest_bertsize.commands.init.python.plan import Undecided
 from pytest_bertsize.config.in_python import OPTIONS, dotted, own
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from pytest_bertsize.commands.init.python.callers import Given
     from pytest_bertsize.commands.init.python.code import Code, Module
     from pytest_bertsize.commands.init.python.made import Made
     from pytest_bertsize.commands.init.python.plan import Plan
@@ -41,6 +42,8 @@ class Values:
         self.runs_functions = runs_functions
         self.options: Module | None = None
         """The script whose options are the config that the function is given."""
+        self.reads: ast.AST | None = None
+        """What reads options, where that is not the class."""
         self._steps = 0
 
     def of(self, node: ast.expr, name: str) -> str:
@@ -87,14 +90,18 @@ class Values:
     def _of_a_name(self, node: ast.expr, name: str) -> str:
         """What a name is set to, be it of the function, of its caller, or of another file."""
         if not isinstance(node, ast.Name):
-            return ""
+            return self._constant(dotted(node))
         if written := self._of_dataclasses(node.id):
             return written
         if written := self._of_caller(node.id, name):
             return written
         if (found := self.local(node.id)) is not None:
             return self.of(found, name)
-        origin = self.code.origin(self.module, node.id)
+        return self._constant(node.id)
+
+    def _constant(self, path: str) -> str:
+        """One that another file of the project sets."""
+        origin = self.code.origin(self.module, path) if path else None
         if origin and origin.module and origin.module is not self.module and origin.module.is_constant(origin.name):
             return self.plan.needs_own(origin)
         return ""
@@ -118,6 +125,14 @@ class Values:
                 return self.of(each.node, name)
         return ""
 
+    def at(self, given: Given) -> str:
+        """What stands at another place.
+
+        :raises Undecided: for what nobody can tell.
+        """
+        with self._at(given.module, given.scope):
+            return self.of(given.node, "")
+
     @contextmanager
     def _at(self, module: Module, scope: tuple[ast.AST, ...]) -> Iterator[None]:
         """Look from another place of the project."""
@@ -131,6 +146,8 @@ class Values:
     def _of_a_call(self, node: ast.expr, _name: str) -> str:
         if not isinstance(node, ast.Call):
             return ""
+        if dotted(node.func).endswith(".is_available"):
+            return "False"
         if dotted(node.func) == "len" and len(node.args) == 1:
             return f"len({self.of(node.args[0], '')})"
         return self._of_project(node) or self._of_library(node) or self._of_labels(node)
@@ -159,13 +176,7 @@ class Values:
 
     def local(self, name: str) -> ast.expr | None:
         """What a name is set to, where that is one thing."""
-        source = self.module.source
-        parts = [getattr(each, "name", "") for each in self.scope]
-        for depth in range(len(parts), -1, -1):
-            found = [each for each in source.places.get(".".join((*parts[:depth], name)), []) if not each.is_option]
-            if len(found) == 1 and found[0].node is not None:
-                return found[0].node
-        return None
+        return set_to(self.module, self.scope, name)
 
     # options of a command line
 
@@ -211,9 +222,9 @@ class Values:
 
     @cached_property
     def _asked(self) -> set[str]:
-        """The options that the class reads by itself."""
-        nodes = (each for each in ast.walk(self.plan.module.classes[self.plan.class_name]))
-        read = (each for each in nodes if isinstance(each, ast.Attribute))
+        """The options that the class, or the call that makes its config, reads."""
+        node = self.reads or self.plan.module.classes.get(self.plan.class_name)
+        read = (each for each in (ast.walk(node) if node else ()) if isinstance(each, ast.Attribute))
         return {each.attr for each in read if OPTIONS.fullmatch(dotted(each.value))}
 
     def _is_parsed(self, path: str) -> bool:
