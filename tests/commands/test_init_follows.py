@@ -162,4 +162,6 @@ def test_a_local_folder_that_a_setting_names_is_the_config_of_the_projects_own_c
     }
     _, out, err = started(lay(tmp_path, **files), helper=Helper())
     assert 'config = "pretrained/large-bert/config.json"' in out, err
+    assert "pretrained/large-bert/config.json has a BERT's sizes" not in err
+    assert "pretrained/a-bert/config.json has a BERT's sizes" in err
     assert 'budget.lstm = "3.20K"' in out  # 4 * 16 * (32 + 16) + 2 * 4 * 16
