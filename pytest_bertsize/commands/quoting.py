@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.inventory import TOTAL
@@ -53,8 +54,6 @@ def difference(before: Explained, after: Explained, rows: Iterable[Row], changes
 
 
 def _said(chosen: Explained) -> dict[str, Any]:
-    from pytest_bertsize import __version__
-
     form, formulas = chosen.form, chosen.form.formulas()
     names = {size.symbol: size.key for size in chosen.derivation.family.keys.sizes}
     sizes = {symbol: size for symbol, size in form.dims.sizes.items() if size is not None}
@@ -73,7 +72,10 @@ def _said(chosen: Explained) -> dict[str, Any]:
             for name, count in counts.items()
             if name in formulas
         ],
-        "versions": {"pytest_bertsize": __version__, "transformers": str(chosen.derivation.family.release)},
+        "versions": {
+            "pytest_bertsize": version("pytest-bertsize"),
+            "transformers": str(chosen.derivation.family.release),
+        },
     }
 
 

@@ -55,7 +55,9 @@ _TEXTS = {
         "this is YAML, not JSON", "give it a name that ends with .yaml"
     ),
 }
-_TOML_ALONE = re.compile(r"^\s*+[\w.\"-]++\s*+=\s*+(?:[\"\[{']|true\b|false\b|\d+_)|^\[[\w-]+\.[\w.-]+\]", re.MULTILINE)
+_TOML_ALONE = re.compile(
+    r"^[^\S\n]*+[\w.\"-]++[^\S\n]*+=[^\S\n]*+(?:[\"\[{']|true\b|false\b|\d+_)|^\[[\w-]++\.[\w.-]++\]", re.MULTILINE
+)
 """What an INI file has not, or means otherwise."""
 _JSONNET_WORD = re.compile(r"(?<![\w.\"'])(?:std\.\w|import(?:str)?\s+[\"'])")
 _PYTHON_WORD = re.compile(r"True|False|None|'")

@@ -142,7 +142,7 @@ def _note_ignored(keys: list[str], sheet: Sheet) -> None:
             message += f": {listed(names, MOST_NAMED)}"
         fix = leave([*found])
         sheet.note(
-            next(iter(found)), message, f"{OWN_CLASS}, else {fix}" if is_named else fix, "ignored-key", "warning"
+            next(iter(found)), message, f"{OWN_CLASS}; otherwise {fix}" if is_named else fix, "ignored-key", "warning"
         )
 
 
@@ -239,7 +239,7 @@ def without_effect(
         message = f"{key} = {shown(value)} is ignored: {known.because}{would}"
         own = config.named_at(key)
         fix = leave([key], known.fix)
-        fix = f"{own} names it: {OWN_CLASS}, else {fix}" if own else fix
+        fix = f"{own} names it: {OWN_CLASS}; otherwise {fix}" if own else fix
         file, line = config.place(key)
         findings.append(Finding("ignored-key", message, fix, "warning", file=file, line=line))
     return findings

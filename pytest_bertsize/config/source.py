@@ -177,7 +177,11 @@ def _whole(reader: Reader, reference: str, model: Model | None = None) -> ModelC
     """The config of a file; of a folder of several modules, that of all of them."""
     location, hash_sign, _ = reference.partition("#")
     is_file = hash_sign or location.lower().endswith((".json", *YAML, TOML, *JSONNET, *PYTHON, *SHELL))
-    modules = None if is_file else reader.file(f"{location.rstrip('/')}/{parts.MODULES}")
+    try:
+        modules = None if is_file else reader.file(f"{location.rstrip('/')}/{parts.MODULES}")
+    except Unusable:
+        in_file(reader, reference)  # what is wrong with the folder is told of the folder
+        raise
     if modules is None:
         return in_file(reader, reference)
     return parts.of_folder(modules, location, reader, model)

@@ -23,7 +23,9 @@ def backbone_or_backbones(value: object) -> object:
     """The attribute of one, or of several each with its config."""
     if isinstance(value, str):
         return module_path(value)
-    if not isinstance(value, dict) or not value:
+    if not isinstance(value, dict):
+        raise ValueError(f"{shown(value)} is not a string")  # noqa: TRY004  (what pydantic turns into its own)
+    if not value:
         example = '"bert", or { question_model = "configs/q.json", ctx_model = "configs/c.json" }'
         raise ValueError(f"{shown(value)} is no backbone: write {example}")
     for name, config in value.items():

@@ -482,7 +482,7 @@ def test_a_factory_does_not_know_what_is_asked_after_it(tmp_path: Path) -> None:
     body = """
     import gc
     def held(each, depth=0):
-        if isinstance(each, dict) and each.get("factory"): yield each["factory"]
+        if type(each) is dict and each.get("factory"): yield each["factory"]
     known = {name for each in gc.get_objects() for name in held(each)}
     raise RuntimeError(sorted(known), sys.stdin.read())"""
     (tmp_path / "own.py").write_text(library({"knows": body}))

@@ -130,8 +130,8 @@ def test_what_the_first_module_on_meta_imports_is_taken_for_no_model_s_memory(py
     code = """
         import sys
         sys.modules["transformers"] = None
-        from pytest_bertsize.builder.child.__main__ import _imported
-        _imported()
+        from pytest_bertsize.builder.child.making import make_a_first_module
+        make_a_first_module()
         before = set(sys.modules)
         import torch
         with torch.device("meta"):

@@ -59,7 +59,8 @@ def test_the_librarys_class_is_not_proposed_where_the_projects_own_code_reads_a_
     assert (status, out) == (NOTHING, "")
     assert err.startswith(
         'by hand: config.json: the key "fusion_layer" is none that the library\'s class reads, and models/fusion.py:3 '
-        "names it; if that is the code of the class that you run, declare the class by factory, else remove it\n"
+        "names it; if that is the code of the class that you run, declare the class by factory; otherwise leave it if "
+        'your code reads it, as ignored = ["fusion_layer"] says, else remove it\n'
     )
 
 

@@ -120,7 +120,7 @@ def test_those_that_the_projects_code_names_are_another_line(tmp_path: Path, tin
         '"fusion_layer" (models.py:2)'
     )
     assert named[3].startswith(
-        "if that is the code of the class that you run, declare the class by factory, else leave"
+        "if that is the code of the class that you run, declare the class by factory; otherwise leave"
     )
     assert other[2] == 'the key "seed" is ignored: it changes no count'
 

@@ -105,7 +105,7 @@ def test_a_folder_with_neither_name_is_refused(root: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("reference", ["missing.json", "missing/config.json", "google-bert/bert-base-uncased"])
+@pytest.mark.parametrize("reference", ["missing.json", "missing/config.json", "google-bert/bert-base-uncased.json"])
 def test_a_missing_file_is_missing_and_never_asked_of_a_hub(root: Path, reference: str) -> None:
     assert told(refused(root, reference)) == (reference, NO_FILE, WRITE_A_PATH)
 
@@ -592,7 +592,7 @@ def test_at_most_twelve_of_the_keys_are_named(root: Path) -> None:
 
 @pytest.mark.parametrize(
     ("key", "kind"),
-    [("list", "a list"), ("text", "a string"), ("none", "null"), ("yes", "true or false"), ("one", "a number")],
+    [("list", "a list"), ("none", "null"), ("yes", "true or false"), ("one", "a number")],
 )
 def test_what_the_keys_lead_to_has_to_be_an_object(root: Path, key: str, kind: str) -> None:
     write(root / "train.json", NESTED)
@@ -600,6 +600,14 @@ def test_what_the_keys_lead_to_has_to_be_an_object(root: Path, key: str, kind: s
         "train.json",
         f"model.{key} is {kind}, not an object",
         NOT_A_CONFIG,
+    )
+
+
+def test_a_string_that_the_keys_lead_to_has_to_name_a_config(root: Path) -> None:
+    write(root / "train.json", json.dumps({"model": {"name": "acme/encoder"}}))
+    assert told(refused(root, "train.json#model.name"))[1] == (
+        'train.json#model.name is "acme/encoder": "acme/encoder" is no file of the project, and no config that the '
+        "catalogue or the hub cache has"
     )
 
 

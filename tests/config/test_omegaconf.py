@@ -289,7 +289,12 @@ def test_files_that_name_each_other_are_refused(tmp_path: Path) -> None:
 def test_a_file_outside_the_project_is_no_default(tmp_path: Path) -> None:
     written(tmp_path, {"secret.yaml": "x: 1\n"})
     files = {"conf/config.yaml": "defaults:\n- model: ../../../secret\n"}
-    assert "which is no file here" in refused(tmp_path / "project", files).message
+    found = refused(tmp_path / "project", files)
+    assert (found.kind, found.file, found.message) == (
+        "config-refused",
+        "../secret.yaml",
+        "the config lies outside the project",
+    )
 
 
 def test_a_list_of_defaults_that_is_not_hydras_is_a_key_like_others(tmp_path: Path) -> None:

@@ -160,17 +160,17 @@ def test_a_long_tensor_name_is_shortened_before_its_shape_is(width: int) -> None
 @pytest.mark.parametrize(("colour", "escapes"), [("yes", True), ("no", False)])
 def test_pytests_own_colour_setting_decides(pytester: pytest.Pytester, colour: str, escapes: bool) -> None:  # noqa: FBT001
     pytester.makefile(
-        ".toml", pyproject='[tool.pytest.ini_options]\n[tool.bertsize.models.a]\nconfig = "none"\nbudget.total = 1\n'
+        ".toml", pyproject='[tool.pytest.ini_options]\n[tool.bertsize.models.a]\nconfig = "none.json"\nbudget.total = 1\n'
     )
     result = pytester.runpytest_subprocess("--bert-budget", f"--color={colour}")
-    assert ("\x1b[1;31ma: none: there is no such file" in result.stdout.str()) is escapes
+    assert ("\x1b[1;31ma: none.json: there is no such file" in result.stdout.str()) is escapes
 
 
 def test_no_color_is_honoured_and_ascii_terminals_get_ascii(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytester.makefile(
-        ".toml", pyproject='[tool.pytest.ini_options]\n[tool.bertsize.models.a]\nconfig = "none"\nbudget.total = 1\n'
+        ".toml", pyproject='[tool.pytest.ini_options]\n[tool.bertsize.models.a]\nconfig = "none.json"\nbudget.total = 1\n'
     )
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
@@ -178,4 +178,4 @@ def test_no_color_is_honoured_and_ascii_terminals_get_ascii(
     assert result.stdout.str().isascii()
     assert "\x1b" not in result.stdout.str()
     assert "\\u" not in result.stdout.str()
-    result.stdout.fnmatch_lines(["x there is no such file (none)", "  > write the path*"])
+    result.stdout.fnmatch_lines(["x there is no such file (none.json)", "  > write the path*"])

@@ -57,8 +57,9 @@ class Screen:
     def section(self, title: str) -> None:
         self.printed.append(f"== {title} ==")
 
-    def write_line(self, text: str, **colour: bool) -> None:
-        self.printed += [f"{next(iter(colour))}: {text}"] if colour else text.split("\n")
+    def write_line(self, text: str, **colours: bool) -> None:
+        colour = next((name for name, has in colours.items() if has), "")
+        self.printed += [f"{colour}: {text}"] if colour else text.split("\n")
 
 
 def declared(*names: str, root: Path = Path("project")) -> Settings:

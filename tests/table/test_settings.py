@@ -27,7 +27,7 @@ NO_COUNT = (
     "(K, M, B, T are powers of 1,000)"
 )
 KEYS = (
-    "unknown key; there are factory, config, keys, family, architecture, overrides, options, backbone, extra, without, "
+    "unknown key; there are factory, config, keys, ignored, family, architecture, overrides, options, backbone, extra, without, "
     "tied, frozen, adapter, checkpoint, tokenizer, build, closed_form, reason, budget"
 )
 NAME = "a model's name is its test id: letters, digits and . _ - + @, at most 100 of them"

@@ -75,8 +75,6 @@ def _imported() -> dict[str, str]:
     """The versions of torch and of transformers, which a project may be without whose classes are its own."""
     import torch
 
-    with torch.device("meta"):  # the first module there imports 80 MB of torch and sympy, which are no model's
-        torch.nn.Embedding(1, 1), torch.nn.Linear(1, 1)
     try:
         import transformers
     except ModuleNotFoundError as error:

@@ -56,6 +56,16 @@ def prepare(request: Mapping[str, Any]) -> None:
             _factory(request)
         elif not request["modules"]:
             model_class_of(request)
+    make_a_first_module()
+
+
+def make_a_first_module() -> None:
+    """It imports 80 MB of torch and sympy where transformers 5 has not done so already, which are no model's."""
+    import torch
+
+    with torch.device("meta"):
+        torch.nn.Embedding(1, 1)
+        torch.nn.Linear(1, 1)
 
 
 def instantiate(request: Mapping[str, Any]) -> nn.Module:
