@@ -129,12 +129,12 @@ class Composition:
         root = document.composed(text) if re.search(r"^[^\S\n]*+[^#\s]", text, re.MULTILINE) else None
         value = {} if root is None else document.value(root, ()).value
         if not isinstance(value, dict):
-            fail(file, "the file holds no object", "name a model's config")
+            return self._no_object(file, package)
         own = Layer(package, value, file, partial(document.line_of, root))
         defaults = _defaults(document, root, value) if root is not None else None
         if defaults is None:
             self._merge(own)
-            return
+            return None
         own = own._replace(value={key: each for key, each in value.items() if key != "defaults"})
         for each in defaults:
             if each.word == "override":
@@ -146,6 +146,14 @@ class Composition:
                 self._default(each, group, package)
         if not any(each.names == [SELF] for each in defaults):
             self._merge(own)
+        return None
+
+    def _no_object(self, file: str, package: Path) -> None:
+        """A list, such as of no callbacks: a mistake for who reads the key that it is at."""
+        message, fix = "the file holds no object", "name a model's config"
+        if not package:
+            fail(file, message, fix)
+        self._holes[package] = f"of {file}: {message}", fix, 1
 
     def _default(self, each: _Default, group: str, package: Path) -> None:
         inner = _absolute(group, each.group)

@@ -48,6 +48,16 @@ def refused(folder: Path, files: Mapping[str, str], reference: str = "conf/confi
     return finding
 
 
+def test_a_list_among_the_defaults_is_a_mistake_only_for_who_reads_it(tmp_path: Path) -> None:
+    files = {"config.yaml": "defaults:\n- callbacks: none\nmodel: {x: 1}\n", "callbacks/none.yaml": "[]\n"}
+    files = {f"conf/{name}": text for name, text in files.items()}
+    assert config_of(tmp_path, files).data == {"x": 1}
+    assert (
+        "conf/callbacks/none.yaml: the file holds no object"
+        in refused(tmp_path, files, "conf/config.yaml#callbacks").message
+    )
+
+
 # numbers
 
 

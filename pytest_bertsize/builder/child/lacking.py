@@ -123,6 +123,20 @@ def _moved(name: str) -> ModuleType | None:
     if library in FORMER:
         here = here or {"": "transformers", "modeling": "transformers.models.bert.modeling_bert"}.get(rest, "")
     try:
-        return importlib.import_module(here) if here else None
+        return _with_all(name, importlib.import_module(here)) if here else None
     except ImportError:
         return None
+
+
+def _with_all(name: str, module: ModuleType) -> ModuleType:
+    """As it was then: ``from … import *`` brought ``nn`` along, where today an ``__all__`` holds it back."""
+    former = ModuleType(name)
+    former.__dict__.update({each: value for each, value in vars(module).items() if each not in {"__all__", "__name__"}})
+
+    def later(each: str) -> Any:
+        if each.startswith("__"):
+            raise AttributeError(each)
+        return getattr(module, each)
+
+    former.__getattr__ = later  # type: ignore[method-assign]
+    return former

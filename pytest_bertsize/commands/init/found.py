@@ -74,6 +74,8 @@ class Search:
 
     found: list[Found] = field(default_factory=list)
     by_hand: list[ByHand] = field(default_factory=list)
+    of_own_classes: list[Found] = field(default_factory=list)
+    """Those among them with keys that a class of the project may read."""
     others: dict[str, list[str]] = field(default_factory=dict)
     """Configs by their model_type, of families that are not known."""
 
@@ -178,6 +180,8 @@ class _Looking:
             said = "has a BERT's sizes, no model_type, and keys that a BERT does not have"
             families = " or ".join(f'family = "{name}"' for name in likely[:3])
             self._say(path, f"{said} ({_listed(own)}): declare it by hand with its family, as in {families}")
+            config = replace(self.whole, key_path=path, data=data)
+            self.search.of_own_classes.append(Found(self._reference(path), config, family))
         else:
             self._add(path, data, family)
         return True

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.commands.init.copies import Copies, without_equal, without_saved
-from pytest_bertsize.commands.init.counted import counted
+from pytest_bertsize.commands.init.counted import GUESSED, counted
 from pytest_bertsize.commands.init.files import listed
 from pytest_bertsize.commands.init.found import folded, search
 from pytest_bertsize.commands.init.limits import budget
@@ -22,7 +22,7 @@ from pytest_bertsize.table.toml import key, quoted
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from pytest_bertsize.builder.helper import Helper
@@ -68,21 +68,37 @@ def propose(project: Project, registry: Registry, helper: Helper | None = None) 
     for each in without_saved(those, declared, copies, registry):
         if each.found.reference not in declared:
             _add(each, found, project, registry)
-    _add_python(found, project, files, seen.found, registry, helper)
+    _add_python(found, project, files, (seen.found, seen.of_own_classes), registry, helper)
     found.left_out += [*copies.said(), *folded(seen.others), *files.said]
     return found
 
 
 def _add_python(
-    found: Proposal, project: Project, files: Listed, configs: list[Found], registry: Registry, helper: Helper | None
+    found: Proposal,
+    project: Project,
+    files: Listed,
+    configs: tuple[list[Found], list[Found]],
+    registry: Registry,
+    helper: Helper | None,
 ) -> None:
     """What the project's Python says, where no table says it already."""
     taken = {*found.tables, *(project.settings.models if project.settings else ())}
     said = from_python(project, files, registry, configs, taken, helper)
+    _leave_to_own_classes(found, said.tables.values())
     found.tables |= said.tables
     found.by_hand += said.by_hand
     found.factories = said.factories
     found.declared += len(said.declared)
+
+
+def _leave_to_own_classes(found: Proposal, tables: Iterable[str]) -> None:
+    """A file that a class of the project is made of is of that class, and not of one that was guessed."""
+    of_factories = (text.splitlines() for text in tables if "\nfactory = " in text)
+    said = {line for lines in of_factories for line in lines if line.startswith("config = ")}
+    for name in [each for each, text in found.tables.items() if GUESSED in text and said & {*text.splitlines()}]:
+        del found.tables[name]
+    files = tuple(f"{line.removeprefix('config = ').strip(chr(34))} has " for line in said)
+    found.by_hand = [each for each in found.by_hand if not each.startswith(files)] if files else found.by_hand
 
 
 def _counted(found: Found, registry: Registry, declared: set[str], by_hand: list[str]) -> Counted | None:

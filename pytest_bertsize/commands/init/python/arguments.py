@@ -6,11 +6,12 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from pytest_bertsize.commands.init.python.callers import config_calls, init_of, parameters_of
 from pytest_bertsize.commands.init.python.code import Origin
 from pytest_bertsize.commands.init.python.made import made_of
 from pytest_bertsize.commands.init.python.plan import Plan, Undecided
 from pytest_bertsize.commands.init.python.values import Values
-from pytest_bertsize.config.python_nodes import dotted
+from pytest_bertsize.config.python_nodes import assigned, defaults, dotted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.commands.init.python.meant import Meanings
     from pytest_bertsize.commands.init.python.names import Named
 
+MOST_BASES = 8
 CONFIG = "@config"
 """Stands for the config until it is known where that is from."""
 OF_TORCH = frozenset({"Module", "LightningModule"})
@@ -33,27 +35,84 @@ _NO_SHAPE = frozenset(
 """Arguments of ``from_pretrained`` that say nothing of a shape."""
 
 
-def plan_of(made: Made, name: str, code: Code, meanings: Meanings) -> Plan:
+def plan_of(made: Made, name: str, code: Code, meanings: Meanings, *, runs_functions: bool = True) -> Plan:
     """The function that makes what a call makes.
 
     :param name: of the function.
+    :param runs_functions: whether the project's own functions are asked for the labels.
     :raises Undecided: for arguments that nobody can tell.
     """
     assert made.origin.module is not None
     plan = Plan(name, made, made.origin.module)
-    _Arguments(plan, code, meanings).write()
+    _Arguments(plan, meanings, Values(code, plan, runs_functions=runs_functions)).write()
     return plan
 
 
+def plan_by_options(made: Made, name: str, code: Code) -> Plan | None:
+    """The function that makes a class of the library, of a config call that reads options of another file.
+
+    :raises Undecided: for sizes that nobody can tell.
+    """
+    given = next(iter(config_calls(code, made)), None) if made.origin.of_library else None
+    if given is None:
+        return None
+    plan = Plan(name, made, given.module)
+    values = Values(code, plan)
+    values.reads = given.node
+    config = values.at(given)
+    if values.options in {None, given.module}:
+        return None
+    plan.config = values.options.file if values.options else ""
+    plan.needs("types", "SimpleNamespace")
+    made_as = plan.needs("transformers", made.origin.of_library)
+    plan.body += ["args = SimpleNamespace(**config)", f"return {made_as}({config})"]
+    return plan
+
+
+def plan_of_registered(made: Made, name: str, code: Code) -> Plan | None:
+    """The function that makes a registered class by its own ``config_class``, whose arguments all have a default."""
+    assert made.origin.module is not None
+    around = code.origin(made.origin.module, made.origin.name)
+    config = _config_class(code, around) if around else None
+    if config is None or config.module is None:
+        return None
+    init = init_of(config.module.classes[config.name])
+    if init is None or len(parameters_of(init)) - len([*defaults(init)]) > 1:
+        return None
+    plan = Plan(name, made, made.origin.module)
+    try:
+        own = plan.needs_own(made.origin)
+    except Undecided:
+        return None
+    plan.body.append(f"return {own}({own}.config_class())")
+    return plan
+
+
+def _config_class(code: Code, origin: Origin, hops: int = 0) -> Origin | None:
+    """What a class, or the nearest of those that it derives from, has as ``config_class``."""
+    module = origin.module
+    node = module.classes.get(origin.name) if module else None
+    if module is None or node is None or hops > MOST_BASES:
+        return None
+    said = next((value for each in node.body for key, value in assigned(each) if key == "config_class"), None)
+    if said is not None:
+        found = code.origin(module, dotted(said))
+        return found if found and found.module and found.name in found.module.classes else None
+    bases = (code.origin(module, dotted(base)) for base in node.bases if dotted(base))
+    return next((found for base in bases if base and (found := _config_class(code, base, hops + 1))), None)
+
+
 class _Arguments:
-    def __init__(self, plan: Plan, code: Code, meanings: Meanings) -> None:
+    def __init__(self, plan: Plan, meanings: Meanings, values: Values) -> None:
         self.plan = plan
         self.made = plan.made
         self.meanings = meanings
-        self.values = Values(code, plan)
+        self.values = values
         self.named: Named | None = None
         self.config_call = ""
-        self.init = _init(plan.module.classes[plan.class_name])
+        self.computed: dict[str, str] = {}
+        """Keys of the config that an expression says."""
+        self.init = init_of(plan.module.classes[plan.class_name])
 
     def write(self) -> None:
         """Write the function's body, and say what its config is."""
@@ -78,13 +137,16 @@ class _Arguments:
             self.plan.config = options.file
             return self._by_its_name(f"{config_class}.from_pretrained") if named else CONFIG
         self.plan.config = named.reference if named else self.config_call
-        return f"{config_class}(**config)" if config_class != "AutoConfig" else "AutoConfig.for_model(**config)"
+        given = f"**{{**config, {', '.join(f'{key!r}: {said}' for key, said in self.computed.items())}}}"
+        given = given if self.computed else "**config"
+        return f"{config_class}({given})" if config_class != "AutoConfig" else f"AutoConfig.for_model({given})"
 
     def _by_its_name(self, load: str) -> str:
         """``Tagger.config_class.from_pretrained(args.model)``: by the option or constant that says the name."""
         named, plan = self.named, self.plan
         assert named is not None
-        more = "".join(f", {key}={value!r}" for key, value in plan.overrides.items())
+        said = {**{key: repr(value) for key, value in plan.overrides.items()}, **self.computed}
+        more = "".join(f", {key}={value}" for key, value in said.items())
         plan.overrides.clear()
         if named.module is self.values.options and "." not in named.place:
             return f"{load}(args.{named.place}{more})"
@@ -123,10 +185,15 @@ class _Arguments:
 
     def _override(self, name: str, value: ast.expr) -> None:
         """A key that the config is given beside what it says, where it can be told."""
+        before = self.plan.as_it_is()
         try:
-            self.plan.overrides[name] = ast.literal_eval(self.values.of(value, name))
-        except (ValueError, SyntaxError, Undecided):
-            return
+            written = self.values.of(value, name)
+        except Undecided:
+            return self.plan.put_back(before)
+        try:
+            self.plan.overrides[name] = ast.literal_eval(written)
+        except (ValueError, SyntaxError):
+            self.computed[name] = written
 
     def _find_config(self, first: ast.expr | None, config: ast.expr | None) -> None:
         """Find out what the config is made of.
@@ -185,8 +252,3 @@ class _Arguments:
             return set()
         said = arguments.args[len(arguments.args) - len(arguments.defaults) :]
         return {each.arg for each in (*said, *arguments.kwonlyargs)}
-
-
-def _init(node: ast.ClassDef) -> ast.FunctionDef | None:
-    functions = (each for each in node.body if isinstance(each, ast.FunctionDef))
-    return next((each for each in functions if each.name == "__init__"), None)

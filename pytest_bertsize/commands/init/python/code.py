@@ -15,6 +15,9 @@ from pytest_bertsize.config.python_nodes import dotted
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+Scope = tuple[ast.AST, ...]
+"""The classes and functions around a place, from the outside."""
 LIBRARIES = ("transformers", "pytorch_transformers", "pytorch_pretrained_bert", "adapters")
 MOST_HOPS = 8
 """From a name to where it is defined, through files that hand it on; from a class to that of its bases that tells."""
@@ -23,6 +26,9 @@ LAST = re.compile(
     r"|(test_|convert_|demo_)[^/]*|[^/]*(_test|_demo)\.py|conftest\.py)(/|$)"
 )
 """Files whose models come after those of others."""
+
+_SERVES = re.compile(r"(predict|infer|eval|serv|export|convert|generate)[^/]*\.py$", re.IGNORECASE)
+"""Scripts that load what others have trained, often with options that say less."""
 
 
 class Origin(NamedTuple):
@@ -134,6 +140,24 @@ class Code:
                 for each in (module for name, module in self.modules.items() if name.startswith(folder)):
                     each.comes_last = True
 
+    @cached_property
+    def in_order(self) -> list[Module]:
+        """Files that are run before those of tests and examples, and what trains before what loads it again."""
+
+        def order(each: Module) -> tuple[object, ...]:
+            return each.comes_last, _SERVES.search(each.file) is not None, not each.is_script, each.file
+
+        return sorted(self.modules.values(), key=order)
+
+    @cached_property
+    def calls(self) -> Mapping[str, list[tuple[Module, ast.Call, Scope]]]:
+        """Every call of what no test calls, by the last name of what is called, with the scope around it."""
+        found: dict[str, list[tuple[Module, ast.Call, Scope]]] = {}
+        for module in (each for each in self.in_order if not each.comes_last):
+            for call, scope in _calls(module.source.tree, ()):
+                found.setdefault(dotted(call.func).rpartition(".")[2], []).append((module, call, scope))
+        return found
+
     def imports(self, one: Module, other: Module) -> bool:
         """Whether a file imports something of another by itself."""
         last = other.dotted.rpartition(".")[2]
@@ -147,7 +171,8 @@ class Code:
             return None
         self._asked.add((module.file, name))
         first, _, rest = name.partition(".")
-        if first in module.classes or first in module.functions or (first in module.source.places and not rest):
+        is_set = first in module.source.places and not rest and first not in module.imports
+        if first in module.classes or first in module.functions or is_set:
             return Origin(module, name, _folder_of(module))
         if (meant := module.imports.get(first)) is not None:
             return self._imported(module, f"{meant}.{rest}" if rest else meant, hops)
@@ -193,6 +218,13 @@ class Code:
                 (kind for kind in kinds if kind not in {"", "Module"}), next(filter(None, kinds), "")
             )
         return self._kinds[key]
+
+
+def _calls(node: ast.AST, scope: Scope) -> Iterator[tuple[ast.Call, Scope]]:
+    for inner in ast.iter_child_nodes(node):
+        if isinstance(inner, ast.Call):
+            yield inner, scope
+        yield from _calls(inner, (*scope, inner) if isinstance(inner, SCOPES) else scope)
 
 
 def _folder_of(module: Module) -> str:

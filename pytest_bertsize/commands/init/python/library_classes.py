@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pytest_bertsize.builder.published import fetching, is_name
 from pytest_bertsize.commands.init.limits import budget
+from pytest_bertsize.commands.init.python.callers import config_calls
 from pytest_bertsize.commands.init.python.made import PRETRAINED, made_of
 from pytest_bertsize.commands.init.python.names import Named
 from pytest_bertsize.commands.init.python.own_classes import dashed, toml
@@ -23,6 +24,7 @@ from pytest_bertsize.wording import printable
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
+    from pytest_bertsize.commands.init.python.callers import Given
     from pytest_bertsize.commands.init.python.made import Made
     from pytest_bertsize.commands.init.python.proposals import FromPython
     from pytest_bertsize.commands.init.python.reading import Reading
@@ -44,6 +46,7 @@ class LibraryClasses:
         """References, and the classes that they are of."""
         self.names: set[str] = set()
         self.unnamed: list[str] = []
+        self.tables = 0
 
     def propose(self, own: Collection[str]) -> None:
         """Add a table for each, as what the code makes of it.
@@ -123,16 +126,23 @@ class LibraryClasses:
         )
 
     def _by_call(self, use: Made) -> bool:
-        """``Model(config)``, where the config was made by a call that says its sizes."""
-        call = made_of(use, _config_of(use))
-        name = dotted(call.func).rpartition(".")[2] if call else ""
-        if call is None or not name.endswith("Config") or not call.keywords:
+        """``Model(config)``, where the config was made by a call that says its sizes, or by several."""
+        done = [self._of_call(use, given) for given in config_calls(self.reading.code, use)]
+        return any(done)
+
+    def _of_call(self, use: Made, given: Given) -> bool:
+        call = given.node
+        if not isinstance(call, ast.Call) or not call.keywords:
             return False
+        name = dotted(call.func).rpartition(".")[2]
         wanted = name.removesuffix("Config").lower()
         family = next((each for each in self.reading.registry.names if re.sub("[-_]", "", each) == wanted), "")
+        because = f"{use.where} makes it"
+        if use.inside:
+            because = f"the part of {use.inside} that {use.where} makes; what stands on it is not counted"
         if architecture := _architecture(use.kind, self.reading.architectures(family)):
-            said = Named(use.module.file, name, name, call.lineno, use.module)
-            self._propose(said, architecture, f"{use.where} makes it", family=family)
+            said = Named(given.module.file, name, name, call.lineno, given.module)
+            self._propose(said, architecture, because, family=family)
         return bool(architecture)
 
     def _propose(
@@ -149,7 +159,7 @@ class LibraryClasses:
             return
         self.done.add((named.reference, architecture))
         self.names.add(named.name)
-        if len(self.done) > MOST:
+        if self.tables >= MOST:
             self._say(f"{named.where} names {named.name}: declare it, as in config = {quoted(named.reference)}")
             return
         wanted = architecture if family else named.name.rpartition("/")[2]
@@ -165,6 +175,8 @@ class LibraryClasses:
             )
         if problem := self._add(name, "".join(f"{line}\n" for line in lines), any_class=any_class):
             self._say(f"{named.where} names {named.name}: {problem}")
+        else:
+            self.tables += 1
 
     def _add(self, name: str, text: str, *, any_class: bool) -> str:
         """Add a table that the gate passes; else why it does not."""

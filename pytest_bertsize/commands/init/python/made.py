@@ -61,8 +61,19 @@ class Made:
 
 def made(code: Code) -> Iterator[Made]:
     """Every call that makes a model, of the files that are run before that of tests and examples."""
-    for module in sorted(code.modules.values(), key=lambda each: (each.comes_last, not each.is_script, each.file)):
+    for module in code.in_order:
         yield from _in(module, code, module.source.tree, ())
+
+
+def registered(code: Code) -> Iterator[Made]:
+    """Classes that a decorator registers by a name: ``@registry.register_model("bert")``, as if one were made there."""
+    for module in (each for each in code.in_order if not each.comes_last):
+        for name, node in module.classes.items():
+            by = [dotted(each.func) for each in node.decorator_list if isinstance(each, ast.Call)]
+            origin = code.origin(module, name) if any("register" in each.lower() for each in by) else None
+            if origin is not None:
+                call = ast.copy_location(ast.Call(ast.Name(name), [], []), node)
+                yield Made(module, call, origin, "Module", ())
 
 
 def _in(module: Module, code: Code, node: ast.AST, scope: tuple[ast.AST, ...]) -> Iterator[Made]:
@@ -80,7 +91,8 @@ def _made(module: Module, code: Code, call: ast.Call, scope: tuple[ast.AST, ...]
     origin = code.origin(module, name) if name else None
     kind = code.kind(origin) if origin else ""
     if not (origin and kind):
-        origin = _by_table(module, code, name) if path.endswith(PRETRAINED) else None
+        is_pretrained = path.endswith(PRETRAINED)
+        origin = _by_name(module, code, name, scope) or (_by_table(module, code, name) if is_pretrained else None)
         kind = code.kind(origin) if origin else ""
     if not (origin and kind) or (origin.of_library and kind.endswith("PreTrainedModel")):
         return None
@@ -95,6 +107,16 @@ def _inside(module: Module, code: Code, scope: tuple[ast.AST, ...]) -> str:
             if kind and kind != "LightningModule":
                 return node.name
     return ""
+
+
+def _by_name(module: Module, code: Code, name: str, scope: tuple[ast.AST, ...]) -> Origin | None:
+    """``model = BertForMaskedLM`` and then ``model(config)``; the first of several, as of an ``if``."""
+    place = ".".join((*(getattr(each, "name", "") for each in scope), name))
+    for said in module.source.places.get(place, []):
+        origin = code.origin(module, dotted(said.node)) if said.node is not None and dotted(said.node) else None
+        if origin and code.kind(origin):
+            return origin
+    return None
 
 
 def _by_table(module: Module, code: Code, name: str) -> Origin | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.commands.init.python.values import shared
@@ -13,7 +14,7 @@ from pytest_bertsize.config.python_nodes import dotted
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pytest_bertsize.commands.init.python.code import Module
+    from pytest_bertsize.commands.init.python.code import Code, Module
     from pytest_bertsize.commands.init.python.names import Named
 
 
@@ -30,6 +31,7 @@ class Meanings:
     """Of each of them, by its name."""
     configs: Sequence[Named] = ()
     """Files of the project, each by its path."""
+    code: Code | None = None
     _by_last: dict[str, list[Named]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -51,15 +53,31 @@ class Meanings:
         """Settings, scripts and options that set the same, each of which is a model by itself."""
         those = [] if expression is None else self._by_last.get(_last(expression), [])
         is_set = (each for each in those if each.module is None or each.place in each.module.source.of_options)
-        return [each for each in is_set if each is not meant and not each.comes_last]
+        others = [each for each in is_set if each is not meant and not each.comes_last]
+        return sorted(others, key=lambda each: each.file.count("/"))
 
     def of_any(self, asked: Sequence[ast.expr | None], module: Module, scope: str, kind: str) -> Named | None:
         """The first that means one of the family of a class; where none does, the nearest of that family."""
+        if in_folder := [each for node in asked if (each := self._in_folder(node, module, scope))]:
+            return in_folder[0]
         family = next((each for each in {*self.families.values()} if is_of(kind, each)), "")
         found = [each for node in asked if (each := self.of(node, module, scope))]
         if kept := [each for each in found if not family or self.families.get(each.name) == family]:
             return kept[0]
         those = [each for each in (*self.named, *self.configs) if self.families.get(each.name) == family]
+        those = [each for each in those if module.comes_last or not each.comes_last]
+        return min(those, key=lambda each: _distance(each, module, ""), default=None)
+
+    def _in_folder(self, expression: ast.expr | None, module: Module, scope: str) -> Named | None:
+        """The config in the folder that a path ends in: ``"pretrained/chinese-bert/"``, be it a constant elsewhere."""
+        path = dotted(expression) if expression is not None else ""
+        node = _local(path, module, scope) if path and "." not in path else None
+        origin = self.code.origin(module, path) if self.code and path and node is None else None
+        if origin is not None and origin.module is not None:
+            node = next((said.node for said in origin.module.source.places.get(origin.name, [])), None)
+        texts = [each.value for each in ast.walk(node or expression or ast.Pass()) if isinstance(each, ast.Constant)]
+        folders = {PurePosixPath(each).name for each in texts if isinstance(each, str) and each}
+        those = [each for each in self.configs if PurePosixPath(each.file).parent.name in folders - {""}]
         return min(those, key=lambda each: _distance(each, module, ""), default=None)
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
+from itertools import product
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.commands.init.limits import budget_of_built
-from pytest_bertsize.commands.init.python.arguments import plan_of
+from pytest_bertsize.commands.init.python.arguments import plan_by_options, plan_of, plan_of_registered
+from pytest_bertsize.commands.init.python.made import registered
 from pytest_bertsize.commands.init.python.plan import MODULE, Plan, Undecided, file_of
 from pytest_bertsize.commands.init.python.tried import tried
 from pytest_bertsize.table.schema import TABLE
@@ -16,18 +18,23 @@ from pytest_bertsize.table.toml import key, quoted
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from pytest_bertsize.builder.helper import Helper
     from pytest_bertsize.commands.init.python.made import Made
     from pytest_bertsize.commands.init.python.proposals import FromPython
     from pytest_bertsize.commands.init.python.reading import Reading
+    from pytest_bertsize.review.review import Review
 
 MOST_TRIED = 6
 """Classes, of which one is built each."""
+MOST_WAYS = 4
+"""To make one, that are tried."""
 MOST_CALLS = 4
 """Calls of one class that are looked at for one whose arguments can be told."""
 _RELEVANT = re.compile(r"bert|electra|transformer|mpnet|longformer|from_pretrained|AutoModel", re.IGNORECASE)
+_LOADS = re.compile(r"(^|[._])(test|eval|predict|infer|load)", re.IGNORECASE)
+"""Functions that make again what others have trained."""
 _A_PART = re.compile(
     r"(Loss|Sampler|Pooling|Normalize|CRF|Embeddings?|Attention|Layer|LayerNorm|Output|Pooler|Encoder|Head|Collator\w*)$"
 )
@@ -41,7 +48,8 @@ class OwnClasses:
     def __init__(self, reading: Reading, found: FromPython, named: Callable[[str], str]) -> None:
         """:param named: a name that no other model has."""
         self.reading, self.found, self.named = reading, found, named
-        self.plans: dict[str, Plan] = {}
+        self.plans: dict[str, list[Plan]] = {}
+        """The ways to make each, by the name of the model, the likeliest first."""
 
     def propose(self, helper: Helper | None) -> set[str]:
         """Add tables for those that can be built; their names are returned.
@@ -54,13 +62,15 @@ class OwnClasses:
                 self._say(f"{file}: {class_name}, made at {those[0].where}, is one of {len(tops)} classes")
             elif not self._is_declared(class_name):
                 self._plan(class_name, those)
+        self._plan_by_options()
+        self._plan_registered()
         if self.plans and (self.reading.project.root / f"{MODULE}.py").exists():
             self._say_by_hand(f"there is a {MODULE}.py already, to which a function can be added")
         elif self.plans and helper is None:
             self._say_by_hand("it was not built")
         elif self.plans and helper is not None:
             self._try(helper)
-        return {self.plans[name].class_name for name in self.found.tables if name in self.plans}
+        return {self.plans[name][0].class_name for name in self.found.tables if name in self.plans}
 
     def _tops(self) -> dict[tuple[str, str], list[Made]]:
         """Those that have to do with our families, by file and name, and where they are made: by scripts first."""
@@ -81,41 +91,80 @@ class OwnClasses:
         return any(each.rpartition(":")[2] == snake(class_name) for each in factories)
 
     def _plan(self, class_name: str, those: list[Made]) -> None:
-        why = ""
-        taken = {plan.name for plan in self.plans.values()}
+        why, ways = "", list[Plan]()
+        taken = {plans[0].name for plans in self.plans.values()}
         function = next(each for each in _numbered(snake(class_name), "_") if each not in taken)
-        for each in those[:MOST_CALLS]:
+        those = sorted(those, key=lambda each: _LOADS.search(each.place) is not None)
+        for each, runs in product(those[:MOST_CALLS], (True, False)):
+            number = f"_way_{len(ways) + 1}" if ways else ""
             try:
-                plan = plan_of(each, function, self.reading.code, self.reading.meanings)
+                plan = plan_of(each, function + number, self.reading.code, self.reading.meanings, runs_functions=runs)
             except Undecided as undecided:
                 why = why or f"{each.where}: {class_name} is made here, and {undecided}"
             else:
-                self.plans[self.named(dashed(class_name))] = plan
-                return
-        self._say(why)
+                if len(ways) < MOST_WAYS and all(plan.made_by != other.made_by for other in ways):
+                    ways.append(plan)
+        if ways:
+            self.plans[self.named(dashed(class_name))] = ways
+        else:
+            self._say(why)
+
+    def _plan_by_options(self) -> None:
+        """Classes of the library whose sizes are options of another file than the one that makes them."""
+        done: set[str] = set()
+        for each in self.reading.made:
+            is_one = each.origin.of_library and not each.inside and not each.module.comes_last
+            if is_one and each.class_name not in done and len(self.plans) < MOST_TRIED:
+                try:
+                    plan = plan_by_options(each, snake(each.class_name), self.reading.code)
+                except Undecided:
+                    continue
+                if plan is not None:
+                    done.add(each.class_name)
+                    self.plans[self.named(dashed(each.class_name))] = [plan]
+
+    def _plan_registered(self) -> None:
+        """Classes that a decorator registers, which are made by the name that it gives them."""
+        planned = {ways[0].class_name for ways in self.plans.values()}
+        for each in registered(self.reading.code):
+            is_new = (
+                each.class_name not in planned and _RELEVANT.search(each.class_name) and len(self.plans) < MOST_TRIED
+            )
+            if is_new and (plan := plan_of_registered(each, snake(each.class_name), self.reading.code)):
+                self.plans[self.named(dashed(each.class_name))] = [plan]
 
     def _try(self, helper: Helper) -> None:
-        bare = {name: _table(name, plan) for name, plan in self.plans.items()}
-        text = "\n".join(f'{each}budget = "report-only"\n' for each in bare.values())
+        tried_as = {plan.name: (name, plan) for name, ways in self.plans.items() for plan in ways}
+        text = "\n".join(f'{_table(key, plan)}budget = "report-only"\n' for key, (_, plan) in tried_as.items())
         try:
             settings = parse(text, self.reading.project.path)
         except SettingsError as error:
             return self._say_by_hand(str(error))
-        kept = []
-        for name, review in tried(file_of(self.plans.values()), settings, self.reading.registry, helper).items():
-            plan = self.plans[name]
-            if review.actual is None or review.errors:
-                reason = review.errors[0].message if review.errors else "it was not built"
-                self._say(f"{plan.where}: {plan.class_name}, made at {plan.made.where}: {reason}")
-            else:
+        plans = [plan for _, plan in tried_as.values()]
+        reviews = tried(file_of(plans), settings, self.reading.registry, helper)
+        kept = {name: plan for name, ways in self.plans.items() if (plan := self._chosen(name, ways, reviews))}
+        for name in [each for each, plan in kept.items() if any(other.makes(plan) for other in kept.values())]:
+            del kept[name], self.found.tables[name]
+        self.found.factories = file_of(kept.values()) if kept else ""
+        return None
+
+    def _chosen(self, name: str, ways: list[Plan], reviews: Mapping[str, Review]) -> Plan | None:
+        """The first way that builds; where none does, what the first one lacks is told."""
+        function = ways[0].name
+        for plan in ways:
+            review = reviews[plan.name]
+            if review.actual is not None and not review.errors:
+                plan.name = function
                 limits = (f"budget.{key(part)} = {limit}\n" for part, limit in budget_of_built(review.actual))
-                self.found.tables[name] = bare[name] + "".join(limits)
-                kept.append(plan)
-        self.found.factories = file_of(kept) if kept else ""
+                self.found.tables[name] = _table(name, plan) + "".join(limits)
+                return plan
+        plan, review = ways[0], reviews[function]
+        reason = review.errors[0].message if review.errors else "it was not built"
+        self._say(f"{plan.where}: {plan.class_name}, made at {plan.made.where}: {reason}")
         return None
 
     def _say_by_hand(self, why: str) -> None:
-        for plan in self.plans.values():
+        for plan, *_ in self.plans.values():
             self._say(f"{plan.where}: {plan.class_name}, made at {plan.made.where}: {why}")
 
     def _say(self, what: str) -> None:

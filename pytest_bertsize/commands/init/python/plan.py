@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.wording import printable
 
@@ -54,7 +54,15 @@ class Plan:
     @property
     def where(self) -> str:
         """The class's own line."""
-        return f"{self.module.file}:{self.module.classes[self.class_name].lineno}"
+        node = self.module.classes.get(self.class_name)
+        return f"{self.module.file}:{node.lineno}" if node is not None else self.made.where
+
+    def as_it_is(self) -> tuple[object, ...]:
+        """What a way that leads nowhere must leave as it was."""
+        return [*self.folders], {key: {*names} for key, names in self.imports.items()}, [*self.notes]
+
+    def put_back(self, before: tuple[Any, ...]) -> None:
+        self.folders, self.imports, self.notes = before
 
     def needs(self, module: str, name: str) -> str:
         """Import a name."""
@@ -68,7 +76,9 @@ class Plan:
         """
         assert origin.module is not None
         path, folder = origin.module.file, origin.folder
-        if folder and path.startswith(f"{folder}/"):
+        above = max((len(each) - len(each.lstrip(".")) for each in origin.module.imports.values()), default=0)
+        is_package = above > path.removeprefix(f"{folder}/").count("/")
+        if folder and path.startswith(f"{folder}/") and not is_package:
             path = path[len(folder) + 1 :]
             if folder not in self.folders:
                 self.folders.append(folder)
@@ -76,6 +86,16 @@ class Plan:
         if not all(part.isidentifier() for part in parts):
             raise Undecided(f"{origin.module.file} cannot be imported by its name")
         return self.needs(".".join(parts), origin.name)
+
+    @property
+    def made_by(self) -> tuple[object, ...]:
+        """What another way to make the class differs in."""
+        return self.config, *self.body, *sorted(self.imports), *sorted(self.overrides)
+
+    def makes(self, other: Plan) -> bool:
+        """Whether another's class is an argument of this one's."""
+        is_own = other.class_name != self.class_name
+        return is_own and any(re.search(rf"\b{other.class_name}\(", line) for line in self.body)
 
     @property
     def text(self) -> str:

@@ -40,13 +40,13 @@ def from_python(
     project: Project,
     files: Listed,
     registry: Registry,
-    configs: Sequence[Found],
+    configs: tuple[Sequence[Found], Sequence[Found]],
     taken: Collection[str],
     helper: Helper | None,
 ) -> FromPython:
     """Read the project's Python, and propose what it says.
 
-    :param configs: files of the project that hold one.
+    :param configs: files of the project that hold one, and those that only a class of the project can read.
     :param taken: names that models have.
     :param helper: which builds the project's own classes; ``None``: none of them is.
     """
@@ -59,10 +59,10 @@ def from_python(
         names.add(name)
         return name
 
-    reading = Reading(project, files, registry, configs)
+    reading = Reading(project, files, registry, *configs)
     own = OwnClasses(reading, found, named).propose(helper)
     LibraryClasses(reading, found, named).propose(own)
-    if not (found.tables or found.by_hand or found.declared or configs):
+    if not (found.tables or found.by_hand or found.declared or configs[0]):
         found.by_hand += signs(reading)
     if len(found.by_hand) > MOST_SAID:
         found.by_hand[MOST_SAID:] = [f"and {len(found.by_hand) - MOST_SAID} more of the same kinds"]

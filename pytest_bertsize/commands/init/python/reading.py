@@ -27,21 +27,32 @@ _OF_TOKENIZER = re.compile(r"(?i)tokeni[sz]er|processor|extractor|config\.|pipel
 class Reading:
     """Of one project."""
 
-    def __init__(self, project: Project, files: Listed, registry: Registry, configs: Sequence[Found]) -> None:
-        """:param configs: files of the project that hold one."""
+    def __init__(
+        self,
+        project: Project,
+        files: Listed,
+        registry: Registry,
+        configs: Sequence[Found],
+        of_own_classes: Sequence[Found] = (),
+    ) -> None:
+        """Read all.
+
+        :param configs: files of the project that hold one.
+        :param of_own_classes: those that only a class of the project can read.
+        """
         self.project, self.registry = project, registry
         self.code = Code()
         for file, content in files.contents(files.python):
             self.code.add(file, content)
         self.code.put_copies_last()
         self._families: dict[str, str] = {}
-        here = [Named(each.file, "", each.reference, 0) for each in configs]
+        here = [Named(each.file, "", each.reference, 0) for each in (*configs, *of_own_classes)]
         those = (*names(self.code, self.is_published), *names_beside(files, self.is_published))
         self.all_named = [each for each in those if not _OF_TOKENIZER.search(each.place)]
         self.named = [each for each in self.all_named if self.is_published(each.name)]
         families = {name: family for name, family in self._families.items() if family}
-        families |= {each.reference: str(each.config.model_type or each.family) for each in configs}
-        self.meanings = Meanings(self.named, families, here)
+        families |= {each.reference: str(each.config.model_type or each.family) for each in (*configs, *of_own_classes)}
+        self.meanings = Meanings(self.named, families, here, self.code)
         self.all_meanings = Meanings(self.all_named, {})
         """Names of which there is no config here among them."""
         self.made = [*made(self.code)]

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import ast
 import re
+from contextlib import contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING
 
+from pytest_bertsize.commands.init.python.callers import callers_of, init_of, parameters_of, sayer_of, set_to
 from pytest_bertsize.commands.init.python.plan import Undecided
 from pytest_bertsize.config.in_python import OPTIONS
-from pytest_bertsize.config.python_nodes import dotted
+from pytest_bertsize.config.python_nodes import dotted, own
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from pytest_bertsize.commands.init.python.callers import Given
     from pytest_bertsize.commands.init.python.code import Code, Module
     from pytest_bertsize.commands.init.python.made import Made
     from pytest_bertsize.commands.init.python.plan import Plan
@@ -20,6 +24,8 @@ if TYPE_CHECKING:
 _THING = r"(labels?|class(es)?|tags?|rel(ation)?s?)"
 LABELS = re.compile(rf"(num|n)_?(\w+_)?{_THING}|{_THING}_?(num|size|count)|tagset_size|(\w+_)?{_THING}_(lst|list)")
 WORDS = re.compile(r"(n_?|num_?)?(\w+_)?(vocab|tokens?|words?|items?)(_?(size|num|count|len))?")
+ASKED = re.compile(r"label|class|tag|vocab", re.IGNORECASE)
+"""What a function of the project is called that says its labels."""
 FEW, MANY = 2, 30_000
 """What stands in for numbers of labels, and of words, that only the data tells."""
 MOST_STEPS = 120
@@ -28,12 +34,17 @@ MOST_STEPS = 120
 class Values:
     """Of one call."""
 
-    def __init__(self, code: Code, plan: Plan) -> None:
+    def __init__(self, code: Code, plan: Plan, *, runs_functions: bool = True) -> None:
+        """:param runs_functions: whether the function may ask the project's own for its labels."""
         self.code = code
         self.plan = plan
         self.made: Made = plan.made
+        self.module, self.scope = self.made.module, self.made.scope
+        self.runs_functions = runs_functions
         self.options: Module | None = None
         """The script whose options are the config that the function is given."""
+        self.reads: ast.AST | None = None
+        """What reads options, where that is not the class."""
         self._steps = 0
 
     def of(self, node: ast.expr, name: str) -> str:
@@ -44,46 +55,129 @@ class Values:
         self._steps += 1
         if self._steps > MOST_STEPS:
             raise Undecided("its arguments lead too far")
-        for written in self._ways(node, name):
-            if written:
-                return written
+        why: Undecided | None = None
+        for way in (self._written, self._of_options, self._of_a_name, self._of_itself, self._of_a_call, self._of_sums):
+            before = self.options, self.plan.as_it_is()
+            try:
+                if written := way(node, name):
+                    return written
+            except Undecided as undecided:
+                why = why or undecided
+                self.options = before[0]
+                self.plan.put_back(before[1])
         said = ast.unparse(node)[:60].replace("\n", " ")
-        where = f"{self.made.module.file}:{node.lineno}"
+        where = f"{self.module.file}:{node.lineno}"
         is_counted = isinstance(node, ast.Call) and dotted(node.func) == "len"
         if LABELS.fullmatch(name) or (is_counted and WORDS.fullmatch(name)):
             stands_in = str([*"OB"]) if name.endswith(("lst", "list")) else str(FEW if LABELS.fullmatch(name) else MANY)
             self.plan.notes.append(f"{name} is known only to a run ({where}: {said}): {stands_in} stands in")
             return stands_in
-        raise Undecided(f"{said} is known only to a run ({where})")
+        raise why or Undecided(f"{said} is known only to a run ({where})")
 
-    def _ways(self, node: ast.expr, name: str) -> Iterator[str]:
+    def _written(self, node: ast.expr, name: str) -> str:
         path = dotted(node)
         elements = node.elts if isinstance(node, ast.List | ast.Tuple) else []
         if isinstance(node, ast.Constant) or (elements and all(isinstance(each, ast.Constant) for each in elements)):
-            yield ast.unparse(node)
+            return ast.unparse(node)
+        return "'cpu'" if name == "device" or path.endswith("device") else ""
+
+    def _of_options(self, node: ast.expr, _name: str) -> str:
+        path = dotted(node)
         if path and (OPTIONS.fullmatch(path) or self._is_parsed(path)):
-            yield self._namespace(path)
-        if name == "device" or path.endswith("device"):
-            yield "'cpu'"
-        if option := self._option(node):
-            yield f"{self._args(option)}.{option}"
-        if isinstance(node, ast.Name):
-            yield self._of_dataclasses(node.id)
-            if (found := self.local(node.id)) is not None:
-                yield self.of(found, name)
-        if isinstance(node, ast.Call):
-            yield self._of_project(node)
-            yield self._of_library(node)
+            return self._namespace(path)
+        option = self._option(node)
+        return f"{self._args(option)}.{option}" if option else ""
+
+    def _of_a_name(self, node: ast.expr, name: str) -> str:
+        """What a name is set to, be it of the function, of its caller, or of another file."""
+        if not isinstance(node, ast.Name):
+            return self._constant(dotted(node))
+        if written := self._of_dataclasses(node.id):
+            return written
+        if written := self._of_caller(node.id, name):
+            return written
+        if (found := self.local(node.id)) is not None:
+            return self.of(found, name)
+        return self._constant(node.id)
+
+    def _constant(self, path: str) -> str:
+        """One that another file of the project sets."""
+        origin = self.code.origin(self.module, path) if path else None
+        if origin and origin.module and origin.module is not self.module and origin.module.is_constant(origin.name):
+            return self.plan.needs_own(origin)
+        return ""
+
+    def _of_itself(self, node: ast.expr, name: str) -> str:
+        """``self.width``, as ``__init__`` sets it."""
+        if not (isinstance(node, ast.Attribute) and dotted(node) == f"self.{node.attr}"):
+            return ""
+        around = next((each for each in reversed(self.scope) if isinstance(each, ast.ClassDef)), None)
+        init = init_of(around) if around is not None else None
+        found = [value for key, value in own(init) if key == node.attr] if init else []
+        if around is None or init is None or len(found) != 1:
+            return ""
+        with self._at(self.module, (around, init)):
+            return self.of(found[0], name)
+
+    def _of_caller(self, parameter: str, name: str) -> str:
+        """What the only caller gives for a parameter of the function that the call stands in."""
+        for each in callers_of(self.code, self.module, self.scope, parameter):
+            with self._at(each.module, each.scope):
+                return self.of(each.node, name)
+        return ""
+
+    def at(self, given: Given) -> str:
+        """What stands at another place.
+
+        :raises Undecided: for what nobody can tell.
+        """
+        with self._at(given.module, given.scope):
+            return self.of(given.node, "")
+
+    @contextmanager
+    def _at(self, module: Module, scope: tuple[ast.AST, ...]) -> Iterator[None]:
+        """Look from another place of the project."""
+        before = self.module, self.scope
+        self.module, self.scope = module, scope
+        try:
+            yield
+        finally:
+            self.module, self.scope = before
+
+    def _of_a_call(self, node: ast.expr, _name: str) -> str:
+        if not isinstance(node, ast.Call):
+            return ""
+        if dotted(node.func).endswith(".is_available"):
+            return "False"
+        if dotted(node.func) == "len" and len(node.args) == 1:
+            return f"len({self.of(node.args[0], '')})"
+        return self._of_project(node) or self._of_library(node) or self._of_labels(node)
+
+    def _of_sums(self, node: ast.expr, name: str) -> str:
+        """``4 * args.width``, ``len(labels) + 1``; an entry of what can be told."""
+        if isinstance(node, ast.BinOp):
+            operator = ast.unparse(ast.BinOp(ast.Name("a"), node.op, ast.Name("b")))[1:-1]
+            return f"({self.of(node.left, name)}{operator}{self.of(node.right, name)})"
+        if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Slice):
+            return f"{self.of(node.value, '')}[{self.of(node.slice, '')}]"
+        return ""
+
+    def _of_labels(self, call: ast.Call) -> str:
+        """``get_labels(args)`` and ``processor.get_labels()``: a function of the project that says its labels."""
+        path = dotted(call.func)
+        asked = path.rpartition(".")[2] if path else getattr(call.func, "attr", "")
+        if not (self.runs_functions and ASKED.search(asked)):
+            return ""
+        origin = self.code.origin(self.module, path) if path and "." not in path else None
+        if origin and origin.module and origin.name in origin.module.functions:
+            return f"{self.plan.needs_own(origin)}({self._given(call)})"
+        if not call.args and not call.keywords and (found := sayer_of(self.code, self.module, asked)):
+            return f"{self.plan.needs_own(found)}().{asked}()"
+        return ""
 
     def local(self, name: str) -> ast.expr | None:
         """What a name is set to, where that is one thing."""
-        source = self.made.module.source
-        parts = [getattr(each, "name", "") for each in self.made.scope]
-        for depth in range(len(parts), -1, -1):
-            found = [each for each in source.places.get(".".join((*parts[:depth], name)), []) if not each.is_option]
-            if len(found) == 1 and found[0].node is not None:
-                return found[0].node
-        return None
+        return set_to(self.module, self.scope, name)
 
     # options of a command line
 
@@ -114,19 +208,25 @@ class Values:
 
     def _script(self, option: str) -> Module:
         """The script whose options are meant: this file, or the one that imports it and has the most."""
-        here = self.made.module
-        if here.source.of_options:
-            return here
+        here, asked = self.made.module, self._asked
         others = [each for each in self.code.modules.values() if each.source.of_options and not each.comes_last]
-        if not others:
+        if not others and not here.source.of_options:
             raise Undecided("the project has no options of a command line")
 
         def distance(each: Module) -> tuple[object, ...]:
-            lacks = bool(option) and option not in each.source.of_options
+            lacks = len({*asked, *([option] if option else [])} - {*each.source.of_options})
             usual = re.search("train|main|run", each.file) is not None
-            return lacks, not self.code.imports(each, here), -shared(each.file, here.file), not usual, each.file
+            is_far = each is not here, not self.code.imports(each, here), -shared(each.file, here.file)
+            return lacks, *is_far, not usual, each.file
 
-        return min(others, key=distance)
+        return min({*others, *([here] if here.source.of_options else [])}, key=distance)
+
+    @cached_property
+    def _asked(self) -> set[str]:
+        """The options that the class, or the call that makes its config, reads."""
+        node = self.reads or self.plan.module.classes.get(self.plan.class_name)
+        read = (each for each in (ast.walk(node) if node else ()) if isinstance(each, ast.Attribute))
+        return {each.attr for each in read if OPTIONS.fullmatch(dotted(each.value))}
 
     def _is_parsed(self, path: str) -> bool:
         found = self.local(path) if path else None
@@ -136,7 +236,7 @@ class Values:
 
     def _of_dataclasses(self, name: str) -> str:
         """``name, … = HfArgumentParser((Arguments, …)).parse_args_into_dataclasses()`` → ``Arguments()``."""
-        nodes = [node for outer in reversed(self.made.scope) for node in ast.walk(outer)]
+        nodes = [node for outer in reversed(self.scope) for node in ast.walk(outer)]
         calls = [each for each in nodes if isinstance(each, ast.Call) and dotted(each.func).endswith("ArgumentParser")]
         tuples = [each.args[0].elts for each in calls if each.args and isinstance(each.args[0], ast.Tuple)]
         for node in nodes:
@@ -149,20 +249,22 @@ class Values:
 
     def _of_project(self, call: ast.Call) -> str:
         """``Config()``: of a class of the project, by arguments that can be told."""
-        origin = self.code.origin(self.made.module, dotted(call.func)) if dotted(call.func) else None
+        origin = self.code.origin(self.module, dotted(call.func)) if dotted(call.func) else None
         if origin is None or origin.module is None or origin.name not in origin.module.classes:
             return ""
-        return f"{self.plan.needs_own(origin)}({self._given(call)})"
+        init = init_of(origin.module.classes[origin.name])
+        return f"{self.plan.needs_own(origin)}({self._given(call, parameters_of(init)[1:] if init else [])})"
 
     def _of_library(self, call: ast.Call) -> str:
         """``BertConfig(hidden_size=args.width)``, as it is written."""
-        origin = self.code.origin(self.made.module, dotted(call.func)) if dotted(call.func) else None
+        origin = self.code.origin(self.module, dotted(call.func)) if dotted(call.func) else None
         if origin is None or not origin.of_library.endswith("Config") or call.args:
             return ""
         return f"{self.plan.needs('transformers', origin.of_library)}({self._given(call)})"
 
-    def _given(self, call: ast.Call) -> str:
-        given = [self.of(each, "") for each in call.args]
+    def _given(self, call: ast.Call, parameters: Sequence[str] = ()) -> str:
+        names = [*parameters, *("" for _ in call.args)]
+        given = [self.of(each, name) for each, name in zip(call.args, names, strict=False)]
         given += [f"{each.arg}={self.of(each.value, each.arg)}" for each in call.keywords if each.arg]
         return ", ".join(given)
 
