@@ -41,9 +41,9 @@ def test_what_grows_by_references_is_told_before_it_is_written_out_and_a_package
     tmp_path: Path,
 ) -> None:
     text = "model:\n  hidden_size: '" + "${a}" * 20_000 + "'\na: " + "x" * 900_000 + "\n"
-    assert (
-        "larger than 1,048,576 bytes" in config_of(tmp_path, {"conf/config.yaml": text}).why_unknown("hidden_size")[0]
-    )
+    why = config_of(tmp_path, {"conf/config.yaml": text}).why_unknown("hidden_size")
+    assert why
+    assert "larger than 1,048,576 bytes" in why[0]
     deep = f"# @package {'.'.join('a' * 1500)}\nx: 1\n"
     finding = refused(tmp_path, {"conf/config.yaml": "defaults:\n- b\nmodel: {}\n", "conf/b.yaml": deep})
     assert "its package has more than 64 keys" in finding.message
