@@ -327,6 +327,10 @@ IMPORTS = {
     "from not_there import Layer; Layer()": (
         "NotInstalled: not_there.Layer is used, and is not installed where the model is built (own.py:1)"
     ),
+    f"import not_there\ntry:\n    not_there.Layer()\nexcept Exception:\n    pass\n{BUILD}": (
+        "NotInstalled: not_there.Layer is used, is not installed where the model is built, "
+        "and the code took no for an answer"
+    ),
     "import pytest; pytest.skip('later', allow_module_level=True)": "Skipped: later (own.py:1)",
     "import unittest; raise unittest.SkipTest('later')": "SkipTest: later (own.py:1)",
     "import sys; sys.exit(0)": "SystemExit: 0 (own.py:1)",

@@ -14,6 +14,9 @@ from pytest_bertsize.builder.messages import Built, understood
 from pytest_bertsize.closed_forms.attribution import Side, attribute
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.commands.named_model import closed_form
+from pytest_bertsize.config import parts
+from pytest_bertsize.config.source import Disk
+from pytest_bertsize.findings import Unusable
 from pytest_bertsize.review.check import conclude, examine
 from pytest_bertsize.table.settings import parse
 from tests.support.formulas import value_of, value_of_latex, value_of_mathml
@@ -328,3 +331,42 @@ def test_what_is_about_one_class_is_refused_and_the_way_to_its_transformer_told(
     table = TABLE.replace('budget = "report-only"\n', "") if "budget" in said else TABLE
     (found,) = subject(tmp_path, f"{table}{said}\n").review.errors
     assert "several modules (sbert/modules.json)" in found.message
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ({"config_args": {"num_hidden_layers": 24}}, 'config_args sets "num_hidden_layers" as the model is loaded'),
+        ({"model_args": {"num_hidden_layers": 24}}, 'model_args sets "num_hidden_layers" as the model is loaded'),
+        ({"model_args": [1]}, "model_args is [1], no object"),
+        ({"model_args": {"add_pooling_layer": "x"}}, 'add_pooling_layer is "x"'),
+    ],
+)
+def test_what_changes_the_transformer_as_it_is_loaded_is_refused(
+    tmp_path: Path, said: dict[str, Any], message: str
+) -> None:
+    saved(tmp_path, ("", "Transformer", TINY), sentence_bert_config=said)
+    with pytest.raises(Unusable) as unusable:
+        parts.of_folder((tmp_path / "sbert/modules.json").read_bytes(), "sbert", Disk(tmp_path))
+    assert unusable.value.findings[0].message == message
+
+
+def test_two_modules_of_one_name_are_refused_for_the_library_keeps_the_last(tmp_path: Path) -> None:
+    usual(tmp_path)
+    listed = json.loads((tmp_path / "sbert/modules.json").read_text())
+    content = json.dumps([{**each, "name": "0"} for each in listed]).encode()
+    with pytest.raises(Unusable, match='two modules have the name "0"'):
+        parts.of_folder(content, "sbert", Disk(tmp_path))
+
+
+@pytest.mark.parametrize("routes", [{"q": ["a"], "d": ["b"]}, {f"r{index}": ["c"] * 10 for index in range(100)}])
+def test_routes_that_lead_back_or_to_thousands_of_modules_are_refused_at_once(tmp_path: Path, routes: Any) -> None:
+    types = {
+        name: f"sentence_transformers.models.{kind}"
+        for name, kind in zip("abc", ("Router", "Router", "Dense"), strict=True)
+    }
+    saved(tmp_path, ("r", "Router", {"types": types, "structure": routes}), ("r/c", "Dense", DENSE))
+    for name in "ab":
+        (tmp_path / "sbert/r" / name).symlink_to(".")
+    with pytest.raises(Unusable, match="more than 500 modules"):
+        parts.of_folder((tmp_path / "sbert/modules.json").read_bytes(), "sbert", Disk(tmp_path))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,6 +11,10 @@ import tomli
 from pytest_bertsize.builder.helper import Helper
 from pytest_bertsize.commands.console import FOUND, GOOD
 from pytest_bertsize.commands.init.command import NOTHING
+from pytest_bertsize.commands.init.python.code import Module, Origin
+from pytest_bertsize.commands.init.python.made import Made
+from pytest_bertsize.commands.init.python.plan import Plan
+from pytest_bertsize.config.in_python import Source
 from tests.support.starting_projects import holds, lay, proposed, said, started
 
 if TYPE_CHECKING:
@@ -266,3 +271,24 @@ def test_what_stands_in_for_what_only_the_data_tells_is_said_in_the_function(tmp
         in out
     )
     assert 'budget.total = "240K"' in out
+
+
+def test_files_that_import_everything_of_each_other_are_each_looked_into_once(tmp_path: Path) -> None:
+    star = {f"m{one}.py": "".join(f"from m{two} import *\n" for two in range(25) if two != one) for one in range(25)}
+    status, _, err = started(
+        lay(tmp_path, **{name: f"{text}class A(Zed): pass\na = A()\n" for name, text in star.items()})
+    )
+    assert status == NOTHING, err
+
+
+def test_the_name_of_a_file_is_no_code_of_a_function_that_is_proposed() -> None:
+    hostile = 'a"""+open("x","w").name+""".py'
+    module = Module(hostile, Source.of("class Tagger: pass\n"))
+    call = ast.Call(ast.Name("Tagger"), [], [], lineno=1)
+    made = Made(module, call, Origin(module, "Tagger"), "Module", ())
+    text = Plan("tagger", made, module, folders=['a"); import os; ("']).text
+    (function,) = ast.parse(text).body
+    assert isinstance(function, ast.FunctionDef)
+    assert [type(each) for each in function.body] == [ast.Expr, ast.Expr]
+    assert ast.get_docstring(function) == "Tagger, as the project makes it."
+    assert "import os" not in [ast.unparse(each) for each in function.body]

@@ -73,3 +73,9 @@ def test_files_are_looked_into_as_far_as_they_are_few(tmp_path: Path, monkeypatc
     monkeypatch.setattr(named_in_code, "MOST_BYTES", 30)
     write(tmp_path, {"a.py": "x" * 20, "b.py": "config.fusion_layer"})
     assert where_named(tmp_path, "fusion_layer") == ""
+
+
+def test_a_symlink_is_not_followed_to_what_may_have_no_end(tmp_path: Path) -> None:
+    write(tmp_path, {"b.py": "x = config.fusion_layer\n"})
+    (tmp_path / "a.py").symlink_to("/dev/zero")
+    assert where_named(tmp_path, "fusion_layer") == "b.py:1"

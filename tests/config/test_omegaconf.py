@@ -37,6 +37,18 @@ def written(folder: Path, files: Mapping[str, str]) -> Path:
     return folder
 
 
+def test_what_grows_by_references_is_told_before_it_is_written_out_and_a_package_is_not_without_end(
+    tmp_path: Path,
+) -> None:
+    text = "model:\n  hidden_size: '" + "${a}" * 20_000 + "'\na: " + "x" * 900_000 + "\n"
+    why = config_of(tmp_path, {"conf/config.yaml": text}).why_unknown("hidden_size")
+    assert why
+    assert "larger than 1,048,576 bytes" in why[0]
+    deep = f"# @package {'.'.join('a' * 1500)}\nx: 1\n"
+    finding = refused(tmp_path, {"conf/config.yaml": "defaults:\n- b\nmodel: {}\n", "conf/b.yaml": deep})
+    assert "its package has more than 64 keys" in finding.message
+
+
 def config_of(folder: Path, files: Mapping[str, str], reference: str = "conf/config.yaml#model") -> ModelConfig:
     return read_file(written(folder, files), reference)
 
