@@ -49,7 +49,8 @@ def test_the_catalogue_has_it_with_its_source(name: str, tmp_path: Path) -> None
     config = by_name(tmp_path, name)
     assert (config.reference, config.data["vocab_size"]) == (name, 30522)
     assert config.origin == (
-        "the catalogue (PaddlePaddle/PaddleNLP@001d7cb3af7f paddlenlp/transformers/bert/configuration.py)"
+        "the catalogue (lukyanchikov/NLP@3394c6b601ee bert-base-uncased/config.json; "
+        "hlky/dinoml_v2@17a45a5be9d3 agents/plans/transformers/bert/report.md)"
     )
 
 
