@@ -16,7 +16,6 @@ from pytest_bertsize.config import source
 from pytest_bertsize.config.adapter import adapter_of
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import parents_first
-from pytest_bertsize.release import NEWEST, Unsupported, of_metadata
 from pytest_bertsize.review import (
     build_request,
     dead_weight,
@@ -234,7 +233,10 @@ def _reviewed(before: Review, subject: Subject, built: Built | NotBuilt) -> Revi
                 Finding("build-failed", message, built.fix or _way_out(subject, built.reason)),
             ),
         )
-    said = (*_of_another_release(subject, built), *published_configs.notes(built.answered, "factory"))
+    said = (
+        *read_otherwise.by_another_release(subject.derivation, built),
+        *published_configs.notes(built.answered, "factory"),
+    )
     published = (*before.published, *built.answered)
     before = replace(before, findings=(*before.findings, *said), published=published)
     form = subject.derivation.form if subject.derivation else None
@@ -257,21 +259,6 @@ def _reviewed(before: Review, subject: Subject, built: Built | NotBuilt) -> Revi
 
 def _way_out(subject: Subject, reason: str) -> str:
     return way_out(reason, own=subject.review.own_class, on_cpu=subject.model.build.device == "cpu")
-
-
-def _of_another_release(subject: Subject, built: Built) -> list[Finding]:
-    """Where the library that was imported is not the one whose metadata said what the closed form is asked about."""
-    if subject.derivation is None or not built.transformers:
-        return []
-    asked = subject.derivation.family.release
-    try:
-        imported = min(of_metadata(built.transformers), NEWEST)
-    except Unsupported as error:
-        return [Finding("build-failed", str(error), "build with a release that it knows")]
-    if imported == asked:
-        return []
-    message = f"transformers {built.transformers} has built it, and the closed form is that of {asked}"
-    return [Finding("build-failed", message, "have one transformers only where it is built")]
 
 
 def _read_otherwise(concluded: Review, subject: Subject, built: Built) -> list[Finding]:

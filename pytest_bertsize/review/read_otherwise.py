@@ -1,18 +1,35 @@
-"""Key by key: where the library's config object says something else than the closed form has taken the file to say."""
+"""Where the library reads otherwise than the closed form does: another release, or key by key another value."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.findings import Finding
+from pytest_bertsize.release import NEWEST, Unsupported, of_metadata
 from pytest_bertsize.wording import number, printable, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from pytest_bertsize.builder.messages import ConfigSaid
+    from pytest_bertsize.builder.messages import Built, ConfigSaid
+    from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.config.keys import Values
     from pytest_bertsize.config.model_config import ModelConfig
+
+
+def by_another_release(derivation: Derivation | None, built: Built) -> list[Finding]:
+    """Where the library that was imported is not the one whose metadata said what the closed form is asked about."""
+    if derivation is None or not built.transformers:
+        return []
+    asked = derivation.family.release
+    try:
+        imported = min(of_metadata(built.transformers), NEWEST)
+    except Unsupported as error:
+        return [Finding("build-failed", str(error), "build with a release that it knows")]
+    if imported == asked:
+        return []
+    message = f"transformers {built.transformers} has built it, and the closed form is that of {asked}"
+    return [Finding("build-failed", message, "have one transformers only where it is built")]
 
 
 def of_two_values(values: Values, config: ModelConfig, library: ConfigSaid) -> Iterator[Finding]:
