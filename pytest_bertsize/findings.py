@@ -16,6 +16,7 @@ Kind: TypeAlias = Literal[
     "ignored-key",
     "defaulted-key",
     "published-config",
+    "stood-in",
     "build-failed",
     "untied",
     "checkpoint-differs",

@@ -125,6 +125,8 @@ class Built:
     answered: tuple[Answered, ...] = ()
     kinds: Mapping[str, str] = field(default_factory=dict)
     """Of what code of the project has built: the paths of modules of torch's own classes, and what these are called."""
+    stood_in: tuple[str, ...] = ()
+    """What that code imports and is not there, or is there by another name: a sentence each."""
 
     def inventory(self, expected: Inventory | None) -> Inventory:
         """Give every tensor its component: that of the closed form, else the nearest enclosing one.
@@ -219,6 +221,7 @@ def understood(message: Mapping[str, Any], name: str) -> Built | NotBuilt:
         printable(str(message.get("transformers", ""))),
         tuple(_answered(*row) for row in message.get("answered", ())),
         {str(path): str(kind) for path, kind in message.get("kinds", {}).items()},
+        tuple(printable(str(each)) for each in message.get("stood_in", ())),
     )
 
 
@@ -239,6 +242,7 @@ def message(result: Built | NotBuilt, name: str) -> dict[str, Any]:
         "problems": result.problems,
         "config": asdict(result.config) if result.config else None,
         "answered": [(each.name, each.origin, each.tokens) for each in result.answered] or None,
+        "stood_in": [*result.stood_in] or None,
     }
     return {what: value for what, value in known.items() if value is not None}
 

@@ -236,6 +236,7 @@ def _reviewed(before: Review, subject: Subject, built: Built | NotBuilt) -> Revi
     said = (
         *read_otherwise.by_another_release(subject.derivation, built),
         *published_configs.notes(built.answered, "factory"),
+        *(Finding("stood-in", each, "", "note", table_key=("factory",)) for each in built.stood_in),
     )
     published = (*before.published, *built.answered)
     before = replace(before, findings=(*before.findings, *said), published=published)

@@ -678,6 +678,19 @@ def test_where_keras_is_not_installed_what_to_install_is_said() -> None:
         assert way_out(used, own=True) == "pip install keras keras-hub"
 
 
+def test_what_is_imported_and_not_there_is_told_of_a_model_that_is_built_without_it(project: Project) -> None:
+    lacks = "import not_there.logger\nfrom transformers.modeling_bert import BertLayerNorm\n"
+    table = models(own='factory = "own:build"\nclosed_form = false\nbudget.total = "60K"')
+    result = project(table, own=f"{lacks}{BUILD}").runpytest("--bert-budget", "--bert-budget-report=size.json")
+    assert result.ret == pytest.ExitCode.OK
+    told = [(each["severity"], each["message"]) for each in report()["own"]["findings"] if each["kind"] == "stood-in"]
+    assert told == [
+        ("note", "not_there is imported and not installed, and was not used"),
+        ("note", "transformers.modeling_bert is what transformers has by another name today"),
+        ("note", "transformers.modeling_bert has no BertLayerNorm, which is imported and was not used"),
+    ]
+
+
 def test_without_a_config_it_is_called_with_nothing(project: Project) -> None:
     Path("sizes.json").write_text("[3, 2]")
     table = models(

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.builder.child.config_said import config_said
 from pytest_bertsize.builder.child.from_pretrained import REFUSED, answers
-from pytest_bertsize.builder.child.lacking import USED
+from pytest_bertsize.builder.child.lacking import STOOD_IN, USED
 from pytest_bertsize.builder.child.listing import take_inventory
 from pytest_bertsize.builder.child.making import instantiate, is_own_code, prepare, way_out
 from pytest_bertsize.builder.confined import (
@@ -183,6 +183,7 @@ def _built(request: Mapping[str, Any], filed: list[Any], begin: Callable[[], obj
         return {"error": f"it asked the hub for {REFUSED[0]}, and took no for an answer", "fix": HOLD_IT}
     loading = _tried("loading", problems, partial(_loading, model, filed))
     also: dict[str, Any] = {"flops": flops, "config": config, "loading": loading, "answered": answers() or None}
+    also["stood_in"] = STOOD_IN or None
     also |= {"transformers": getattr(sys.modules.get("transformers"), "__version__", ""), "problems": problems}
     return {**found, **{what: said for what, said in also.items() if said is not None}}
 

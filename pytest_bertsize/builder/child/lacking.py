@@ -26,6 +26,8 @@ FORMER = ("pytorch_transformers", "pytorch_pretrained_bert")
 """What transformers was called before."""
 
 
+STOOD_IN: list[str] = []
+"""What code of the project imports and is not there, or is there by another name: a sentence each."""
 USED: list[str] = []
 """What was used and is not there, even where the code takes that for an answer."""
 
@@ -100,16 +102,19 @@ def _supplied(error: ImportError, finder: _Finder, is_own: Callable[[str], bool]
     if isinstance(error, ModuleNotFoundError):
         if (moved := _moved(name)) is not None:
             sys.modules[name] = moved
+            STOOD_IN.append(f"{name} is what transformers has by another name today")
         elif name in finder.names:
             return False
         else:
             finder.names.add(name)
+            STOOD_IN.append(f"{name} is imported and not installed, and was not used")
         return True
     lacking = getattr(error, "name_from", None) or str(error).partition("cannot import name '")[2].partition("'")[0]
     module = sys.modules.get(name)
     if module is None or not lacking or isinstance(module, _Lacking):
         return False
     setattr(module, lacking, _Lacking(f"{name}.{lacking}"))
+    STOOD_IN.append(f"{name} has no {lacking}, which is imported and was not used")
     return True
 
 
