@@ -191,12 +191,9 @@ def test_a_config_of_what_has_to_be_there_is_read_as_the_installed_library_reads
     found = [case(name, each.name, REQUIRED.get(name, {})) for each in FAMILIES[name].architectures]
     lacks = found[0].values().assumed.keys() - found[0].config_said().said.keys()
     wrong = [mismatch(each) if lacks else "; ".join(each.read_otherwise()) for each in found]
-    assert (wrong == [""] * len(found)) == (AGREES_SINCE.get(name, RELEASE) <= RELEASE)
+    assert wrong == [""] * len(found)
 
 
-RELEASE = tuple(int(part) for part in transformers.__version__.split(".")[:2])
-AGREES_SINCE = {"camembert": (5, 4), "ibert": (5, 6)}
-"""Releases from which on a class takes our default: those before tie nothing unless the file says so."""
 REQUIRED: dict[str, dict[str, Any]] = {
     "esm": {"vocab_size": 33},  # ESM-2's
     "encoder-decoder": {"encoder": {"model_type": "bert"}, "decoder": {"model_type": "bert", "is_decoder": True}},
