@@ -205,7 +205,7 @@ def family_name(model: Model, config: ModelConfig, registry: Registry) -> str:
         likely = [known.name] if known else registry.likely(config.data, config.reference)
         if not likely:
             message = f"{config.reference} has no model_type, and no key that any family reads"
-            raise Unusable(Finding("config-invalid", message, NAME_ANOTHER, table_key=("config",)))
+            raise Unusable(Finding("config-invalid", message, NAME_ANOTHER, table_key=()))
         or_one_of = f", or {', '.join(map(shown, likely[1:]))}" if likely[1:] else ""
         raise Unusable(Finding("config-invalid", message, f'write family = "{likely[0]}"{or_one_of}', table_key=()))
     if said is not None and model.family is not None and said != model.family:

@@ -43,7 +43,7 @@ _ENTRY = r"[\w.-]++"
 _COMMENTS = r"(?:\s|[;#].*+\n)*+"  # possessive, here and below: a megabyte of spaces is read once
 _TEXTS = {
     re.compile(r"(?:\s|//.*+\n|\#.*+\n|/\*(?s:.*?)\*/)*+local\s++\w++\s*+[=(]"): JSONNET,
-    re.compile(r"(?:\s|\#.*+\n)*+(?:(?:import|from|def|class)\s++\w|@\w|\"{3}|'{3})"): PYTHON_FILE,
+    re.compile(r"(?:\s|\#.*+\n)*+(?:(?:import|from|def|class)\s++\w|@\w|\"{3}(?!\")|'{3}(?!'))"): PYTHON_FILE,
     re.compile(rf"{_COMMENTS}\[[^\]\n\"{{}}]++\][^\S\n]*+\n{_COMMENTS}{_ENTRY}\s*+="): Mistaken(
         "this is an INI file, not JSON", "write the model's sizes as a JSON object"
     ),
