@@ -49,6 +49,11 @@ class Published(NamedTuple):
     folder: Path | None = None
     """What else is cached of it."""
 
+    @property
+    def where(self) -> str:
+        """:attr:`origin`, and its :attr:`source` where there is one."""
+        return f"{self.origin} ({self.source})" if self.source else self.origin
+
 
 def is_name(text: str) -> bool:
     """Whether the hub could call a model so: ``bert-base-uncased``, ``org/name``; a file's name is none."""

@@ -37,8 +37,7 @@ def find(name: str, hub: Mapping[str, str], read: Callable[[str], Found]) -> Fou
         return found._replace(origin=f"{found.file}, as hub in [tool.bertsize] says")
     if (published := known(name)) is None:
         return None
-    where = f"{published.origin} ({published.source})" if published.source else published.origin
-    return Found(CONFIG, printable(name), published.config, where)
+    return Found(CONFIG, printable(name), published.config, published.where)
 
 
 def refuse_unknown(name: str, is_there: Callable[[str], bool]) -> None:

@@ -29,7 +29,6 @@ from pytest_bertsize.wording import did_you_mean, printable, shown
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-SUFFIX = ".py"
 CONFIG_CLASSES = {
     **{f"{name}Config": name.lower() for name in ("Bert", "Albert", "Roberta", "DistilBert", "Electra", "Camembert")},
     **{f"{name}Config": name.lower() for name in ("MobileBert", "ModernBert", "Longformer", "MPNet", "ConvBert")},

@@ -159,7 +159,7 @@ def _config_dict(hub: Hub, own: Callable[..., Any]) -> Callable[..., Any]:
             origin = "its folder" if os.path.isdir(name) else "its file"  # noqa: PTH112
         else:
             published = hub.find(name, arguments)
-            found, origin = _parsed(published), _in_words(published)
+            found, origin = _parsed(published), published.where
             rest = {key: value for key, value in arguments.items() if key not in OF_THE_HUB}
         if found.get("quantization_config"):
             raise Refused(f"the config of {name!r} is of packed weights (quantization_config); {_copied(name)}")
@@ -179,10 +179,6 @@ def _parsed(published: Published) -> dict[str, Any]:
             f"{published.origin} has no config of {published.name} that can be read; {fetching(published.name)}"
         )
     return found
-
-
-def _in_words(published: Published) -> str:
-    return f"{published.origin} ({published.source})" if published.source else published.origin
 
 
 # models
@@ -252,7 +248,7 @@ def _tokenizer(hub: Hub, own: Callable[..., Any]) -> Callable[..., Any]:
             config, origin = _beside(here), "its folder"
         else:
             published = hub.find(name, named)
-            config, origin = _parsed(published), _in_words(published)
+            config, origin = _parsed(published), published.where
         ANSWERED.setdefault(name, origin)
         return StandIn(name, config, TAKEN)
 
