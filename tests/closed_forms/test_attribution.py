@@ -321,11 +321,12 @@ def test_any_two_berts_add_up_in_both_directions(
             assert abs(row.own.get(name, 0) + again[key].own.get(name, 0)) <= 1, (key, name)
 
 
+@pytest.mark.parametrize("pairs", [1, pytest.param(4, marks=pytest.mark.long)])
 @pytest.mark.parametrize("family", list(FAMILIES))
-def test_any_two_configs_of_a_family_add_up(family: str) -> None:
+def test_any_two_configs_of_a_family_add_up(family: str, pairs: int) -> None:
     rng = Random(7)  # noqa: S311
     names = [architecture for name, architecture in PAIRS if name == family]
-    for _ in range(2):
+    for _ in range(pairs):
         before = side_of(drawn(family, rng.choice(names), rng))
         base = drawn(family, rng.choice(names), rng)
         after = side_of(base)

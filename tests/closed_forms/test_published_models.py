@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_bertsize.builder.published import CATALOGUE, find_in
-from tests.support.family_configs import case, mismatch
+from tests.support.family_configs import Case, case, mismatch
 from tests.support.formulas import value_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from _pytest.mark.structures import ParameterSet
 
 FOLDER = Path(__file__).parents[1] / "data"
 PUBLISHED = [json.loads(line) for line in (FOLDER / "published-counts.jsonl").read_text("utf-8").splitlines()]
@@ -45,13 +50,48 @@ SAID = ("tie_word_embeddings", "tie_encoder_decoder", "max_position_embeddings",
 """Keys of these files that change nothing although a reader would think so: T5's ties, CANINE's positions, …"""
 
 
+BASE = {
+    "albert": "AlbertModel",
+    "bert": "BertModel",
+    "camembert": "CamembertModel",
+    "deberta": "DebertaModel",
+    "deberta-v2": "DebertaV2Model",
+    "ernie": "ErnieModel",
+    "layoutlm": "LayoutLMModel",
+    "longformer": "LongformerModel",
+    "rembert": "RemBertModel",
+    "squeezebert": "SqueezeBertModel",
+}
+"""Of families whose published configs name no class."""
+
+
+def of_file(config: dict[str, Any]) -> Case:
+    """The model that a whole config file is of."""
+    family = config["model_type"]
+    architecture = config.get("architectures", [BASE.get(family)])[0]
+    return case(family, architecture, {key: value for key, value in config.items() if key != "model_type"})
+
+
+def first_of_each_class(configs: Mapping[str, dict[str, Any]]) -> list[ParameterSet]:
+    """A model of full size takes its time to build: those of a class that was built before are a longer draw."""
+    seen: set[str] = set()
+    found = []
+    for name, config in configs.items():
+        model = of_file(config).architecture.name
+        found.append(pytest.param(config, id=name, marks=pytest.mark.long if model in seen else ()))
+        seen.add(model)
+    return found
+
+
 @pytest.mark.parametrize("found", CONFIGS, ids=[each["source"] for each in CONFIGS])
-def test_a_published_config_is_read_without_a_needless_word_and_gives_what_is_built(found: dict[str, Any]) -> None:
-    config = {key: value for key, value in found["config"].items() if key != "model_type"}
-    model = case(found["config"]["model_type"], config["architectures"][0], config)
-    said = [finding.message for finding in model.values().findings if finding.kind == "ignored-key"]
+def test_a_published_config_is_read_without_a_needless_word(found: dict[str, Any]) -> None:
+    said = [each.message for each in of_file(found["config"]).values().findings if each.kind == "ignored-key"]
     assert [message for message in said if not any(key in message.partition(" is ignored")[0] for key in SAID)] == []
-    assert mismatch(model) == ""
+
+
+@pytest.mark.parametrize("config", first_of_each_class({each["source"]: each["config"] for each in CONFIGS}))
+def test_a_published_config_gives_what_is_built(config: dict[str, Any]) -> None:
+    assert mismatch(of_file(config)) == ""
 
 
 def test_the_published_configs_are_of_many_families() -> None:
@@ -66,30 +106,17 @@ COUNTED_BY_NAME = [(name, each) for name, each in COUNTED if name in CATALOGUED]
 
 
 @pytest.mark.parametrize("name", CATALOGUED)
-def test_a_config_of_the_catalogue_is_read_without_a_needless_word_and_gives_what_is_built(name: str) -> None:
-    config = {key: value for key, value in CATALOGUED[name]["config"].items() if key != "model_type"}
-    family = CATALOGUED[name]["config"]["model_type"]
-    architecture = config.get("architectures", [BASE.get(family)])[0]
-    model = case(family, architecture, config)
-    said = [finding.message for finding in model.values().findings if finding.kind == "ignored-key"]
+def test_a_config_of_the_catalogue_is_read_without_a_needless_word(name: str) -> None:
+    said = [
+        each.message for each in of_file(CATALOGUED[name]["config"]).values().findings if each.kind == "ignored-key"
+    ]
     ignored = ("tie_word_embeddings", "embedding_size")  # of T5 and mT5, and of RemBERT: so they are published
     assert [message for message in said if not message.startswith(ignored)] == []
-    assert mismatch(model) == ""
 
 
-BASE = {
-    "albert": "AlbertModel",
-    "bert": "BertModel",
-    "camembert": "CamembertModel",
-    "deberta": "DebertaModel",
-    "deberta-v2": "DebertaV2Model",
-    "ernie": "ErnieModel",
-    "layoutlm": "LayoutLMModel",
-    "longformer": "LongformerModel",
-    "rembert": "RemBertModel",
-    "squeezebert": "SqueezeBertModel",
-}
-"""Of families whose published configs name no class."""
+@pytest.mark.parametrize("config", first_of_each_class({name: each["config"] for name, each in CATALOGUED.items()}))
+def test_a_config_of_the_catalogue_gives_what_is_built(config: dict[str, Any]) -> None:
+    assert mismatch(of_file(config)) == ""
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,8 @@ def test_what_the_option_needs_is_there_with_the_setting(project: Project) -> No
 
 
 LISTED = [["--collect-only"], ["--collect-only", "-q"], ["--setup-plan"], ["--fixtures"]]
-SELECTED = [["-k", "test_a"], ["--deselect", "pyproject.toml::bursts"], ["-k", "test_a", "-n", "1"]]
+IN_A_WORKER = pytest.param(["-k", "test_a", "-n", "1"], marks=pytest.mark.process)
+SELECTED = [["-k", "test_a"], ["--deselect", "pyproject.toml::bursts"], IN_A_WORKER]
 
 
 @pytest.mark.parametrize("arguments", [*LISTED, *SELECTED], ids=str)
@@ -59,7 +60,7 @@ def test_what_is_left_is_said_in_yellow_and_why(project: Project) -> None:
     assert f"\x1b[33mNOT CHECKED: bursts: {WHY}\x1b[0m" in result.stdout.str()
 
 
-@pytest.mark.parametrize("workers", [[], ["-n", "1"]], ids=str)
+@pytest.mark.parametrize("workers", [[], pytest.param(["-n", "1"], marks=pytest.mark.process)], ids=str)
 @pytest.mark.parametrize("test", ["test_a.py", "test_a.py::test_b"])
 def test_a_run_of_other_tests_loads_no_gate(project: Project, test: str, workers: list[str]) -> None:
     result = project(ON + BURSTS, test_a=A_TEST).runpytest(test, *workers)

@@ -38,6 +38,7 @@ def test_a_class_that_is_not_what_its_closed_form_says_fails_by_component(pytest
     result.stdout.fnmatch_lines(["✗ head.projection is +128 off the closed form W·D = 98,304: linear.bias (128)*"])
 
 
+@pytest.mark.process
 def test_xdists_workers_know_it_too(pytester: pytest.Pytester) -> None:
     assert example(pytester).runpytest_subprocess("--bert-budget", "-n2").ret == pytest.ExitCode.OK
 

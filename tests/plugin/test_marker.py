@@ -90,6 +90,7 @@ def test_a_looser_marker_on_the_function_does_not_hide_that_of_its_class(project
     result.stdout.fnmatch_lines(["encoder: head 2,549, limit 2,548 (+1)"])
 
 
+@pytest.mark.process
 def test_marked_tests_run_beside_the_gate_with_one_helper(project: Project) -> None:
     source = (
         HEADER + "@pytest.mark.bert_budget('encoder', head=2_549)\ndef test_it(bert_budget): assert bert_budget.actual"

@@ -309,7 +309,10 @@ def reruns(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     "extra",
-    [["-n2"], pytest.param(["-n2", "--reruns", "1"], marks=pytest.mark.process), ["--reruns", "1"]],
+    [
+        ["--reruns", "1"],
+        *(pytest.param(each, marks=pytest.mark.process) for each in (["-n2"], ["-n2", "--reruns", "1"])),
+    ],
     ids=" ".join,
 )
 def test_workers_and_reruns_change_it_once(project: Project, reruns: None, extra: list[str]) -> None:

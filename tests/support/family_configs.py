@@ -28,7 +28,7 @@ from pytest_bertsize.release import of_metadata
 from pytest_bertsize.review.read_otherwise import of_two_values, unknown_to_the_closed_form
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from pytest_bertsize.config.keys import Asks, Choice, ConfigKeys, Listing, Size, Switch, Values
     from pytest_bertsize.inventory import Tensor
@@ -140,12 +140,17 @@ def built_with(case: Case, changes: Mapping[str, Any]) -> tuple[Tensor, ...] | N
         return None
 
 
+def told(tensors: Iterable[Tensor]) -> dict[str, tuple[object, ...]]:
+    """What a closed form says of each tensor: shape, what it is tied to, whether it trains."""
+    return {tensor.name: (tensor.shape, tensor.tied_to, tensor.trainable) for tensor in tensors}
+
+
 def mismatch(case: Case) -> str:
     """How the built model differs from the closed form, ``""`` if every tensor's name, shape, tie and trainability agree."""
-    expected = {t.name: (t.shape, t.tied_to, t.trainable) for t in case.closed_form().inventory.tensors}
+    expected = told(case.closed_form().inventory.tensors)
     wrong = case.read_otherwise()
     for built in filter(None, (case.built(), case.handed_over())):
-        actual = {t.name: (t.shape, t.tied_to, t.trainable) for t in built.tensors}
+        actual = told(built.tensors)
         wrong += [
             f"{name}: closed form {expected.get(name)}, built {actual.get(name)}"
             for name in sorted(expected.keys() | actual.keys())
