@@ -69,7 +69,7 @@ def answer_of(module: str, question: Mapping[str, Any], folder: Path | None, all
         with contextlib.suppress(OSError):  # a process that is dead already is noticed where it is read
             process.stdin.write(json.dumps(question).encode() + b"\n")
             process.stdin.close()
-        return json.loads(_line(process, allowed))
+        return json.loads(line_of(process, allowed))
     except ValueError:
         raise Lost("its process answered nonsense") from None
     finally:
@@ -115,7 +115,7 @@ def _started_by(number: int) -> list[psutil.Process]:
         return []
 
 
-def _line(process: subprocess.Popen[bytes], allowed: Allowed) -> bytes:
+def line_of(process: subprocess.Popen[bytes], allowed: Allowed) -> bytes:
     if WINDOWS:
         return _line_on_windows(process, allowed)
     assert process.stdout is not None

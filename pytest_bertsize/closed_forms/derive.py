@@ -37,8 +37,9 @@ BYTES_OF_A_LABEL = 190
 RANK = "r"
 """The symbol of an adapter's rank (Hu et al. 2021, arXiv 2106.09685)."""
 CONTRIBUTE = (
-    "describe a class of your own by factory, backbone and extra, contribute a closed form (hook "
-    "pytest_bertsize_closed_forms), or write closed_form = false to hold it to its budget alone"
+    "describe a class of your own by factory, backbone and extra, contribute a closed form "
+    '(closed_forms = ["sizes/forms.py"]), '
+    "or write closed_form = false to hold it to its budget alone"
 )
 CORRECT = f"correct the name, {CONTRIBUTE}"
 

@@ -14,7 +14,7 @@ from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory, is_within, ro
 from pytest_bertsize.release import NEWEST, Release
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pytest_bertsize.closed_forms.formula import Formula
     from pytest_bertsize.config.keys import ConfigKeys, Rule, Values
@@ -59,6 +59,10 @@ class Family:
         if release >= NEWEST:  # what is not known yet is taken to be like the newest that is, and compared
             return self
         return replace(self, keys=self.keys.at(release, EVERYWHERE), release=release)
+
+    def among(self, families: Callable[[str], Sequence[Family]]) -> Self:  # noqa: ARG002  (of those that are made of others)
+        """The family beside these, by ``model_type``: one that is made of others looks for them there."""
+        return self
 
     def architecture(self, name: str) -> Architecture | None:
         return next((each for each in self.architectures if each.name == name), None)

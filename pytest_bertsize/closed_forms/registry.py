@@ -7,10 +7,11 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms.families import FAMILIES
+from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.release import NEWEST
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from pytest_bertsize.closed_forms.family import Architecture, Family
     from pytest_bertsize.release import Release
@@ -29,17 +30,20 @@ class Registry:
         builtin: Mapping[str, Family] = FAMILIES,
         *,
         release: Release = NEWEST,
+        installed: Callable[[], Iterable[tuple[str, Family]]] = tuple,
     ) -> None:
         """Add contributions to what is built in.
 
         :param contributed: who contributes, by name, and what.
         :param release: of transformers, that the closed forms are asked about.
+        :param installed: what installed packages contribute, which is looked for where nothing else is found.
         :raises Conflict: when an architecture of a family has a closed form already.
         """
         self.release = release
         self._builtin = builtin
         self._contributed: list[Family] = []
         self._origins: dict[tuple[str, str], str] = {}
+        self._installed = installed
         for origin, family in contributed:
             self._add(family, origin)
 
@@ -69,12 +73,29 @@ class Registry:
         """What there is for a ``model_type``, the built-in family first; empty where there is nothing."""
         builtin = [self._builtin[name]] if name in self._builtin else []
         known = (*builtin, *(family for family in self._contributed if family.name == name))
-        return [family.at(self.release) for family in known]
+        if not known and self._has_more():
+            return self.families(name)
+        return [family.at(self.release).among(self.families) for family in known]
 
     def find(self, name: str, architecture: str) -> tuple[Family, Architecture] | None:
-        """The closed form of one architecture of a family."""
-        found = ((family, family.architecture(architecture)) for family in self.families(name))
-        return next(((family, known) for family, known in found if known), None)
+        """The closed form of one architecture of a family.
+
+        :raises Unusable: when two installed packages have one for it, or one of them raises.
+        """
+        known = ((family, family.architecture(architecture)) for family in self.families(name))
+        found = next(((family, known) for family, known in known if known), None)
+        return self.find(name, architecture) if found is None and self._has_more() else found
+
+    def _has_more(self) -> bool:
+        """Add what installed packages contribute, unless that was done."""
+        installed, self._installed = self._installed, tuple
+        found = [*installed()]
+        try:
+            for origin, family in found:
+                self._add(family, origin)
+        except Conflict as conflict:
+            raise Unusable(Finding("unknown-closed-form", str(conflict))) from None
+        return bool(found)
 
     def family_of(self, architecture: str) -> Family | None:
         """The family that has an architecture of this name."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from pytest_bertsize.base import baseline, interpreter
-from pytest_bertsize.closed_forms.registry import Registry
+from pytest_bertsize.closed_forms.contributed.asked import registry_of
 from pytest_bertsize.commands.console import FOUND, GOOD, MISTAKEN, say, style_of
 from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.reports.files import report_files
@@ -51,7 +51,7 @@ def check(  # noqa: PLR0913  (what the command line says)
     try:
         settings = interpreter.named(load(root / "pyproject.toml"), python, "--python")
         about = asked_about(settings)
-        registry = Registry(release=about.release)
+        registry = registry_of(settings, about.release)
         former = baseline.of_run(settings, base, registry, "--base")
         interpreter.refuse(settings, python, former, "--python", builds=helper is not None)
         asked = report_files(reports, Path.cwd(), settings, "--report")

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.builder.published import is_name as is_hub_name
+from pytest_bertsize.closed_forms.contributed.asked import registry_of
 from pytest_bertsize.closed_forms.derive import CONTRIBUTE, choose, derive
 from pytest_bertsize.closed_forms.families import FAMILIES
-from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.config import source
 from pytest_bertsize.config.adapter import adapter_of
 from pytest_bertsize.config.parts import MODULES
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.closed_forms.family import ClosedForm
+    from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.config.model_config import ModelConfig
-    from pytest_bertsize.release import Release
     from pytest_bertsize.table.settings import Settings
 
 
@@ -109,7 +109,7 @@ def explained(named: Named) -> Explained:
         return _declared(named)
     if _is_a_declared_name(named.config):
         return _declared(replace(named, config=f"{TABLE}{DECLARED}{named.config}"))
-    registry = Registry(release=_release(None))
+    registry = _registry(_settings_with_closed_forms())
     try:
         model = Model("", named.config, named.family, named.architecture, {}, _options(named.options), (), ())
         config = _read(model)
@@ -124,12 +124,21 @@ def explained(named: Named) -> Explained:
         raise Unusable(finding) from error
 
 
-def _release(settings: Settings | None) -> Release:
+def _registry(settings: Settings | None) -> Registry:
     """:raises Unusable: in the words of the table."""
     try:
-        return asked_about(settings).release
+        return registry_of(settings, asked_about(settings).release)
     except SettingsError as error:
         raise Unusable(Finding("config-invalid", str(error))) from None
+
+
+def _settings_with_closed_forms() -> Settings | None:
+    """The table of the folder, where it names closed forms of the project's own; any other has no say in a file."""
+    try:
+        settings = load(Path(TABLE)) if os.path.lexists(TABLE) else None
+    except SettingsError:
+        return None
+    return settings if settings and settings.closed_forms else None
 
 
 def _declared(named: Named) -> Explained:
@@ -150,7 +159,7 @@ def _declared(named: Named) -> Explained:
         fix = did_you_mean(name, settings.names, f"there are {', '.join(settings.names)}")
         raise Unusable(Finding("config-invalid", f"{printable(file)} declares no model {shown(name)}", fix))
     config = source.read(model, settings)
-    registry = Registry(release=_release(settings))
+    registry = _registry(settings)
     chosen = choose(model, config, registry, adapter_of(model, settings, config))
     return Explained(config, derive(model, config, chosen), model.options)
 

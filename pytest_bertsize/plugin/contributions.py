@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pytest_bertsize.closed_forms.contributed.asked import registry_of
 from pytest_bertsize.closed_forms.family import Family
-from pytest_bertsize.closed_forms.registry import Conflict, Registry
 from pytest_bertsize.table.settings import SettingsError
 from pytest_bertsize.wording import printable
 
@@ -15,22 +15,21 @@ if TYPE_CHECKING:
 
     import pytest
 
+    from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.release import Release
+    from pytest_bertsize.table.settings import Settings
 
 HOOK = "pytest_bertsize_closed_forms"
 
 
-def registry(config: pytest.Config, release: Release) -> Registry:
-    """The built-in closed forms and those that the run's plugins contribute.
+def registry(config: pytest.Config, settings: Settings, release: Release) -> Registry:
+    """The built-in closed forms, those that the table names, and those that the run's plugins contribute.
 
     :param release: of transformers, that they are asked about.
 
     :raises SettingsError: when two are for the same architecture, or one is no closed form at all.
     """
-    try:
-        return Registry(_contributed(config), release=release)
-    except Conflict as conflict:
-        raise SettingsError(str(conflict)) from None
+    return registry_of(settings, release, _contributed(config))
 
 
 def _contributed(config: pytest.Config) -> Iterator[tuple[str, Family]]:

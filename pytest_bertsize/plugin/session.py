@@ -42,7 +42,7 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
         if verb:
             rewrite.refuse_another(settings.path, settings.text)
         asked = asked_about(settings)
-        registry = contributions.registry(config, asked.release)
+        registry = contributions.registry(config, settings, asked.release)
         base = baseline.of_run(settings, config.getoption("bert_budget_base"), registry, "--bert-budget-base")
         interpreter.refuse(settings, python, base, option, builds=builds)
         reports = replace(results.asked_for(config, settings), base=run_base(base), builds=builds, asked=asked)
@@ -76,7 +76,7 @@ def arm_tests(config: pytest.Config, helper: Helper) -> None:
     try:
         settings = load(another_table.table_path(config))
         interpreter.refuse(settings, None, None, "", builds=True)
-        registry = contributions.registry(config, asked_about(settings).release)
+        registry = contributions.registry(config, settings, asked_about(settings).release)
         gate = Gate(settings, registry, helper.result)
     except SettingsError as error:
         helper.stop()

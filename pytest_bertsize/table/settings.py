@@ -76,6 +76,8 @@ class Settings:
     """The release that the project runs, where none is installed beside the gate."""
     hub: Mapping[str, str] = field(default_factory=dict)
     """Files with configs, by names of the hub."""
+    closed_forms: tuple[str, ...] = ()
+    """Files with closed forms, relative to the root."""
 
     @property
     def root(self) -> Path:
@@ -167,7 +169,8 @@ def _settings(table: dict[str, Any], text: str, path: Path, matches: Callable[[s
         raise SettingsError(f"{path.name}:{line}: {dotted(key)}: {error}") from None
     models = {each.name: _declared(each, _checked(each, checked), path) for each in found}
     interpreter = in_folder(path.parent, checked.python) if checked.python else None
-    return Settings(path, text, models, table, checked.removed, interpreter, checked.transformers, checked.hub)
+    forms = tuple(checked.closed_forms)
+    return Settings(path, text, models, table, checked.removed, interpreter, checked.transformers, checked.hub, forms)
 
 
 def _checked(each: Expanded, checked: BertsizeTable) -> ModelTable:

@@ -134,7 +134,7 @@ def test_other_kinds_of_models_are_told_in_one_line(tmp_path: Path) -> None:
             (
                 "config.json:2: there is no closed form for \"MyTagger\" in the family 'bert'; what comes nearest is "
                 "BertModel, BertForPreTraining or BertForMaskedLM; correct the name, describe a class of your own by "
-                "factory, backbone and extra, contribute a closed form (hook pytest_bertsize_closed_forms), or write closed_form = false to hold it to its budget alone"
+                'factory, backbone and extra, contribute a closed form (closed_forms = ["sizes/forms.py"]), or write closed_form = false to hold it to its budget alone'
             ),
         ),
         (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -23,8 +24,11 @@ USAGE_ERROR = pytest.ExitCode.USAGE_ERROR
 
 
 def example(pytester: pytest.Pytester, **changes: tuple[str, str]) -> pytest.Pytester:
-    """The example, copied, with one replacement in each of the named modules."""
+    """The example, its closed form in a conftest.py, with one replacement in each of the named modules."""
     shutil.copytree(EXAMPLE, pytester.path, dirs_exist_ok=True)
+    (pytester.path / "forms.py").rename(pytester.path / "conftest.py")
+    table = pytester.path / "pyproject.toml"
+    table.write_text(re.sub(r"\[tool.bertsize\]\n.*\n", "", table.read_text("utf-8")), encoding="utf-8")
     for module, (old, new) in changes.items():
         path = pytester.path / f"{module}.py"
         assert old in path.read_text("utf-8")

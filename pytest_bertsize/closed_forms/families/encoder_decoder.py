@@ -5,8 +5,9 @@ A pair has no shape of its own: its config holds one for each side, and each sid
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self
 
 from pytest_bertsize.closed_forms.blocks import Block, Parameter, block, linear, terms
 from pytest_bertsize.closed_forms.families import FAMILIES
@@ -19,7 +20,7 @@ from pytest_bertsize.inventory import levels, parents_first
 from pytest_bertsize.wording import printable, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from pytest_bertsize.closed_forms.blocks import Node
     from pytest_bertsize.config.model_config import ModelConfig
@@ -105,12 +106,19 @@ KEYS = ConfigKeys(sizes=(), inert=frozenset({*SIDES, *IGNORED, VOCABULARY}))
 class PairFamily(Family):
     """The family of pairs: what it reads is what its two sides read."""
 
+    known: Callable[[str], Sequence[Family]] | None = field(default=None, kw_only=True, compare=False)
+    """The families that a side may be of; ``None``: those that are built in."""
+
+    def among(self, families: Callable[[str], Sequence[Family]]) -> Self:
+        """A side may be of any of these, contributed ones among them."""
+        return replace(self, known=families)
+
     def resolve(self, config: ModelConfig, overrides: Mapping[str, object], architecture: Architecture) -> Values:
         """Read both sides, each by the keys of its family.
 
         :raises Unusable: with a finding for everything that is wrong on either side.
         """
-        sides, values = _both_sides(config, overrides, self.release)
+        sides, values = _both_sides(config, overrides, self.known or partial(_built_in, release=self.release))
         cross_width = _cross_width(config, values)
         switches = {**sides, "cross_width": cross_width is not None}
         sizes = {f"{symbol}{SIDES[name]}": size for name in SIDES for symbol, size in values[name].sizes.items()}
@@ -136,15 +144,19 @@ class PairFamily(Family):
         return parents_first({level: None for name in [*names, "decoder.projection"] for level in levels(name)})
 
 
+def _built_in(name: str, release: Release) -> list[Family]:
+    return [FAMILIES[name].at(release)] if name in FAMILIES else []
+
+
 def _both_sides(
-    config: ModelConfig, overrides: Mapping[str, object], release: Release
+    config: ModelConfig, overrides: Mapping[str, object], known: Callable[[str], Sequence[Family]]
 ) -> tuple[dict[str, Side], dict[str, Values]]:
     sides: dict[str, Side] = {}
     values: dict[str, Values] = {}
     wrong = [_no_such_override(key) for key in overrides if key not in SIDES]
     for name in SIDES:
         try:
-            sides[name], values[name] = _side(name, config, overrides.get(name, {}), release)
+            sides[name], values[name] = _side(name, config, overrides.get(name, {}), known)
         except Unusable as unusable:
             wrong += [_in_side(finding, name) for finding in unusable.findings]
     if wrong:
@@ -152,7 +164,9 @@ def _both_sides(
     return sides, values
 
 
-def _side(name: str, config: ModelConfig, overrides: object, release: Release) -> tuple[Side, Values]:
+def _side(
+    name: str, config: ModelConfig, overrides: object, known: Callable[[str], Sequence[Family]]
+) -> tuple[Side, Values]:
     data = config.data.get(name)
     if not isinstance(data, dict):
         config.refuse(name, f"{name} is {shown(data)}: a pair has a config for each side", "write an object")
@@ -160,9 +174,9 @@ def _side(name: str, config: ModelConfig, overrides: object, release: Release) -
         message, fix = f"overrides.{name} is {shown(overrides)}", f"write {name} = {{ vocab_size = 21128 }}"
         raise Unusable(Finding("config-invalid", message, fix, table_key=("overrides",)))
     own = config.inner(name, data)
-    known = FAMILIES.get(own.model_type) if isinstance(own.model_type, str) else None
-    family = known and known.at(release)
-    architecture = _class_for(name, family)
+    families = known(own.model_type) if isinstance(own.model_type, str) else ()
+    found = ((family, _class_for(name, family)) for family in families)
+    family, architecture = next(((family, each) for family, each in found if each), (None, None))
     if family is None or architecture is None:
         message = f"the {name} is {shown(own.model_type)}, for which there is no closed form as {_A[name]}"
         own.refuse("model_type", message, "write closed_form = false to hold the pair to its budget alone", _UNKNOWN)
@@ -179,9 +193,9 @@ _ENDINGS = {
 """Of the class that the library takes for a side (its Auto mappings)."""
 
 
-def _class_for(side: str, family: Family | None) -> Architecture | None:
+def _class_for(side: str, family: Family) -> Architecture | None:
     """``BertModel`` encodes, ``BertLMHeadModel`` decodes."""
-    if family is None or isinstance(family, PairFamily):
+    if isinstance(family, PairFamily):
         return None
     heads = () if side == "decoder" else _ENDINGS["decoder"]
     named = (

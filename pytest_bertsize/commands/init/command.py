@@ -6,7 +6,7 @@ import os
 import shlex
 from typing import TYPE_CHECKING, TextIO
 
-from pytest_bertsize.closed_forms.registry import Registry
+from pytest_bertsize.closed_forms.contributed.asked import registry_of
 from pytest_bertsize.commands.console import GOOD, MISTAKEN, say
 from pytest_bertsize.commands.init.project import Project, in_the_way, is_toml, project_above, read_project, root_above
 from pytest_bertsize.commands.init.proposal import Proposal, propose
@@ -42,7 +42,7 @@ def start(root: Path, out: TextIO, err: TextIO, *, writes: bool = False, helper:
     """
     try:
         before = read_project(root)
-        found = propose(before, Registry(release=asked_about(before.settings).release), helper)
+        found = propose(before, registry_of(before.settings, asked_about(before.settings).release), helper)
         for line in (*found.left_out, *(f"by hand: {each}" for each in found.by_hand)):
             say(line, err)
         if not found.tables:

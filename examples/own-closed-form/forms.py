@@ -1,4 +1,4 @@
-"""The closed form of colbert.ColBert, which pytest-bertsize asks for through its hook."""
+"""The closed form of colbert.ColBert, which the table names."""
 
 from dataclasses import replace
 

@@ -1,0 +1,282 @@
+"""A family as plain values, and read again on the other side: what is a function there is asked for by its place.
+
+What is read comes from a process that has run foreign code, and is checked: a block tree of names, sizes and sums.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, cast
+
+from pytest_bertsize.closed_forms.blocks import Block, Parameter
+from pytest_bertsize.closed_forms.family import Architecture, Deriving, Family
+from pytest_bertsize.config.dims import Dims
+from pytest_bertsize.config.keys import (
+    Choice,
+    ConfigKeys,
+    Ignored,
+    Index,
+    Listing,
+    Refused,
+    Rule,
+    Size,
+    Switch,
+)
+from pytest_bertsize.config.symbols import Expression, Floor, Monomial
+from pytest_bertsize.release import Release
+from pytest_bertsize.wording import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pytest_bertsize.closed_forms.blocks import Count, Kind, Node
+    from pytest_bertsize.config.symbols import Base
+
+    Ask = Callable[..., Any]
+    """Calls a function of the other side: ``ask("blocks", 0, ...)``, its place and what it is given."""
+
+DEEPEST = 50
+"""Blocks inside one another; the deepest family has a tenth."""
+
+
+class Nonsense(ValueError):
+    """What was read is no answer."""
+
+
+# a tree of blocks
+
+
+def node_said(node: Node) -> list[Any]:
+    if isinstance(node, Parameter):
+        return [node.name, [_count_said(size) for size in node.shape], node.component, node.trainable, node.tied_to]
+    if not isinstance(node, Block):
+        raise TypeError(f"{type(node).__name__} is no block")
+    counts = [None if each is None else _count_said(each) for each in (node.times, node.passes)]
+    children = [node_said(each) for each in node.children]
+    return [node.name, children, node.component, *counts, node.start, list(node.keys), node.kind]
+
+
+def block_read(said: object, depth: int = 0) -> Block:
+    """:raises Nonsense: for what is no block."""
+    match said:
+        case [str(name), list(children), str() | None as component, times, passes, int(start), list(keys), str(kind)]:
+            if depth > DEEPEST or not all(isinstance(key, str) for key in keys):
+                raise Nonsense(name)
+            read = tuple(_node_read(each, depth + 1) for each in children)
+            counts = [None if each is None else _count_read(each) for each in (times, passes)]
+            names = printable(name), component and printable(component)
+            called = tuple(map(printable, keys))
+            return Block(names[0], read, names[1], counts[0], start, called, counts[1], cast("Kind", kind))
+    raise Nonsense(str(said)[:80])
+
+
+def _node_read(said: object, depth: int) -> Node:
+    match said:
+        case [str(name), list(shape), str() | None as component, bool(trainable), str() | None as tied_to]:
+            sizes = tuple(_count_read(each) for each in shape)
+            texts = [each and printable(each) for each in (component, tied_to)]
+            return Parameter(printable(name), sizes, texts[0], trainable, texts[1])
+    return block_read(said, depth)
+
+
+def _count_said(count: Count) -> Any:
+    """A number, or the summands of an expression: numerator, denominator, and what it has powers of."""
+    if isinstance(count, Expression):
+        return [
+            [*term.number.as_integer_ratio(), [[_base_said(base), exponent] for base, exponent in term.powers]]
+            for term in count.terms
+        ]
+    if type(count) is not int:
+        raise TypeError(f"a size is {type(count).__name__}, not a whole number")
+    return count
+
+
+def _base_said(base: Base) -> Any:
+    if isinstance(base, Floor):
+        return {"floor": _count_said(base.quotient)}
+    return base if isinstance(base, str) else _count_said(base)
+
+
+def _count_read(said: object, depth: int = 0) -> Any:
+    if type(said) is int and said >= 0:
+        return said
+    if not isinstance(said, list) or not said or depth > DEEPEST:
+        raise Nonsense(str(said)[:80])
+    return Expression(tuple(_monomial_read(each, depth) for each in said))
+
+
+def _monomial_read(said: object, depth: int) -> Monomial:
+    match said:
+        case [int(above), int(below), list(powers)] if below > 0:
+            return Monomial(Fraction(above, below), tuple(_power_read(each, depth) for each in powers))
+    raise Nonsense(str(said)[:80])
+
+
+def _power_read(said: object, depth: int) -> tuple[Base, int]:
+    match said:
+        case [str(name), int(exponent)]:
+            return printable(name), exponent
+        case [{"floor": quotient}, int(exponent)]:
+            return Floor(_expression_read(quotient, depth)), exponent
+        case [quotient, int(exponent)]:
+            return _expression_read(quotient, depth), exponent
+    raise Nonsense(str(said)[:80])
+
+
+def _expression_read(said: object, depth: int) -> Expression:
+    found = _count_read(said, depth + 1)
+    if not isinstance(found, Expression):
+        raise Nonsense(str(said)[:80])
+    return found
+
+
+# what blocks are a function of
+
+
+def dims_said(dims: Dims) -> dict[str, Any]:
+    sizes = dims.sizes if dims.numbers is None else dims.numbers
+    return {
+        "sizes": dict(sizes),
+        "switches": dict(dims.switches),
+        "symbolic": dims.numbers is not None,
+        "release": [*dims.release],
+    }
+
+
+def dims_read(said: Mapping[str, Any]) -> Dims:
+    found = Dims(said["sizes"], values_read(said["switches"]), release=Release(*said["release"]))
+    return found.symbolic() if said["symbolic"] else found
+
+
+def values_read(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Lists as tuples: so the values of a config are, and rules and blocks know them."""
+    return {key: tuple(each) if isinstance(each, list) else each for key, each in values.items()}
+
+
+# a family
+
+
+def family_said(family: Family, release: Release) -> dict[str, Any]:
+    """All of it but its functions.
+
+    :param release: of transformers, whose keys they are.
+    :raises TypeError: for a family that reads its config in a way of its own.
+    """
+    if type(family) not in {Family, Deriving}:
+        raise TypeError(f"{type(family).__name__}: only Family and Deriving can be contributed by a file")
+    keys = family.keys.at(release)
+    return {
+        "name": family.name,
+        "derives": isinstance(family, Deriving),
+        "since": [*family.since],
+        "keys": _keys_said(keys),
+        "architectures": [
+            {
+                "name": each.name,
+                "labels": each.labels,
+                "options": dict(each.options),
+                "defined_in": each.defined_in,
+                "rules": [_rule_said(rule) for rule in each.rules],
+                "since": [*each.since],
+            }
+            for each in family.architectures
+        ],
+    }
+
+
+def family_read(said: Mapping[str, Any], ask: Ask) -> Family:
+    """The family, whose functions are those of the other side.
+
+    :param ask: of this family.
+    :raises KeyError, TypeError, ValueError: for what is none.
+    """
+    keys = _keys_read(said["keys"], ask)
+    architectures = tuple(_architecture_read(each, ask, at) for at, each in enumerate(said["architectures"]))
+    named: dict[str, Any] = {"since": tuple(map(int, said["since"]))}
+    name = _text(said["name"])
+    if said["derives"]:
+        return Deriving(
+            name, keys, architectures, derive=lambda written: values_read(ask("derive", dict(written))), **named
+        )
+    return Family(name, keys, architectures, **named)
+
+
+def _architecture_read(said: Mapping[str, Any], ask: Ask, at: int) -> Architecture:
+    return Architecture(
+        _text(said["name"]),
+        lambda dims: block_read(ask("blocks", at, dims_said(dims))),
+        labels=bool(said["labels"]),
+        options={_text(name): bool(value) for name, value in said["options"].items()},
+        defined_in=_text(said["defined_in"]),
+        rules=tuple(_rule_read(each, ask, ("rule", at, number)) for number, each in enumerate(said["rules"])),
+        since=tuple(map(int, said["since"])),
+    )
+
+
+def _keys_said(keys: ConfigKeys) -> dict[str, Any]:
+    return {
+        "sizes": [asdict(each) for each in keys.sizes],
+        "switches": [asdict(each) for each in keys.switches],
+        "choices": [{**asdict(each), "words": sorted(each.words)} for each in keys.choices],
+        "lists": [{**asdict(each), "of": each.of.__name__, "words": sorted(each.words)} for each in keys.lists],
+        "indices": [asdict(each) for each in keys.indices],
+        "divisible": keys.divisible,
+        "equal": keys.equal,
+        "rules": [_rule_said(each) for each in keys.rules],
+        "ignored": {
+            key: {**asdict(replace(each, cost=None)), "cost": each.cost is not None}
+            for key, each in keys.ignored.items()
+        },
+        "labels": keys.labels,
+        "inert": sorted(keys.inert),
+        "open": keys.open,
+        "refused": {key: asdict(each) for key, each in keys.refused.items()},
+    }
+
+
+def _keys_read(said: Mapping[str, Any], ask: Ask) -> ConfigKeys:
+    kinds = {int.__name__: int, str.__name__: str}
+    return ConfigKeys(
+        sizes=tuple(Size(**values_read(each)) for each in said["sizes"]),
+        switches=tuple(Switch(**each) for each in said["switches"]),
+        choices=tuple(Choice(**values_read(each)) for each in said["choices"]),
+        lists=tuple(Listing(**{**values_read(each), "of": kinds[each["of"]]}) for each in said["lists"]),
+        indices=tuple(Index(**each) for each in said["indices"]),
+        divisible=_pairs(said["divisible"]),
+        equal=_pairs(said["equal"]),
+        rules=tuple(_rule_read(each, ask, ("rule", None, number)) for number, each in enumerate(said["rules"])),
+        ignored={_text(key): _ignored_read(key, each, ask) for key, each in said["ignored"].items()},
+        labels=int(said["labels"]),
+        inert=frozenset(map(_text, said["inert"])),
+        open=bool(said["open"]),
+        refused={_text(key): Refused(**values_read(each)) for key, each in said["refused"].items()},
+    )
+
+
+def _pairs(said: Sequence[Sequence[str]]) -> tuple[tuple[str, str], ...]:
+    return tuple((_text(one), _text(other)) for one, other in said)
+
+
+def _rule_said(rule: Rule) -> dict[str, Any]:
+    return {"keys": rule.keys, "message": rule.message, "fix": rule.fix}
+
+
+def _rule_read(said: Mapping[str, Any], ask: Ask, place: tuple[Any, ...]) -> Rule:
+    keys = tuple(map(_text, said["keys"]))
+    return Rule(keys, lambda values: bool(ask(*place, dict(values))), _text(said["message"]), _text(said["fix"]))
+
+
+def _ignored_read(key: str, said: Mapping[str, Any], ask: Ask) -> Ignored:
+    def cost(value: Any, dims: Dims) -> int | None:
+        found = ask("cost", key, value, dims_said(dims))
+        return None if found is None else int(found)
+
+    read = Ignored(**{**values_read(said), "cost": None})
+    return replace(read, cost=cost) if said["cost"] else read
+
+
+def _text(said: object) -> str:
+    if not isinstance(said, str):
+        raise Nonsense(str(said)[:80])
+    return printable(said)
