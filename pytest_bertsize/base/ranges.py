@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 _INDEX = re.compile(r"(?<![^.])(?:0|[1-9][0-9]{0,5})(?![^.])")
 """A part of a name that is a place in a list."""
 _HOLE = "\0"
+STAR = "[*]"
+"""In the name of another tensor of the same layer: that layer's place."""
 _RANGE = re.compile(r"\[([0-9]{1,6}):([0-9]{1,6})\]")
 _ESCAPED = {"%": "%25", "[": "%5B", "]": "%5D"}
 MOST_NAMES = 200_000
@@ -49,13 +51,17 @@ def boxes(places: Iterable[Indices]) -> list[Box]:
     return [(run, *box) for run, inner in runs for box in inner]
 
 
-def written(template: str, box: Sequence[range]) -> str:
-    """``layer.*.weight`` and 0 to 11 → ``layer[0:12].weight``."""
+def written(template: str, box: Sequence[range], several: str = "") -> str:
+    """``layer.*.weight`` and 0 to 11 → ``layer[0:12].weight``.
+
+    :param several: what stands for more than one, in place of the range.
+    """
     left, text = iter(box), ""
     for part in template.split("."):
         if part == _HOLE:
             run = next(left)
-            said = f"[{run.start}:{run.stop}]" if len(run) > 1 else str(run.start)
+            said = several or f"[{run.start}:{run.stop}]"
+            said = said if len(run) > 1 else str(run.start)
             text += said if said.startswith("[") or not text else f".{said}"
         else:
             text += f".{part}" if text else part
@@ -99,10 +105,10 @@ def unfolded(text: str) -> Iterator[tuple[str, Indices]]:
         name = plain[0]
         for index, part in zip(place, plain[1:], strict=True):
             name += f"{'.' if name else ''}{index}{part}"
-        yield _unescaped(name), place
+        yield unescaped(name), place
 
 
-def _unescaped(name: str) -> str:
+def unescaped(name: str) -> str:
     for sign, code in reversed(_ESCAPED.items()):
         name = name.replace(code, sign)
     return name

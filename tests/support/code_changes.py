@@ -110,7 +110,9 @@ def _untie(tensors: Tensors, names: str) -> Tensors:
 
 
 def _freeze(tensors: Tensors, names: str) -> Tensors:
-    return tensors | {each.name: replace(each, trainable=not each.trainable) for each in _inside(tensors, names)}
+    inside = {each.name for each in _inside(tensors, names)}
+    both = {each.name for each in tensors.values() if {each.name, each.tied_to} & inside}
+    return tensors | {name: replace(tensors[name], trainable=not tensors[name].trainable) for name in both}
 
 
 def _shape(tensors: Tensors, names: str, to: list[int]) -> Tensors:

@@ -60,8 +60,8 @@ def notes(model: ModelReport, style: Style) -> str:
 
 
 def _is_told(note: FindingRow, style: Style) -> bool:
-    """A budget that was loosened is told always, however good the reason."""
-    return style.verbosity > 0 or note["kind"] == "budget-loosened"
+    """A budget that was loosened, and what is not as it was accepted, is told always."""
+    return style.verbosity > 0 or note["kind"] in {"budget-loosened", "differs-from-lock"}
 
 
 def against_base(model: ModelReport, style: Style) -> str:
@@ -179,6 +179,9 @@ def _base_sentences(model: ModelReport, style: Style, prefix: str) -> list[Rende
         return []
     lines = [hanging("→ ", "cyan", f"{prefix}{sentences.against(base, unique(model))}", style)]
     lines += [hanging("    ", "", line, style) for line in base["said"]]
+    lines += [hanging("    ", "", each["said"], style) for each in base["tensors"][:MOST_SENTENCES]]
+    if rest := len(base["tensors"][MOST_SENTENCES:]):
+        lines.append(Text(f"    and {exact(rest)} more: the JSON report has them", style="dim"))
     shown = base["changes"][:MOST_SENTENCES]
     lines += [hanging("    ", "", sentences.change(row), style) for row in shown]
     if len(shown) < len(base["changes"]):
