@@ -173,7 +173,8 @@ def _in_words(
 
 def _without_lock(former: Former, today: Today, baseline: Baseline) -> Iterator[str]:
     """Where only a lock would say what changed: that there is none, and how to make one."""
-    if former.derivation is None and former.locked is None:
+    uncounted = not former.model.closed_form or not today.model.closed_form or former.model.is_made_by_code
+    if uncounted and former.derivation is None and former.locked is None:
         why = baseline.no_lock or "its lock does not have this model"
         yield f"at {baseline.revision} {why}; {MAKE_ONE}"
     if today.derivation is None and not today.model.closed_form and former.derivation:

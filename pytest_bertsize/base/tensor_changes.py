@@ -36,7 +36,7 @@ class TensorChange:
     said: str
     """A sentence without its full stop."""
     tensors: tuple[str, ...] = ()
-    """The names of those that are there now; of what is gone, of those that were."""
+    """The names of those that are there now, and of those that were and are not."""
 
 
 def tensor_changes(before: Inventory, after: Inventory) -> list[TensorChange]:
@@ -118,9 +118,9 @@ class _Both:
         for name, paths in _folded(ones):
             was = {one.path: one.other for one in ones}
             former = _names(was[path] for path in paths)
-            yield TensorChange(
-                "renamed", name, 0, words.renamed(former, name, paths, self.after), _within(self.after, paths)
-            )
+            said = words.renamed(former, name, paths, self.after)
+            both = (*_within(self.after, paths), *_within(self.before, [was[path] for path in paths]))
+            yield TensorChange("renamed", name, 0, said, both)
 
     def _pairs(self) -> Iterator[tuple[str, str]]:
         """Modules that are gone, and those of the same shapes that are new; the outermost first."""
