@@ -135,7 +135,7 @@ class Rewriter:
         except SettingsError as error:
             self.problem = str(error)
             return
-        changed = [name for name in models if models[name] is not lock.models.get(name)]
+        changed = sorted(name for name in models if models[name] is not lock.models.get(name))
         self._locked = [*changed, *(f"{name} (which has left)" for name in lock.models if name not in models)]
 
     @pytest.hookimpl(trylast=True)
@@ -163,7 +163,8 @@ class Rewriter:
         elif not self._reports:
             yield _Line("nothing was checked, and nothing was changed", is_bad=True)
         elif not self._done and not self._refused and not self._locked:
-            yield _Line(_NOTHING[self.verb])
+            locked = self.verb == "update" and self.lock and self.lock.text is not None
+            yield _Line(f"{_NOTHING[self.verb]}{f'; {self.lock.file} is as it was' if locked and self.lock else ''}")
 
     def _line(self, change: Change) -> int:
         return self._read.line(change.key) or 0
