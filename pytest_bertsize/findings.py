@@ -24,6 +24,7 @@ Kind: TypeAlias = Literal[
     "budget-loosened",
     "not-compared",
     "insensitive-budget",
+    "differs-from-lock",
 ]
 BROKEN = frozenset({"over-budget", "under-budget"})
 """What says that a limit does not hold."""

@@ -11,7 +11,9 @@ from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from pytest_bertsize.base import locked_models
 from pytest_bertsize.base.git import NoRevision
+from pytest_bertsize.base.lock import Lock
 from pytest_bertsize.base.matching import matched
 from pytest_bertsize.base.revision import base_revision
 from pytest_bertsize.base.tree import Files, Unreadable
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from pytest_bertsize.base.lock import Locked
     from pytest_bertsize.base.revision import BaseRevision
     from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.closed_forms.family import ClosedForm
@@ -50,6 +53,8 @@ class Former:
     problem: str = ""
     unread: Unreadable | None = None
     """Where its files may be there, and git does not hand them out."""
+    locked: Locked | None = None
+    """As the base's lock has it."""
 
     @property
     def form(self) -> ClosedForm | None:
@@ -99,6 +104,10 @@ class Baseline:
     """Names of today, and what the base calls the same models."""
     mistaken: Mapping[str, Mistaken] = field(default_factory=dict)
     """By the names of their tables."""
+    no_lock: str = ""
+    """Why no lock of it says anything: ``there is no lock``."""
+    is_strict: bool = False
+    """Whether its table makes a difference from the lock an error."""
     python: str = ""
     """The interpreter that its table names."""
     left: tuple[Left, ...] = ()
@@ -149,12 +158,17 @@ def read(today: Settings, revision: BaseRevision, registry: Registry, *, is_aske
                 name: _former(model, reader, today, registry, revision.name) for name, model in then.models.items()
             }
             became = matched(today, models, files)
+            lock = locked_models.at_commit(files, then.table, revision.name)
     except Unreadable as unread:
         return Baseline(revision.name, None, f"{unread}; {unread.fix}", is_asked_for)
     mistaken = {
         name: Mistaken(problem, _text(then.table, "models", name, "reason")) for name, problem in then.wrong.items()
     }
+    if isinstance(lock, Lock):
+        models = {name: replace(former, locked=lock.models.get(name)) for name, former in models.items()}
     found = Baseline(revision.name, revision.commit, "", is_asked_for, models, became, mistaken)
+    no_lock = lock if isinstance(lock, str) else ""
+    found = replace(found, is_strict=locked_models.is_strict(then.table), no_lock=no_lock)
     left, not_compared = (*_left(found, today, then.table),), (*_not_compared(found, today),)
     return replace(found, python=_text(then.table, "python"), left=left, not_compared=not_compared)
 
@@ -176,7 +190,7 @@ def _left(found: Baseline, today: Settings, table: Mapping[str, object]) -> Iter
 def _not_compared(found: Baseline, today: Settings) -> Iterator[str]:
     for model in today.models.values():
         former = found.former(model.name)
-        if former.derivation is None if former else found.mistake(model):
+        if former.derivation is None and former.locked is None if former else found.mistake(model):
             yield model.name
 
 

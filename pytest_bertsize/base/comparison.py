@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from posixpath import normpath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+from pytest_bertsize.base.put_back import CODE, Shared, shared
+from pytest_bertsize.base.tensor_changes import TensorChange, tensor_changes
+from pytest_bertsize.builder import structure
+from pytest_bertsize.builder.messages import Built
 from pytest_bertsize.config.vocabulary import IMPLEMENTATIONS
 from pytest_bertsize.wording import listed, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from pytest_bertsize.base.baseline import Baseline, Former
+    from pytest_bertsize.base.put_back import PutBack
     from pytest_bertsize.closed_forms.attribution import Moved
     from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.config.model_config import ModelConfig
     from pytest_bertsize.inventory import Inventory
     from pytest_bertsize.table.model import Model
 
-CODE = "code"
-"""The row of what no key explains: the class builds something else than its closed form says."""
+MAKE_ONE = (
+    'a lock would say what changed: lock = "bertsize.lock" in [tool.bertsize], written by '
+    "pytest --bert-budget --bert-budget-update, and committed"
+)
 MOST_NAMED = 6
 """Keys without effect that a sentence names before it counts the rest."""
 _IDENTITY = {"architectures", "model_type", "id2label", "label2id", "num_labels", *IMPLEMENTATIONS}
@@ -36,12 +43,16 @@ class Comparison:
     config: str | None
     """The base's own; ``None``: the model is new."""
     inventory: Inventory | None
-    """By the closed form; ``None``: new, or it cannot be counted there."""
+    """By the closed form or the lock; ``None``: new, or it cannot be counted there."""
     said: tuple[str, ...]
     """What a count does not show: a new model, a renamed file."""
     moved: tuple[Moved, ...] = ()
     method: str = ""
     now: Inventory | None = None
+    tensors: tuple[TensorChange, ...] = ()
+    """What became of its tensors; empty where both have a closed form, whose keys say it."""
+    by: Literal["", "closed form", "lock"] = "closed form"
+    """What the base's count is of; ``""`` where it has none."""
 
     @cached_property
     def _gross(self) -> tuple[int, int]:
@@ -68,6 +79,10 @@ class Today:
     config: ModelConfig | None
     derivation: Derivation | None
     actual: Inventory | None
+    components: Mapping[str, str] | None = None
+    """Of each tensor, of the base's as well, where no closed form says it."""
+    put_back: PutBack | None = None
+    """Which keys changed, where no closed form compares them."""
 
 
 def compared(today: Today, baseline: Baseline | None) -> Comparison | None:
@@ -81,44 +96,89 @@ def compared(today: Today, baseline: Baseline | None) -> Comparison | None:
         if mistake:
             said = f"its table at {baseline.revision} cannot be read"
         return Comparison(baseline.revision, baseline.commit, None, None, (said,))
-    moved, method = _moved(former, today)
+    locked = _of_lock(former, today)
+    found = _by_lock(today, locked) if locked else _moved(former, today)
     expected = today.derivation.form.inventory if today.derivation else None
+    form = former.form.inventory if former.form else None
     return Comparison(
         baseline.revision,
         baseline.commit,
         former.model.config,
-        former.form.inventory if former.form else None,
-        tuple(_in_words(former, today, baseline.revision, {row.key for row in moved})),
-        moved,
-        method,
+        locked or form,
+        (*_in_words(former, today, baseline, {row.key for row in found.moved}, locked), *found.said),
+        found.moved,
+        found.method,
         today.actual or expected,
+        (*tensor_changes(locked, today.actual),) if locked and today.actual else (),
+        "lock" if locked else "closed form" if form else "",
     )
 
 
-def _moved(former: Former, today: Today) -> tuple[tuple[Moved, ...], str]:
+def _of_lock(former: Former, today: Today) -> Inventory | None:
+    """What the base's lock has of a model, unless closed forms compare it."""
+    if former.locked is None or (former.derivation and today.derivation):
+        return None
+    if today.derivation is None and today.components is None:
+        return None  # it was not built, and what its modules are called nobody knows
+    return _components(today)(Built(former.locked.tensors, {}))
+
+
+def _components(today: Today) -> Callable[[Built], Inventory]:
+    """Today's components, for what was built of it otherwise: what today does not have is where it would be."""
+    if today.derivation:
+        return partial(Built.inventory, expected=today.derivation.form.inventory)
+
+    def named(built: Built) -> Inventory:
+        known = today.components or {}
+        missing = structure.components(each for each in built.tensors if each.name not in known)
+        return built.inventory(None, {**missing, **known})
+
+    return named
+
+
+def _by_lock(today: Today, locked: Inventory) -> Shared:
+    if today.actual is None or today.put_back is None:
+        return Shared()
+    return shared(today.put_back, locked.own, today.actual, _components(today))
+
+
+def _moved(former: Former, today: Today) -> Shared:
     """The keys' rows, and behind them the code's."""
     if former.derivation is None or today.derivation is None:
-        return (), ""
+        return Shared()
     from pytest_bertsize.closed_forms.attribution import Moved, Side, attribute, difference
 
     found = attribute(Side.of(former.derivation), Side.of(today.derivation))
     code = difference(today.actual.own, today.derivation.form.inventory.own) if today.actual else {}
-    return (*found.moved, *([Moved(CODE, "", "", code)] if code else [])), found.method
+    return Shared((*found.moved, *([Moved(CODE, "", "", code)] if code else [])), found.method)
 
 
-def _in_words(former: Former, today: Today, revision: str, moved: set[str]) -> Iterator[str]:
+def _in_words(
+    former: Former, today: Today, baseline: Baseline, moved: set[str], locked: Inventory | None
+) -> Iterator[str]:
     """What is no number, and what is none that counts."""
     before, after = former.model, today.model
     if before.name != after.name:
-        yield f"renamed: the table at {revision} calls it {before.name}"
+        yield f"renamed: the table at {baseline.revision} calls it {before.name}"
     if normpath(before.config) != normpath(after.config):
-        yield _config_moved(before.config, after.config, revision)
-    if former.problem:
-        yield former.problem
-    if today.derivation is None and not after.closed_form:
+        yield _config_moved(before.config, after.config, baseline.revision)
+    if locked is None:
+        if former.problem:
+            yield former.problem
+        if former.derivation is None or today.derivation is None:
+            yield from _without_lock(former, today, baseline)
+    if former.config and today.config and locked is None:
+        yield from _other_keys(former, today, moved)
+
+
+def _without_lock(former: Former, today: Today, baseline: Baseline) -> Iterator[str]:
+    """Where only a lock would say what changed: that there is none, and how to make one."""
+    uncounted = not former.model.closed_form or not today.model.closed_form or former.model.is_made_by_code
+    if uncounted and former.derivation is None and former.locked is None:
+        why = baseline.no_lock or "its lock does not have this model"
+        yield f"at {baseline.revision} {why}; {MAKE_ONE}"
+    if today.derivation is None and not today.model.closed_form and former.derivation:
         yield "closed_form = false: no key has a share in what changed"
-    if former.config and today.config:
-        yield from _without_effect(_written(former.config, before), _written(today.config, after), moved)
 
 
 def _config_moved(before: str, after: str, revision: str) -> str:
@@ -131,9 +191,22 @@ def _written(config: ModelConfig, model: Model) -> dict[str, object]:
     return {**config.flat, **model.overrides}
 
 
-def _without_effect(before: Mapping[str, object], after: Mapping[str, object], moved: set[str]) -> Iterator[str]:
-    """Other keys that changed: a reviewer sees that they were looked at."""
+def _other_keys(former: Former, today: Today, moved: set[str]) -> Iterator[str]:
+    """Keys that changed beside those with a row: a reviewer sees that they were looked at.
+
+    That they moved nothing is known where closed forms of both sides leave nothing to explain.
+    """
+    assert former.config
+    assert today.config
+    before, after = _written(former.config, former.model), _written(today.config, today.model)
     changed = [key for key in {**before, **after} if before.get(key) != after.get(key)]
     rest = sorted(key for key in changed if key not in {*moved, *_IDENTITY})
-    if rest:
-        yield f"also changed, and moved nothing: {listed([*map(printable, rest)], MOST_NAMED)}"
+    if not rest:
+        return
+    named = listed([*map(printable, rest)], MOST_NAMED)
+    if former.derivation and today.derivation and CODE not in moved:
+        yield f"also changed, and moved nothing: {named}"
+    elif former.derivation and today.derivation:
+        yield f"also changed: {named}"
+    else:
+        yield f"these keys changed: {named}; what each of them moved is not known"

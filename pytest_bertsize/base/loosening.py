@@ -34,6 +34,16 @@ def loosened(before: Model, after: Model, revision: str, dtypes: tuple[str | Non
     ]
 
 
+def lock_loosened(after: Model, before: str, revision: str) -> list[Finding]:
+    """A lock whose differences were errors at the base, and are none any more.
+
+    :param before: the base's reason, which explains nothing of today.
+    """
+    severity, fix = _explained(after, before, SAY_WHY)
+    message = f"{revision} makes a difference from the lock an error (strict = true), and this table does not"
+    return [Finding("budget-loosened", message, fix, severity, table_key=())]
+
+
 def not_compared(model: Model, baseline: Baseline) -> list[Finding]:
     """What the base says of a model, and nobody can tell: an error where somebody has asked for that base."""
     severity: Severity = "error" if baseline.is_asked_for else "warning"

@@ -101,10 +101,11 @@ class Files:
         is_folder = target is not None and target.mode == _TREE
         return is_folder, is_folder
 
-    def read(self, path: str) -> bytes | None:
+    def read(self, path: str, largest: int = LARGEST) -> bytes | None:
         """The content of a file, symlinks followed inside the repository; ``None`` where there is no file.
 
         :param path: relative to the folder, with ``/``; what leads above it leads nowhere.
+        :param largest: bytes; of what has more, one more is read.
         :raises Unreadable: when there is one, or when nobody can tell.
         """
         inside = os.path.normpath(path)
@@ -113,7 +114,7 @@ class Files:
         try:
             found = self._followed([*self._prefix, *os.fsencode(inside).split(b"/")])
             is_file = found is not None and found.mode not in {_TREE, _SUBMODULE}
-            return self._object(found.name, b"blob", LARGEST + 1) if found and is_file else None
+            return self._object(found.name, b"blob", largest + 1) if found and is_file else None
         except (OSError, ValueError):
             raise self._lacks(inside) from None
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from itertools import takewhile
 from typing import TYPE_CHECKING, Any, cast
 
+from pytest_bertsize.builder import structure
 from pytest_bertsize.builder.confined import NOT_IMPORTED
 from pytest_bertsize.inventory import Inventory, Loading, Tensor, common
 from pytest_bertsize.wording import printable, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 
 LONGEST_REASON = 700
@@ -127,13 +127,19 @@ class Built:
     """Of what code of the project has built: the paths of modules of torch's own classes, and what these are called."""
     stood_in: tuple[str, ...] = ()
     """What that code imports and is not there, or is there by another name: a sentence each."""
+    torch: str = ""
+    """The version that was imported where it was built."""
 
-    def inventory(self, expected: Inventory | None) -> Inventory:
+    def inventory(self, expected: Inventory | None, components: Mapping[str, str] | None = None) -> Inventory:
         """Give every tensor its component: that of the closed form, else the nearest enclosing one.
 
-        :param expected: ``None`` where there is no closed form; then a component is a module by its name.
+        :param expected: ``None`` where there is no closed form.
+        :param components: by name, where there is none; ``None``: by the modules that there are.
         """
-        component = partial(_component, expected=expected) if expected else _module
+        if expected:
+            component: Callable[[str], str] = partial(_component, expected=expected)
+        else:
+            component = (structure.components(self.tensors) if components is None else components).__getitem__
         owners = self._owners(expected) if expected else {}
         return Inventory(
             tuple(
@@ -192,12 +198,6 @@ def _component(name: str, expected: Inventory) -> str:
     return "unexpected"
 
 
-def _module(name: str) -> str:
-    """``bert.encoder.layer.0.output.dense.weight`` → ``bert.encoder``: the two outermost modules of a tensor."""
-    modules = name.split(".")[:-1][:2]
-    return ".".join(takewhile(lambda part: not part.isdigit(), modules)) or "parameters"
-
-
 def understood(message: Mapping[str, Any], name: str) -> Built | NotBuilt:
     """:raises ValueError, TypeError, KeyError: when the message is no inventory of the model ``name``."""
     if message["name"] != name:
@@ -222,6 +222,7 @@ def understood(message: Mapping[str, Any], name: str) -> Built | NotBuilt:
         tuple(_answered(*row) for row in message.get("answered", ())),
         {str(path): str(kind) for path, kind in message.get("kinds", {}).items()},
         tuple(printable(str(each)) for each in message.get("stood_in", ())),
+        printable(str(message.get("torch", ""))),
     )
 
 
@@ -234,6 +235,7 @@ def message(result: Built | NotBuilt, name: str) -> dict[str, Any]:
         "tensors": [(each.name, each.shape, each.trainable, each.tied_to) for each in result.tensors],
         "declared_ties": result.declared_ties,
         "transformers": result.transformers,
+        "torch": result.torch,
         "kinds": dict(result.kinds),
         "buffers": [(each.name, each.numbers, each.dtype, each.bytes, each.saved) for each in result.buffers],
         "stored": result.stored,

@@ -113,9 +113,9 @@ def attribute(before: Side, after: Side) -> Attribution:
         return _together(players, start, end)
     rows = [
         Moved(player.key, shown(player.before), shown(player.after), own)
-        for player, own in zip(players, _in_whole_parameters(shares), strict=True)
+        for player, own in zip(players, in_whole_parameters(shares), strict=True)
     ]
-    return Attribution(tuple(sorted(rows, key=lambda row: -abs(row.total))), _method(shares))
+    return Attribution(tuple(sorted(rows, key=lambda row: -abs(row.total))), method_of(shares))
 
 
 def difference(new: Mapping[str, int], old: Mapping[str, int]) -> Counts:
@@ -177,9 +177,17 @@ def _shapley(players: Sequence[_Player], start: Side) -> list[Shares]:
         for size in range(len(players) + 1)
         for chosen in combinations(everyone, size)
     }
+    return shares_of(counts, len(players))
+
+
+def shares_of(counts: Mapping[Chosen, Counts], keys: int) -> list[Shares]:
+    """Each key's share of what all of them changed.
+
+    :param counts: of a model in which these keys have changed, and no others; for every set of them.
+    """
     return [
         _share({chosen: own for chosen, own in counts.items() if index not in chosen}, counts, index)
-        for index in everyone
+        for index in range(keys)
     ]
 
 
@@ -209,14 +217,14 @@ def _said(player: _Player) -> tuple[str, str, str]:
     return player.key, shown(player.before), shown(player.after)
 
 
-def _method(shares: Sequence[Shares]) -> str:
+def method_of(shares: Sequence[Shares]) -> str:
     if len(shares) < 2:  # noqa: PLR2004  (one key has no one to share with)
         return ""
     rounded = any(share.denominator > 1 for each in shares for share in each.values())
     return (SHAPLEY if len(shares) <= MOST_KEYS else IN_ORDER) + (ROUNDED if rounded else "")
 
 
-def _in_whole_parameters(shares: Sequence[Shares]) -> list[Counts]:
+def in_whole_parameters(shares: Sequence[Shares]) -> list[Counts]:
     """Round every component by largest remainder: what the keys moved of it keeps its sum."""
     whole: list[Counts] = [{} for _ in shares]
     for component in dict.fromkeys(name for each in shares for name in each):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from pytest_bertsize.base import baseline, interpreter
+from pytest_bertsize.base import baseline, interpreter, locked_models
 from pytest_bertsize.closed_forms.contributed.asked import registry_of
 from pytest_bertsize.commands.console import FOUND, GOOD, MISTAKEN, say, style_of
 from pytest_bertsize.config.which_release import asked_about
@@ -54,6 +54,7 @@ def check(  # noqa: PLR0913  (what the command line says)
         registry = registry_of(settings, about.release)
         former = baseline.of_run(settings, base, registry, "--base")
         interpreter.refuse(settings, python, former, "--python", builds=helper is not None)
+        lock = locked_models.of_project(settings)
         asked = report_files(reports, Path.cwd(), settings, "--report")
     except SettingsError as error:
         return _mistaken([str(error)], err)
@@ -64,7 +65,7 @@ def check(  # noqa: PLR0913  (what the command line says)
     if helper and settings.interpreter:
         helper.build_with(settings.interpreter.path, settings.interpreter.written)
     mode = Mode(formulas=bool(files), detail=bool(files) or verbosity > 0)
-    models = _reviewed(Gate(settings, registry, helper.result if helper else None, former, mode), helper)
+    models = _reviewed(Gate(settings, registry, helper.result if helper else None, former, mode, lock), helper)
     outcome = Outcome(models, helper.versions if helper else {}, files)
     files.finish(models, outcome.versions)
     _tell(outcome, style_of(out, verbosity), out, err)

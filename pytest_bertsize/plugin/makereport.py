@@ -105,5 +105,7 @@ def _ask(item: BudgetItem, report: pytest.TestReport) -> None:
     asked = item.gate.changes(item.name)
     report.bertsize_changes = [asdict(change) for change in asked.changes]  # type: ignore[attr-defined]
     report.bertsize_refused = [asdict(each) for each in asked.refused]  # type: ignore[attr-defined]
+    if item.gate.mode.verb == "update" and item.gate.lock:
+        report.bertsize_lock = {item.name: item.gate.to_lock(item.name)}  # type: ignore[attr-defined]
     if asked.changes:
         report.bertsize_before = model_report(asked.review)  # type: ignore[attr-defined]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_bertsize.base import baseline, interpreter
+from pytest_bertsize.base import baseline, interpreter, locked_models
 from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.plugin import always_on, another_table, contributions, results, update, xdist
 from pytest_bertsize.plugin.items import GATE, Collector
@@ -45,6 +45,9 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
         registry = contributions.registry(config, settings, asked.release)
         base = baseline.of_run(settings, config.getoption("bert_budget_base"), registry, "--bert-budget-base")
         interpreter.refuse(settings, python, base, option, builds=builds)
+        lock = locked_models.of_project(settings)
+        if verb == "update" and lock:
+            rewrite.refuse_another(settings.root / lock.file, lock.text)
         reports = replace(results.asked_for(config, settings), base=run_base(base), builds=builds, asked=asked)
     except SettingsError as error:
         raise pytest.UsageError(str(error)) from None
@@ -53,7 +56,7 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
     detail = bool(reports) or config.get_verbosity() > 0
     result = helper.result if helper else xdist.results_of(config)
     mode = Mode(formulas=bool(reports), detail=detail, verb=verb)
-    gate = Gate(settings, registry, result if builds else None, base, mode)
+    gate = Gate(settings, registry, result if builds else None, base, mode, lock)
     selection = always_on.Selection(config)
     config.pluginmanager.register(selection)
     if helper:
@@ -62,7 +65,7 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
         config.pluginmanager.register(xdist.Controller([*gate.requests], helper))
         _ask(helper, gate, config)
     if verb and helper:
-        rewriter = update.Rewriter(settings, verb)
+        rewriter = update.Rewriter(settings, verb, lock)
         config.stash[LEDGER].rewriter = rewriter
         config.pluginmanager.register(rewriter)
     config.stash[GATE] = gate
@@ -77,7 +80,7 @@ def arm_tests(config: pytest.Config, helper: Helper) -> None:
         settings = load(another_table.table_path(config))
         interpreter.refuse(settings, None, None, "", builds=True)
         registry = contributions.registry(config, settings, asked_about(settings).release)
-        gate = Gate(settings, registry, helper.result)
+        gate = Gate(settings, registry, helper.result, lock=locked_models.of_project(settings))
     except SettingsError as error:
         helper.stop()
         config.stash[GATE] = error

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 from rich.text import Text
 
+from pytest_bertsize.base.lock import parse
+from pytest_bertsize.base.lock_text import HEAD, accepted, render
 from pytest_bertsize.plugin.longrepr import style_of
 from pytest_bertsize.reports.ci import sign_of_ci
 from pytest_bertsize.reports.terminal.drawing import draw, hanging
@@ -15,14 +17,18 @@ from pytest_bertsize.review.accept import Refused, Verb
 from pytest_bertsize.table import rewrite
 from pytest_bertsize.table.rewrite import Change, lowered, raised, sentence, settings_after
 from pytest_bertsize.table.settings import SettingsError
+from pytest_bertsize.wording import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from pytest_bertsize.base.lock import Lock
     from pytest_bertsize.reports.shape import ModelReport
     from pytest_bertsize.table.settings import Settings
 
 VERBS: Mapping[str, Verb] = {"bert_budget_update": "update", "bert_budget_tighten": "tighten"}
+MOST_NAMED = 10
+"""Models in one line on the lock."""
 _OVER = {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED}
 
 
@@ -52,12 +58,16 @@ def asked_for(config: pytest.Config) -> Verb | None:
 class Rewriter:
     """Collects what is asked for, in the process that talks to the user, and writes it."""
 
-    def __init__(self, settings: Settings, verb: Verb) -> None:
+    def __init__(self, settings: Settings, verb: Verb, lock: Lock | None = None) -> None:
         self.settings = settings
         """Of the file as it is: once it is written, with the changes."""
         self.verb = verb
+        self.lock = lock
+        """As the run has read it; ``None`` where the table names none."""
         self.problem = ""
         self._read = settings
+        self._blocks: dict[str, str] = {}
+        self._locked: list[str] = []
         self._broken_off = False
         self._reports = 0
         self._asked: dict[tuple[str, tuple[str, ...], str], Change] = {}
@@ -78,6 +88,7 @@ class Rewriter:
             self._asked[change.model, change.key, change.bound] = change
         if before := getattr(report, "bertsize_before", None):
             self._before[before["name"]] = before
+        self._blocks |= getattr(report, "bertsize_lock", {})
         for plain in getattr(report, "bertsize_refused", ()):
             self._refused[plain["model"], plain["component"]] = Refused(**plain)
 
@@ -106,6 +117,26 @@ class Rewriter:
                 self.problem = str(error)
             else:
                 self.settings, self._done = after, changes
+        if self.verb == "update" and self.lock and not self.problem:
+            self._write_lock(self.lock, broken_off=broken_off)
+
+    def _write_lock(self, lock: Lock, *, broken_off: bool) -> None:
+        """Have the lock say what was built, of the models that were looked at and do not fail."""
+        now = parse("".join((HEAD, *self._blocks.values())), lock.file)
+        models = accepted(lock.models, now, self._read.names)
+        text = render(models)
+        if text == lock.text or not models:
+            return
+        if broken_off:
+            self.problem = f"{lock.file}: the run was broken off, and nothing was changed"
+            return
+        try:
+            rewrite.replace_pyproject(self._read.root / lock.file, lock.text, text)
+        except SettingsError as error:
+            self.problem = str(error)
+            return
+        changed = sorted(name for name in models if models[name] is not lock.models.get(name))
+        self._locked = [*changed, *(f"{name} (which has left)" for name in lock.models if name not in models)]
 
     @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
@@ -121,14 +152,19 @@ class Rewriter:
             yield _Line(sentence(change, self._read, self.settings))
         if self._done and self.verb == "update":
             yield _Line('commit it with why: a run with a base asks for a new reason = "…" of a raised budget', "→ ")
+        if self.lock and self._locked:
+            yield _Line(f"{self.lock.file}: written for {listed(self._locked, MOST_NAMED)}; commit it", "→ ")
+        for name in (name for name, block in self._blocks.items() if not block):
+            yield _Line(f"{name}: its tensors are not written to the lock, because it fails", is_bad=True)
         for each in self._refused.values():
             yield _Line(f"{each.model}: {each.component} is left as it is: {each.why}", is_bad=True)
         if self.problem:
             yield _Line(self.problem, is_bad=True)
         elif not self._reports:
             yield _Line("nothing was checked, and nothing was changed", is_bad=True)
-        elif not self._done and not self._refused:
-            yield _Line(_NOTHING[self.verb])
+        elif not self._done and not self._refused and not self._locked:
+            locked = self.verb == "update" and self.lock and self.lock.text is not None
+            yield _Line(f"{_NOTHING[self.verb]}{f'; {self.lock.file} is as it was' if locked and self.lock else ''}")
 
     def _line(self, change: Change) -> int:
         return self._read.line(change.key) or 0

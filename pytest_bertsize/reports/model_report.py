@@ -20,12 +20,14 @@ from pytest_bertsize.reports.shape import (
     FoldedTensor,
     Layer,
     LayerTensor,
+    Lock,
     Measure,
     ModelReport,
     PublishedConfig,
     Removed,
     RunBase,
     RunReport,
+    TensorChange,
     Totals,
 )
 from pytest_bertsize.wording import printable
@@ -35,9 +37,11 @@ if TYPE_CHECKING:
 
     from pytest_bertsize.base.baseline import Baseline, Left
     from pytest_bertsize.base.comparison import Comparison
+    from pytest_bertsize.base.tensor_changes import TensorChange as Changed
     from pytest_bertsize.checkpoint.headers import Stored
     from pytest_bertsize.closed_forms.attribution import Moved
     from pytest_bertsize.findings import Finding
+    from pytest_bertsize.review.against_lock import AgainstLock
     from pytest_bertsize.review.measures import Measured
     from pytest_bertsize.review.review import Review
 
@@ -119,6 +123,7 @@ def model_report(review: Review) -> ModelReport:
         tensors=_tensors(expected, actual) if review.detail and held and (expected or not review.closed_form) else [],
         layers=layers(review.base, expected, actual) if review.detail else [],
         base=_base(review.comparison) if review.comparison else None,
+        lock=_lock(review.locked) if review.locked else None,
         choices=_choices(review),
         findings=by_severity(_finding(finding) for finding in review.findings),
     )
@@ -137,13 +142,29 @@ def _base(comparison: Comparison) -> Base:
         revision=printable(comparison.revision),
         commit=comparison.commit,
         config=None if comparison.config is None else printable(comparison.config),
+        by=comparison.by,
         total=comparison.inventory.unique if comparison.inventory else None,
         grown=comparison.grown,
         shrunk=comparison.shrunk,
         said=list(comparison.said),
         changes=[change_of(row) for row in comparison.moved],
+        tensors=[_tensor_change(each) for each in comparison.tensors],
         method=comparison.method,
     )
+
+
+def _lock(against: AgainstLock) -> Lock:
+    return Lock(
+        file=printable(against.file),
+        known=against.is_there,
+        tensors=[_tensor_change(each) for each in against.changes],
+        buffers=[*against.said],
+        why=against.why,
+    )
+
+
+def _tensor_change(each: Changed) -> TensorChange:
+    return TensorChange(kind=each.kind, name=printable(each.name), count=each.count, said=each.said)
 
 
 def change_of(row: Moved) -> Change:

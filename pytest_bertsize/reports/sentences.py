@@ -26,6 +26,7 @@ def against(base: Base, actual: int | None) -> str:
     head = f"against {named(base['revision'], base['commit'])}"
     if base["total"] is None or actual is None:
         return head
+    head += " by its lock" if base["by"] == "lock" else ""
     if not base["grown"] and not base["shrunk"]:
         return f"{head}: no count changed"
     gross = f"; {exact(base['grown'])} came, {exact(base['shrunk'])} went" if base["grown"] and base["shrunk"] else ""
@@ -116,7 +117,8 @@ def _removed(model: Removed, base: RunBase) -> str:
 def differs(model: ModelReport) -> bool:
     """Whether there is anything to say of a model against its base."""
     base = model["base"]
-    return base is not None and bool(base["said"] or base["changes"] or base["grown"] or base["shrunk"])
+    moved = ("said", "changes", "tensors", "grown", "shrunk")
+    return base is not None and any(base[what] for what in moved)  # type: ignore[literal-required]
 
 
 def limited_by(model: ModelReport) -> str:

@@ -17,7 +17,7 @@ class Component(TypedDict):
     actual: int | None
     """Of what was built; ``None`` where nothing was."""
     base: int | None
-    """At the base, by the closed form; ``None`` where there is no base."""
+    """At the base, by the closed form or its lock; ``None`` where there is no base."""
     min: int | None
     """The least that passes; ``None`` for no such limit."""
     max: int | None
@@ -75,8 +75,36 @@ class Layer(TypedDict):
     """Those that differ."""
 
 
+class TensorChange(TypedDict):
+    """One thing that became of a model's tensors, however many it is told by."""
+
+    kind: str
+    """``new``, ``gone``, ``renamed``, ``replaced``, ``resized``, ``untied``, ``tied``, ``frozen`` or ``trained``."""
+    name: str
+    """Modules or tensors, layers folded: ``bert.encoder.layer[12:14]``."""
+    count: int
+    """Parameters that it adds; negative for what it takes."""
+    said: str
+    """A sentence without its full stop."""
+
+
+class Lock(TypedDict):
+    """What the lock has of a model, and what is otherwise."""
+
+    file: str
+    """As the table names it."""
+    known: bool
+    """Whether it has the model."""
+    tensors: list[TensorChange]
+    """Empty for a model that is as it was accepted."""
+    buffers: list[str]
+    """What became of buffers that weigh, in words."""
+    why: str
+    """Whether what it is built from, or with, has changed as well; ``""`` where nothing has."""
+
+
 class Base(TypedDict):
-    """The same model at another revision, by the closed form."""
+    """The same model at another revision, by the closed form or by the lock that is committed there."""
 
     revision: str
     """As it was asked for: ``origin/main``."""
@@ -84,6 +112,8 @@ class Base(TypedDict):
     """The revision's full name."""
     config: str | None
     """``None``: the model is new."""
+    by: str
+    """What its counts are of: ``closed form`` or ``lock``; ``""`` where there are none."""
     total: int | None
     """``None``: new, or it cannot be counted there; :attr:`said` says which."""
     grown: int
@@ -93,6 +123,8 @@ class Base(TypedDict):
     said: list[str]
     """In words: a new model, a renamed file, a config that moved into a nested object."""
     changes: list[Change]
+    tensors: list[TensorChange]
+    """Against the base's lock; empty where closed forms are compared, whose keys say it."""
     method: str
     """How several keys share what they moved together; ``""`` where one key or none changed."""
 
@@ -322,6 +354,8 @@ class ModelReport(TypedDict):
     """Those in which something differs."""
     base: Base | None
     """``None``: the run was not asked to compare with a revision."""
+    lock: Lock | None
+    """``None``: the table names none, or the model was not counted."""
     choices: Choices | None
     """``None`` where there is no closed form to ask."""
     findings: list[FindingRow]

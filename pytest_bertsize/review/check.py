@@ -7,9 +7,11 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.base.comparison import Today, compared
-from pytest_bertsize.base.loosening import loosened, not_compared
+from pytest_bertsize.base.lock import Locked
+from pytest_bertsize.base.locked_models import locked
+from pytest_bertsize.base.loosening import lock_loosened, loosened, not_compared
 from pytest_bertsize.builder.messages import Built, NotBuilt, Request, way_out
-from pytest_bertsize.checkpoint import headers, tokenizer
+from pytest_bertsize.checkpoint import tokenizer
 from pytest_bertsize.closed_forms import what_if
 from pytest_bertsize.closed_forms.derive import Derivation, choose, derive
 from pytest_bertsize.config import source
@@ -17,7 +19,9 @@ from pytest_bertsize.config.adapter import adapter_of
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import parents_first
 from pytest_bertsize.review import (
+    against_lock,
     build_request,
+    by_structure,
     dead_weight,
     measures,
     missing_rows,
@@ -25,7 +29,9 @@ from pytest_bertsize.review import (
     published_configs,
     read_otherwise,
 )
+from pytest_bertsize.review.put_back import NOTHING, Accepted, fingerprint
 from pytest_bertsize.review.review import Review, review, review_unbuilt
+from pytest_bertsize.review.with_checkpoint import stored, with_checkpoint
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
@@ -70,7 +76,7 @@ def examine(
         known = replace(known, config=config.reference, config_sha256=config.sha256)
         known = replace(known, published=published_configs.of_table(model, config))
         adapter = adapter_of(model, settings, config)
-        known = replace(known, stored=_stored(model, settings))
+        known = replace(known, stored=stored(model, settings))
         if not model.closed_form:
             return _without_closed_form(known, model, settings, config, registry, adapter)
         chosen = choose(model, config, registry, adapter)
@@ -163,20 +169,28 @@ def conclude(
     settings: Settings,
     extra: tuple[Limit, ...] = (),
     baseline: Baseline | None = None,
+    accepted: Accepted = NOTHING,
 ) -> Review:
-    """Hold what was built against the closed form, the budget, the checkpoint and the base.
+    """Hold what was built against the closed form, the budget, the checkpoint, the lock and the base.
 
     :param extra: limits that a marker adds to those of the table.
     """
     before = _with_limits(subject, extra)
-    found = before if built is None else _reviewed(before, subject, built)
-    return _against_base(found, subject, settings, baseline)
+    former = baseline.former(subject.model.name) if baseline else None
+    found = before if built is None else _reviewed(before, subject, built, former.locked if former else None)
+    if isinstance(built, Built):
+        found = against_lock.held(found, subject, locked(built, fingerprint(subject)), accepted.lock)
+    return _against_base(found, subject, settings, baseline, accepted)
 
 
 def conclude_unbuilt(
-    subject: Subject, settings: Settings, extra: tuple[Limit, ...] = (), baseline: Baseline | None = None
+    subject: Subject,
+    settings: Settings,
+    extra: tuple[Limit, ...] = (),
+    baseline: Baseline | None = None,
+    accepted: Accepted = NOTHING,
 ) -> Review:
-    """Hold what the closed form says against the budget and the base: nothing is built, and the review says so."""
+    """Hold what the closed form says against the budget, the lock and the base: nothing is built, and it says so."""
     before = _with_limits(subject, extra)
     if subject.derivation:
         before = _measured(before, subject, None, subject.derivation.form.inventory)
@@ -188,7 +202,9 @@ def conclude_unbuilt(
         before = replace(before, findings=(*before.findings, Finding("checkpoint-differs", message, "", "warning")))
     found = review_unbuilt(before, known_components=subject.known_components)
     found = replace(found, findings=(*found.findings, *_insensitive(found, subject)))
-    return _against_base(found, subject, settings, baseline)
+    if found.expected:
+        found = against_lock.held(found, subject, Locked(found.expected.tensors), accepted.lock)
+    return _against_base(found, subject, settings, baseline, accepted)
 
 
 def with_limits(subject: Subject, limits: tuple[Limit, ...]) -> Subject:
@@ -206,10 +222,13 @@ def _with_limits(subject: Subject, extra: tuple[Limit, ...]) -> Review:
     return with_limits(subject, (*subject.review.budget, *extra)).review if extra else subject.review
 
 
-def _against_base(found: Review, subject: Subject, settings: Settings, baseline: Baseline | None) -> Review:
+def _against_base(
+    found: Review, subject: Subject, settings: Settings, baseline: Baseline | None, accepted: Accepted
+) -> Review:
     """With what became of the model, what was loosened, and the line of every finding."""
-    today = Today(subject.model, subject.config, subject.derivation, found.actual)
-    findings = (*found.findings, *_loosened(subject, baseline))
+    put_back = accepted.put_back.get(subject.model.name)
+    today = Today(subject.model, subject.config, subject.derivation, found.actual, found.components, put_back)
+    findings = (*found.findings, *_loosened(subject, baseline, settings))
     placed = tuple(_placed(finding, subject.model, settings) for finding in findings)
     return replace(found, comparison=compared(today, baseline), findings=placed)
 
@@ -221,7 +240,8 @@ def _insensitive(concluded: Review, subject: Subject) -> list[Finding]:
     return what_if.insensitive(subject.derivation, concluded.budget)
 
 
-def _reviewed(before: Review, subject: Subject, built: Built | NotBuilt) -> Review:
+def _reviewed(before: Review, subject: Subject, built: Built | NotBuilt, former: Locked | None) -> Review:
+    """:param former: of the base, whose modules are components of today as well."""
     if isinstance(built, NotBuilt):
         message = f"{before.architecture} could not be built: {built.reason}"
         return replace(
@@ -241,9 +261,13 @@ def _reviewed(before: Review, subject: Subject, built: Built | NotBuilt) -> Revi
     published = (*before.published, *built.answered)
     before = replace(before, findings=(*before.findings, *said), published=published)
     form = subject.derivation.form if subject.derivation else None
-    actual = built.inventory(before.expected)
+    try:
+        before = before if form else by_structure.named(before, subject.model, built.tensors, former)
+    except Unusable as unusable:
+        return replace(before, findings=(*before.findings, *unusable.findings))
+    actual = built.inventory(before.expected, before.components)
     before = _measured(before, subject, built, actual)
-    known_components = subject.known_components if form else lambda: list(actual.components)
+    known_components = subject.known_components if form else lambda: by_structure.known(actual)
     concluded = review(before, actual, known_components=known_components)
     if form and not before.formulas and any(f.kind == "off-closed-form" for f in concluded.findings):
         concluded = review(replace(before, formulas=form.formulas()), actual, known_components=known_components)
@@ -254,8 +278,9 @@ def _reviewed(before: Review, subject: Subject, built: Built | NotBuilt) -> Revi
     otherwise = _read_otherwise(concluded, subject, built)  # the cause of what is off, and told before it
     also = (*_ties(built), *_dead_weight(subject, built, actual))
     concluded = replace(concluded, findings=(*otherwise, *concluded.findings, *also))
-    concluded = _with_checkpoint(concluded, subject, built, actual)
-    return replace(concluded, findings=(*concluded.findings, *_insensitive(concluded, subject)))
+    concluded = with_checkpoint(concluded, subject.model, built, actual)
+    loose = _insensitive(concluded, subject) if form else by_structure.insensitive(concluded, actual)
+    return replace(concluded, findings=(*concluded.findings, *loose))
 
 
 def _way_out(subject: Subject, reason: str) -> str:
@@ -295,27 +320,7 @@ def _dead_weight(subject: Subject, built: Built, actual: Inventory) -> list[Find
     return [*poolers, *dead_weight.buffers(actual, built.buffers, own=own)]
 
 
-def _with_checkpoint(concluded: Review, subject: Subject, built: Built, actual: Inventory) -> Review:
-    """Hold the checkpoint, if one is declared, against what was built."""
-    try:
-        stored = concluded.stored or _stored_by_helper(subject.model, built)
-    except Unusable as unusable:
-        return replace(concluded, findings=(*concluded.findings, *unusable.findings))
-    if stored is None:
-        return concluded
-    from pytest_bertsize.checkpoint import differences
-
-    buffers = [each.name for each in built.buffers]
-    found = differences.compared(stored, actual, buffers, of="the built model", loading=built.loading)
-    if problem := built.problems.get("loading"):
-        message = (
-            f"how transformers loads the checkpoint is not known, and its names are compared as they are: {problem}"
-        )
-        found.append(Finding("checkpoint-differs", message, "", "warning", file=stored.file))
-    return replace(concluded, stored=stored, findings=(*concluded.findings, *found))
-
-
-def _loosened(subject: Subject, baseline: Baseline | None) -> list[Finding]:
+def _loosened(subject: Subject, baseline: Baseline | None, settings: Settings) -> list[Finding]:
     """What the budget lets pass that the base's did not, or of which nobody can tell."""
     if baseline is None:
         return []
@@ -324,6 +329,8 @@ def _loosened(subject: Subject, baseline: Baseline | None) -> list[Finding]:
         return not_compared(subject.model, baseline)
     dtypes = _dtype(former.model, former.config), _dtype(subject.model, subject.config)
     found = loosened(former.model, subject.model, baseline.revision, dtypes)
+    if baseline.is_strict and not (settings.lock and settings.lock.strict):
+        found += lock_loosened(subject.model, former.model.reason, baseline.revision)
     return [*found, *not_compared(subject.model, baseline)]
 
 
@@ -370,26 +377,3 @@ def _placed(finding: Finding, model: Model, settings: Settings) -> Finding:
         key = (*model.table_key, *key)
         finding = replace(finding, file=settings.file, table_key=key)
     return finding if finding.line is not None else replace(finding, line=settings.line(key))
-
-
-def _stored(model: Model, settings: Settings) -> Stored | None:
-    """What the declared checkpoint holds; ``None`` where there is none, or where only the helper process reads it.
-
-    :raises Unusable: when it cannot be read.
-    """
-    if model.checkpoint is None or headers.is_pickled(model.checkpoint):
-        return None
-    return headers.read(settings.root, model.checkpoint)
-
-
-def _stored_by_helper(model: Model, built: Built) -> Stored | None:
-    """What the helper process read of a pickled checkpoint.
-
-    :raises Unusable: when it could not.
-    """
-    if model.checkpoint is None or not headers.is_pickled(model.checkpoint):
-        return None
-    if built.stored is None:
-        raise headers.refusal(model.checkpoint, built.problems.get("stored", "the helper process said nothing of it"))
-    rows = ((name, list(shape), dtype, tied_to) for name, shape, dtype, tied_to in built.stored)
-    return headers.from_rows(model.checkpoint, rows)

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.review import check
+from pytest_bertsize.review.put_back import Accepted, fingerprint, planned
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pytest_bertsize.base.baseline import Baseline
+    from pytest_bertsize.base.lock import Lock
     from pytest_bertsize.builder.messages import Built, NotBuilt, Request
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.review.accept import Asked, Verb
@@ -42,11 +44,13 @@ class Gate:
         result: Callable[[str], Built | NotBuilt] | None,
         baseline: Baseline | None = None,
         mode: Mode = Mode(),
+        lock: Lock | None = None,
     ) -> None:
         """Examine every declared model.
 
         :param result: what became of a model that was asked for; ``None`` where nothing is built, and budgets are held
             against the closed form alone.
+        :param lock: what the table's lock says; ``None`` where it names none.
         """
         self.settings = settings
         self.mode = mode
@@ -55,7 +59,10 @@ class Gate:
             name: check.examine(model, settings, registry, formulas=mode.formulas, detail=mode.detail)
             for name, model in settings.models.items()
         }
+        self.lock = lock
         self._result = result
+        plans = planned(self.subjects, baseline, result) if result else {}
+        self._accepted_before = Accepted(None if mode.verb == "update" else lock, plans)
         self._changes: dict[str, Asked] = {}
 
     def review(self, name: str, extra: tuple[Limit, ...] = ()) -> Review:
@@ -83,14 +90,27 @@ class Gate:
             self._changes[name] = accepted(found, shared=shared) if self.mode.verb == "update" else tightened(found)
         return self._changes[name]
 
+    def to_lock(self, name: str) -> str:
+        """The block of a model for the lock, where a run writes it; ``""`` for one that fails for what is no budget."""
+        from pytest_bertsize.base.lock_text import block
+        from pytest_bertsize.base.locked_models import locked
+        from pytest_bertsize.builder.messages import Built
+
+        built = self._result(name) if self._result and self.subjects[name].request else None
+        if self.review(name).verdict == "failed" or not isinstance(built, Built):
+            return ""
+        return block(name, locked(built, fingerprint(self.subjects[name])))
+
     def _concluded(self, subject: Subject, extra: tuple[Limit, ...] = ()) -> Review:
         if self._result is None:
-            return check.conclude_unbuilt(subject, self.settings, extra, self.baseline)
+            return check.conclude_unbuilt(subject, self.settings, extra, self.baseline, self._accepted_before)
         built = self._result(subject.model.name) if subject.request else None
-        return check.conclude(subject, built, self.settings, extra, self.baseline)
+        return check.conclude(subject, built, self.settings, extra, self.baseline, self._accepted_before)
 
     @property
     def requests(self) -> dict[str, Request]:
-        """What there is to build: every model that the closed form has bounded."""
+        """What there is to build: every model that the closed form has bounded, and those with keys put back."""
         wanted = {} if self._result is None else self.subjects
-        return {name: subject.request for name, subject in wanted.items() if subject.request}
+        found = {name: subject.request for name, subject in wanted.items() if subject.request}
+        again = (each for plan in self._accepted_before.put_back.values() for each in plan.requests.values())
+        return found | {each.name: each for each in again}

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from pytest_bertsize.base.tensor_changes import DISTINCT, TensorChange, tensor_changes
 from pytest_bertsize.findings import Finding
-from pytest_bertsize.inventory import Inventory, Tensor, fold
+from pytest_bertsize.inventory import TOTAL, Inventory, Tensor, common, fold, pattern
 from pytest_bertsize.wording import exact, listed, printable, signed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from pytest_bertsize.closed_forms.formula import Formula
 
 LIBRARY = "the class does not build what the config says: check the class, and report it if it is the library's own"
 SAY_IT = "say in the table what it has: extra, without, options, frozen"
 OWN = f"mend the class, or {SAY_IT}"
+AT_ONCE = frozenset({"new", "gone", "renamed", "tied", "untied"})
+"""Changes of a whole module, which are told once where they are differences of several tensors."""
 MOST_NAMED = 4
 """Tensors that one sentence names before it counts the rest."""
 TABLE_WIDTHS = ("D", "E")
@@ -34,18 +37,46 @@ def compare(
 
     :param fix: what to write, by whose class it is: :data:`LIBRARY` or :data:`OWN`.
     """
+    differing = [*_reasons(expected, actual, own=fix == OWN)]
+    if not differing:
+        return []
+    at_once = dict(_told_at_once(differing, expected, actual))
+    told = {name for change in at_once for name in change.tensors}
     reasons: dict[str, list[str]] = {}
-    for component, reason in _reasons(expected, actual, own=fix == OWN):
-        reasons.setdefault(component, []).append(reason)
-    found = []
+    for reason in differing:
+        if not told.issuperset(reason.names):
+            reasons.setdefault(reason.component, []).append(reason.said)
+    found = [
+        replace(_finding(component, [change.said], expected, actual, formulas), fix=fix)
+        for change, component in at_once.items()
+    ]
     for component, why in reasons.items():
-        guess = looks_like(component, expected, actual, symbols)
+        guess = looks_like(component, expected, actual, symbols, told)
         finding = _finding(component, why, expected, actual, formulas)
         found.append(replace(finding, fix=f"{guess}; {fix}" if guess else fix))
     return found
 
 
-def _reasons(expected: Inventory, actual: Inventory, *, own: bool) -> Iterable[tuple[str, str]]:
+class _Reason(NamedTuple):
+    component: str
+    said: str
+    names: frozenset[str]
+
+
+def _told_at_once(
+    differing: Sequence[_Reason], expected: Inventory, actual: Inventory
+) -> Iterator[tuple[TensorChange, str]]:
+    """One change that is many differences, as of a layer more or a second backbone, and the component that it is in."""
+    for change in tensor_changes(expected, actual):
+        names = {*change.tensors}
+        components = {reason.component for reason in differing if names.issuperset(reason.names)}
+        patterns = {*map(pattern, names)}
+        is_whole = len(components) > 1 or (components and any("*" in each for each in patterns))
+        if is_whole and change.kind in AT_ONCE and len(patterns) >= DISTINCT:
+            yield change, common(components, TOTAL)
+
+
+def _reasons(expected: Inventory, actual: Inventory, *, own: bool) -> Iterable[_Reason]:
     """What differs.
 
     :param own: whether the class is the project's: one that has another name for a tensor, or lacks one, differs in
@@ -55,7 +86,7 @@ def _reasons(expected: Inventory, actual: Inventory, *, own: bool) -> Iterable[t
     yield from _by_component(_without(expected, actual, aliases=not own), "not in the closed form")
     for tensor in actual.tensors:
         if tensor.name in expected.by_name and (change := _change(expected.by_name[tensor.name], tensor)):
-            yield tensor.component, change
+            yield _Reason(tensor.component, change, frozenset((tensor.name,)))
 
 
 def unexpected(expected: Inventory, actual: Inventory) -> list[Tensor]:
@@ -72,10 +103,14 @@ def _without(other: Inventory, inventory: Inventory, *, aliases: bool) -> list[T
     ]
 
 
-def _by_component(tensors: list[Tensor], what: str) -> Iterable[tuple[str, str]]:
+def _by_component(tensors: list[Tensor], what: str) -> Iterable[_Reason]:
+    names: dict[tuple[str, str, tuple[int, ...]], list[str]] = {}
+    for tensor in tensors:
+        names.setdefault((pattern(tensor.name), tensor.component, tensor.shape), []).append(tensor.name)
     for each in fold(tensors):
         times = f" (×{each.times})" if each.times > 1 else ""
-        yield each.component, f"{printable(each.pattern)}{times} {_dimensions(each.shape)} is {what}"
+        said = f"{printable(each.pattern)}{times} {_dimensions(each.shape)} is {what}"
+        yield _Reason(each.component, said, frozenset(names[each.pattern, each.component, each.shape]))
 
 
 def _change(expected: Tensor, actual: Tensor) -> str:
@@ -133,23 +168,31 @@ class _Differing:
     """As the closed form has it, and as it was built."""
 
 
-def looks_like(component: str, expected: Inventory, actual: Inventory, symbols: Mapping[str, int]) -> str:
+def looks_like(
+    component: str,
+    expected: Inventory,
+    actual: Inventory,
+    symbols: Mapping[str, int],
+    told: Collection[str] = frozenset(),
+) -> str:
     """``perhaps an untied decoder: … is V·D = 23,440,896 of its own``; ``""`` where nothing comes to mind.
 
     :param symbols: the config's sizes, as in ``{"V": 30522, "D": 768}``.
+    :param told: tensors that are explained already.
     """
-    found = _differing(component, expected, actual)
+    found = _differing(component, expected, actual, told)
     guesses = [*_untied(found, symbols), *_dense(found, symbols), *_rows(found, symbols)]
     return f"perhaps {'; perhaps '.join(guesses)}" if guesses else ""
 
 
-def _differing(component: str, expected: Inventory, actual: Inventory) -> _Differing:
+def _differing(component: str, expected: Inventory, actual: Inventory, told: Collection[str]) -> _Differing:
     def owns(side: Inventory, tensor: Tensor) -> bool:
         other = side.by_name.get(tensor.name)
         return other is not None and other.tied_to is None
 
     def of(side: Inventory) -> list[Tensor]:
-        return [tensor for tensor in side.tensors if tensor.component == component and tensor.tied_to is None]
+        here = (tensor for tensor in side.tensors if tensor.component == component and tensor.name not in told)
+        return [tensor for tensor in here if tensor.tied_to is None]
 
     return _Differing(
         [tensor for tensor in of(actual) if not owns(expected, tensor)],

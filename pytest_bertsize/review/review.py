@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.checkpoint.headers import Stored
     from pytest_bertsize.closed_forms.formula import Formula
     from pytest_bertsize.closed_forms.what_if import Cost, Fit
+    from pytest_bertsize.review.against_lock import AgainstLock
     from pytest_bertsize.review.measures import Measured
     from pytest_bertsize.table.model import Limit
 
@@ -77,6 +78,10 @@ class Review:
     """What its checkpoint holds; ``None`` where none is declared."""
     published: tuple[Answered, ...] = ()
     """Where its configs are from that were named as the hub names them: by ``config``, and by code of the project."""
+    components: Mapping[str, str] | None = field(default=None, repr=False, compare=False)
+    """Of each tensor of today and of the base, where no closed form says it."""
+    locked: AgainstLock | None = None
+    """``None``: the table names no lock, or nothing was built to hold against it."""
     build: Callable[[], Any] | None = field(default=None, repr=False, compare=False)
 
     @cached_property

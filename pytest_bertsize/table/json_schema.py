@@ -19,6 +19,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, PlainValidator
 from pydantic.fields import FieldInfo
 
 from pytest_bertsize.quantity import BYTES, FLOPS, LONGEST, PARAMETERS, Quantity, parse_count, parse_flops
+from pytest_bertsize.table import build_and_lock as built
 from pytest_bertsize.table import extra
 from pytest_bertsize.table import names as written
 from pytest_bertsize.table import schema as table
@@ -182,6 +183,7 @@ def _not_empty(_: Schema) -> Schema:
     return {"minLength": 1, "minProperties": 1}
 
 
+_NO_COMPONENT = rf"^(?:{'|'.join(sorted(extra.NO_COMPONENTS))})(?:\.|$)"
 _CLASS = _ascii(r"[A-Za-z_][\w-]{0,99}")
 _NUMBER = "(?:0|[1-9][0-9]{0,5})"
 _RELEASES = (r"4\.(?:[4-9][0-9]|[1-9][0-9]{2,5})", r"5\.[1-9][0-9]{0,5}", rf"(?:[6-9]|[1-9][0-9]{{1,5}})\.{_NUMBER}")
@@ -190,12 +192,23 @@ _PASSES: Mapping[Callable[..., object], Callable[[Schema], Schema]] = {
     parse_count: lambda _: _quantity(PARAMETERS),
     parse_limit: lambda _: _quantity(BYTES, NAMED),
     parse_flops: lambda _: _quantity(FLOPS),
-    table.memory_to_build: lambda _: {
+    built.memory_to_build: lambda _: {
         **_quantity(BYTES),
-        "minimum": table.LEAST_MEMORY,
-        "maximum": table.MOST_MEMORY,
+        "minimum": built.LEAST_MEMORY,
+        "maximum": built.MOST_MEMORY,
     },
     table.limit_from_shorthand: _in_short,
+    built.lock_from_path: lambda found: {**found["properties"]["file"], **found, "type": ["string", "object"]},
+    built.lock_name: _text(r"[^\x00]\.lock$"),
+    built.component_patterns: lambda _: {
+        "propertyNames": {"pattern": _ascii(extra.MODULE_PATH.pattern), "not": {"pattern": _NO_COMPONENT}},
+        "additionalProperties": {
+            "type": ["string", "array"],
+            "minLength": 1,
+            "minItems": 1,
+            "items": {"type": "string", "minLength": 1},
+        },
+    },
     table.budget_or_report_only: lambda _: {
         "type": ["string", "object"],
         "pattern": f"^{table.REPORT_ONLY}$",
@@ -245,6 +258,7 @@ def _budget_together(found: Schema) -> Schema:
 
 _SEVERAL = {"required": ["backbone"], "properties": {"backbone": {"type": "object"}}}
 _A_CONFIG: Schema = {"anyOf": [{"required": ["config"]}, _SEVERAL]}
+_ALONE: Schema = {"required": ["closed_form"], "properties": {"closed_form": {"const": False}}}
 _SAYS_SOMETHING = {"minItems": 1, "minProperties": 1}
 _SAYS_NOTHING = {"array": {"maxItems": 0}, "object": {"maxProperties": 0}}
 
@@ -270,6 +284,7 @@ def _model_together(found: Schema) -> Schema:
             },
             "backbone": ["factory"],
             "closed_form": _where("closed_form", {"const": False}, alone),
+            "components": _where("components", _SAYS_SOMETHING, _ALONE),
         },
         "if": {"required": ["factory"]},
         "then": {
@@ -301,8 +316,7 @@ def _extra_together(found: Schema) -> Schema:
     properties["layers"] |= {"minimum": 1, "maximum": extra.MOST_LAYERS}
     ties = {key: module for keys in extra.TIED.values() for key in keys}
     properties["tied"] |= {"additionalProperties": module, "propertyNames": {"enum": list(ties)}}
-    no_component = rf"^(?:{'|'.join(sorted(extra.NO_COMPONENTS))})(?:\.|$)"
-    properties["component"] |= {"pattern": f"^$|{module['pattern']}", "not": {"pattern": no_component}}
+    properties["component"] |= {"pattern": f"^$|{module['pattern']}", "not": {"pattern": _NO_COMPONENT}}
     return {
         "properties": properties,
         "dependencies": {
@@ -350,7 +364,8 @@ _TOGETHER: Mapping[type[BaseModel], Callable[[Schema], Schema]] = {
     table.BertsizeTable: lambda _: {},
     table.ModelTable: _model_together,
     table.BudgetTable: _budget_together,
-    table.BuildTable: lambda _: {},
+    built.BuildTable: lambda _: {},
+    built.LockTable: lambda _: {},
     table.LimitTable: _bounds_together,
     table.BytesTable: _bounds_together,
     table.FlopsTable: _bounds_together,

@@ -6,15 +6,14 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.inventory import TOTAL, TRAINABLE
+from pytest_bertsize.table.build_and_lock import MOST_SECONDS, BuildTable, LockTable
 from pytest_bertsize.table.extra import ExtraTable
 from pytest_bertsize.table.model import BYTES, FLOPS
 from pytest_bertsize.table.schema import (
     EXAMPLE,
-    MOST_SECONDS,
     REPORT_ONLY,
     TABLE,
     BertsizeTable,
-    BuildTable,
     BytesTable,
     FlopsTable,
     LimitTable,
@@ -109,8 +108,8 @@ def _or_no_component(location: Sequence[str]) -> str:
 
 
 def _unknown_key(location: Sequence[str]) -> str:
-    if location[2:3] in _INNER:
-        return _of(location[-1], _INNER[location[2:3]])
+    if table := _INNER.get(tuple(location[2:3]) or tuple(location[:-1])):
+        return _of(location[-1], table)
     if location[2:4] in {("budget", "bytes"), ("budget", "flops")}:
         return _of(location[-1], BytesTable if location[3] == "bytes" else FlopsTable)
     if len(location) == len(("models", "NAME", "budget", "COMPONENT", "KEY")):
@@ -124,7 +123,7 @@ def _unknown_key(location: Sequence[str]) -> str:
     return _of(location[-1], BertsizeTable if len(location) == 1 else ModelTable)
 
 
-_INNER: Mapping[Sequence[str], type[BaseModel]] = {("extra",): ExtraTable, ("build",): BuildTable}
+_INNER: Mapping[Sequence[str], type[BaseModel]] = {("extra",): ExtraTable, ("build",): BuildTable, ("lock",): LockTable}
 
 
 def _of(key: str, table: type[BaseModel]) -> str:
@@ -137,6 +136,7 @@ def _of(key: str, table: type[BaseModel]) -> str:
 def _missing_key(key: str, table: Mapping[str, Any]) -> str:
     fixes = {
         "name": 'it has no name: write name = "classifier", the path of the module in the class',
+        "file": 'it names no file: write file = "bertsize.lock"',
         "seq_len": "it says no length: write seq_len = 128, the tokens of one forward pass",
         "budget": f'the model has no budget: write budget.total = "110M", or budget = "{REPORT_ONLY}"',
         "models": f"no model is declared{_instead_of_models(table)}; {EXAMPLE}",

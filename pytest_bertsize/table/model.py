@@ -152,6 +152,16 @@ class Build:
 
 
 @dataclass(frozen=True, slots=True)
+class LockFile:
+    """Where the tensors of every model stand as they were last accepted."""
+
+    file: str
+    """Relative to the project's root."""
+    strict: bool
+    """Whether a difference fails the model."""
+
+
+@dataclass(frozen=True, slots=True)
 class Model:
     """One declared model: ``[tool.bertsize.models.NAME]``."""
 
@@ -197,6 +207,8 @@ class Model:
     tokenizer: str | None = None
     """The file that holds the vocabulary."""
     build: Build = Build()
+    components: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Names for parts of a class without a closed form, and the paths or patterns of what they hold."""
 
     @property
     def is_made_by_code(self) -> bool:

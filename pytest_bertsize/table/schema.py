@@ -22,8 +22,9 @@ from pydantic import (
 )
 
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, levels
-from pytest_bertsize.quantity import parse_bytes, parse_count, parse_flops
+from pytest_bertsize.quantity import parse_count, parse_flops
 from pytest_bertsize.release import parsed
+from pytest_bertsize.table.build_and_lock import BuildTable, LockTable, component_patterns, lock_from_path
 from pytest_bertsize.table.byte_sizes import bits_of, parse_limit
 from pytest_bertsize.table.extra import ExtraTable  # noqa: TC001  (pydantic looks it up)
 from pytest_bertsize.table.names import backbone_or_backbones, class_name, class_or_classes, function_name
@@ -37,11 +38,6 @@ REPORT_ONLY = "report-only"
 EXAMPLE = (
     """write, for example, [tool.bertsize.models.encoder] with config = "config.json" and budget.total = "110M\""""
 )
-
-MOST_SECONDS = 600
-"""That one model may take to be built; all of a table's are built one after the other."""
-LEAST_MEMORY, MOST_MEMORY = 10**6, 16 * 10**9
-"""Bytes that building one model may take; a hosted runner of CI has no more."""
 
 OF_A_FACTORY = ("backbone", "extra", "without", "tied", "frozen")
 OF_A_CLOSED_FORM = ("ignored", "backbone", "extra", "without", "tied", "frozen", "tokenizer")
@@ -134,13 +130,6 @@ def release_name(name: str) -> str:
 def dtype_name(name: str) -> str:
     bits_of(name)
     return name
-
-
-def memory_to_build(value: object) -> int:
-    found = parse_bytes(value)
-    if not LEAST_MEMORY <= found <= MOST_MEMORY:
-        raise ValueError(f'{shown(value)} is no memory to build in: write between "1MB" and "16GB"')
-    return found
 
 
 Count = Annotated[int, BeforeValidator(parse_count)]
@@ -258,19 +247,6 @@ class BudgetTable(BaseModel):
         return self
 
 
-class BuildTable(_Strict):
-    """``build``: what building may take, and where."""
-
-    seconds: Annotated[int, Field(ge=1, le=MOST_SECONDS)] | None = None
-    """Seconds that it may take, at most 600. Default: 30. Example: seconds = 120."""
-    memory: Annotated[int, BeforeValidator(memory_to_build)] | None = None
-    """Memory that it may take beside its imports, at most "16GB". Default: 80 MiB, for a factory 1 GiB, on the CPU
-    2 GiB. Example: memory = "4GB"."""
-    device: Literal["meta", "cpu"] = "meta"
-    """Where: on the meta device there are shapes and no values, which a class that asks for values needs the CPU for.
-    Example: device = "cpu"."""
-
-
 class ModelTable(_Strict):
     """A model, by the name that is its test id: letters, digits and . _ - + @, at most 100 of them. With {stem} or
     {folder} in it, a model for each file that config means: [tool.bertsize.models."bert-{stem}"] with
@@ -337,6 +313,9 @@ class ModelTable(_Strict):
     closed_form: bool = True
     """false holds the model to its budget alone, because there is no closed form for its class; every
     report says so. Example: closed_form = false."""
+    components: Annotated[dict[str, Any], AfterValidator(component_patterns)] = {}
+    """Names for parts of a class without a closed form, each with the modules that it holds: a path, or a pattern of
+    the names of tensors. Example: components = { tower = "vision.*" }."""
     reason: Text = ""
     """Why the budget is what it is; one that changes with the budget explains why it was loosened.
     Example: reason = "ADR-12: Chinese vocabulary"."""
@@ -353,6 +332,8 @@ class ModelTable(_Strict):
         for key in OF_A_CLOSED_FORM:
             if not self.closed_form and getattr(self, key):
                 raise MistakeAt(key, "closed_form = false compares nothing with it: remove it, or closed_form")
+        if self.closed_form and self.components:
+            raise MistakeAt("components", "the closed form says what the components are: remove it")
         if not self.closed_form and self.factory is not None and self.options:
             raise MistakeAt(
                 "options", "a factory is not given them, and closed_form = false compares nothing with them"
@@ -387,6 +368,10 @@ class BertsizeTable(_Strict):
     hub: dict[str, Text] = {}
     """Configs of the project by the names that models have on the hub: what config means by such a name, and what
     from_pretrained is answered with while a factory runs. Example: hub = { "org/name" = "configs/x.json" }."""
+    lock: Annotated[LockTable, BeforeValidator(lock_from_path)] | None = None
+    """A file with the tensors of every model as they were last accepted, which --bert-budget-update writes: the base of
+    classes without a closed form, and a note of every difference; with strict = true an error.
+    Example: lock = "bertsize.lock"."""
     python: Text | None = None
     """The interpreter of the environment that models are built in, relative to pyproject.toml; it needs torch, and
     transformers for its classes. Default: that of the gate. Example: python = ".venv/bin/python"."""

@@ -18,7 +18,7 @@ from pytest_bertsize.files import NotRegular, regular
 from pytest_bertsize.table.globs import BadGlob, Expanded, expanded, matching
 from pytest_bertsize.table.interpreter import LARGEST, Interpreter, in_folder
 from pytest_bertsize.table.mistakes import all_mistakes, dotted, sentence
-from pytest_bertsize.table.model import BYTES, FLOPS, AsBytes, Build, Extra, Flops, Limit, Model
+from pytest_bertsize.table.model import BYTES, FLOPS, AsBytes, Build, Extra, Flops, Limit, LockFile, Model
 from pytest_bertsize.table.schema import (
     EXAMPLE,
     TABLE,
@@ -76,6 +76,7 @@ class Settings:
     """The release that the project runs, where none is installed beside the gate."""
     hub: Mapping[str, str] = field(default_factory=dict)
     """Files with configs, by names of the hub."""
+    lock: LockFile | None = None
     closed_forms: tuple[str, ...] = ()
     """Files with closed forms, relative to the root."""
 
@@ -169,8 +170,19 @@ def _settings(table: dict[str, Any], text: str, path: Path, matches: Callable[[s
         raise SettingsError(f"{path.name}:{line}: {dotted(key)}: {error}") from None
     models = {each.name: _declared(each, _checked(each, checked), path) for each in found}
     interpreter = in_folder(path.parent, checked.python) if checked.python else None
-    forms = tuple(checked.closed_forms)
-    return Settings(path, text, models, table, checked.removed, interpreter, checked.transformers, checked.hub, forms)
+    lock = LockFile(checked.lock.file, checked.lock.strict) if checked.lock else None
+    return Settings(
+        path,
+        text,
+        models,
+        table,
+        checked.removed,
+        interpreter,
+        checked.transformers,
+        checked.hub,
+        lock,
+        tuple(checked.closed_forms),
+    )
 
 
 def _checked(each: Expanded, checked: BertsizeTable) -> ModelTable:
@@ -240,6 +252,7 @@ def _declared(each: Expanded, model: ModelTable, path: Path) -> Model:
         checkpoint=model.checkpoint,
         tokenizer=model.tokenizer,
         build=Build(**model.build.model_dump()) if model.build else Build(),
+        components={name: (said,) if isinstance(said, str) else (*said,) for name, said in model.components.items()},
     )
 
 

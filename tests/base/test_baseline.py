@@ -347,7 +347,13 @@ def test_a_base_without_a_closed_form_is_said(base: GitProject) -> None:
     base.commit()
     base.git("branch", "--force", "main")
     base.declare(FITS)
-    assert base.said() == ("at main it has closed_form = false, and is not counted",)
+    assert base.said() == (
+        "at main it has closed_form = false, and is not counted",
+        (
+            'at main there is no lock of it; a lock would say what changed: lock = "bertsize.lock" in [tool.bertsize], '
+            "written by pytest --bert-budget --bert-budget-update, and committed"
+        ),
+    )
 
 
 def test_a_model_that_gave_its_closed_form_up_keeps_the_count_of_its_base(base: GitProject) -> None:

@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 import tomlkit
 
+from pytest_bertsize.base.lock import Locked, parse
+from pytest_bertsize.base.lock_text import block, render
+from pytest_bertsize.base.locked_models import of_project
 from pytest_bertsize.plugin.update import Rewriter, asked_for
 from pytest_bertsize.reports.ci import VARIABLES
 from pytest_bertsize.table.rewrite import Change
 from pytest_bertsize.table.settings import SettingsError, load
 from tests.bad_input.test_bad_runs import build_no_model_twice  # noqa: F401  (a fixture)
 from tests.conftest import without_others
+from tests.support.code_changes import tree
 from tests.support.ledger_alone import Config, Screen
 
 if TYPE_CHECKING:
@@ -500,3 +504,87 @@ def test_in_ci_it_is_an_error_of_usage(project: Project, monkeypatch: pytest.Mon
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: --bert-budget-update: this is a CI (CI=true), *"])
     assert text() == before
+
+
+# the lock
+
+
+LOCKED = f'[tool.bertsize]\nlock = "bertsize.lock"\n{BURSTS}'
+
+
+def locking(folder: Path) -> Rewriter:
+    table = '[tool.bertsize]\nlock = "x.lock"\n[tool.bertsize.models.a]\nconfig = "c.json"\nbudget.total = "50K"\n'
+    (folder / "pyproject.toml").write_text(table + table[table.index("[tool.bertsize.models") :].replace(".a]", ".b]"))
+    settings = load(folder / "pyproject.toml")
+    return Rewriter(settings, "update", of_project(settings))
+
+
+def a_block(name: str, layers: int = 2) -> dict[str, str]:
+    return {name: block(name, Locked(tree({f"layer[0:{layers}].w": [4]}).tensors, {}, "", "torch 2.13.0"))}
+
+
+def looked_at(rewriter: Rewriter, **blocks: str) -> None:
+    report = SimpleNamespace(bertsize_changes=[], bertsize_lock=blocks)
+    rewriter.pytest_runtest_logreport(cast("pytest.TestReport", report))
+
+
+def test_a_lock_is_written_once_with_a_block_for_each_model(tmp_path: Path) -> None:
+    rewriter = locking(tmp_path)
+    looked_at(rewriter, **a_block("b"))
+    looked_at(rewriter, **a_block("a"))
+    assert finished(rewriter) == pytest.ExitCode.OK
+    assert printed(rewriter)[1:] == ["→ x.lock: written for a, b; commit it"]
+    written = (tmp_path / "x.lock").read_text("utf-8")
+    assert written.index("[models.a]") < written.index("[models.b]")
+    again = locking(tmp_path)
+    looked_at(again, **a_block("a"), **a_block("b"))
+    before = (tmp_path / "x.lock").stat()
+    finished(again)
+    assert (tmp_path / "x.lock").stat().st_ino == before.st_ino
+    assert printed(again)[1:] == ["no budget that was checked fails, and none was raised; x.lock is as it was"]
+
+
+def test_what_was_not_looked_at_keeps_its_lines_and_what_left_loses_them(tmp_path: Path) -> None:
+    text = render({name: Locked(tree({"w": [3]}).tensors) for name in ("a", "b", "left")})
+    (tmp_path / "x.lock").write_text(text)
+    rewriter = locking(tmp_path)
+    looked_at(rewriter, **a_block("a", 3))
+    finished(rewriter)
+    found = parse((tmp_path / "x.lock").read_text("utf-8"), "x.lock")
+    assert {name: len(each.tensors) for name, each in found.items()} == {"a": 3, "b": 1}
+    assert printed(rewriter)[1:] == ["→ x.lock: written for a, left (which has left); commit it"]
+
+
+def test_a_model_that_fails_is_not_locked_and_that_is_said(tmp_path: Path) -> None:
+    rewriter = locking(tmp_path)
+    looked_at(rewriter, a="", **a_block("b"))
+    finished(rewriter)
+    assert "[models.a]" not in (tmp_path / "x.lock").read_text("utf-8")
+    assert "red: a: its tensors are not written to the lock, because it fails" in printed(rewriter)
+
+
+def test_a_run_that_was_broken_off_writes_no_lock(tmp_path: Path) -> None:
+    rewriter = locking(tmp_path)
+    looked_at(rewriter, **a_block("a"))
+    finished(rewriter, pytest.ExitCode.INTERRUPTED)
+    assert not (tmp_path / "x.lock").exists()
+    assert printed(rewriter)[1:] == ["red: x.lock: the run was broken off, and nothing was changed"]
+
+
+def test_a_lock_that_somebody_has_changed_meanwhile_is_left_alone_and_fails_the_run(tmp_path: Path) -> None:
+    rewriter = locking(tmp_path)
+    looked_at(rewriter, **a_block("a"))
+    (tmp_path / "x.lock").write_text("mine")
+    assert finished(rewriter) == pytest.ExitCode.TESTS_FAILED
+    assert (tmp_path / "x.lock").read_text() == "mine"
+    assert "x.lock is there by now, and is left alone: run this again" in printed(rewriter)[-1]
+
+
+def test_accepting_raises_a_budget_and_writes_the_lock(project: Project) -> None:
+    result = project(LOCKED).runpytest(*UPDATE)
+    assert result.ret == pytest.ExitCode.OK
+    assert "→ bertsize.lock: written for bursts; commit it" in said(result)
+    found = parse(Path("bertsize.lock").read_text("utf-8"), "bertsize.lock")["bursts"]
+    assert sum(each.owned for each in found.tensors) == 59_549
+    assert found.config.startswith("sha256:")
+    assert found.built_with.startswith("transformers ")

@@ -52,6 +52,7 @@ def model(*components: Component, findings: list[FindingRow] | None = None, name
         tensors=[],
         layers=[],
         base=None,
+        lock=None,
         choices=None,
         findings=findings or [],
     )

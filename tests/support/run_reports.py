@@ -84,6 +84,8 @@ def against(model: ModelReport, former: ClosedForm, revision: str = "main", **mo
         if row["name"] in names and not any(name.startswith(f"{row['name']}.") for name in names)
     ]
     model["base"] = Base(
+        by="closed form",
+        tensors=[],
         revision=revision,
         commit=BASE_COMMIT,
         config=model["config"],
@@ -173,6 +175,8 @@ def new(name: str = "fresh") -> ModelReport:
     model = reported(bert(12, 512, tied=True), name=name, total="120M")
     said = [f"new: main declares no model {name}"]
     model["base"] = Base(
+        by="closed form",
+        tensors=[],
         revision="main",
         commit=BASE_COMMIT,
         config=None,

@@ -184,7 +184,10 @@ def _built(request: Mapping[str, Any], filed: list[Any], begin: Callable[[], obj
     loading = _tried("loading", problems, partial(_loading, model, filed))
     also: dict[str, Any] = {"flops": flops, "config": config, "loading": loading, "answered": answers() or None}
     also["stood_in"] = STOOD_IN or None
-    also |= {"transformers": getattr(sys.modules.get("transformers"), "__version__", ""), "problems": problems}
+    also |= {
+        library: str(getattr(sys.modules.get(library), "__version__", "")) for library in ("transformers", "torch")
+    }
+    also["problems"] = problems
     return {**found, **{what: said for what, said in also.items() if said is not None}}
 
 

@@ -260,7 +260,7 @@ def _view(model: ModelReport, report: RunReport, bounds: Bounds) -> dict[str, An
 def _unchanged(model: ModelReport) -> bool:
     """Whether neither a key nor a count differs from the base."""
     base = model["base"]
-    if base is None or base["total"] is None or base["changes"] or base["grown"] or base["shrunk"]:
+    if base is None or base["total"] is None or base["changes"] or base["tensors"] or base["grown"] or base["shrunk"]:
         return False
     return not any(changed(row) for row in model["components"])
 

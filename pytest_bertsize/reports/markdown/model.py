@@ -178,6 +178,9 @@ def _changes(base: Base, model: ModelReport) -> list[Part]:
     whole = total(model)
     now = counted(whole) if whole else None
     lines = [f"- {text(said)}" for said in base["said"]]
+    lines += [f"- {text(each['said'])}" for each in base["tensors"][:MOST_CHANGES]]
+    if tensors := len(base["tensors"][MOST_CHANGES:]):
+        lines.append(f"- {plural(tensors, 'more change')} of tensors: the JSON report has them")
     lines += [_change(change) for change in base["changes"][:MOST_CHANGES]]
     if rest := base["changes"][MOST_CHANGES:]:
         moved = signed(sum(change["total"] for change in rest))
@@ -185,8 +188,16 @@ def _changes(base: Base, model: ModelReport) -> list[Part]:
     if base["method"]:
         lines.append(f"- <sub>{text(base['method'])}</sub>")
     return [
-        Part("\n".join([f"**Since {code(base['revision'])}**{_moved(base, now)}", *(["", *lines] if lines else [])]))
+        Part(
+            "\n".join(
+                [f"**Since {code(base['revision'])}**{_by(base)}{_moved(base, now)}", *(["", *lines] if lines else [])]
+            )
+        )
     ]
+
+
+def _by(base: Base) -> str:
+    return ", by its lock" if base["by"] == "lock" else ""
 
 
 def _moved(base: Base, now: int | None) -> str:

@@ -55,13 +55,16 @@ def breakdown(model: ModelReport, style: Style) -> str:
 
 def notes(model: ModelReport, style: Style) -> str:
     """The warnings of a model that passed, and its notes where detail is asked for; ``""`` if there are none."""
-    told = [finding for finding in model["findings"] if finding["severity"] != "note" or _is_told(finding, style)]
+    told = [each for each in model["findings"] if each["severity"] != "note" or _is_told(each, model, style)]
     return draw(Group(*_sentences(told, style, prefix=f"{model['name']}: ")), style) if told else ""
 
 
-def _is_told(note: FindingRow, style: Style) -> bool:
-    """A budget that was loosened is told always, however good the reason."""
-    return style.verbosity > 0 or note["kind"] == "budget-loosened"
+def _is_told(note: FindingRow, model: ModelReport, style: Style) -> bool:
+    """A budget that was loosened is told always, and what is not as the lock has it, unless the base has said it."""
+    base, lock = model["base"], model["lock"]
+    is_said = bool(base and lock and lock["known"] and not lock["buffers"] and base["tensors"] == lock["tensors"])
+    of_the_lock = note["kind"] == "differs-from-lock" and not is_said
+    return style.verbosity > 0 or note["kind"] == "budget-loosened" or of_the_lock
 
 
 def against_base(model: ModelReport, style: Style) -> str:
@@ -179,6 +182,9 @@ def _base_sentences(model: ModelReport, style: Style, prefix: str) -> list[Rende
         return []
     lines = [hanging("→ ", "cyan", f"{prefix}{sentences.against(base, unique(model))}", style)]
     lines += [hanging("    ", "", line, style) for line in base["said"]]
+    lines += [hanging("    ", "", each["said"], style) for each in base["tensors"][:MOST_SENTENCES]]
+    if rest := len(base["tensors"][MOST_SENTENCES:]):
+        lines.append(Text(f"    and {exact(rest)} more: the JSON report has them", style="dim"))
     shown = base["changes"][:MOST_SENTENCES]
     lines += [hanging("    ", "", sentences.change(row), style) for row in shown]
     if len(shown) < len(base["changes"]):

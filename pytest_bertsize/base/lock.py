@@ -1,0 +1,211 @@
+"""The lock: a file with the tensors of every model as they were last accepted. Text that git diffs and people merge.
+
+One model a block, sorted by name; layers are folded; nothing in a block changes unless its model does. Read strictly:
+what is written by hand and means nothing is a mistake with its line.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import tomli
+
+from pytest_bertsize.base.ranges import STAR, unescaped, unfolded
+from pytest_bertsize.inventory import Tensor
+from pytest_bertsize.table.toml import line_in_toml
+from pytest_bertsize.wording import printable, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+FORMAT = 1
+LARGEST = 16 * 1024 * 1024
+"""Bytes of a lock."""
+LARGEST_SIZE = 10**12
+MOST_TENSORS = 1_000_000
+"""Of all models together."""
+ANEW = "pytest --bert-budget --bert-budget-update"
+_MARKERS = re.compile(r"^(?:<{7}|={7}|>{7}|\|{7})(?= |$)", re.MULTILINE)
+_KEYS = {"config", "built-with", "tensors", "buffers"}
+
+
+class BadLock(Exception):
+    """A lock that cannot be read; the message has its file and line, and what to write."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """A buffer that weighs: numbers that a model holds and that are no parameters."""
+
+    numbers: int
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class Locked:
+    """One model as it was last accepted."""
+
+    tensors: tuple[Tensor, ...]
+    """Without components: those are of today."""
+    buffers: Mapping[str, Weight] = field(default_factory=dict)
+    config: str = ""
+    """Hash of all that it is built from beside code; ``""`` where that is nothing."""
+    built_with: str = ""
+    """``transformers 5.23.0, torch 2.13.0``: as these tensors were first built."""
+
+    def is_as(self, other: Locked | None) -> bool:
+        """Whether the two say the same, whatever built them."""
+        if other is None or (self.config, dict(self.buffers)) != (other.config, dict(other.buffers)):
+            return False
+        return {each.name: each for each in self.tensors} == {each.name: each for each in other.tensors}
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """What a lock says of all models."""
+
+    file: str
+    """As the table names it."""
+    strict: bool = False
+    """Whether a difference fails the model."""
+    models: Mapping[str, Locked] = field(default_factory=dict)
+    text: str | None = None
+    """``None``: there is no such file yet."""
+
+
+def parse(text: str, file: str) -> dict[str, Locked]:
+    """The models of a lock.
+
+    :param file: what messages call it.
+    :raises BadLock: with the line, for whatever it should not say.
+    """
+    if marker := _MARKERS.search(text):
+        line = text.count("\n", 0, marker.start()) + 1
+        raise BadLock(
+            f"{file}:{line}: a merge conflict is left in it ({marker[0]}): keep one side of each model's block, "
+            f"and run {ANEW}"
+        )
+    try:
+        data = tomli.loads(text)
+    except (tomli.TOMLDecodeError, RecursionError, ValueError) as error:
+        at = f":{error.lineno}" if isinstance(error, tomli.TOMLDecodeError) else ""
+        said = printable(error.msg if isinstance(error, tomli.TOMLDecodeError) else str(error))
+        raise BadLock(f"{file}{at}: not TOML: {said}; {_mend(file)}") from None
+    return _Reader(text, file).models(data)
+
+
+def _mend(file: str) -> str:
+    return f"take {file} from git again (git checkout -- {file}), or remove it, and run {ANEW}"
+
+
+class _Reader:
+    """Checks a lock key by key."""
+
+    def __init__(self, text: str, file: str) -> None:
+        self.text, self.file = text, file
+        self.count = 0
+
+    def models(self, data: Mapping[str, Any]) -> dict[str, Locked]:
+        if "lock" not in data:
+            raise BadLock(
+                f"{self.file}: this is no lock of pytest-bertsize: name a file of its own, or remove this one"
+            )
+        if data["lock"] != FORMAT:
+            self._fail(("lock",), f"it is of the format {shown(data['lock'])}, and this release reads {FORMAT}")
+        self._known(data, {"lock", "models"}, ())
+        models = self._table(data.get("models", {}), ("models",))
+        return {
+            name: self._model(self._table(said, ("models", name)), ("models", name)) for name, said in models.items()
+        }
+
+    def _model(self, said: Mapping[str, Any], key: tuple[str, ...]) -> Locked:
+        self._known(said, _KEYS, key)
+        for text in ("config", "built-with"):
+            if not isinstance(said.get(text, ""), str):
+                self._fail((*key, text), f"{text} is {shown(said[text])}, and no text")
+        tensors = self._tensors(self._table(said.get("tensors", {}), (*key, "tensors")), (*key, "tensors"))
+        buffers = self._buffers(self._table(said.get("buffers", {}), (*key, "buffers")), (*key, "buffers"))
+        if not tensors:
+            self._fail(key, "it has no tensors")
+        return Locked(tensors, buffers, said.get("config", ""), said.get("built-with", ""))
+
+    def _tensors(self, said: Mapping[str, Any], key: tuple[str, ...]) -> tuple[Tensor, ...]:
+        found: dict[str, Tensor] = {}
+        lines: dict[str, tuple[str, ...]] = {}
+        for written, value in said.items():
+            for tensor in self._row(written, value, (*key, written)):
+                if tensor.name in found:
+                    self._fail((*key, written), f"{shown(tensor.name)} stands there twice")
+                found[tensor.name], lines[tensor.name] = tensor, (*key, written)
+        return tuple(self._with_owner(each, found, lines[each.name]) for each in found.values())
+
+    def _row(self, written: str, value: object, key: tuple[str, ...]) -> Iterator[Tensor]:
+        trains = not (isinstance(value, dict) and value.keys() == {"frozen"})
+        shape = value["frozen"] if isinstance(value, dict) and not trains else value
+        if isinstance(shape, str):
+            for name, place in self._names(written, key):
+                yield Tensor(name, (), "", tied_to=_at(shape, place))
+        elif isinstance(shape, list) and all(type(size) is int and 0 <= size <= LARGEST_SIZE for size in shape):
+            for name, _ in self._names(written, key):
+                yield Tensor(name, tuple(shape), "", trains)
+        else:
+            self._fail(
+                key, f"{shown(value)} is no shape: it is written [768, 768], or as the name of the tensor that it is"
+            )
+
+    def _names(self, written: str, key: tuple[str, ...]) -> Iterator[tuple[str, tuple[int, ...]]]:
+        try:
+            for found in unfolded(written):
+                self.count += 1
+                if self.count > MOST_TENSORS:
+                    self._fail(key, f"these are more than {MOST_TENSORS:,} tensors")
+                yield found
+        except ValueError as error:
+            self._fail(key, f"{shown(written)} is no name: {error}")
+
+    def _with_owner(self, tensor: Tensor, found: Mapping[str, Tensor], key: tuple[str, ...]) -> Tensor:
+        if tensor.tied_to is None:
+            return tensor
+        owner = found.get(tensor.tied_to)
+        if owner is None or owner.tied_to:
+            self._fail(key, f"{shown(tensor.tied_to)} is no tensor with a shape of this model")
+        return Tensor(tensor.name, owner.shape, "", owner.trainable, owner.name)
+
+    def _buffers(self, said: Mapping[str, Any], key: tuple[str, ...]) -> dict[str, Weight]:
+        found: dict[str, Weight] = {}
+        for written, value in said.items():
+            good = isinstance(value, dict) and value.keys() == {"numbers", "dtype"} and isinstance(value["dtype"], str)
+            if not good or type(value["numbers"]) is not int:
+                self._fail(
+                    (*key, written),
+                    f'{shown(value)} is no buffer: it is written {{ numbers = 512, dtype = "float32" }}',
+                )
+            found |= {
+                name: Weight(value["numbers"], value["dtype"]) for name, _ in self._names(written, (*key, written))
+            }
+        return found
+
+    def _table(self, value: object, key: tuple[str, ...]) -> Mapping[str, Any]:
+        if not isinstance(value, dict):
+            self._fail(key, f"{shown(value)} is no table")
+        return value
+
+    def _known(self, said: Iterable[str], keys: set[str], at: tuple[str, ...]) -> None:
+        for key in said:
+            if key not in keys:
+                self._fail((*at, key), f"a lock says nothing by {shown(key)}: there are {', '.join(sorted(keys))}")
+
+    def _fail(self, key: tuple[str, ...], message: str) -> NoReturn:
+        line = line_in_toml(self.text, key)
+        raise BadLock(f"{self.file}{f':{line}' if line else ''}: {message}; {_mend(self.file)}")
+
+
+def _at(owner: str, place: Sequence[int]) -> str:
+    """``layer[*].w`` in the third layer → ``layer.2.w``; the name as it is, where it has no star."""
+    first, *rest = owner.split(STAR)
+    name = first
+    for index, part in zip(place, rest, strict=False):
+        name += f"{'.' if name else ''}{index}{part}"
+    return unescaped(name)

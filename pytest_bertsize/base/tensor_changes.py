@@ -1,0 +1,310 @@
+"""What became of a model's tensors, as a reviewer would say it: a layer more, a module renamed, a tie that is gone.
+
+In: two inventories. Out: one :class:`TensorChange` for each thing that happened, however many tensors it is told by.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+from pytest_bertsize.base import tensor_words as words
+from pytest_bertsize.base.module_paths import Side, alike
+from pytest_bertsize.base.ranges import boxes, folded, put_together, taken_apart, written
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+
+    from pytest_bertsize.inventory import Inventory, Tensor
+
+Kind: TypeAlias = Literal["new", "gone", "renamed", "replaced", "resized", "untied", "tied", "frozen", "trained"]
+
+WEIGHT = ".weight"
+DISTINCT = 4
+"""Tensors of a module that is known by its shapes, whatever it is called and wherever it stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorChange:
+    """One thing that happened to a model."""
+
+    kind: Kind
+    name: str
+    """The modules or tensors it is about, layers folded: ``bert.encoder.layer[12:14]``."""
+    count: int
+    """Parameters that it adds; negative for what it takes."""
+    said: str
+    """A sentence without its full stop."""
+    tensors: tuple[str, ...] = ()
+    """The names of those that are there now, and of those that were and are not."""
+
+
+def tensor_changes(before: Inventory, after: Inventory) -> list[TensorChange]:
+    """What became of one inventory in the other: nothing where all names, shapes, ties and what trains are the same."""
+    return _Both(Side(before), Side(after)).told()
+
+
+class _One(NamedTuple):
+    """What happened at one path, before layers are folded."""
+
+    path: str
+    like: Hashable
+    """What another has to have in common to be told with it."""
+    other: str = ""
+    """The path that it was, or that it is now."""
+
+
+class _Both:
+    def __init__(self, before: Side, after: Side) -> None:
+        self.before, self.after = before, after
+        self.stay = [name for name in after.tensors if name in before.tensors]
+        self.new = {name: None for name in after.tensors if name not in before.tensors}
+        self.gone = {name: None for name in before.tensors if name not in after.tensors}
+
+    def told(self) -> list[TensorChange]:
+        """What takes a place that another has left is looked for first: what is left over is new, or gone."""
+        found = [*self._renamed(), *self._merged("joined"), *self._merged("parted"), *self._rebuilt()]
+        found += [*self._new(), *self._gone(), *self._resized(), *self._tied(), *self._untied(), *self._trained()]
+        return sorted(found, key=lambda each: -abs(each.count))
+
+    # what came and went
+
+    def _new(self) -> Iterator[TensorChange]:
+        roots = self.after.roots(self.new)
+        ones = [_One(path, (self.after.signature(path), self._shares(path))) for path in roots]
+        for name, paths in _folded(ones):
+            each = self.after.count(paths[0])
+            said = words.new(name, paths, each, self._like(paths), self.after)
+            yield TensorChange("new", name, each * len(paths), said, _within(self.after, paths))
+
+    def _shares(self, path: str) -> tuple[str, ...]:
+        """What else owns tensors of a module, by names without the layer's index."""
+        owners = (each.tied_to for each in self.after.paths[path] if each.tied_to)
+        return tuple(dict.fromkeys(taken_apart(owner)[0] for owner in owners if not f"{owner}.".startswith(f"{path}.")))
+
+    def _gone(self) -> Iterator[TensorChange]:
+        ones = [_One(path, self.before.signature(path)) for path in self.before.roots(self.gone)]
+        for name, paths in _folded(ones):
+            each = self.before.count(paths[0])
+            left = [path for path in self.after.siblings(paths[0]) if path in self.after.paths]
+            said = words.gone(name, paths, each, len(left), self.before)
+            yield TensorChange("gone", name, -each * len(paths), said, _within(self.before, paths))
+
+    def _like(self, paths: Sequence[str]) -> words.Like:
+        """What else is built as a new module is."""
+        path, signature = paths[0], self.after.signature(paths[0])
+        others = [each for each in self.after.siblings(path) if each not in paths and each in self.before.paths]
+        if others:
+            same = [each for each in others if self.after.signature(each) == signature]
+            return words.Like(others=len(others), same=len(same), unlike=self.after.count(others[0]))
+        if len(signature) < DISTINCT:
+            return words.Like()
+        mine = {*paths}
+        twin = next((e for e in self._modules_of(signature) if e not in mine and e in self.before.paths), "")
+        return words.Like(twin=twin, is_backbone=bool(twin) and self.after.holds_layers(twin))
+
+    def _modules_of(self, signature: Hashable) -> list[str]:
+        wanted = len(signature)  # type: ignore[arg-type]
+        modules = self.after.paths.items()
+        return [path for path, inside in modules if len(inside) == wanted and self.after.signature(path) == signature]
+
+    # what has another place
+
+    def _renamed(self) -> Iterator[TensorChange]:
+        ones = []
+        for old, new in self._pairs():
+            self._take(self.before.paths[old], self.after.paths[new])
+            ones.append(_One(new, (taken_apart(old)[0], self.after.signature(new)), old))
+        for name, paths in _folded(ones):
+            was = {one.path: one.other for one in ones}
+            former = _names(was[path] for path in paths)
+            said = words.renamed(former, name, paths, self.after)
+            both = (*_within(self.after, paths), *_within(self.before, [was[path] for path in paths]))
+            yield TensorChange("renamed", name, 0, said, both)
+
+    def _pairs(self) -> Iterator[tuple[str, str]]:
+        """Modules that are gone, and those of the same shapes that are new; the outermost first."""
+        waiting: dict[Hashable, list[str]] = {}
+        for path, inside in self.after.paths.items():
+            if all(each.name in self.new for each in inside):
+                waiting.setdefault(self.after.signature(path), []).append(path)
+        if not waiting:
+            return
+        asked = self.before.roots(self.gone)
+        taken: set[str] = set()
+        while asked:
+            old, below = asked.pop(0), []
+            places = [new for new in waiting.get(self.before.signature(old), []) if not _overlap(new, taken)]
+            fitting = [new for new in places if self._is_same(old, new)]
+            if fitting:
+                new = max(fitting, key=lambda each: alike(old, each))
+                taken.add(new)
+                yield old, new
+            else:
+                below = [path for path in self.before.paths if path.rpartition(".")[0] == old]
+            asked = [*asked, *below]
+
+    def _is_same(self, old: str, new: str) -> bool:
+        """Whether what has the same shapes is the same: by its name, its place, one in the other, or many tensors."""
+        (parent, _, name), (other, _, now) = old.rpartition("."), new.rpartition(".")
+        nested = f"{new}.".startswith(f"{old}.") or f"{old}.".startswith(f"{new}.")
+        return nested or len(self.before.paths[old]) >= DISTINCT or name == now or parent == other
+
+    def _take(self, gone: Iterable[Tensor], new: Iterable[Tensor]) -> None:
+        for each in gone:
+            self.gone.pop(each.name, None)
+        for each in new:
+            self.new.pop(each.name, None)
+
+    # what took the place of another
+
+    def _merged(self, how: Literal["joined", "parted"]) -> Iterator[TensorChange]:
+        """Linear layers of one module that are one now, or one that is several."""
+        joined = how == "joined"
+        found = dict(self._in_rows(joined=joined))
+        ones = [_One(one, tuple(taken_apart(each)[0] for each in parts)) for one, parts in found.items()]
+        for name, paths in _folded(ones):
+            parts = [each for path in paths for each in found[path]]
+            now, was = (paths, parts) if joined else (parts, paths)
+            count = sum(map(self.after.count, now)) - sum(map(self.before.count, was))
+            said = words.merged(
+                how, name, [_names(each) for each in zip(*(found[path] for path in paths), strict=True)]
+            )
+            yield TensorChange("replaced", name, count, f"{said}: {words.change(count)}", _within(self.after, now))
+            self._take(_of(self.before, was), _of(self.after, now))
+
+    def _in_rows(self, *, joined: bool) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """A module of one side, and those of the same place on the other whose rows together are its own."""
+        few, many = (self.after, self.before) if joined else (self.before, self.after)
+        of_few, of_many = (self.new, self.gone) if joined else (self.gone, self.new)
+        modules, beside = (
+            [name.removesuffix(WEIGHT) for name in names if name.endswith(WEIGHT)] for names in (of_few, of_many)
+        )
+        by_place: dict[str, list[str]] = {}
+        for path in beside:
+            by_place.setdefault(path.rpartition(".")[0], []).append(path)
+        for one in modules:
+            whole, parts = few.tensors[one + WEIGHT].shape, by_place.get(one.rpartition(".")[0], [])
+            shapes = [many.tensors[path + WEIGHT].shape for path in parts]
+            same = all(len(shape) > 1 and shape[1:] == whole[1:] for shape in shapes)
+            if len(parts) > 1 and same and sum(shape[0] for shape in shapes) == whole[0]:
+                yield one, tuple(parts)
+
+    def _rebuilt(self) -> Iterator[TensorChange]:
+        """What has the same name, and nothing else in common."""
+        was = {*self.before.roots(self.gone)}
+        both = [path for path in self.after.roots(self.new) if path in was]
+        ones = [_One(path, (self.before.signature(path), self.after.signature(path))) for path in both]
+        for name, paths in _folded(ones):
+            before, after = (sum(map(side.count, paths)) for side in (self.before, self.after))
+            said = words.rebuilt(name, paths, self.before, self.after)
+            yield TensorChange("replaced", name, after - before, said, _within(self.after, paths))
+            self._take(_of(self.before, paths), _of(self.after, paths))
+
+    # what stayed, and is another
+
+    def _resized(self) -> Iterator[TensorChange]:
+        groups: dict[Hashable, list[tuple[Tensor, Tensor]]] = {}
+        for name in self.stay:
+            old, new = self.before.tensors[name], self.after.tensors[name]
+            if old.shape != new.shape:
+                groups.setdefault(words.steps(old.shape, new.shape), []).append((old, new))
+        for pairs in groups.values():
+            count = sum(new.owned - old.owned for old, new in pairs)
+            names = [new.name for _, new in pairs]
+            name, said = words.resized(pairs, count, [each for each, _ in folded(names)])
+            yield TensorChange("resized", name, count, said, tuple(names))
+
+    def _tied(self) -> Iterator[TensorChange]:
+        """What is another tensor now, and was one of its own."""
+        groups_before = _sharing(self.before)
+        owners = {}
+        for name in self.stay:
+            owner, former = self.after.tensors[name].tied_to, self.before.tensors[name].tied_to
+            if former and former not in self.after.tensors:  # its owner has another name
+                continue
+            if owner and owner not in groups_before.get(name, ()) and name not in groups_before.get(owner, ()):
+                owners[name] = owner
+        yield from self._of_ties(owners, self.after, "tied")
+
+    def _untied(self) -> Iterator[TensorChange]:
+        groups_now = _sharing(self.after)
+        owners = {}
+        for name in self.stay:
+            owner = self.before.tensors[name].tied_to
+            if owner in self.after.tensors and owner is not None and owner not in groups_now.get(name, ()):
+                owners[name] = owner
+        yield from self._of_ties(owners, self.before, "untied")
+
+    def _of_ties(self, owners: dict[str, str], there: Side, kind: Literal["tied", "untied"]) -> Iterator[TensorChange]:
+        ones = []
+        for path in there.roots(owners):
+            inside = there.paths[path]
+            whole = {owners[each.name].removesuffix(each.name.removeprefix(path)) for each in inside}
+            if len(whole) == 1:
+                ones.append(_One(path, (taken_apart(next(iter(whole)))[0], there.signature(path)), next(iter(whole))))
+            else:
+                ones += [_One(e.name, (taken_apart(owners[e.name])[0], e.shape), owners[e.name]) for e in inside]
+        other = {one.path: one.other for one in ones}
+        for name, paths in _folded(ones):
+            tensors = _within(self.after, paths)
+            count = sum(self.after.tensors[each].owned - self.before.tensors[each].owned for each in tensors)
+            said = words.tie(kind, name, _names(other[path] for path in paths), count, paths)
+            yield TensorChange(kind, name, count, said, tensors)
+
+    def _trained(self) -> Iterator[TensorChange]:
+        kinds: tuple[tuple[Literal["frozen", "trained"], bool], ...] = (("frozen", False), ("trained", True))
+        for kind, trains in kinds:
+            names = {
+                name: None
+                for name in self.stay
+                if self.after.tensors[name].trainable == trains != self.before.tensors[name].trainable
+            }
+            ones = [_One(path, self.after.signature(path)) for path in self.after.roots(names)]
+            for name, paths in _folded(ones):
+                count = sum(self.after.count(path) for path in paths)
+                yield TensorChange(kind, name, 0, words.trained(kind, name, count, paths), _within(self.after, paths))
+
+
+def _folded(ones: Sequence[_One]) -> Iterator[tuple[str, list[str]]]:
+    """Those that are alike but for their layer, by one name."""
+    groups: dict[Hashable, list[_One]] = {}
+    for one in ones:
+        groups.setdefault((taken_apart(one.path)[0], one.like), []).append(one)
+    for members in groups.values():
+        template = taken_apart(members[0].path)[0]
+        for box in boxes(taken_apart(one.path)[1] for one in members):
+            places = _places(box)
+            yield written(template, box), [put_together(template, place) for place in places]
+
+
+def _places(box: Sequence[range]) -> list[tuple[int, ...]]:
+    found: list[tuple[int, ...]] = [()]
+    for run in box:
+        found = [(*place, index) for place in found for index in run]
+    return found
+
+
+def _names(paths: Iterable[str]) -> str:
+    """Several paths as one, where they differ in their layer alone."""
+    return ", ".join(name for name, _ in folded(dict.fromkeys(paths)))
+
+
+def _of(side: Side, paths: Iterable[str]) -> list[Tensor]:
+    return [each for path in paths for each in side.paths[path]]
+
+
+def _within(side: Side, paths: Iterable[str]) -> tuple[str, ...]:
+    return tuple(each.name for each in _of(side, paths))
+
+
+def _overlap(path: str, taken: Collection[str]) -> bool:
+    return any(f"{path}.".startswith(f"{each}.") or f"{each}.".startswith(f"{path}.") for each in taken)
+
+
+def _sharing(side: Side) -> dict[str, set[str]]:
+    """Of each tensor that shares its storage, all names of it."""
+    groups: dict[str, set[str]] = {}
+    for tensor in side.tensors.values():
+        groups.setdefault(tensor.tied_to or tensor.name, set()).add(tensor.name)
+    return {name: group for group in groups.values() if len(group) > 1 for name in group}

@@ -1,0 +1,195 @@
+"""The sentences for what became of tensors, as a good reviewer would write them."""
+
+from __future__ import annotations
+
+from itertools import takewhile
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+from pytest_bertsize.base.ranges import folded
+from pytest_bertsize.wording import exact, plural, printable, signed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pytest_bertsize.base.module_paths import Side
+    from pytest_bertsize.inventory import Tensor
+
+Steps: TypeAlias = tuple[tuple[int, ...], ...] | tuple[tuple[int, int], ...]
+
+MOST_SHAPES = 2
+"""Tensors of a module that are shown with their shapes."""
+MOST_NAMED = 3
+AXES = {1: ("length",), 2: ("rows", "columns")}
+
+
+class Like(NamedTuple):
+    """What else is built as a new module is."""
+
+    others: int = 0
+    """Modules of the same list that were there before."""
+    same: int = 0
+    """Those of them that are built alike."""
+    unlike: int = 0
+    """Parameters of one that is not."""
+    twin: str = ""
+    """A module elsewhere that is built alike."""
+    is_backbone: bool = False
+    """Whether that one has layers of its own."""
+
+
+def change(count: int) -> str:
+    return signed(count) if count else "no count changed"
+
+
+def _is(paths: Sequence[str], name: str) -> str:
+    """``layer.12 is``, ``layer[12:14] are``; of what is in each layer, ``layer[0:12].norm is``."""
+    return f"{printable(name)} {_be(paths)}"
+
+
+def _be(paths: Sequence[str]) -> str:
+    return "are" if len(paths) > 1 and paths[0].rpartition(".")[2].isdigit() else "is"
+
+
+def _counted(each: int, times: int) -> str:
+    return exact(each) if times == 1 else f"{times:,} × {exact(each)} = {exact(each * times)}"
+
+
+def _shapes(path: str, side: Side) -> str:
+    """``(weight 768×9, bias 9)`` of what is small; ``""`` of a tensor itself, and of more than a few."""
+    inside = side.paths[path]
+    if len(inside) > MOST_SHAPES:
+        rows = folded(each.name.removeprefix(f"{path}.") for each in inside)
+        heads = {name.split("[")[0] for name, times in rows if "[" in name and times > 1}
+        return f" ({plural(len(inside), 'tensor')}{f' in {_lists(heads)}' if len(heads) == 1 else ''})"
+    shown = (
+        f"{printable(each.name.removeprefix(path).removeprefix('.'))} {dimensions(each.shape)}".strip()
+        for each in inside
+    )
+    return f" ({', '.join(shown)})"
+
+
+def _lists(heads: set[str]) -> str:
+    return printable(next(iter(heads))) or "a list"
+
+
+def dimensions(shape: tuple[int, ...]) -> str:
+    """``768×3,072``."""
+    return "×".join(map(exact, shape)) or "one number"
+
+
+def new(name: str, paths: Sequence[str], each: int, like: Like, after: Side) -> str:
+    path = paths[0]
+    shared = next((tensor.tied_to for tensor in after.paths[path] if tensor.tied_to), "")
+    if shared and not each:
+        owner = printable(_module_of(path, after))
+        return f"{_is(paths, name)} new by name alone: what it holds is {owner}, and nothing is added"
+    said = f"{_is(paths, name)} new: {_counted(each, len(paths))}{'' if like.others else _shapes(path, after)}"
+    return f"{said}{f', beside what it shares with {printable(shared)}' if shared else ''}{_alike(like)}"
+
+
+def _alike(like: Like) -> str:
+    if like.others and like.same == like.others:
+        return f", like the other{f' {exact(like.others)}' if like.others > 1 else ''}"
+    if like.same:
+        return f", like {exact(like.same)} of the {exact(like.others)} others"
+    if like.others:
+        return f", unlike the others, which have {exact(like.unlike)}"
+    if like.is_backbone:
+        return f", built like {printable(like.twin)}: a second backbone"
+    return f", built like {printable(like.twin)}" if like.twin else ""
+
+
+def _module_of(path: str, side: Side) -> str:
+    """The module that a shared one is, or its first tensor's owner."""
+    first = side.paths[path][0]
+    assert first.tied_to
+    owner = first.tied_to.removesuffix(first.name.removeprefix(path))
+    return owner if owner in side.paths else first.tied_to
+
+
+def gone(name: str, paths: Sequence[str], each: int, left: int, before: Side) -> str:
+    if not each and (owner := next((tensor.tied_to for tensor in before.paths[paths[0]] if tensor.tied_to), None)):
+        return f"{_is(paths, name)} gone by name alone: it shared {printable(owner)}, and nothing is taken"
+    rest = f", and {exact(left)} {'is' if left == 1 else 'are'} left" if left else ""
+    return f"{_is(paths, name)} gone: {_counted(each, len(paths))}{'' if left else _shapes(paths[0], before)}{rest}"
+
+
+def renamed(former: str, name: str, paths: Sequence[str], after: Side) -> str:
+    count = sum(map(after.count, paths))
+    return f"{_is(paths, former)} {printable(name)} now, of the same shapes: {exact(count)}"
+
+
+def merged(how: Literal["joined", "parted"], one: str, parts: Sequence[str]) -> str:
+    where = _common([one, *parts])
+    several, (single,) = _and(_inside(where, parts)), _inside(where, [one])
+    which = f"{printable(where)}: " if where else ""
+    if how == "joined":
+        return f"{which}{several} are one layer now, {single}"
+    return f"{which}{single} is {plural(len(parts), 'layer')} now, {several}"
+
+
+def _and(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def rebuilt(name: str, paths: Sequence[str], before: Side, after: Side) -> str:
+    path = paths[0]
+    was, now = (f"{_counted(side.count(path), len(paths))}{_shapes(path, side)}" for side in (before, after))
+    return f"{_is(paths, name)} built otherwise: {was} became {now}"
+
+
+def steps(old: tuple[int, ...], new: tuple[int, ...]) -> Steps:
+    """What tells resized tensors from others: on which sizes, from what to what; else both shapes."""
+    if len(old) != len(new) or sorted(old) == sorted(new):
+        return old, new
+    return tuple(sorted({(was, now) for was, now in zip(old, new, strict=True) if was != now}))
+
+
+def resized(pairs: Sequence[tuple[Tensor, Tensor]], count: int, names: Sequence[str]) -> tuple[str, str]:
+    """Where, and the sentence."""
+    (old, new), *_ = pairs
+    where = names[0] if len(names) == 1 else _common(names)
+    many = plural(len(pairs), "tensor") if len(names) > MOST_NAMED else _and(_inside(where, names))
+    tail = f" in {many}, {change(count)}" if len(names) > 1 else f", {change(count)}"
+    if len(old.shape) != len(new.shape) or sorted(old.shape) == sorted(new.shape):
+        how = "is turned" if old.shape == new.shape[::-1] else "has another shape"
+        return where, f"{printable(where)} {how}: {dimensions(old.shape)} → {dimensions(new.shape)}{tail}"
+    axes = {_axis(was, now) for was, now in pairs}
+    axis = f"{next(iter(axes))} ".lstrip() if len(axes) == 1 else ""
+    moved = dict.fromkeys((was, now) for was, now in zip(old.shape, new.shape, strict=True) if was != now)
+    said = " and ".join(f"{exact(was)} → {exact(now)}" for was, now in moved)
+    return where, f"{printable(where) or 'the model'}: {axis}{said}{tail}"
+
+
+def _axis(old: Tensor, new: Tensor) -> str:
+    differing = [axis for axis, (was, now) in enumerate(zip(old.shape, new.shape, strict=True)) if was != now]
+    if len(differing) != 1:
+        return ""
+    known = AXES.get(len(old.shape))
+    return known[differing[0]] if known else f"axis {differing[0]}"
+
+
+def _common(names: Sequence[str]) -> str:
+    """The module that all of them are in; ``""`` for none."""
+    shared = takewhile(lambda parts: len(set(parts)) == 1, zip(*(name.split(".") for name in names), strict=False))
+    return ".".join(parts[0] for parts in shared)
+
+
+def _inside(where: str, names: Sequence[str]) -> list[str]:
+    """Names as they are in a module."""
+    return [printable(name.removeprefix(f"{where}.")) for name in names]
+
+
+def tie(kind: Literal["tied", "untied"], name: str, other: str, count: int, paths: Sequence[str]) -> str:
+    if kind == "tied":
+        return f"{_is(paths, name)} {printable(other)} now, and no tensor of {_own(paths)} own: {change(count)}"
+    return f"{_is(paths, name)} of {_own(paths)} own now, and no longer {printable(other)}: {change(count)}"
+
+
+def _own(paths: Sequence[str]) -> str:
+    return "their" if _be(paths) == "are" else "its"
+
+
+def trained(kind: Literal["frozen", "trained"], name: str, count: int, paths: Sequence[str]) -> str:
+    what = "frozen" if kind == "frozen" else "trained"
+    return f"{_is(paths, name)} {what} now: {exact(count)}"

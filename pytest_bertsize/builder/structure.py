@@ -1,0 +1,108 @@
+"""Components of a class that no closed form describes: its modules, folded into few rows, and what the table names."""
+
+from __future__ import annotations
+
+from collections import Counter
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from pytest_bertsize.inventory import levels
+from pytest_bertsize.wording import printable, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+    from pytest_bertsize.inventory import Tensor
+
+MOST_ROWS = 12
+LOOSE, OTHERS = "parameters", "others"
+"""What is in no module, and modules that are too many to be told one by one."""
+_WILD = frozenset("*?[")
+
+
+class NoComponent(ValueError):
+    """A component of the table that holds nothing, or what another holds; ``key`` is its name."""
+
+    def __init__(self, key: str, message: str) -> None:
+        super().__init__(message)
+        self.key = key
+
+
+def components(
+    tensors: Iterable[Tensor], asked: Collection[str] = (), named: Mapping[str, Collection[str]] | None = None
+) -> dict[str, str]:
+    """The component of each tensor: what the table names, else the module that it is in, at most a dozen in all.
+
+    The largest module is divided first, and what a budget limits is a component whatever else there is.
+
+    :param asked: modules that a budget limits, by their paths without the indices of lists.
+    :param named: components of the table, and what each holds: paths of modules, or patterns of tensors' names.
+    :raises NoComponent: for one of those that holds nothing, or what another holds.
+    """
+    by_name = {each.name: each for each in tensors}
+    found = _named(by_name, named or {})
+    rest = {name: module(name) for name in by_name if name not in found}
+    if doubled := next(
+        (row for row in dict.fromkeys(found.values()) if any(row in levels(path) for path in rest.values())), ""
+    ):
+        raise NoComponent(
+            doubled, f"{doubled} is a module as well, of which it does not hold all: give it another name"
+        )
+    counts: Counter[str] = Counter()
+    for name, path in rest.items():
+        for level in levels(path):
+            counts[level] += by_name[name].owned
+    rows = _rows(counts, asked, MOST_ROWS - len(set(found.values())))
+    return found | {name: _deepest(path, rows) for name, path in rest.items()}
+
+
+def module(name: str) -> str:
+    """``bert.encoder.layer.0.output.dense.weight`` → ``bert.encoder.layer.output.dense``."""
+    return ".".join(part for part in name.split(".")[:-1] if not part.isdigit()) or LOOSE
+
+
+def _named(by_name: Mapping[str, Tensor], named: Mapping[str, Collection[str]]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for component, patterns in named.items():
+        for pattern in patterns:
+            held = [name for name in by_name if _is_meant(pattern, name)]
+            if not held:
+                raise NoComponent(component, f"{shown(pattern)} is no module and no tensor of what was built")
+            for name in held:
+                if found.setdefault(name, component) != component:
+                    raise NoComponent(
+                        component, f"{printable(name)} is of {found[name]} as well: a tensor has one component"
+                    )
+    return found
+
+
+def _is_meant(pattern: str, name: str) -> bool:
+    if _WILD.isdisjoint(pattern):
+        return f"{name}.".startswith(f"{pattern}.")
+    return fnmatchcase(name, pattern)
+
+
+def _rows(counts: Mapping[str, int], asked: Collection[str], most: int) -> set[str]:
+    """The modules that are rows: the outermost, then what the largest of them consists of, as long as there is room."""
+    below: dict[str, list[str]] = {}
+    for path in counts:
+        below.setdefault(path.rpartition(".")[0], []).append(path)
+    outermost = sorted(below.get("", []), key=lambda path: -counts[path])
+    limited = {level for path in asked if path in counts for level in levels(path)}
+    rows = {*outermost, *limited} if len(outermost) <= most else {*outermost[: most - 1], *limited}
+    waiting = sorted(rows, key=lambda path: -counts[path])
+    while waiting:
+        inner = below.get(waiting.pop(0), [])
+        if inner and len({*rows, *inner}) <= most:
+            rows |= {*inner}
+            waiting = sorted({*waiting, *inner}, key=lambda path: -counts[path])
+    return rows
+
+
+def _deepest(path: str, rows: Collection[str]) -> str:
+    return max((level for level in levels(path) if level in rows), key=len, default=OTHERS)
+
+
+def paths(names: Iterable[str]) -> Iterator[str]:
+    """All modules that a budget may name."""
+    return iter(dict.fromkeys(level for name in names for level in levels(module(name))))

@@ -1,0 +1,101 @@
+"""A model without a closed form: its components by the modules that it has, and a budget that holds nothing of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pytest_bertsize.builder import structure
+from pytest_bertsize.findings import Finding, Unusable
+from pytest_bertsize.inventory import TOTAL, TRAINABLE, is_within, levels
+from pytest_bertsize.wording import exact
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pytest_bertsize.base.lock import Locked
+    from pytest_bertsize.inventory import Inventory, Tensor
+    from pytest_bertsize.review.review import Review
+    from pytest_bertsize.table.model import Limit, Model
+
+TIMES = 2
+"""What is that many times the count of a model without layers notices nothing."""
+
+
+def named(before: Review, model: Model, tensors: Iterable[Tensor], former: Locked | None) -> Review:
+    """With the component of every tensor of today and of the base.
+
+    :raises Unusable: for a component of the table that holds nothing.
+    """
+    every = {each.name: each for each in (*(former.tensors if former else ()), *tensors)}
+    asked = [limit.component for limit in before.budget if limit.measure is None]
+    try:
+        found = structure.components(every.values(), asked, model.components)
+    except structure.NoComponent as wrong:
+        fix = f"correct components.{wrong.key}"
+        raise Unusable(Finding("config-invalid", str(wrong), fix, table_key=("components", wrong.key))) from None
+    return replace(before, components=found)
+
+
+def known(actual: Inventory) -> list[str]:
+    """What a budget may name: components, and modules that are none of the rows."""
+    return list(dict.fromkeys((*actual.components, *structure.paths(each.name for each in actual.tensors))))
+
+
+def insensitive(concluded: Review, actual: Inventory) -> list[Finding]:
+    """A note on a limit that one more layer would pass, or twice what there is where there are no layers."""
+    if concluded.verdict == "failed":
+        return []
+    counts = [limit for limit in concluded.budget if limit.measure is None and limit.maximum is not None]
+    if len(counts) < len(concluded.budget) or not counts:
+        return []
+    name, layer, component = _largest_layer(actual)
+    if name:
+        growing = [limit for limit in counts if is_within(component, limit.component) or limit.component == TRAINABLE]
+        if not growing or any(_left(limit, actual) < layer for limit in growing):
+            return []
+        limit = next((each for each in growing if each.component == TOTAL), growing[0])
+        return [_note(limit, actual, f"one more layer ({name}, +{exact(layer)}) would pass every limit", layer)]
+    loose = [limit for limit in counts if (limit.maximum or 0) >= TIMES * max(actual[limit.component], 1)]
+    if len(loose) < len(counts):
+        return []
+    limit = next((each for each in loose if each.component == TOTAL), loose[0])
+    return [_note(limit, actual, "twice as many parameters would pass every limit", actual[limit.component])]
+
+
+def _note(limit: Limit, actual: Inventory, message: str, more: int) -> Finding:
+    count = actual[limit.component]
+    times = (
+        f", which is {limit.maximum // count:,} times what there is"
+        if limit.maximum and count and limit.maximum >= TIMES * count
+        else ""
+    )
+    limited = f"{limit.component} is {exact(count)}, and its limit {limit}{times}"
+    fix = f"{limited}; one below {exact(count + more)} would notice it"
+    at = {"component": limit.component, "file": limit.file, "line": limit.line, "table_key": limit.table_key}
+    return Finding("insensitive-budget", message, fix, "note", **at)  # type: ignore[arg-type]
+
+
+def _left(limit: Limit, actual: Inventory) -> int:
+    return (limit.maximum or 0) - actual[limit.component]
+
+
+def _largest_layer(actual: Inventory) -> tuple[str, int, str]:
+    """The list whose layers are largest: its name, what one has, and the component that it is in; ``""`` for none."""
+    sizes: dict[str, dict[str, int]] = {}
+    within: dict[str, str] = {}
+    for tensor in actual.tensors:
+        parts = tensor.name.split(".")
+        index = next((at for at, part in enumerate(parts) if part.isdigit()), None)
+        if index is None:
+            continue
+        place = ".".join(parts[:index])
+        layers = sizes.setdefault(place, {})
+        layers[parts[index]] = layers.get(parts[index], 0) + tensor.owned
+        one, other = within.get(place, tensor.component), tensor.component
+        within[place] = next((each for each in reversed([*levels(one)]) if is_within(other, each)), TOTAL)
+    repeated = {place: layers for place, layers in sizes.items() if len(layers) > 1 and len(set(layers.values())) == 1}
+    if not repeated:
+        return "", 0, ""
+    name = max(repeated, key=lambda place: max(repeated[place].values()))
+    return name or "a list", max(repeated[name].values()), within[name]

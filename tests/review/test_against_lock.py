@@ -1,0 +1,321 @@
+"""A class that no closed form describes: held against its lock, and compared with the lock of the base."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_bertsize.base.lock_text import render
+from pytest_bertsize.builder.messages import Buffer
+from pytest_bertsize.table.settings import SettingsError
+from tests.support.own_encoder import EMBED, HEAD, LAYER, TABLE, TOTAL, OwnProject, own_project
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pytest_bertsize.base.comparison import Comparison
+    from pytest_bertsize.findings import Finding
+
+STRICT = TABLE.replace('"bertsize.lock"', '{ file = "bertsize.lock", strict = true }')
+ACCEPT = "if that is meant, accept it: pytest --bert-budget --bert-budget-update"
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> OwnProject:
+    return own_project(tmp_path / "project")
+
+
+def of_lock(project: OwnProject) -> list[Finding]:
+    return [found for found in project.gate().review("own").findings if found.kind == "differs-from-lock"]
+
+
+def compared(project: OwnProject) -> Comparison:
+    project.built.clear()
+    found = project.gate("main").review("own").comparison
+    assert found
+    return found
+
+
+# against today's lock
+
+
+def test_a_model_that_is_as_it_was_accepted_says_nothing(own: OwnProject) -> None:
+    assert of_lock(own) == []
+    assert own.gate().review("own").verdict == "passed"
+
+
+def test_a_difference_is_a_note_with_the_line_of_its_block(own: OwnProject) -> None:
+    own.code = {"pool.weight": (8, 8)}
+    (found,) = of_lock(own)
+    assert found.message == (
+        "it is not as bertsize.lock has it: pool is new: 64 (weight 8×8) "
+        "(what it is built from is the same: the code has changed)"
+    )
+    assert (found.severity, found.fix, found.file, found.line) == ("note", ACCEPT, "bertsize.lock", 5)
+    assert own.gate().review("own").verdict == "passed"
+
+
+def test_a_strict_lock_makes_it_an_error(own: OwnProject) -> None:
+    own.git.declare(STRICT)
+    assert own.gate().review("own").verdict == "passed"
+    own.code = {"pool.weight": (8, 8)}
+    assert [found.severity for found in of_lock(own)] == ["error"]
+    assert own.gate().review("own").verdict == "failed"
+
+
+def test_another_release_is_named_where_the_config_is_the_same(own: OwnProject) -> None:
+    lock = own.git.folder / "bertsize.lock"
+    lock.write_text(lock.read_text("utf-8").replace("5.23.0", "5.22.0"), encoding="utf-8")
+    assert of_lock(own) == []
+    own.code = {"pool.weight": (8, 8)}
+    (found,) = of_lock(own)
+    assert (
+        "it was built with transformers 5.22.0, torch 2.13.0, and is with transformers 5.23.0, torch" in found.message
+    )
+
+
+def test_a_config_that_changed_is_said_to_have(own: OwnProject) -> None:
+    own.config(layers_num=4)
+    (found,) = of_lock(own)
+    assert (
+        f"encoder.layers.3 is new: {LAYER}, like the other 3 (what it is built from has changed as well)"
+        in found.message
+    )
+
+
+def test_a_buffer_that_weighs_is_told(own: OwnProject) -> None:
+    own.buffers = (
+        Buffer("pe", 20_000, "float32", 80_000, saved=False),
+        Buffer("ids", 20_000, "int64", 160_000, saved=False),
+    )
+    (found,) = of_lock(own)
+    assert "it is not as bertsize.lock has it: the buffer pe is new: 20,000 numbers of float32 (" in found.message
+    own.accept()
+    assert of_lock(own) == []
+
+
+@pytest.mark.parametrize(("table", "severity"), [(TABLE, "note"), (STRICT, "error")])
+def test_a_lock_that_is_not_there_yet_is_said_with_how_to_make_it(tmp_path: Path, table: str, severity: str) -> None:
+    (found,) = of_lock(own_project(tmp_path / "project", table, locked=False))
+    assert found.sentence == (
+        "there is no bertsize.lock yet, which the table names as its lock; "
+        "have it written: pytest --bert-budget --bert-budget-update"
+    )
+    assert found.severity == severity
+
+
+def test_a_lock_without_the_model_says_so(own: OwnProject) -> None:
+    (own.git.folder / "bertsize.lock").write_text(render({}), encoding="utf-8")
+    (found,) = of_lock(own)
+    assert found.message == "bertsize.lock does not have this model"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("<<<<<<< HEAD\nlock = 1\n", "bertsize.lock:1: a merge conflict is left in it (<<<<<<<): keep one side"),
+        ("[[package]]\n", "bertsize.lock: this is no lock of pytest-bertsize: name a file of its own"),
+        ("", "pyproject.toml:4: tool.bertsize.lock: bertsize.lock: the file is empty; write the lock again"),
+    ],
+)
+def test_a_lock_that_cannot_be_read_is_red_for_the_run(own: OwnProject, text: str, said: str) -> None:
+    (own.git.folder / "bertsize.lock").write_text(text, encoding="utf-8")
+    with pytest.raises(SettingsError) as refused:
+        own.gate()
+    assert str(refused.value).startswith(said)
+
+
+def test_a_lock_outside_of_the_project_is_refused(own: OwnProject) -> None:
+    own.git.declare(TABLE.replace("bertsize.lock", "../bertsize.lock"))
+    with pytest.raises(
+        SettingsError, match=r"^pyproject\.toml:4: tool\.bertsize\.lock: .*the lock lies outside the project"
+    ):
+        own.gate()
+
+
+# against the base
+
+
+def test_without_a_lock_the_base_says_that_there_is_none_and_how_to_make_one(tmp_path: Path) -> None:
+    project = own_project(tmp_path / "project", TABLE.replace('lock = "bertsize.lock"', ""), locked=False)
+    project.config(layers_num=4)
+    assert compared(project).said == (
+        "at main it has closed_form = false, and is not counted",
+        (
+            'at main there is no lock of it; a lock would say what changed: lock = "bertsize.lock" in [tool.bertsize], '
+            "written by pytest --bert-budget --bert-budget-update, and committed"
+        ),
+        "these keys changed: layers_num; what each of them moved is not known",
+    )
+
+
+def test_a_lock_that_is_not_committed_is_told_as_such(tmp_path: Path) -> None:
+    project = own_project(tmp_path / "project", locked=False)
+    assert any(said.startswith("at main its lock bertsize.lock is not committed; ") for said in compared(project).said)
+
+
+def test_a_key_has_the_share_that_a_build_with_it_put_back_says(own: OwnProject) -> None:
+    """And one that moves nothing has a nothing that was counted."""
+    own.config(layers_num=4, dropout=0.2)
+    found = compared(own)
+    assert [(row.key, row.before, row.after, row.total) for row in found.moved] == [
+        ("layers_num", "3", "4", LAYER),
+        ("dropout", "0.1", "0.2", 0),
+    ]
+    assert [each.said for each in found.tensors] == [f"encoder.layers.3 is new: {LAYER}, like the other 3"]
+    assert (found.said, found.by) == ((), "lock")
+    assert found.inventory
+    assert (found.inventory.unique, found.grown) == (TOTAL, LAYER)
+    assert found.method.endswith("; by 3 builds of today's code with keys put back to what they were")
+    assert len(own.built) == 4  # today's, and three
+
+
+def test_what_the_code_moved_is_told_from_what_the_key_moved(own: OwnProject) -> None:
+    own.config(layers_num=4)
+    own.code = {"pool.weight": (8, 8)}
+    assert [(row.key, row.total, dict(row.own)) for row in compared(own).moved] == [
+        ("layers_num", LAYER, {"encoder.layers.attn": 64, "encoder.layers.norm": 8}),
+        ("code", 64, {"pool": 64}),
+    ]
+
+
+def test_keys_that_act_together_share_what_they_moved(own: OwnProject) -> None:
+    """Two layers of 8 more and 2 columns more: (2·64 + 16) alone, and what is wider in 3, and in 5."""
+    own.config(layers_num=5, width=10)
+    found = {row.key: row.total for row in compared(own).moved}
+    deeper, wider = 2 * LAYER, 2 * 100 + 3 * (100 + 10 - LAYER) + 2 * 2
+    both = 100 * 10 + 5 * 110 + 20 - TOTAL
+    assert found == {"width": wider + (both - deeper - wider) // 2, "layers_num": deeper + (both - deeper - wider) // 2}
+    assert sum(found.values()) == both
+
+
+def test_code_alone_needs_no_other_build(own: OwnProject) -> None:
+    own.code = {"pool.weight": (8, 8)}
+    (row,) = compared(own).moved
+    assert (row.key, row.total, len(own.built)) == ("code", 64, 1)
+
+
+def test_more_keys_than_can_be_put_back_are_named(own: OwnProject) -> None:
+    own.config(layers_num=4, a=1, b=2, c=3, d=4)
+    found = compared(own)
+    assert (found.moved, len(own.built)) == ((), 1)
+    assert found.said == (
+        (
+            "these keys changed: a, b, c, d, layers_num; which of them or of the code moved what is not known: "
+            "more than 4 changed, which would be more than 16 builds"
+        ),
+    )
+    assert [each.kind for each in found.tensors] == ["new"]
+
+
+def test_a_build_that_fails_with_a_key_put_back_is_said(own: OwnProject) -> None:
+    own.config(layers_num=4)
+    own.refuses = lambda config: config["layers_num"] == 3
+    assert compared(own).said == (
+        (
+            "these keys changed: layers_num; what each of them moved is not known: "
+            "with layers_num put back it is not built: ValueError: no"
+        ),
+    )
+
+
+def test_a_lock_of_the_base_that_cannot_be_read_is_said(own: OwnProject) -> None:
+    own.git.write("bertsize.lock", "lock = 1\n=======\n")
+    own.git.commit()
+    own.git.git("branch", "--force", "main")
+    (own.git.folder / "bertsize.lock").unlink()
+    own.accept()
+    assert any("bertsize.lock at main:2: a merge conflict is left in it" in said for said in compared(own).said)
+
+
+def test_a_lock_that_is_strict_no_more_is_a_loosened_budget(tmp_path: Path) -> None:
+    project = own_project(tmp_path / "project", STRICT)
+    project.git.declare(TABLE)
+    errors = [found for found in project.gate("main").review("own").errors if found.kind == "budget-loosened"]
+    assert [found.message for found in errors] == [
+        "main makes a difference from the lock an error (strict = true), and this table does not"
+    ]
+    project.git.declare(TABLE + '    reason = "ADR-9: a note is enough"\n')
+    assert project.gate("main").review("own").verdict == "passed"
+
+
+# components
+
+
+def test_components_are_the_modules_that_there_are(own: OwnProject) -> None:
+    review = own.gate().review("own")
+    assert review.actual
+    assert review.actual.components == {
+        "encoder": 3 * LAYER,
+        "encoder.layers": 3 * LAYER,
+        "encoder.layers.attn": 3 * 64,
+        "encoder.layers.norm": 3 * 8,
+        "head": HEAD,
+        "embed": EMBED,
+    }
+
+
+def test_a_budget_holds_a_module_and_a_component_that_the_table_names(own: OwnProject) -> None:
+    own.git.declare(
+        TABLE
+        + """
+    components = { tower = "encoder.*", ends = ["embed", "head"] }
+    budget.tower = 200
+    budget.ends = 816
+    """
+    )
+    review = own.gate().review("own")
+    assert review.actual
+    assert review.actual.components == {"tower": 3 * LAYER, "ends": EMBED + HEAD}
+    assert [found.message for found in review.errors] == [f"tower is {3 * LAYER}, 16 over its limit of 200"]
+
+
+def test_a_module_that_is_no_row_can_be_limited_all_the_same(own: OwnProject) -> None:
+    own.code = {f"big.part{index}.weight": (90,) for index in range(14)}
+    own.git.declare(TABLE.replace('"1100"', '"9K"') + '    budget."big.part3" = 89\n')
+    review = own.gate().review("own")
+    assert [found.message for found in review.errors] == ["big.part3 is 90, 1 over its limit of 89"]
+    assert review.actual
+    assert len(review.actual.components) <= 12
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (
+            'components = { tower = "vision.*" }',
+            '"vision.*" is no module and no tensor of what was built; correct components.tower',
+        ),
+        (
+            'components = { a = "encoder", b = "*.norm.weight" }',
+            "encoder.layers.0.norm.weight is of a as well: a tensor has one component",
+        ),
+        (
+            'components = { encoder = "embed" }',
+            "encoder is a module as well, of which it does not hold all: give it another name",
+        ),
+        ('budget."encoder.layer" = 5', "did you mean 'encoder.layers'?"),
+    ],
+)
+def test_a_component_that_holds_nothing_is_red(own: OwnProject, more: str, said: str) -> None:
+    own.git.declare(f"{TABLE}    {more}\n")
+    review = own.gate().review("own")
+    assert review.verdict == "failed"
+    assert said in " ".join(found.sentence for found in review.errors)
+
+
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [
+        ("1_200", f"one more layer (encoder.layers, +{LAYER}) would pass every limit"),
+        ("1_050", None),
+        ("5B", f"one more layer (encoder.layers, +{LAYER}) would pass every limit"),
+    ],
+)
+def test_a_limit_that_one_more_layer_would_pass_is_noted(own: OwnProject, limit: str, said: str | None) -> None:
+    own.git.declare(TABLE.replace('"1100"', f'"{limit}"'))
+    found = [each for each in own.gate().review("own").findings if each.kind == "insensitive-budget"]
+    assert [each.message for each in found] == ([said] if said else [])
+    if limit == "5B":
+        assert "total is 1,032, and its limit 5B, which is 4,844,961 times what there is" in found[0].fix

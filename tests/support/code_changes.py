@@ -1,0 +1,139 @@
+"""Changes of code as they change a model's tensors: the corpus of ``tests/data/code-changes.toml``."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pytest_bertsize.base.ranges import unfolded
+from pytest_bertsize.inventory import Inventory, Tensor
+
+FILE = Path(__file__).parents[1] / "data" / "code-changes.toml"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One change of code, and the sentences of a good reviewer."""
+
+    name: str
+    before: Inventory
+    after: Inventory
+    says: tuple[str, ...]
+
+
+@cache
+def corpus() -> tuple[Case, ...]:
+    data = tomllib.loads(FILE.read_text("utf-8"))
+    return tuple(_case(each, data["models"]) for each in data["case"])
+
+
+def tree(written: dict[str, Any]) -> Inventory:
+    """A model as a lock writes it: names with ranges, and a shape or the name of another tensor."""
+    tensors = {
+        name: Tensor(
+            name, () if isinstance(said, str) else tuple(said), "", tied_to=said if isinstance(said, str) else None
+        )
+        for folded, said in written.items()
+        for name, _ in unfolded(folded)
+    }
+    return Inventory(tuple(_with_shape(each, tensors) for each in tensors.values()))
+
+
+def _with_shape(tensor: Tensor, tensors: dict[str, Tensor]) -> Tensor:
+    return replace(tensor, shape=tensors[tensor.tied_to].shape) if tensor.tied_to else tensor
+
+
+def _case(said: dict[str, Any], models: dict[str, Any]) -> Case:
+    before = tree(models[said["model"]])
+    tensors = dict(before.by_name)
+    for step in said["change"]:
+        (what, names), *others = step.items()
+        tensors = _STEPS[what](tensors, names, **dict(others))
+    return Case(said["name"], before, Inventory(tuple(tensors.values())), tuple(said["says"]))
+
+
+Tensors = dict[str, Tensor]
+
+
+def _inside(tensors: Tensors, written: str) -> list[Tensor]:
+    paths = [path for path, _ in unfolded(written)]
+    found = [each for each in tensors.values() if any(f"{each.name}.".startswith(f"{path}.") for path in paths)]
+    assert found, f"there is no {written}"
+    return found
+
+
+def _add(tensors: Tensors, names: str, shape: list[int]) -> Tensors:
+    return tensors | {name: Tensor(name, tuple(shape), "") for name, _ in unfolded(names)}
+
+
+def _drop(tensors: Tensors, names: str) -> Tensors:
+    gone = {each.name for each in _inside(tensors, names)}
+    return {name: each for name, each in tensors.items() if name not in gone}
+
+
+def _copy(tensors: Tensors, names: str, to: str) -> Tensors:
+    found = dict(tensors)
+    for path, _ in unfolded(to):
+        for each in _inside(tensors, names):
+            name = path + each.name.removeprefix(names)
+            found[name] = replace(each, name=name)
+    return found
+
+
+def _move(tensors: Tensors, names: str, to: str) -> Tensors:
+    found: Tensors = {}
+    moved = dict(zip((path for path, _ in unfolded(names)), (path for path, _ in unfolded(to)), strict=True))
+
+    def now(name: str) -> str:
+        old = next((path for path in moved if f"{name}.".startswith(f"{path}.")), None)
+        return name if old is None else moved[old] + name.removeprefix(old)
+
+    for each in tensors.values():
+        owner = each.tied_to and now(each.tied_to)
+        found[now(each.name)] = replace(each, name=now(each.name), tied_to=owner)
+    return found
+
+
+def _tie(tensors: Tensors, names: str, to: str) -> Tensors:
+    found = dict(tensors)
+    for path, _ in unfolded(names):
+        for each in _inside(tensors, path):
+            found[each.name] = replace(each, tied_to=to + each.name.removeprefix(path))
+    return found
+
+
+def _untie(tensors: Tensors, names: str) -> Tensors:
+    return tensors | {each.name: replace(each, tied_to=None) for each in _inside(tensors, names)}
+
+
+def _freeze(tensors: Tensors, names: str) -> Tensors:
+    inside = {each.name for each in _inside(tensors, names)}
+    both = {each.name for each in tensors.values() if {each.name, each.tied_to} & inside}
+    return tensors | {name: replace(tensors[name], trainable=not tensors[name].trainable) for name in both}
+
+
+def _shape(tensors: Tensors, names: str, to: list[int]) -> Tensors:
+    return tensors | {name: replace(tensors[name], shape=tuple(to)) for name, _ in unfolded(names)}
+
+
+def _size(tensors: Tensors, size: int, to: int) -> Tensors:
+    def other(each: int) -> int:
+        return to if each == size else each
+
+    return {name: replace(each, shape=tuple(map(other, each.shape))) for name, each in tensors.items()}
+
+
+_STEPS: dict[str, Any] = {
+    "add": _add,
+    "drop": _drop,
+    "copy": _copy,
+    "move": _move,
+    "tie": _tie,
+    "untie": _untie,
+    "freeze": _freeze,
+    "shape": _shape,
+    "size": _size,
+}
