@@ -173,13 +173,14 @@ def test_a_validator_and_a_type_of_which_nobody_says_what_they_let_pass_are_erro
 
 
 def shown_tables() -> Iterator[Any]:
-    """What the README and the documentation show of the table, each model with a budget."""
+    """What the README and the documentation show of the table, each with a model, and each model with a budget."""
     for page in PAGES:
         for block in page.read_text("utf-8").split("```toml\n")[1:]:
             tools = tomli.loads(block.split("```")[0]).get("tool", {})
             if "bertsize" in tools:
-                models = tools["bertsize"]["models"]
-                yield {"models": {name: {"budget": "report-only", **model} for name, model in models.items()}}
+                models = tools["bertsize"].get("models", {"encoder": {"config": "config.json"}})
+                shown = {name: {"budget": "report-only", **model} for name, model in models.items()}
+                yield {**tools["bertsize"], "models": shown}
 
 
 def test_what_the_documentation_shows_is_valid() -> None:
