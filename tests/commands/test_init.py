@@ -122,7 +122,7 @@ def test_a_mistake_in_what_a_table_says_for_all_models_is_told_before_any_is_dec
     assert started(tmp_path) == (
         MISTAKEN,
         "",
-        'ERROR: pyproject.toml:2: tool.bertsize.python: 3 is not a string\n',
+        "ERROR: pyproject.toml:2: tool.bertsize.python: 3 is not a string\n",
     )
 
 
