@@ -182,8 +182,8 @@ def runnable(case: Case) -> Case:
         config["num_attention_heads"] = 1
     if config.get("position_embedding_type") in RELATIVE:  # what torch.einsum has of heads one wide is no product
         config |= {"num_attention_heads": 1, "hidden_size": max(2, config["hidden_size"]), "is_decoder": False}
-    if "inner_group_num" in config and RELEASE < V4:  # which has a mask for each layer, and not for each in a group
-        config["inner_group_num"] = 1
+    if "inner_group_num" in config and RELEASE < V4:  # which has no mask for more groups than it has layers
+        config |= {"inner_group_num": 1, "num_hidden_groups": 1}
     if case.architecture.name.endswith("QuestionAnswering"):
         config["num_labels"] = 2
     if "summary_proj_to_labels" in config:  # its classifier wants the width and gets the labels
