@@ -181,7 +181,8 @@ def runnable(case: Case) -> Case:
     if config.get("hidden_size", 0) % config.get("num_attention_heads", 1):
         config["num_attention_heads"] = 1
     if config.get("position_embedding_type") in RELATIVE:  # what torch.einsum has of heads one wide is no product
-        config |= {"num_attention_heads": 1, "hidden_size": max(2, config["hidden_size"]), "is_decoder": False}
+        config |= {"num_attention_heads": 1, "hidden_size": max(2, config["hidden_size"])}
+        config |= dict.fromkeys({"is_decoder", "add_cross_attention"} & config.keys(), False)
     if "inner_group_num" in config and RELEASE < V4:  # which has no mask for more groups than it has layers
         config |= {"inner_group_num": 1, "num_hidden_groups": 1}
     if case.architecture.name.endswith("QuestionAnswering"):
