@@ -343,10 +343,14 @@ _INSTEAD = {
     "seconds": "build the module, and nothing else",
 }
 """Of a function of the project."""
+TO_BUILD = (
+    "pip install 'pytest-bertsize[build]'",
+    'name the project\'s own environment (python = ".venv/bin/python" in [tool.bertsize])',
+)
+"""The ways out where torch or transformers are not installed."""
 _NOT_INSTALLED = {
     NOT_IMPORTED: (
-        "pip install 'pytest-bertsize[build]', name the project's own environment (python = \".venv/bin/python\" in "
-        "[tool.bertsize]), or hold budgets to the closed form alone (--bert-budget-no-build, check --no-build)"
+        f"{', '.join(TO_BUILD)}, or hold budgets to the closed form alone (--bert-budget-no-build, check --no-build)"
     )
 }
 _KILLED = {"was killed by SIGKILL": "the system does so where memory runs out, whatever the model: run it with more"}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms.blocks import Block
 from pytest_bertsize.closed_forms.families import FAMILIES
+from pytest_bertsize.closed_forms.parts import relative_positions
 from pytest_bertsize.inventory import common, is_within, roll_up
 
 if TYPE_CHECKING:
@@ -51,7 +52,10 @@ def flops(architecture: Architecture, dims: Dims, *, seq_len: int) -> dict[str, 
     if not any(each is architecture for family in PROVEN for each in FAMILIES[family].architectures):
         return None
     own: Counter[str] = Counter()
-    for component, times, product in _products(architecture.blocks(dims), seq_len):
+    relative = relative_positions.products(dims)
+    if relative > 1 and dims.switches.get("is_decoder"):
+        return None  # by its cache, which came with one of the releases, there is a distance for each key alone
+    for component, times, product in _products(architecture.blocks(dims), seq_len, relative):
         own[component] += times * product * (1 if _once_a_text(component, architecture.name) else seq_len)
     return roll_up({component: 2 * count for component, count in own.items() if count})
 
@@ -78,7 +82,9 @@ def _once_a_text(component: str, architecture: str) -> bool:
     return component in FOR_EACH_TEXT or (is_within(component, "head") and architecture.endswith(POOLED))
 
 
-def _products(node: Block, seq_len: int, component: str = "", passes: int = 1) -> Iterator[tuple[str, int, int]]:
+def _products(
+    node: Block, seq_len: int, relative: int, component: str = "", passes: int = 1
+) -> Iterator[tuple[str, int, int]]:
     """Component, passes, and multiply-adds for one vector, of every linear layer and of every attention."""
     component = node.component or component
     if component in UNUSED:
@@ -93,8 +99,10 @@ def _products(node: Block, seq_len: int, component: str = "", passes: int = 1) -
     for query, key, value in ATTENTION:
         if {query, key, value} <= linears.keys():
             yield component, inside, seq_len * sum(_widths(linears[each])[1] for each in (key, value))
+            if any(child.name == relative_positions.TABLE for child in blocks):
+                yield component, inside, seq_len * relative * _widths(linears[query])[1]
     for child in blocks:
-        yield from _products(child, seq_len, component, inside)
+        yield from _products(child, seq_len, relative, component, inside)
 
 
 def _widths(linear: Block) -> tuple[int, int]:
@@ -109,8 +117,10 @@ def _by_module(inventory: Inventory) -> dict[str, str]:
     """The component that the matrices of a module share, for every module that has any."""
     inside: dict[str, set[str]] = {}
     for tensor in inventory.tensors:
-        if len(tensor.shape) > 1:  # biases and norms multiply nothing
-            for module in _around(tensor.name.rpartition(".")[0]):
+        path = tensor.name.rpartition(".")[0]
+        is_looked_up = path.endswith(relative_positions.TABLE)  # and multiplied by the attention that it is in
+        if len(tensor.shape) > 1 and not is_looked_up:  # biases and norms multiply nothing
+            for module in _around(path):
                 inside.setdefault(module, set()).add(tensor.component)
     return {module: common(components, UNEXPECTED) for module, components in inside.items()}
 

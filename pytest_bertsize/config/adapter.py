@@ -101,7 +101,8 @@ class Adapter:
         """Arguments for PEFT's class of the method, as JSON can carry them, and ``peft_type`` where it is not LoRA.
 
         ``inference_mode`` is always false: every file that ``save_pretrained`` wrote says true, which freezes the
-        adapter itself, and what a budget is about is the model in training.
+        adapter itself, and what a budget is about is the model in training. What PEFT has not always had (before 0.14)
+        is left out where nothing is said of it.
         """
         if self.method != "LORA":
             return {"peft_type": self.method, **self.passed_on}
@@ -112,14 +113,14 @@ class Adapter:
             "target_modules": listed or None,
             "layers_to_transform": list(self.layers_to_transform) or None,
             "layers_pattern": list(self.layers_pattern) or None,
-            "exclude_modules": excluded or None,
             "modules_to_save": list(self.modules_to_save) or None,
             "bias": self.bias,
             "use_dora": self.use_dora,
-            "lora_bias": self.lora_bias,
             "rank_pattern": dict(self.rank_pattern),
             "task_type": self.task_type,
             "inference_mode": False,
+            **({"exclude_modules": excluded} if excluded else {}),
+            **({"lora_bias": True} if self.lora_bias else {}),
             **({"init_lora_weights": self.start} if self.start.startswith(HANDED_OVER) else {}),
             **self.passed_on,
         }

@@ -7,7 +7,7 @@ import json
 import os
 import re
 from codecs import BOM_UTF8
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -126,6 +126,19 @@ def parse(text: str, path: Path, matches: Callable[[str], list[str]] | None = No
     :raises SettingsError: with a line for every mistake.
     """
     return _settings(_find_table(_parse(text, path), path), text, path, matches)
+
+
+def load_without_models(path: Path) -> Settings:
+    """What a table says for all models where it declares none yet.
+
+    :raises SettingsError: with a line for every mistake.
+    """
+    text = _read(path)
+    tools = _parse(text, path).get("tool")
+    table = tools.get("bertsize") if isinstance(tools, dict) else None
+    said = {key: value for key, value in table.items() if key != "models"} if isinstance(table, dict) else {}
+    stand_in = {"models": {"none": {"config": "config.json", "budget": "report-only"}}}
+    return replace(_settings({**said, **stand_in}, text, path, None), models={}, table=said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,6 +341,11 @@ def _meant_for(document: dict[str, Any]) -> str:
     return nearest_to("bertsize", document)
 
 
+def _is_without_models(table: dict[str, Any]) -> bool:
+    """Whether it says things for all models, and has none; a name that it cannot have may be meant for theirs."""
+    return table.get("models", {}) == {} and table.keys() <= BertsizeTable.model_fields.keys()
+
+
 def _find_table(document: dict[str, Any], path: Path) -> dict[str, Any]:
     tools = document.get("tool")
     table = tools.get("bertsize") if isinstance(tools, dict) else None
@@ -337,6 +355,6 @@ def _find_table(document: dict[str, Any], path: Path) -> dict[str, Any]:
         raise NothingDeclared(
             f"{path}: no model is declared, so nothing would be checked; {hint}", misspelt=bool(meant)
         )
-    if not isinstance(table, dict) or not table or table.get("models") == {}:
+    if not isinstance(table, dict) or _is_without_models(table):
         raise NothingDeclared(f"{path}: [tool.bertsize] declares no model, so nothing would be checked; {EXAMPLE}")
     return table

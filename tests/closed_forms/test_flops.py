@@ -18,9 +18,12 @@ from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.closed_forms.blocks import linear
 from pytest_bertsize.closed_forms.family import Architecture
 from pytest_bertsize.closed_forms.flops import PROVEN, by_component, flops, total
+from pytest_bertsize.closed_forms.parts.relative_positions import RELATIVE
 from pytest_bertsize.config.dims import Dims
+from pytest_bertsize.config.older_releases import V4
 from pytest_bertsize.inventory import Inventory, Tensor
-from tests.support.family_configs import cases
+from pytest_bertsize.release import Release
+from tests.support.family_configs import RELEASE, cases
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -130,6 +133,32 @@ def test_the_components_of_bert_base_follow_the_formula_of_the_field() -> None:
     }
 
 
+@pytest.mark.parametrize(("kind", "sides"), [("absolute", 0), ("relative_key", 1), ("relative_key_query", 2)], ids=str)
+def test_transformers_4_multiplies_queries_and_keys_by_their_distance_too(kind: str, sides: int) -> None:
+    """12·2·128²·768 for each side; torch counts as much of BERT-base in 4.40.2 and 4.57.6, where 5 has no such tables."""
+    base, more = 22_348_431_360, 301_989_888 * sides
+    for release, expected in ((Release(4, 40), base + more), (Release(4, 57, 6), base + more), (Release(5, 1), base)):
+        dims = Dims(BERT_BASE, {**SWITCHES, "position_embedding_type": kind}, release=release)
+        found = flops(ours("bert", "BertModel"), dims, seq_len=128)
+        assert found
+        assert total(found) == expected
+        assert total(found) - found["encoder.attention"] == base - 12 * (8 * 128 * 768**2 + 4 * 128**2 * 768)
+
+
+def test_a_decoder_that_multiplies_keys_by_their_distance_has_no_closed_form() -> None:
+    """4.57.6 counts 2·S·D a layer for the keys of one that has a cache, and 4.40.2, which has none then, 2·S²·D."""
+    switches = {**SWITCHES, "is_decoder": True, "position_embedding_type": "relative_key_query"}
+    dims = Dims(BERT_BASE, switches, release=Release(4, 57, 6))
+    assert flops(ours("bert", "BertModel"), dims, seq_len=128) is None
+
+
+def test_a_table_of_distances_is_multiplied_by_the_attention_that_it_is_in() -> None:
+    self = "layer.0.attention.self"
+    tensors = {f"{self}.{each}": "encoder.attention" for each in ("query", "key", "value")}
+    tensors[f"{self}.distance_embedding"] = "encoder.relative_position"
+    assert by_component([(self, 7)], inventory(tensors)) == {"encoder": 7, "encoder.attention": 7}
+
+
 def test_shared_layers_cost_each_pass_and_own_their_parameters_once() -> None:
     sizes = {**BERT_BASE, "E": 128, "D": 4096, "L": 12, "A": 64, "I": 16384, "G": 1, "N": 1, "V": 30000}
     found = flops(ours("albert", "AlbertModel"), Dims(sizes, SWITCHES), seq_len=128)
@@ -151,6 +180,11 @@ def runnable(case: Case) -> Case:
     config = dict(case.config)
     if config.get("hidden_size", 0) % config.get("num_attention_heads", 1):
         config["num_attention_heads"] = 1
+    if config.get("position_embedding_type") in RELATIVE:  # what torch.einsum has of heads one wide is no product
+        config |= {"num_attention_heads": 1, "hidden_size": max(2, config["hidden_size"])}
+        config |= dict.fromkeys({"is_decoder", "add_cross_attention"} & config.keys(), False)
+    if "inner_group_num" in config and RELEASE < V4:  # which has no mask for more groups than it has layers
+        config |= {"inner_group_num": 1, "num_hidden_groups": 1}
     if case.architecture.name.endswith("QuestionAnswering"):
         config["num_labels"] = 2
     if "summary_proj_to_labels" in config:  # its classifier wants the width and gets the labels

@@ -100,11 +100,30 @@ def written(root: Path) -> bytes:
     return (root / "pyproject.toml").read_bytes()
 
 
-@pytest.mark.parametrize("before", [BEFORE, BEFORE.rstrip("\n"), "[tool.bertsize]\n", "[tool.bertsize.models]\n"])
+@pytest.mark.parametrize(
+    "before",
+    [
+        BEFORE,
+        BEFORE.rstrip("\n"),
+        "[tool.bertsize]\n",
+        "[tool.bertsize.models]\n",
+        '[tool.bertsize]\npython = ".venv/bin/python"\n',
+        '[tool.bertsize]\nhub = { "acme/tiny" = "tiny.json" }\n[tool.bertsize.models]\n',
+    ],
+)
 def test_what_stands_in_the_file_stays_to_the_byte(tmp_path: Path, before: str) -> None:
     lay(tmp_path, **{"config.json": TINY, "pyproject.toml": before})
     gap = b"\n" if before.endswith("\n") else b"\n\n"
     assert written(tmp_path) == before.encode() + gap + TINY_TABLE.encode()
+
+
+def test_a_mistake_in_what_a_table_says_for_all_models_is_told_before_any_is_declared(tmp_path: Path) -> None:
+    lay(tmp_path, **{"config.json": TINY, "pyproject.toml": "[tool.bertsize]\npython = 3\n"})
+    assert started(tmp_path) == (
+        MISTAKEN,
+        "",
+        "ERROR: pyproject.toml:2: tool.bertsize.python: 3 is not a string\n",
+    )
 
 
 @pytest.mark.parametrize("end", ["\r\n", ""])

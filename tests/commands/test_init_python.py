@@ -9,16 +9,21 @@ import pytest
 import tomli
 
 from pytest_bertsize.builder.helper import Helper
+from pytest_bertsize.builder.messages import NotBuilt
 from pytest_bertsize.commands.console import FOUND, GOOD
 from pytest_bertsize.commands.init.command import NOTHING
 from pytest_bertsize.commands.init.python.code import Module, Origin
 from pytest_bertsize.commands.init.python.made import Made
 from pytest_bertsize.commands.init.python.plan import Plan
 from pytest_bertsize.config.in_python import Source
+from tests.conftest import TINY
 from tests.support.starting_projects import holds, lay, proposed, said, started
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
+
+    from pytest_bertsize.builder.messages import Request
 
 BASE = "109,482,240"
 """BertModel of bert-base-uncased."""
@@ -228,6 +233,60 @@ def test_a_class_that_cannot_be_built_is_said_with_its_line_and_its_published_pa
     assert "AttributeError: 'types.SimpleNamespace' object has no attribute 'depth' (tagger/model.py:9)" in err
     (table,) = tomli.loads(out)["tool"]["bertsize"]["models"].values()
     assert table["config"] == "train.py#name"
+
+
+class Told(Helper):
+    """A helper that builds nothing, and remembers what it was to build with."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.named: list[tuple[Path, str]] = []
+
+    def build_with(self, python: Path, written: str) -> None:
+        self.named.append((python, written))
+
+    def ask(self, requests: Sequence[Request]) -> None:
+        self.hub = [request.hub for request in requests]
+
+    def result(self, name: str) -> NotBuilt:  # noqa: ARG002
+        return NotBuilt("torch and transformers cannot be imported: ModuleNotFoundError: No module named 'torch'")
+
+    def stop(self) -> None:
+        pass
+
+
+def test_where_nothing_can_be_built_it_says_what_to_install_or_to_name(tmp_path: Path) -> None:
+    _, out, err = started(lay(tmp_path, **OWN), helper=Told())
+    assert "factory" not in out
+    assert (
+        "by hand: tagger/model.py:5: Tagger, made at train.py:9: bertsize_models:tagger could not be built: torch and "
+        "transformers cannot be imported: ModuleNotFoundError: No module named 'torch'; pip install "
+        "'pytest-bertsize[build]', or name the project's own environment (python = \".venv/bin/python\" in "
+        "[tool.bertsize]), and start init again\n"
+    ) in err
+
+
+@pytest.mark.parametrize("models", ["", '[tool.bertsize.models.a]\nconfig = "tiny.json"\nbudget.total = "1M"\n'])
+def test_a_class_of_the_project_is_tried_where_and_with_what_the_table_says(tmp_path: Path, models: str) -> None:
+    said = '[tool.bertsize]\npython = ".venv/bin/python"\nhub = { "acme/tiny" = "tiny.json" }\n'
+    helper = Told()
+    started(lay(tmp_path, **OWN, **{"pyproject.toml": said + models, "tiny.json": TINY}), helper=helper)
+    assert helper.named == [(tmp_path / ".venv/bin/python", ".venv/bin/python")]
+    assert [[*hub] for hub in helper.hub] == [["acme/tiny"]] * len(helper.hub)
+    assert helper.hub
+
+
+def test_what_a_class_with_a_function_makes_by_name_has_no_table_beside_it(tmp_path: Path) -> None:
+    inside = TAGGER.replace("BertModel(config)", 'BertModel.from_pretrained("bert-base-uncased")')
+    inside = inside.replace("BertPreTrainedModel):", "nn.Module):").replace(
+        "super().__init__(config)", "super().__init__()"
+    )
+    inside = inside.replace("config, args", "labels").replace("config.hidden_size, args.width", "768, labels")
+    inside = inside.replace("        self.init_weights()\n", "")
+    script = "from tagger.model import Tagger\n\nmodel = Tagger(9)\n"
+    lay(tmp_path, **{"tagger/__init__.py": "", "tagger/model.py": inside, "train.py": script})
+    _, out, _ = started(tmp_path, helper=Helper())
+    assert [*tomli.loads(out.partition("# pyproject.toml\n")[2])["tool"]["bertsize"]["models"]] == ["tagger"]
 
 
 def test_without_a_build_a_class_of_the_project_is_not_proposed(tmp_path: Path) -> None:

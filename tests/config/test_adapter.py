@@ -136,6 +136,13 @@ def test_what_is_built_is_in_training_whatever_the_file_says() -> None:
     assert any(trainable for _, _, trainable in listed(**adapter.for_build))
 
 
+def test_what_older_releases_of_peft_have_not_is_handed_over_only_where_it_is_said() -> None:
+    """PEFT 0.13 is the last that transformers 4.40 can import, and 0.14 the first with these."""
+    of_newer = {"exclude_modules": ["crossattention"], "lora_bias": True}
+    assert not of_newer.keys() & parse(PLAIN).for_build.keys()
+    assert of_newer.items() <= parse({**PLAIN, **of_newer}).for_build.items()
+
+
 def test_what_is_built_is_what_json_can_carry() -> None:
     adapter = parse({**PLAIN, "rank_pattern": {"query": 3}, "modules_to_save": ["classifier"]})
     assert json.loads(json.dumps(adapter.for_build)) == adapter.for_build

@@ -531,8 +531,10 @@ def test_without_a_table_nothing_would_be_checked(pyproject: Path, text: str) ->
         "[tool.bertsize]\nmodels = {}\n",
         "[tool]\nbertsize = 3\n",
         "[[tool.bertsize]]\nmodels = 1\n",
+        '[tool.bertsize]\npython = ".venv/bin/python"\n',
+        '[tool.bertsize]\nhub = { "a/b" = "c.json" }\n[tool.bertsize.models]\n',
     ],
-    ids=["empty", "empty models", "empty inline models", "number", "array of tables"],
+    ids=["empty", "empty models", "empty inline models", "number", "array of tables", "python alone", "hub alone"],
 )
 def test_with_an_empty_table_nothing_would_be_checked(pyproject: Path, text: str) -> None:
     expected = f"{pyproject}: [tool.bertsize] declares no model, so nothing would be checked; {EXAMPLE}"

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from pytest_bertsize.config.dims import Dims
 
 KEY = "position_embedding_type"
-RELATIVE = ("relative_key", "relative_key_query")
+RELATIVE = {"relative_key": 1, "relative_key_query": 2}
+"""What the key asks for, and how many sides of a pair are multiplied by its distance: the query, or the key too."""
+TABLE = "distance_embedding"
 SOURCE = "https://github.com/huggingface/transformers/pull/41170"
 
 
@@ -26,7 +28,12 @@ def distances(dims: Dims) -> Block | None:
     """(2·P - 1)·D/A: a row of a head's width for each distance, where the config asks for it."""
     if dims.release >= V4 or dims.switches.get(KEY) not in RELATIVE:
         return None
-    return embedding("distance_embedding", 2 * dims.P - 1, dims.D // dims.A, component="encoder.relative_position")
+    return embedding(TABLE, 2 * dims.P - 1, dims.D // dims.A, component="encoder.relative_position")
+
+
+def products(dims: Dims) -> int:
+    """How many more times a self-attention multiplies all queries or keys by a row for each token."""
+    return RELATIVE[dims.switches[KEY]] if distances(dims) else 0
 
 
 def across(dims: Dims) -> Block | None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import tomli
 
-from pytest_bertsize.table.settings import NothingDeclared, Settings, load
+from pytest_bertsize.table.settings import NothingDeclared, Settings, load, load_without_models, parse
 from pytest_bertsize.wording import shown
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Project:
     text: str | None
     """``None`` where there is no file."""
     settings: Settings | None = None
-    """``None`` where it declares no model."""
+    """``None`` where there is no file."""
     is_root: bool = False
     """Whether pytest has settings in this folder, which make it a root."""
 
@@ -65,6 +65,16 @@ class Project:
     def becomes_root(self) -> bool:
         """Whether the file is new and gets settings of pytest: no other file of this folder has any."""
         return self.is_new and not self.is_root
+
+    def beside(self, tables: str) -> Settings:
+        """Tables that are proposed, with what the file says for all models: where they are built, and what ``hub`` has.
+
+        :raises SettingsError: with a line for every mistake.
+        """
+        found, here = parse(tables, self.path), self.settings
+        if here is None:
+            return found
+        return replace(found, interpreter=here.interpreter, transformers=here.transformers, hub=here.hub)
 
     def with_tables(self, tables: Iterable[str]) -> str:
         """The file with what is proposed at its end, in its own line endings."""
@@ -92,7 +102,7 @@ def read_project(root: Path) -> Project:
     except NothingDeclared as nothing:
         if nothing.misspelt:
             raise
-        return Project(path, path.read_bytes().decode("utf-8"), None, is_root)
+        settings = load_without_models(path)
     return Project(path, settings.text, settings, is_root)
 
 

@@ -17,7 +17,6 @@ from pytest_bertsize.findings import Unusable
 from pytest_bertsize.review.check import conclude_unbuilt, examine
 from pytest_bertsize.table.model import NAMES
 from pytest_bertsize.table.schema import TABLE
-from pytest_bertsize.table.settings import parse
 from pytest_bertsize.table.toml import key, quoted
 from pytest_bertsize.wording import printable
 
@@ -139,7 +138,7 @@ def _add(proposed: Counted, found: Proposal, project: Project, registry: Registr
     taken = {*found.tables, *(project.settings.models if project.settings else ())}
     name = model_name(proposed.found.reference, proposed.derivation.family.name, taken)
     text = table(name, proposed)
-    settings = parse(text, project.path)
+    settings = project.beside(text)
     review = conclude_unbuilt(examine(settings.models[name], settings, registry), settings)
     if problem := _problem(review) or _of_another_class(review):
         found.by_hand.append(f"{printable(settings.models[name].config)}: {problem}")

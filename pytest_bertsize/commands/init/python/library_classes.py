@@ -17,7 +17,7 @@ from pytest_bertsize.config.in_python import CONFIG_CLASSES
 from pytest_bertsize.config.python_nodes import dotted, first_argument
 from pytest_bertsize.review.check import conclude_unbuilt, examine
 from pytest_bertsize.table.schema import TABLE
-from pytest_bertsize.table.settings import SettingsError, parse
+from pytest_bertsize.table.settings import SettingsError
 from pytest_bertsize.table.toml import key, quoted
 from pytest_bertsize.wording import printable
 
@@ -55,7 +55,9 @@ class LibraryClasses:
         """
         for use in self.reading.made:
             is_last = use.module.comes_last or use.kind in {"Module", "LightningModule"}
-            if not is_last and use.inside not in own and use.class_name not in own:
+            if use.inside in own or use.class_name in own:
+                self._leave_inside(use)
+            elif not is_last:
                 self._of_use(use)
         for each in self.reading.named:
             if each.comes_last or each.name in self.names or self._is_read_by_a_function(each):
@@ -65,6 +67,12 @@ class LibraryClasses:
         self._say_unknown()
         for said in self.unnamed:
             self._say(said)
+
+    def _leave_inside(self, use: Made) -> None:
+        """What a class of the project's makes is counted with it."""
+        named = self.reading.meanings.of(use.first, use.module, use.place)
+        if named is not None:
+            self.names.add(named.name)
 
     def _is_read_by_a_function(self, named: Named) -> bool:
         """Whether a function that is proposed is given what names it."""
@@ -182,7 +190,7 @@ class LibraryClasses:
         """Add a table that the gate passes; else why it does not."""
         project, registry = self.reading.project, self.reading.registry
         try:
-            settings = parse(f'{text}budget = "report-only"\n', project.path)
+            settings = project.beside(f'{text}budget = "report-only"\n')
         except SettingsError as error:
             return str(error)
         subject = examine(settings.models[name], settings, registry)

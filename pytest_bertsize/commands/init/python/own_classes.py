@@ -7,13 +7,15 @@ import re
 from itertools import product
 from typing import TYPE_CHECKING
 
+from pytest_bertsize.builder.confined import NOT_IMPORTED
+from pytest_bertsize.builder.messages import TO_BUILD
 from pytest_bertsize.commands.init.limits import budget_of_built
 from pytest_bertsize.commands.init.python.arguments import plan_by_options, plan_of, plan_of_registered
 from pytest_bertsize.commands.init.python.made import registered
 from pytest_bertsize.commands.init.python.plan import MODULE, Plan, Undecided, file_of
 from pytest_bertsize.commands.init.python.tried import tried
 from pytest_bertsize.table.schema import TABLE
-from pytest_bertsize.table.settings import SettingsError, parse
+from pytest_bertsize.table.settings import SettingsError
 from pytest_bertsize.table.toml import key, quoted
 from pytest_bertsize.wording import printable
 
@@ -137,7 +139,7 @@ class OwnClasses:
         tried_as = {plan.name: (name, plan) for name, ways in self.plans.items() for plan in ways}
         text = "\n".join(f'{_table(key, plan)}budget = "report-only"\n' for key, (_, plan) in tried_as.items())
         try:
-            settings = parse(text, self.reading.project.path)
+            settings = self.reading.project.beside(text)
         except SettingsError as error:
             return self._say_by_hand(str(error))
         plans = [plan for _, plan in tried_as.values()]
@@ -160,15 +162,16 @@ class OwnClasses:
                 return plan
         plan, review = ways[0], reviews[function]
         reason = review.errors[0].message if review.errors else "it was not built"
-        self._say(f"{plan.where}: {plan.class_name}, made at {plan.made.where}: {reason}")
+        fix = f"{', or '.join(TO_BUILD)}, and start init again" if NOT_IMPORTED in reason else BY_FACTORY
+        self._say(f"{plan.where}: {plan.class_name}, made at {plan.made.where}: {reason}", fix)
         return None
 
     def _say_by_hand(self, why: str) -> None:
         for plan, *_ in self.plans.values():
             self._say(f"{plan.where}: {plan.class_name}, made at {plan.made.where}: {why}")
 
-    def _say(self, what: str) -> None:
-        self.found.by_hand.append(f"{printable(what, 600)}; {BY_FACTORY}")
+    def _say(self, what: str, fix: str = BY_FACTORY) -> None:
+        self.found.by_hand.append(f"{printable(what, 600)}; {fix}")
 
 
 def _table(name: str, plan: Plan) -> str:
