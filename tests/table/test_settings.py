@@ -28,7 +28,7 @@ NO_COUNT = (
 )
 KEYS = (
     "unknown key; there are factory, config, keys, ignored, family, architecture, overrides, options, backbone, extra, without, "
-    "tied, frozen, adapter, checkpoint, tokenizer, build, closed_form, reason, budget"
+    "tied, frozen, adapter, checkpoint, tokenizer, build, closed_form, components, reason, budget"
 )
 NAME = "a model's name is its test id: letters, digits and . _ - + @, at most 100 of them"
 MODEL = ("tool", "bertsize", "models", "encoder")
@@ -569,7 +569,7 @@ def test_other_keys_beside_the_models_are_refused(pyproject: Path) -> None:
     write(pyproject, '[tool.bertsize]\nstrict = true\n[tool.bertsize.models.e]\nconfig = "c"\nbudget.total = 1\n')
     assert (
         mistakes(pyproject)
-        == "pyproject.toml:2: tool.bertsize.strict: unknown key; there are models, hub, python, removed, transformers"
+        == "pyproject.toml:2: tool.bertsize.strict: unknown key; there are models, closed_forms, hub, lock, python, removed, transformers"
     )
 
 
