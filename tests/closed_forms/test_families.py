@@ -71,6 +71,7 @@ def test_count_tensors_components_and_formula_tell_one_story(
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_every_class_that_transformers_has_for_a_family_has_a_closed_form(name: str) -> None:
+    """Of those that are made from its config: a file of the library may have the classes of a picture model, too."""
     module = sys.modules[config_class(name).__module__.replace(".configuration_", ".modeling_")]
     public = {
         each
@@ -78,6 +79,7 @@ def test_every_class_that_transformers_has_for_a_family_has_a_closed_form(name: 
         if isinstance(found, type)
         and issubclass(found, transformers.PreTrainedModel)
         and found.__module__ == module.__name__
+        and getattr(found, "config_class", None) is config_class(name)
         and hasattr(transformers, each)
         and not each.endswith("PreTrainedModel")
     }

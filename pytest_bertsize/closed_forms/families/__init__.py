@@ -20,7 +20,7 @@ _ENCODERS = (
     *("longformer", "ibert", "nystromformer", "fnet", "funnel", "luke", "layoutlm", "bert-generation", "eurobert"),
     *("gte", "xmod", "splinter", "canine", "roc_bert", "yoso", "mra", "esm", "flaubert", "xlm", "xlnet", "tapas"),
 )
-_DECODERS = ("gpt2", "openai-gpt")
+_DECODERS = (*("gpt2", "openai-gpt", "llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text", "phi3"),)
 _ENCODER_DECODERS = ("bart", "mbart", "marian", "pegasus", "t5", "mt5", "encoder-decoder")
 
 _NAMES = (*_ENCODERS, *_DECODERS, *_ENCODER_DECODERS)
