@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms.blocks import activation, block, linear
+from pytest_bertsize.closed_forms.blocks import activation, attending, block, linear
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Block, Count, Node
@@ -32,7 +32,7 @@ def grouped_query_attention(
     :param last_bias: of the output; ``bias`` unless given.
     """
     last = bias if last_bias is None else last_bias
-    return block(
+    module = block(
         name,
         linear("q_proj", width, queries, bias=bias),
         linear("k_proj", width, keys, bias=bias),
@@ -41,6 +41,7 @@ def grouped_query_attention(
         *more,
         component=component,
     )
+    return attending(module, 2 * queries)
 
 
 def fused_attention(
@@ -58,12 +59,13 @@ def fused_attention(
     :param called: what the module calls that matrix, and the one of its output.
     """
     fused, last = called
-    return block(
+    module = block(
         name,
         linear(fused, width, queries + 2 * keys, bias=bias),
         linear(last, queries, width, bias=bias),
         component=component,
     )
+    return attending(module, 2 * queries)
 
 
 def gated_feed_forward(

@@ -17,7 +17,7 @@ from pytest_bertsize.builder.child.flops import Uncountable, counted
 from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.closed_forms.blocks import linear
 from pytest_bertsize.closed_forms.family import Architecture
-from pytest_bertsize.closed_forms.flops import PROVEN, by_component, flops, total
+from pytest_bertsize.closed_forms.flops import PROVEN, TURNED, by_component, flops, total
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.inventory import Inventory, Tensor
 from tests.support.family_configs import cases
@@ -149,7 +149,11 @@ def test_a_contributed_class_is_not_taken_for_the_one_of_the_same_name() -> None
 def runnable(case: Case) -> Case:
     """The same with what a forward pass asks for: heads that divide the width, two labels to span an answer."""
     config = dict(case.config)
-    if config.get("hidden_size", 0) % config.get("num_attention_heads", 1):
+    if case.family.name in TURNED:  # heads that can be turned, and that can share their keys
+        config |= {"hidden_size": 16, "num_attention_heads": 2}
+        config |= {"head_dim": 6} if config.get("head_dim") else {}
+        config |= {"num_key_value_heads": 1} if "num_key_value_heads" in config else {}
+    elif config.get("hidden_size", 0) % config.get("num_attention_heads", 1):
         config["num_attention_heads"] = 1
     if case.architecture.name.endswith("QuestionAnswering"):
         config["num_labels"] = 2

@@ -5,7 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from pytest_bertsize.closed_forms.blocks import activation, block, embedding, layer_norm, linear, repeat, tied
+from pytest_bertsize.closed_forms.blocks import (
+    activation,
+    attending,
+    block,
+    embedding,
+    layer_norm,
+    linear,
+    repeat,
+    tied,
+)
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.config.keys import ConfigKeys, Ignored, Size, Switch, Until, hidden_act, multiple
@@ -39,7 +48,7 @@ def attention(name: str, dims: Dims, component: str, *, bias: bool = True, key_b
     """4·(D² + D), whatever the number of heads; without a bias of keys, D fewer."""
     D = dims.D
     parts = (linear(f"{each}_proj", D, D, bias=bias and (key_bias or each != "k")) for each in ("k", "v", "q", "out"))
-    return block(name, *parts, component=component)
+    return attending(block(name, *parts, component=component), 2 * D)
 
 
 Attention: TypeAlias = "Callable[[str, Dims, str], Block]"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms.blocks import activation, block, embedding, layer_norm, linear, repeat
+from pytest_bertsize.closed_forms.blocks import activation, block, embedding, layer_norm, linear, of_the_text, repeat
 from pytest_bertsize.closed_forms.families import bart
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.parts.unused_keys import UNUSED_KEYS
@@ -54,7 +54,7 @@ def alone(dims: Dims, *heads: Block) -> Block:
 def projected(dims: Dims) -> Block:
     """D·J more, without a bias."""
     projection = linear("text_projection", dims.D, dims.J, bias=False, component="head.projection")
-    return block("", text(dims, name="text_model"), projection)
+    return block("", text(dims, name="text_model"), of_the_text(projection))
 
 
 KEYS = ConfigKeys(

@@ -53,6 +53,12 @@ def gpt_neox(dims: Dims, *, pooler: bool = False, name: str = "") -> Block:  # n
     )
 
 
+def lm_head(dims: Dims) -> Block:
+    """V·D unless it is tied, by another name before transformers 5.14."""
+    name = "embed_out" if dims.release < (5, 14) else "lm_head"
+    return heads.projection(name, "gpt_neox.embed_in.weight", bias=False)(dims)
+
+
 KEYS = ConfigKeys(
     sizes=(
         Size("vocab_size", "V", default=50432),
@@ -75,9 +81,7 @@ FAMILY = Family(
     keys=KEYS,
     architectures=(
         Architecture("GPTNeoXModel", gpt_neox),
-        Architecture(
-            "GPTNeoXForCausalLM", BODY.under(heads.projection("lm_head", "gpt_neox.embed_in.weight", bias=False))
-        ),
+        Architecture("GPTNeoXForCausalLM", BODY.under(lm_head)),
         Architecture("GPTNeoXForSequenceClassification", BODY.under(heads.score), labels=True),
         Architecture("GPTNeoXForTokenClassification", BODY.under(heads.classifier), labels=True),
         Architecture("GPTNeoXForQuestionAnswering", BODY.under(heads.two_label_span)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms.blocks import block, linear
+from pytest_bertsize.closed_forms.blocks import attending, block, linear, of_each_token
 from pytest_bertsize.closed_forms.families import modernbert
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.parts.body import Body
@@ -23,7 +23,7 @@ def attention(dims: Dims) -> Block:
     """4·D² of projections, whatever the number of heads; with ``attention_bias``, 4·D more."""
     D, bias = dims.D, dims.attention_bias
     projections = (linear(name, D, D, bias=bias) for name in ("q_proj", "k_proj", "v_proj", "Wo"))
-    return block("attn", *projections, component="encoder.attention")
+    return attending(block("attn", *projections, component="encoder.attention"), 2 * D)
 
 
 def decoder(dims: Dims, *, pooler: bool = False, name: str = "") -> Block:  # noqa: ARG001  (it never pools)
@@ -36,9 +36,15 @@ def transform(dims: Dims) -> Block:
     return replace(modernbert.transform(dims), name="lm_head")
 
 
+def transform_of_sequences(dims: Dims) -> Block:
+    """``head``: ModernBERT's, of each token: which of them is the last is looked up behind it."""
+    return of_each_token(modernbert.transform(dims))
+
+
 def classifier(dims: Dims) -> Block:
     """``classifier``: C·D; ``classifier_bias`` adds C."""
-    return linear("classifier", dims.D, dims.C, bias=dims.classifier_bias, component="head.classifier")
+    module = linear("classifier", dims.D, dims.C, bias=dims.classifier_bias, component="head.classifier")
+    return of_each_token(module)
 
 
 PADS = Rule(
@@ -67,7 +73,7 @@ FAMILY = Family(
         Architecture("ModernBertDecoderModel", decoder),
         Architecture("ModernBertDecoderForCausalLM", BODY.under(transform, modernbert.masked_lm)),
         Architecture(
-            "ModernBertDecoderForSequenceClassification", BODY.under(modernbert.transform, classifier), labels=True
+            "ModernBertDecoderForSequenceClassification", BODY.under(transform_of_sequences, classifier), labels=True
         ),
     ),
     since=(4, 54),

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms.blocks import activation, block, embedding, layer_norm, linear, repeat, tied
+from pytest_bertsize.closed_forms.blocks import (
+    activation,
+    block,
+    embedding,
+    layer_norm,
+    linear,
+    of_each_token,
+    repeat,
+    tied,
+)
 from pytest_bertsize.closed_forms.families import bart
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.parts.unused_keys import ADD_CROSS_ATTENTION, PRUNED_HEADS
@@ -82,7 +91,7 @@ def lm_head(dims: Dims) -> Block:
 
 def score(dims: Dims) -> Block:
     """C·E."""
-    return linear("score", word_width(dims), dims.C, bias=False, component="head.classifier")
+    return of_each_token(linear("score", word_width(dims), dims.C, bias=False, component="head.classifier"))
 
 
 def span(dims: Dims) -> Block:

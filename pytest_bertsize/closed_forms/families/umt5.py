@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pytest_bertsize.closed_forms.families import mt5, t5
 from pytest_bertsize.closed_forms.family import Deriving
 
-FAMILY = Deriving("umt5", mt5.KEYS, t5.architectures("UMT5", in_each=True), t5.derived("gated-gelu", layers=8))
+KEYS = replace(mt5.KEYS, until=t5.KEYS.until)
+
+FAMILY = Deriving("umt5", KEYS, t5.architectures("UMT5", in_each=True), t5.derived("gated-gelu", layers=8))

@@ -10,7 +10,8 @@ from pytest_bertsize.closed_forms.blocks import block, conv1d, embedding, frozen
 from pytest_bertsize.closed_forms.families import bart
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.parts import heads, rotary
-from pytest_bertsize.config.keys import Index, Size, Switch
+from pytest_bertsize.config.keys import Index, Size, Switch, Until
+from pytest_bertsize.config.older_releases import file_in, without_alias
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Block
@@ -84,8 +85,11 @@ def classifier(dims: Dims) -> Block:
 
 DEFAULTS = {"V": 51865, "D": 384, "L": 4, "A": 6, "I": 1536, "Ld": 4, "Ad": 6, "Id": 1536}
 
+ALIAS = without_alias("encoder_attention_heads", "num_key_value_heads")
+
 KEYS = replace(
     bart.KEYS,
+    until=(*bart.KEYS.until, Until((4, 43), ALIAS, file_in("4.43.0", "whisper", "configuration"))),
     indices=(Index("pad_token_id", 50256),),
     sizes=(
         *(
