@@ -163,7 +163,12 @@ def runnable(case: Case) -> Case:
 
 
 @pytest.mark.parametrize(
-    ("family", "architecture"), [(name, each.name) for name in PROVEN for each in FAMILIES[name].architectures]
+    ("family", "architecture"),
+    [
+        pytest.param(name, each.name, marks=pytest.mark.long if name in TURNED and number else ())
+        for name in PROVEN
+        for number, each in enumerate(FAMILIES[name].architectures)
+    ],
 )
 @pytest.mark.parametrize("examples", [1, pytest.param(3, marks=pytest.mark.long)])
 def test_the_closed_form_is_what_torch_counts_component_by_component(
