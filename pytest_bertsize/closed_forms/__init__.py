@@ -9,6 +9,7 @@ from pytest_bertsize.closed_forms.blocks import (
     Block,
     Count,
     activation,
+    attending,
     block,
     conv1d,
     conv2d,
@@ -20,6 +21,8 @@ from pytest_bertsize.closed_forms.blocks import (
     linear,
     lstm,
     multihead_attention,
+    of_each_token,
+    of_the_text,
     parameter,
     repeat,
     rms_norm,
@@ -29,6 +32,11 @@ from pytest_bertsize.closed_forms.blocks import (
 )
 from pytest_bertsize.closed_forms.families import FAMILIES
 from pytest_bertsize.closed_forms.family import Architecture, ClosedForm, Family
+from pytest_bertsize.closed_forms.transformer_blocks import (
+    fused_attention,
+    gated_feed_forward,
+    grouped_query_attention,
+)
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.keys import Choice, ConfigKeys, Ignored, Listing, Rule, Size, Switch
 
@@ -48,17 +56,23 @@ __all__ = [
     "Size",
     "Switch",
     "activation",
+    "attending",
     "block",
     "conv1d",
     "conv2d",
     "each",
     "embedding",
     "frozen",
+    "fused_attention",
+    "gated_feed_forward",
+    "grouped_query_attention",
     "gru",
     "layer_norm",
     "linear",
     "lstm",
     "multihead_attention",
+    "of_each_token",
+    "of_the_text",
     "parameter",
     "repeat",
     "rms_norm",

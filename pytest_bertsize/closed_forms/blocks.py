@@ -14,16 +14,19 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from pytest_bertsize.inventory import Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 Count: TypeAlias = Any
 """An ``int``, or an expression of the config's symbols (:mod:`pytest_bertsize.config.symbols`)."""
 
 
 Kind: TypeAlias = Literal[
-    "", "linear", "transposed-linear", "quantised-linear", "embedding", "quantised-embedding", "norm"
+    "", "linear", "transposed-linear", "quantised-linear", "in-projection", "embedding", "quantised-embedding", "norm"
 ]
 """What class a block is the parameters of: torch's own, GPT-2's or I-BERT's; ``""`` for every other module."""
+
+Reads: TypeAlias = Literal["", "text", "token"]
+"""What has one vector for the linear layers of a block: each token, or the text; ``""`` where its component says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,10 @@ class Block:
     passes: Count | None = None
     """How often a forward pass goes through the copies, all told, where that is not once through each."""
     kind: Kind = ""
+    attends: Count | None = None
+    """How many numbers of each vector meet those of every token of the text: queries, and what is made of values."""
+    reads: Reads = ""
+    """What has one vector for its linear layers: each token, or the text; ``""`` where its component says which."""
 
 
 Node: TypeAlias = Parameter | Block
@@ -69,7 +76,7 @@ def block(name: str, *children: Node | None, component: str | None = None) -> Bl
 
 def repeat(
     name: str,
-    times: Count,
+    times: Count | Sequence[int],
     *children: Node | None,
     start: int = 0,
     passes: Count | None = None,
@@ -77,11 +84,15 @@ def repeat(
 ) -> Block:
     """``times`` identical modules under ``name.0``, ``name.1``, …
 
-    What only some layers have is a repeat of its own beside the first: ``repeat("layers", L - 1, …, start=1)``.
+    What only some layers have is a repeat of its own beside the first: ``repeat("layers", L - 1, …, start=1)``, or
+    ``repeat("layers", [1, 3, 5], …)`` for experts in every other one.
 
-    :param start: index of the first one.
+    :param times: how many there are, or the indices of those that there are.
+    :param start: index of the first one; a list has its own.
     :param passes: how often a forward pass goes through them, all told, where layers share their weights (ALBERT).
     """
+    if isinstance(times, list | tuple | range):
+        return replace(each(name, tuple(map(str, times)), *children, component=component), passes=passes)
     return replace(block(name, *children, component=component), times=times, start=start, passes=passes)
 
 
@@ -191,7 +202,8 @@ def multihead_attention(name: str, width: Count, *, bias: bool = True, component
     """
     offset = parameter("in_proj_bias", 3 * width) if bias else None
     out = linear("out_proj", width, width, bias=bias)
-    return block(name, parameter("in_proj_weight", 3 * width, width), offset, out, component=component)
+    module = block(name, parameter("in_proj_weight", 3 * width, width), offset, out, component=component)
+    return replace(attending(module, 2 * width), kind="in-projection")
 
 
 def transformer_encoder_layer(
@@ -241,6 +253,24 @@ def tied(module: Block, **sources: str) -> Block:
         for child in module.children
     )
     return replace(module, children=children)
+
+
+def attending(module: Block, width: Count) -> Block:
+    """The module, as one that makes scores of its vectors and mixes values by them, which is counted in FLOPs alone.
+
+    :param width: of all queries together, and of all values that are mixed, shared ones as often as they are.
+    """
+    return replace(module, attends=width)
+
+
+def of_each_token(module: Block) -> Block:
+    """The module, whose linear layers see each token whatever it counts for, which is counted in FLOPs alone."""
+    return replace(module, reads="token")
+
+
+def of_the_text(module: Block) -> Block:
+    """The module, whose linear layers see one vector for a text, which is counted in FLOPs alone."""
+    return replace(module, reads="text")
 
 
 def frozen(module: Block) -> Block:

@@ -40,6 +40,8 @@ class Architecture:
     """What a project's table adds to the class, in words by the table's keys."""
     since: tuple[int, ...] = ()
     """The release of transformers that was the first to have the class, where not all that we know have it."""
+    flops: bool = False
+    """Whether a forward pass of a contributed class multiplies what its blocks say: then they give its FLOPs, too."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,9 +24,14 @@ if TYPE_CHECKING:
 PROVEN = (
     *("bert", "roberta", "xlm-roberta", "camembert", "distilbert", "albert", "electra", "ernie", "megatron-bert"),
     *("rembert", "roberta-prelayernorm", "xlm-roberta-xl", "data2vec-text", "ibert", "layoutlm", "bert-generation"),
-    "roc_bert",
+    *("roc_bert", "clip_text_model", "siglip_text_model", "opt", "m2m_100"),
+    *("llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text", "phi3", "gpt_neox"),
+    *("modernbert-decoder", "jina_embeddings_v3"),
 )
 """Families whose FLOPs were held against torch's counter, class by class."""
+TURNED = PROVEN[PROVEN.index("llama") :]
+"""Those with rotary positions, whose angles were a matrix product of their own before :data:`ANGLES`."""
+ANGLES = (5, 16)
 
 FOR_EACH_TEXT = ("pooler", "head.seq_relationship", "head.sentence_order")
 """Components that see one vector for each text, and not one for each token."""
@@ -38,6 +43,9 @@ ATTENTION = (("query", "key", "value"), ("q_lin", "k_lin", "v_lin"))
 """What projections are called that a pair of matrix products follows on: scores, and the values by them."""
 
 LINEAR = ("linear", "quantised-linear")
+MULTIPLIED = (*LINEAR, "in-projection")
+KNOWN = (*MULTIPLIED, "embedding", "quantised-embedding", "norm")
+"""Of these blocks it is known what a forward pass does with their parameters."""
 
 UNEXPECTED = "unexpected"
 """The component of what multiplies outside of all others, as of tensors that no closed form knows."""
@@ -46,18 +54,41 @@ UNEXPECTED = "unexpected"
 def flops(architecture: Architecture, dims: Dims, *, seq_len: int) -> dict[str, int] | None:
     """FLOPs of a forward pass of one text for every component at every level; ``None`` for what is not proven.
 
-    :param architecture: itself: a contributed one is never taken for ours of the same name.
+    :param architecture: itself: a contributed one is never taken for ours of the same name, and says whether its
+        blocks are all that is multiplied.
     :param seq_len: tokens in the text; a multiple choice is one choice.
     """
-    if not any(each is architecture for family in PROVEN for each in FAMILIES[family].architectures):
+    proven = next((family for family in PROVEN if _has(family, architecture)), None)
+    if proven in TURNED and dims.release < ANGLES:
+        return None
+    if proven is None and not architecture.flops:
+        return None
+    root = architecture.blocks(dims)
+    if proven is None and not _all_known(root):
         return None
     own: Counter[str] = Counter()
     relative = relative_positions.products(dims)
     if relative > 1 and dims.switches.get("is_decoder"):
         return None  # by its cache, which came with one of the releases, there is a distance for each key alone
-    for component, times, product in _products(architecture.blocks(dims), seq_len, relative):
-        own[component] += times * product * (1 if _once_a_text(component, architecture.name) else seq_len)
+    for component, times, product, reads in _products(root, seq_len, relative):
+        once = reads == "text" or (not reads and _once_a_text(component, architecture.name))
+        own[component] += times * product * (1 if once else seq_len)
     return roll_up({component: 2 * count for component, count in own.items() if count})
+
+
+def _has(family: str, architecture: Architecture) -> bool:
+    return any(each is architecture for each in FAMILIES[family].architectures)
+
+
+def _all_known(node: Block) -> bool:
+    """Whether no matrix is left of which nobody says what is multiplied by it."""
+    for child in node.children:
+        if isinstance(child, Block):
+            if not _all_known(child):
+                return False
+        elif len(child.shape) > 1 and node.kind not in KNOWN:
+            return False
+    return True
 
 
 def total(components: Mapping[str, int]) -> int:
@@ -83,26 +114,28 @@ def _once_a_text(component: str, architecture: str) -> bool:
 
 
 def _products(
-    node: Block, seq_len: int, relative: int, component: str = "", passes: int = 1
-) -> Iterator[tuple[str, int, int]]:
-    """Component, passes, and multiply-adds for one vector, of every linear layer and of every attention."""
-    component = node.component or component
+    node: Block, seq_len: int, relative: int, component: str = "", passes: int = 1, reads: str = ""
+) -> Iterator[tuple[str, int, int, str]]:
+    """Component, passes, multiply-adds for one vector, and what it is of: each linear layer and each attention."""
+    component, reads = node.component or component, node.reads or reads
     if component in UNUSED:
         return
-    if node.kind in LINEAR:
-        inputs, outputs = _widths(node)
-        yield component, passes, inputs * outputs
     used = node.times if node.passes is None else node.passes
     inside = passes * (1 if used is None else used)
+    if node.kind in MULTIPLIED:
+        inputs, outputs = _widths(node)
+        yield component, inside, inputs * outputs, reads
     blocks = [child for child in node.children if isinstance(child, Block)]
     linears = {child.name.rpartition(".")[2]: child for child in blocks if child.kind in LINEAR}
     for query, key, value in ATTENTION:
         if {query, key, value} <= linears.keys():
-            yield component, inside, seq_len * sum(_widths(linears[each])[1] for each in (key, value))
+            yield component, inside, seq_len * sum(_widths(linears[each])[1] for each in (key, value)), reads
             if any(child.name == relative_positions.TABLE for child in blocks):
-                yield component, inside, seq_len * relative * _widths(linears[query])[1]
+                yield component, inside, seq_len * relative * _widths(linears[query])[1], reads
+    if node.attends is not None:
+        yield component, inside, seq_len * node.attends, reads
     for child in blocks:
-        yield from _products(child, seq_len, relative, component, inside)
+        yield from _products(child, seq_len, relative, component, inside, reads)
 
 
 def _widths(linear: Block) -> tuple[int, int]:

@@ -59,6 +59,8 @@ class Choice:
     words: Collection[str]
     null: bool = False
     """Whether ``null`` is one more of the words."""
+    taken_for: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """Words that the config class replaces, and by which."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,15 @@ if TYPE_CHECKING:
 V4 = (5,)
 """What holds before it holds in all of transformers 4."""
 TIES = "tie_word_embeddings"
+LIBRARY = "https://github.com/huggingface/transformers"
+
+
+def file_in(release: str, family: str, kind: str = "modeling") -> str:
+    """Where the library has what it changed: a file of the first release with it.
+
+    :param kind: ``"modeling"`` or ``"configuration"``.
+    """
+    return f"{LIBRARY}/blob/v{release}/src/transformers/models/{family}/{kind}_{family}.py"
 
 
 def without(key: str) -> Callable[[ConfigKeys], ConfigKeys]:

@@ -149,7 +149,7 @@ class _Reading:
         if value is None and (choice.null or choice.default is None):
             return None
         if isinstance(value, str) and value in choice.words:
-            return value
+            return choice.taken_for.get(value, value)
         fix = did_you_mean(value, choice.words, f"write {choice.default or min(choice.words)!r}, for example")
         self.sheet.note(choice.key, f"{choice.key} is {shown(value)}, which transformers does not know", fix)
         return choice.default

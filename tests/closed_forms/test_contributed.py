@@ -131,11 +131,11 @@ def test_a_family_that_has_crossed_counts_reads_and_refuses_as_it_did(name: str)
     [
         7,
         ["x"],
-        ["x", [["w", [-1], None, True, None]], None, None, None, 0, [], ""],
-        ["x", [["w", [2.5], None, True, None]], None, None, None, 0, [], ""],
-        ["x", [["w", [[]], None, True, None]], None, None, None, 0, [], ""],
-        ["x", [["w", [[[1, 0, []]]], None, True, None]], None, None, None, 0, [], ""],
-        ["x", [], None, None, None, 0, [7], ""],
+        ["x", [["w", [-1], None, True, None]], None, [None] * 3, 0, [], ["", ""]],
+        ["x", [["w", [2.5], None, True, None]], None, [None] * 3, 0, [], ["", ""]],
+        ["x", [["w", [[]], None, True, None]], None, [None] * 3, 0, [], ["", ""]],
+        ["x", [["w", [[[1, 0, []]]], None, True, None]], None, [None] * 3, 0, [], ["", ""]],
+        ["x", [], None, [None] * 3, 0, [7], ["", ""]],
     ],
     ids=str,
 )
@@ -145,21 +145,21 @@ def test_an_answer_that_is_no_block_is_refused(said: object) -> None:
 
 
 def test_blocks_that_are_too_deep_are_refused() -> None:
-    said: list[Any] = ["x", [], None, None, None, 0, [], ""]
+    said: list[Any] = ["x", [], None, [None] * 3, 0, [], ["", ""]]
     for _ in range(60):
-        said = ["x", [said], None, None, None, 0, [], ""]
+        said = ["x", [said], None, [None] * 3, 0, [], ["", ""]]
     with pytest.raises(Nonsense):
         block_read(said)
 
 
 def test_a_name_with_an_escape_sequence_crosses_as_text() -> None:
-    leaf = block_read(["x", [["w\x1b[2J", [3], None, True, None]], None, None, None, 0, [], ""]).children[0]
+    leaf = block_read(["x", [["w\x1b[2J", [3], None, True, None]], None, [None] * 3, 0, [], ["", ""]]).children[0]
     assert isinstance(leaf, Parameter)
     assert "\x1b" not in leaf.name
 
 
 def test_a_block_crosses_whole() -> None:
-    node = Block("layer", (), "encoder", 3, 1, ("a", "b"), 6, "linear")
+    node = Block("layer", (), "encoder", 3, 1, ("a", "b"), 6, "linear", 12, "token")
     said = json.loads(json.dumps(node_said(node)))
     assert block_read(said) == node
 

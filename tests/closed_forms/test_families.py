@@ -34,7 +34,7 @@ from tests.support.family_configs import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from pytest_bertsize.config.keys import Choice, Listing, Size, Switch
 
@@ -42,11 +42,27 @@ EXAMPLES, MORE = 3, 12
 """Configs drawn for each architecture; ``benchmarks/closed_forms.py`` draws a thousand for each family."""
 
 
+OF_TODAY = {
+    *("llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text", "phi3", "modernbert-decoder", "opt"),
+    *("gpt_neox", "jina_embeddings_v3", "clip_text_model", "siglip_text_model", "layoutlmv3", "lilt", "markuplm"),
+    *("umt5", "m2m_100", "led", "whisper"),
+}
+"""Families of which a run at the desk draws one config for each class; a longer one draws as many as of the others."""
+
+
+def longer_of_today(names: Iterable[str]) -> list[Any]:
+    """The families, those of today in a longer run alone."""
+    return [pytest.param(name, marks=pytest.mark.long if name in OF_TODAY else ()) for name in names]
+
+
 @pytest.mark.parametrize(("family", "architecture"), PAIRS)
-@given(data=st.data())
-@settings(max_examples=EXAMPLES)
-def test_every_tensor_is_the_built_models(family: str, architecture: str, data: st.DataObject) -> None:
-    assert mismatch(data.draw(cases(family, architecture))) == ""
+def test_every_tensor_is_the_built_models(family: str, architecture: str) -> None:
+    @given(case=cases(family, architecture))
+    @settings(max_examples=1 if family in OF_TODAY else EXAMPLES)
+    def hold(case: Case) -> None:
+        assert mismatch(case) == ""
+
+    hold()
 
 
 @pytest.mark.long
@@ -74,6 +90,7 @@ def test_count_tensors_components_and_formula_tell_one_story(
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_every_class_that_transformers_has_for_a_family_has_a_closed_form(name: str) -> None:
+    """Of those that are made from its config: a file of the library may have the classes of a picture model, too."""
     module = sys.modules[config_class(name).__module__.replace(".configuration_", ".modeling_")]
     public = {
         each
@@ -81,6 +98,7 @@ def test_every_class_that_transformers_has_for_a_family_has_a_closed_form(name: 
         if isinstance(found, type)
         and issubclass(found, transformers.PreTrainedModel)
         and found.__module__ == module.__name__
+        and getattr(found, "config_class", None) is config_class(name)
         and hasattr(transformers, each)
         and not each.endswith("PreTrainedModel")
     }
@@ -127,7 +145,10 @@ IN_THE_LIBRARY = frozenset(dir(transformers))
 
 @pytest.mark.parametrize(
     ("family", "architecture"),
-    [pytest.param(*pair, marks=() if pair in ONE_OF_EACH else pytest.mark.long) for pair in PAIRS],
+    [
+        pytest.param(*pair, marks=() if pair in ONE_OF_EACH and pair[0] not in OF_TODAY else pytest.mark.long)
+        for pair in PAIRS
+    ],
 )
 def test_a_model_of_no_layers_is_the_built_one(family: str, architecture: str) -> None:
     found = drawn(family, architecture, Random(0))  # noqa: S311
@@ -143,6 +164,7 @@ NEED_LAYERS = {
     "modernbert",  # has a norm less in its first layer, and its config class refuses to be without
     "t5",  # the first layer holds the table of all of them
     "mt5",
+    "umt5",
     "encoder-decoder",  # has no size of its own; those of its sides are their families'
 }
 
@@ -188,7 +210,9 @@ def test_a_family_knows_every_field_of_its_config_class_and_its_default(name: st
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # an older release's own, of a newer torch
-@pytest.mark.parametrize("name", [name for name in FAMILIES if FAMILIES[name].architectures[0].name in IN_THE_LIBRARY])
+@pytest.mark.parametrize(
+    "name", longer_of_today(name for name in FAMILIES if FAMILIES[name].architectures[0].name in IN_THE_LIBRARY)
+)
 def test_a_config_of_what_has_to_be_there_is_read_as_the_installed_library_reads_it(name: str) -> None:
     """Every default, as the config object has it; where it has none, as the classes that are built from it do."""
     found = [case(name, each.name, REQUIRED.get(name, {})) for each in FAMILIES[name].architectures]
@@ -213,7 +237,7 @@ def test_every_field_that_was_measured_to_change_a_count_has_a_meaning(name: str
 
 
 @pytest.mark.parametrize("crossed", [False, pytest.param(True, marks=pytest.mark.long)])
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", longer_of_today(FAMILIES))
 def test_a_field_that_is_said_to_change_no_count_changes_none(name: str, crossed: bool) -> None:  # noqa: FBT001
     """In every class of the family, around a model with all of its parts switched on and one with them off.
 

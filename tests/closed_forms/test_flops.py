@@ -17,7 +17,7 @@ from pytest_bertsize.builder.child.flops import Uncountable, counted
 from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.closed_forms.blocks import linear
 from pytest_bertsize.closed_forms.family import Architecture
-from pytest_bertsize.closed_forms.flops import PROVEN, by_component, flops, total
+from pytest_bertsize.closed_forms.flops import PROVEN, TURNED, by_component, flops, total
 from pytest_bertsize.closed_forms.parts.relative_positions import RELATIVE
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.older_releases import V4
@@ -178,7 +178,11 @@ def test_a_contributed_class_is_not_taken_for_the_one_of_the_same_name() -> None
 def runnable(case: Case) -> Case:
     """The same with what a forward pass asks for: heads that divide the width, two labels to span an answer."""
     config = dict(case.config)
-    if config.get("hidden_size", 0) % config.get("num_attention_heads", 1):
+    if case.family.name in TURNED:  # heads that can be turned, and that can share their keys
+        config |= {"hidden_size": 16, "num_attention_heads": 2}
+        config |= {"head_dim": 6} if config.get("head_dim") else {}
+        config |= {"num_key_value_heads": 1} if "num_key_value_heads" in config else {}
+    elif config.get("hidden_size", 0) % config.get("num_attention_heads", 1):
         config["num_attention_heads"] = 1
     if config.get("position_embedding_type") in RELATIVE:  # what torch.einsum has of heads one wide is no product
         config |= {"num_attention_heads": 1, "hidden_size": max(2, config["hidden_size"])}
@@ -193,7 +197,12 @@ def runnable(case: Case) -> Case:
 
 
 @pytest.mark.parametrize(
-    ("family", "architecture"), [(name, each.name) for name in PROVEN for each in FAMILIES[name].architectures]
+    ("family", "architecture"),
+    [
+        pytest.param(name, each.name, marks=pytest.mark.long if name in TURNED and number else ())
+        for name in PROVEN
+        for number, each in enumerate(FAMILIES[name].architectures)
+    ],
 )
 @pytest.mark.parametrize("examples", [1, pytest.param(3, marks=pytest.mark.long)])
 def test_the_closed_form_is_what_torch_counts_component_by_component(

@@ -30,7 +30,7 @@ from pytest_bertsize.wording import printable
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pytest_bertsize.closed_forms.blocks import Count, Kind, Node
+    from pytest_bertsize.closed_forms.blocks import Count, Kind, Node, Reads
     from pytest_bertsize.config.symbols import Base
 
     Ask = Callable[..., Any]
@@ -52,22 +52,29 @@ def node_said(node: Node) -> list[Any]:
         return [node.name, [_count_said(size) for size in node.shape], node.component, node.trainable, node.tied_to]
     if not isinstance(node, Block):
         raise TypeError(f"{type(node).__name__} is no block")
-    counts = [None if each is None else _count_said(each) for each in (node.times, node.passes)]
+    counts = [None if each is None else _count_said(each) for each in (node.times, node.passes, node.attends)]
     children = [node_said(each) for each in node.children]
-    return [node.name, children, node.component, *counts, node.start, list(node.keys), node.kind]
+    return [node.name, children, node.component, counts, node.start, list(node.keys), [node.kind, node.reads]]
 
 
 def block_read(said: object, depth: int = 0) -> Block:
     """:raises Nonsense: for what is no block."""
     match said:
-        case [str(name), list(children), str() | None as component, times, passes, int(start), list(keys), str(kind)]:
-            if depth > DEEPEST or not all(isinstance(key, str) for key in keys):
+        case [str(name), list(children), component, [times, passes, attends], int(start), list(keys), [kind, reads]]:
+            if depth > DEEPEST:
                 raise Nonsense(name)
-            read = tuple(_node_read(each, depth + 1) for each in children)
-            counts = [None if each is None else _count_read(each) for each in (times, passes)]
-            names = printable(name), component and printable(component)
-            called = tuple(map(printable, keys))
-            return Block(names[0], read, names[1], counts[0], start, called, counts[1], cast("Kind", kind))
+            return Block(
+                printable(name),
+                tuple(_node_read(each, depth + 1) for each in children),
+                None if component is None else _text(component),
+                None if times is None else _count_read(times),
+                start,
+                tuple(map(_text, keys)),
+                None if passes is None else _count_read(passes),
+                cast("Kind", _text(kind)),
+                None if attends is None else _count_read(attends),
+                cast("Reads", _text(reads)),
+            )
     raise Nonsense(str(said)[:80])
 
 
@@ -179,6 +186,7 @@ def family_said(family: Family, release: Release) -> dict[str, Any]:
                 "defined_in": each.defined_in,
                 "rules": [_rule_said(rule) for rule in each.rules],
                 "since": [*each.since],
+                "flops": each.flops,
             }
             for each in family.architectures
         ],
@@ -211,6 +219,7 @@ def _architecture_read(said: Mapping[str, Any], ask: Ask, at: int) -> Architectu
         defined_in=_text(said["defined_in"]),
         rules=tuple(_rule_read(each, ask, ("rule", at, number)) for number, each in enumerate(said["rules"])),
         since=tuple(map(int, said["since"])),
+        flops=bool(said["flops"]),
     )
 
 
@@ -218,7 +227,16 @@ def _keys_said(keys: ConfigKeys) -> dict[str, Any]:
     return {
         "sizes": [asdict(each) for each in keys.sizes],
         "switches": [asdict(each) for each in keys.switches],
-        "choices": [{**asdict(each), "words": sorted(each.words)} for each in keys.choices],
+        "choices": [
+            {
+                "key": each.key,
+                "default": each.default,
+                "words": sorted(each.words),
+                "null": each.null,
+                "taken_for": dict(each.taken_for),
+            }
+            for each in keys.choices
+        ],
         "lists": [{**asdict(each), "of": each.of.__name__, "words": sorted(each.words)} for each in keys.lists],
         "indices": [asdict(each) for each in keys.indices],
         "divisible": keys.divisible,

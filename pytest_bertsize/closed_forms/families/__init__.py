@@ -19,9 +19,15 @@ _ENCODERS = (
     *("megatron-bert", "rembert", "roberta-prelayernorm", "xlm-roberta-xl", "data2vec-text", "big_bird"),
     *("longformer", "ibert", "nystromformer", "fnet", "funnel", "luke", "layoutlm", "bert-generation", "eurobert"),
     *("gte", "xmod", "splinter", "canine", "roc_bert", "yoso", "mra", "esm", "flaubert", "xlm", "xlnet", "tapas"),
+    *("jina_embeddings_v3", "clip_text_model", "siglip_text_model", "layoutlmv3", "lilt", "markuplm"),
 )
-_DECODERS = ("gpt2", "openai-gpt")
-_ENCODER_DECODERS = ("bart", "mbart", "marian", "pegasus", "t5", "mt5", "encoder-decoder")
+_DECODERS = (
+    *("gpt2", "openai-gpt", "llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text", "phi3"),
+    *("modernbert-decoder", "opt", "gpt_neox"),
+)
+_ENCODER_DECODERS = (
+    *("bart", "mbart", "marian", "pegasus", "t5", "mt5", "umt5", "m2m_100", "led", "whisper", "encoder-decoder"),
+)
 
 _NAMES = (*_ENCODERS, *_DECODERS, *_ENCODER_DECODERS)
 """In the order in which messages and the documentation name them; each has its file here."""

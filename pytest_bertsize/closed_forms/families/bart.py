@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from pytest_bertsize.closed_forms.blocks import activation, block, embedding, layer_norm, linear, repeat, tied
+from pytest_bertsize.closed_forms.blocks import (
+    activation,
+    attending,
+    block,
+    embedding,
+    layer_norm,
+    linear,
+    repeat,
+    tied,
+)
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.config.keys import ConfigKeys, Ignored, Size, Switch, Until, hidden_act, multiple
@@ -35,13 +44,18 @@ def learned_positions(dims: Dims) -> Block:
     return embedding("embed_positions", dims.P + 2, dims.D)
 
 
-def attention(name: str, dims: Dims, component: str) -> Block:
-    """4·(D² + D), whatever the number of heads."""
+def attention(name: str, dims: Dims, component: str, *, bias: bool = True, key_bias: bool = True) -> Block:
+    """4·(D² + D), whatever the number of heads; without a bias of keys, D fewer."""
     D = dims.D
-    return block(name, *(linear(f"{each}_proj", D, D) for each in ("k", "v", "q", "out")), component=component)
+    parts = (linear(f"{each}_proj", D, D, bias=bias and (key_bias or each != "k")) for each in ("k", "v", "q", "out"))
+    return attending(block(name, *parts, component=component), 2 * D)
 
 
-def layers(stack: str, count: Count, inner: Count, dims: Dims) -> Block:
+Attention: TypeAlias = "Callable[[str, Dims, str], Block]"
+"""The blocks of a module by its name, the sizes and its component."""
+
+
+def layers(stack: str, count: Count, inner: Count, dims: Dims, attention: Attention = attention) -> Block:
     """L·(4·D² + 2·D·I + 9·D + I); cross-attention, which every decoder has, adds L·(4·D² + 6·D).
 
     :param stack: ``"encoder"`` or ``"decoder"``.
@@ -69,9 +83,12 @@ class Stacks:
     positions: Callable[[Dims], Block] = learned_positions
     norms: tuple[str, ...] = ("layernorm_embedding",)
     """The norms of a whole stack, 2·D each."""
+    attention: Attention = attention
+    decoder_positions: Callable[[Dims], Block] | None = None
+    """Where they are not the encoder's."""
 
     def encoder(self, dims: Dims, shared: str = "") -> Block:
-        return self._stack("encoder", dims, words("embed_tokens", dims, dims.V, shared), dims.L, dims.I)
+        return self.stack("encoder", dims, words("embed_tokens", dims, dims.V, shared), dims.L, dims.I)
 
     def decoder(self, dims: Dims, shared: str = "", *, rows: Count | None = None) -> Block:
         """The decoder.
@@ -79,14 +96,16 @@ class Stacks:
         :param rows: of its word embeddings, where that is not V.
         """
         tokens = words("embed_tokens", dims, dims.V if rows is None else rows, shared)
-        return self._stack("decoder", dims, tokens, dims.Ld, dims.Id)
+        return self.stack("decoder", dims, tokens, dims.Ld, dims.Id)
 
-    def _stack(self, name: str, dims: Dims, tokens: Block, count: Count, inner: Count) -> Block:
+    def stack(self, name: str, dims: Dims, tokens: Block, count: Count, inner: Count) -> Block:
+        """Either of them, on what makes vectors of its input."""
+        positions = (self.decoder_positions if name == "decoder" else None) or self.positions
         return block(
             name,
             tokens,
-            block("", self.positions(dims), component=f"{name}.position"),
-            layers(name, count, inner, dims),
+            block("", positions(dims), component=f"{name}.position"),
+            layers(name, count, inner, dims, self.attention),
             *(layer_norm(norm, dims.D, component=f"{name}.norm") for norm in self.norms),
         )
 

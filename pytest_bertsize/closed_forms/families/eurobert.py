@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms.blocks import block, embedding, linear, parameter, repeat
+from pytest_bertsize.closed_forms.blocks import block, embedding, linear, repeat, rms_norm
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.parts import heads, rotary
 from pytest_bertsize.closed_forms.parts.body import Body
@@ -16,15 +16,14 @@ if TYPE_CHECKING:
     from pytest_bertsize.config.dims import Dims
 
 
-def rms_norm(name: str, dims: Dims) -> Block:
+def norm(name: str, dims: Dims) -> Block:
     """D: a scale without a shift (Zhang and Sennrich 2019, arXiv 1910.07467)."""
-    return block(name, parameter("weight", dims.D), component="encoder.norm")
+    return rms_norm(name, dims.D, component="encoder.norm")
 
 
 def attention(dims: Dims) -> Block:
-    """2·D·S·(A + Q): keys and values have Q heads of their own, A unless the config says so (arXiv 2305.13245)."""
-    keys = rotary.query_width(dims) if dims.known.Q is None else dims.Q * rotary.head_width(dims)
-    return rotary.attention(dims, rotary.query_width(dims), keys, bias=dims.attention_bias)
+    """2·D·S·(A + Q)."""
+    return rotary.attention(dims, rotary.query_width(dims), rotary.key_width(dims), bias=dims.attention_bias)
 
 
 def eurobert(dims: Dims, *, pooler: bool = False, name: str = "") -> Block:  # noqa: ARG001  (it never pools)
@@ -35,12 +34,12 @@ def eurobert(dims: Dims, *, pooler: bool = False, name: str = "") -> Block:  # n
         repeat(
             "layers",
             dims.L,
-            rms_norm("input_layernorm", dims),
+            norm("input_layernorm", dims),
             attention(dims),
-            rms_norm("post_attention_layernorm", dims),
+            norm("post_attention_layernorm", dims),
             rotary.gated_mlp(dims, bias=dims.mlp_bias, last_bias=dims.mlp_bias),
         ),
-        rms_norm("norm", dims),
+        norm("norm", dims),
     )
 
 

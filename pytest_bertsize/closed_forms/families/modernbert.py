@@ -46,17 +46,22 @@ def mlp(dims: Dims) -> Block:
     )
 
 
-def modernbert(dims: Dims, *, pooler: bool = False, name: str = "") -> Block:  # noqa: ARG001  (it never pools)
-    """V·D + D + L·(4·D² + 3·D·I + 2·D): the first layer has one norm less, and there is one after the last."""
+def around(attention: Block, dims: Dims, name: str) -> Block:
+    """V·D + D + L·(attention + 3·D·I + 2·D): the first layer has one norm less, and there is one after the last."""
     L = dims.L
     return block(
         name,
         embedding("embeddings.tok_embeddings", dims.V, dims.D, component="embeddings.word"),
         norm("embeddings.norm", dims, "embeddings.norm"),
         repeat("layers", L - 1, norm("attn_norm", dims, "encoder.norm"), start=1),
-        repeat("layers", L, attention(dims), norm("mlp_norm", dims, "encoder.norm"), mlp(dims)),
+        repeat("layers", L, attention, norm("mlp_norm", dims, "encoder.norm"), mlp(dims)),
         norm("final_norm", dims, "encoder.norm"),
     )
+
+
+def modernbert(dims: Dims, *, pooler: bool = False, name: str = "") -> Block:  # noqa: ARG001  (it never pools)
+    """V·D + D + L·(4·D² + 3·D·I + 2·D)."""
+    return around(attention(dims), dims, name)
 
 
 def transform(dims: Dims) -> Block:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.closed_forms.blocks import activation, block, embedding, linear, parameter, repeat, tied
@@ -54,25 +55,28 @@ def feed_forward(name: str, dims: Dims, component: str) -> Block:
     )
 
 
-def stack(name: str, dims: Dims, count: Count, shared: str, *, crosses: bool) -> Block:
+def distances(path: str, dims: Dims, stack: str) -> Block:
+    """B·A: a row for each bucket of distances, a number for each head."""
+    name = f"{path}layer.0.SelfAttention.relative_attention_bias"
+    return embedding(name, dims.B, dims.A, component=f"{stack}.relative_position")
+
+
+def stack(name: str, dims: Dims, count: Count, shared: str, *, crosses: bool, in_each: bool) -> Block:
     """L·(4·D·A·K + 2·D·I + 2·D) + B·A + D; cross-attention adds L·(4·D·A·K + D).
 
     :param name: ``"encoder"`` or ``"decoder"``.
     :param crosses: whether it attends to another stack.
+    :param in_each: whether each layer has a table of distances of its own, and not the first for all of them.
     """
     last = "layer.2" if crosses else "layer.1"
     return block(
         name,
         words("embed_tokens", dims, shared),
-        embedding(
-            "block.0.layer.0.SelfAttention.relative_attention_bias",
-            dims.B,
-            dims.A,
-            component=f"{name}.relative_position",
-        ),
+        None if in_each else distances("block.0.", dims, name),
         repeat(
             "block",
             count,
+            distances("", dims, name) if in_each else None,
             attention("layer.0.SelfAttention", dims, f"{name}.attention"),
             norm("layer.0.layer_norm", dims, name),
             attention("layer.1.EncDecAttention", dims, f"{name}.cross_attention") if crosses else None,
@@ -84,18 +88,18 @@ def stack(name: str, dims: Dims, count: Count, shared: str, *, crosses: bool) ->
     )
 
 
-def encoder_alone(dims: Dims, name: str = "") -> Block:
+def encoder_alone(dims: Dims, name: str = "", *, in_each: bool = False) -> Block:
     """V·D of word embeddings and the encoder, to which ``is_decoder`` gives a cross-attention."""
     shared = f"{name}.shared.weight" if name else "shared.weight"
-    encoder = stack("encoder", dims, dims.L, shared, crosses=dims.is_decoder)
+    encoder = stack("encoder", dims, dims.L, shared, crosses=dims.is_decoder, in_each=in_each)
     return block(name, words("shared", dims), encoder)
 
 
-def both(dims: Dims, name: str = "") -> Block:
+def both(dims: Dims, name: str = "", *, in_each: bool = False) -> Block:
     """V·D of word embeddings and both stacks."""
     shared = f"{name}.shared.weight" if name else "shared.weight"
-    encoder = stack("encoder", dims, dims.L, shared, crosses=False)
-    decoder = stack("decoder", dims, dims.either("Ld", dims.L), shared, crosses=True)
+    encoder = stack("encoder", dims, dims.L, shared, crosses=False, in_each=in_each)
+    decoder = stack("decoder", dims, dims.either("Ld", dims.L), shared, crosses=True, in_each=in_each)
     return block(name, words("shared", dims), encoder, decoder)
 
 
@@ -110,22 +114,22 @@ def topped(body: Callable[[Dims, str], Block], name: str, head: Head) -> Callabl
     return lambda dims: block("", body(dims, name), head(dims))
 
 
-def architectures(prefix: str) -> tuple[Architecture, ...]:
-    """The classes of T5 and mT5.
+def architectures(prefix: str, *, in_each: bool = False) -> tuple[Architecture, ...]:
+    """The classes of T5 and of those built like it.
 
     :param prefix: of the classes' names: ``"T5"``.
+    :param in_each: as in :func:`stack`.
     """
+    whole, alone = (partial(body, in_each=in_each) for body in (both, encoder_alone))
     return (
-        Architecture(f"{prefix}Model", both),
-        Architecture(f"{prefix}ForConditionalGeneration", topped(both, "", lm_head)),
-        Architecture(f"{prefix}EncoderModel", encoder_alone),
+        Architecture(f"{prefix}Model", whole),
+        Architecture(f"{prefix}ForConditionalGeneration", topped(whole, "", lm_head)),
+        Architecture(f"{prefix}EncoderModel", alone),
         Architecture(
-            f"{prefix}ForSequenceClassification", topped(both, "transformer", heads.classification_head), labels=True
+            f"{prefix}ForSequenceClassification", topped(whole, "transformer", heads.classification_head), labels=True
         ),
-        Architecture(
-            f"{prefix}ForTokenClassification", topped(encoder_alone, "transformer", heads.classifier), labels=True
-        ),
-        Architecture(f"{prefix}ForQuestionAnswering", topped(both, "", heads.span), labels=True),
+        Architecture(f"{prefix}ForTokenClassification", topped(alone, "transformer", heads.classifier), labels=True),
+        Architecture(f"{prefix}ForQuestionAnswering", topped(whole, "", heads.span), labels=True),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms.blocks import activation, block, layer_norm, linear, parameter, tied
+from pytest_bertsize.closed_forms.blocks import activation, block, layer_norm, linear, of_each_token, parameter, tied
 from pytest_bertsize.config.older_releases import V4
 
 if TYPE_CHECKING:
@@ -121,8 +121,8 @@ def projection(name: str, word_embeddings: str, *, bias: bool) -> Head:
 
 
 def score(dims: Dims) -> Block:
-    """``score``: C·D, a classifier without a bias, as decoders have it."""
-    return linear("score", dims.D, dims.C, bias=False, component="head.classifier")
+    """``score``: C·D, a classifier without a bias, as decoders have it: they score each token, and use the last."""
+    return of_each_token(linear("score", dims.D, dims.C, bias=False, component="head.classifier"))
 
 
 def searched_span(name: str) -> Head:

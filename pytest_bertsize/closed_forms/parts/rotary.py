@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms.blocks import activation, block, linear
 from pytest_bertsize.closed_forms.parts.unused_keys import ADD_CROSS_ATTENTION
+from pytest_bertsize.closed_forms.transformer_blocks import gated_feed_forward, grouped_query_attention
 from pytest_bertsize.config.keys import Ignored, Rule
 
 if TYPE_CHECKING:
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 def head_width(dims: Dims) -> Count:
-    """S, or what is whole of D/A where the config leaves it out."""
-    return dims.either("S", dims.D // dims.A)
+    """S, or what is whole of D/A where the config leaves it out, or the release does not read it yet."""
+    return dims.D // dims.A if dims.sizes.get("S") is None else dims.S
 
 
 def query_width(dims: Dims) -> Count:
@@ -23,33 +23,24 @@ def query_width(dims: Dims) -> Count:
     return dims.A * head_width(dims)
 
 
+def key_width(dims: Dims) -> Count:
+    """Q·S: keys and values have Q heads of their own, A unless the config says so (arXiv 2305.13245)."""
+    return query_width(dims) if dims.known.Q is None else dims.Q * head_width(dims)
+
+
 def attention(dims: Dims, queries: Count, keys: Count, *, bias: bool) -> Block:
     """2·D·queries + 2·D·keys, values as wide as keys; with biases, queries + 2·keys + D more."""
-    D = dims.D
-    return block(
-        "self_attn",
-        linear("q_proj", D, queries, bias=bias),
-        linear("k_proj", D, keys, bias=bias),
-        linear("v_proj", D, keys, bias=bias),
-        linear("o_proj", queries, D, bias=bias),
-        component="encoder.attention",
-    )
+    return grouped_query_attention("self_attn", dims.D, queries, keys, bias=bias, component="encoder.attention")
 
 
 def gated_mlp(dims: Dims, *, bias: bool, last_bias: bool) -> Block:
-    """3·D·I; with biases, 2·I + D more (Shazeer 2020, arXiv 2002.05202).
+    """3·D·I; with biases, 2·I + D more.
 
     :param bias: of the two matrices that widen.
     :param last_bias: of the one that narrows.
     """
-    D, I = dims.D, dims.I  # noqa: E741  (the field's symbol for intermediate_size)
-    return block(
-        "mlp",
-        linear("gate_proj", D, I, bias=bias),
-        linear("up_proj", D, I, bias=bias),
-        linear("down_proj", I, D, bias=last_bias),
-        activation("act_fn", dims.hidden_act),
-        component="encoder.feed_forward",
+    return gated_feed_forward(
+        "mlp", dims.D, dims.I, dims.hidden_act, bias=bias, last_bias=last_bias, component="encoder.feed_forward"
     )
 
 

@@ -34,6 +34,22 @@ def changed(module: Block, changes: Mapping[str, str | None], inside: str = "") 
     return replace(module, children=tuple(parts))
 
 
+def in_stack(stack: str, module: Block) -> Block:
+    """The module as a part of another stack: what counts for ``encoder`` counts for ``stack``."""
+
+    def moved(node: Node) -> Node:
+        component = node.component
+        if component and component.partition(".")[0] == "encoder":
+            component = f"{stack}{component.removeprefix('encoder')}"
+        if isinstance(node, Block):
+            return replace(node, component=component, children=tuple(moved(child) for child in node.children))
+        return replace(node, component=component)
+
+    found = moved(module)
+    assert isinstance(found, Block)
+    return found
+
+
 def held_at(path: str, module: Block) -> Block:
     """The module as it is when another holds it at ``path``: what is tied in it, is tied to where it is now."""
     if not path:

@@ -1,0 +1,12 @@
+"""UMT5 (Chung et al. 2023, arXiv 2304.09151): mT5 whose layers each have a table of distances."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pytest_bertsize.closed_forms.families import mt5, t5
+from pytest_bertsize.closed_forms.family import Deriving
+
+KEYS = replace(mt5.KEYS, until=t5.KEYS.until)
+
+FAMILY = Deriving("umt5", KEYS, t5.architectures("UMT5", in_each=True), t5.derived("gated-gelu", layers=8))
