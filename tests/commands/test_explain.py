@@ -321,12 +321,12 @@ def test_a_mistake_is_one_line_that_says_what_to_write(
 def test_what_has_no_closed_form_is_told_with_the_families_that_have_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write(tmp_path / "config.json", {"model_type": "whisper", "architectures": ["Whisper"], "hidden_size": 768})
+    write(tmp_path / "config.json", {"model_type": "wav2vec2", "architectures": ["Wav2Vec2"], "hidden_size": 768})
     assert explained(str(tmp_path), capsys=capsys) == (
         MISTAKEN,
         "",
         (
-            f'ERROR: {tmp_path / "config.json"}:2: there is no closed form for the family "whisper"; explain shows a model '
+            f'ERROR: {tmp_path / "config.json"}:2: there is no closed form for the family "wav2vec2"; explain shows a model '
             f"of one of pytest-bertsize's own families, which are {', '.join(FAMILIES)}\n"
         ),
     )

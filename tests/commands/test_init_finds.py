@@ -22,7 +22,7 @@ from tests.support.starting_projects import GOOGLE, configs, lay, proposed, said
 if TYPE_CHECKING:
     from pathlib import Path
 
-LLAMA = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 8, "num_hidden_layers": 2}
+BLOOM = {"model_type": "bloom", "architectures": ["BloomForCausalLM"], "hidden_size": 8, "num_hidden_layers": 2}
 D2L = {"num_hiddens": 48, "ffn_num_hiddens": 72, "num_heads": 4, "num_blks": 3, "vocab_size": 101, "max_len": 40}
 """A BERT, by the names that "Dive into Deep Learning" has for its sizes."""
 
@@ -118,11 +118,11 @@ def test_what_only_looks_like_a_config_is_left_alone_without_a_word(tmp_path: Pa
 
 
 def test_other_kinds_of_models_are_told_in_one_line(tmp_path: Path) -> None:
-    others = {"x/config.json": LLAMA, "y/config.json": LLAMA, "z/config.json": {**LLAMA, "model_type": "vit"}}
+    others = {"x/config.json": BLOOM, "y/config.json": BLOOM, "z/config.json": {**BLOOM, "model_type": "vit"}}
     lay(tmp_path, **{"config.json": TINY}, **others)
     assert configs(tmp_path) == ["config.json"]
     assert said(tmp_path) == [
-        "left out: not of a family that is known: llama (x/config.json and 1 more), vit (z/config.json)"
+        "left out: not of a family that is known: bloom (x/config.json and 1 more), vit (z/config.json)"
     ]
 
 

@@ -61,9 +61,9 @@ def test_a_marked_test_knows_it_without_the_option(pytester: pytest.Pytester) ->
 
 # what the library reads otherwise
 
-QWEN = {
-    "model_type": "qwen3",
-    "architectures": ["Qwen3Model"],
+SEED = {
+    "model_type": "seed_oss",
+    "architectures": ["SeedOssModel"],
     "vocab_size": 101,
     "hidden_size": 48,
     "num_hidden_layers": 2,
@@ -71,14 +71,14 @@ QWEN = {
     "num_key_value_heads": 2,
     "intermediate_size": 72,
 }
-QWENS_FORM = """
+SEEDS_FORM = """
     from pytest_bertsize.closed_forms import Architecture, Dims, Family, Size, block, embedding, linear, parameter, repeat
     from pytest_bertsize.config.keys import ConfigKeys
 
     def norm(name, size):
         return parameter(f"{name}.weight", size)
 
-    def qwen3(dims: Dims):
+    def seed(dims: Dims):
         D, I, S = dims.D, dims.I, dims.S
         def matrix(name, rows, columns):
             return linear(name, rows, columns, bias=False)
@@ -87,9 +87,8 @@ QWENS_FORM = """
             embedding("embed_tokens", dims.V, D, component="embeddings"),
             repeat(
                 "layers", dims.L,
-                matrix("self_attn.q_proj", D, dims.A * S), matrix("self_attn.k_proj", D, dims.K * S),
-                matrix("self_attn.v_proj", D, dims.K * S), matrix("self_attn.o_proj", dims.A * S, D),
-                norm("self_attn.q_norm", S), norm("self_attn.k_norm", S),
+                linear("self_attn.q_proj", D, dims.A * S), linear("self_attn.k_proj", D, dims.K * S),
+                linear("self_attn.v_proj", D, dims.K * S), matrix("self_attn.o_proj", dims.A * S, D),
                 matrix("mlp.gate_proj", D, I), matrix("mlp.up_proj", D, I), matrix("mlp.down_proj", I, D),
                 norm("input_layernorm", D), norm("post_attention_layernorm", D),
                 component="encoder",
@@ -97,22 +96,22 @@ QWENS_FORM = """
             block("norm", parameter("weight", D), component="encoder"),
         )
 
-    SIZES = [("vocab_size", "V", 151936), ("hidden_size", "D", 4096), ("num_hidden_layers", "L", 32),
-             ("num_attention_heads", "A", 32), ("num_key_value_heads", "K", 32), ("intermediate_size", "I", 22016),
+    SIZES = [("vocab_size", "V", 155136), ("hidden_size", "D", 4096), ("num_hidden_layers", "L", 64),
+             ("num_attention_heads", "A", 80), ("num_key_value_heads", "K", 8), ("intermediate_size", "I", 27648),
              ("head_dim", "S", HEAD_DIM)]
     KEYS = ConfigKeys(sizes=tuple(Size(key, symbol, default=default) for key, symbol, default in SIZES if key != WITHOUT))
 
     def pytest_bertsize_closed_forms():
-        return [Family("qwen3", KEYS, (Architecture("Qwen3Model", qwen3),))]
+        return [Family("seed_oss", KEYS, (Architecture("SeedOssModel", seed),))]
     """
 
 
-def qwen(project: Project, config: dict[str, object], head_dim: int, without: str = "") -> pytest.RunResult:
-    """A run with a closed form of Qwen3 whose default of ``head_dim`` is ours to get wrong; the library's is 128."""
-    conftest = QWENS_FORM.replace("HEAD_DIM", str(head_dim)).replace("WITHOUT", repr(without))
+def seed(project: Project, config: dict[str, object], head_dim: int, without: str = "") -> pytest.RunResult:
+    """A run with a closed form of Seed-OSS whose default of ``head_dim`` is ours to get wrong; the library's is 128."""
+    conftest = SEEDS_FORM.replace("HEAD_DIM", str(head_dim)).replace("WITHOUT", repr(without))
     if without:
-        conftest = conftest.replace("dims.K", str(QWEN[without]))
-    table = '[tool.bertsize.models.qwen]\nconfig = "config.json"\nbudget = "report-only"\n'
+        conftest = conftest.replace("dims.K", str(SEED[without]))
+    table = '[tool.bertsize.models.seed]\nconfig = "config.json"\nbudget = "report-only"\n'
     return project(table, config, conftest=conftest).runpytest("--bert-budget", "--bert-budget-report=size.json")
 
 
@@ -122,7 +121,7 @@ def errors_of(file: str = "size.json") -> list[tuple[str, str]]:
 
 
 def test_a_default_that_is_not_the_librarys_is_an_error_by_name(project: Project) -> None:
-    qwen(project, QWEN, 64).assert_outcomes(failed=1)
+    seed(project, SEED, 64).assert_outcomes(failed=1)
     (kind, message), *rest = errors_of()
     assert (kind, message) == (
         "read-otherwise",
@@ -132,13 +131,13 @@ def test_a_default_that_is_not_the_librarys_is_an_error_by_name(project: Project
 
 
 def test_the_librarys_own_default_passes(project: Project) -> None:
-    qwen(project, QWEN, 128).assert_outcomes(passed=1)
+    seed(project, SEED, 128).assert_outcomes(passed=1)
     assert errors_of() == []
 
 
 def test_a_key_that_the_library_reads_and_a_contributed_form_does_not_know_is_an_error(project: Project) -> None:
     """Both sides would be without it: the closed form by its number, and the class by its default, were they the same."""
-    qwen(project, QWEN, 128, without="num_key_value_heads").assert_outcomes(failed=1)
+    seed(project, SEED, 128, without="num_key_value_heads").assert_outcomes(failed=1)
     message = f"transformers {transformers.__version__} reads num_key_value_heads, which the closed form does not know"
     assert ("read-otherwise", message) in errors_of()
 
