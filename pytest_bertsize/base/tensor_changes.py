@@ -141,7 +141,8 @@ class _Both:
                 taken.add(new)
                 yield old, new
             else:
-                below = [path for path in self.before.paths if path.rpartition(".")[0] == old]
+                inner = [path for path in self.before.paths if path.rpartition(".")[0] == old]
+                below = [path for path in inner if path not in self.before.tensors]  # its own are no modules
             asked = [*asked, *below]
 
     def _is_same(self, old: str, new: str) -> bool:

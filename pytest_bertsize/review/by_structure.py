@@ -27,10 +27,9 @@ def named(before: Review, model: Model, tensors: Iterable[Tensor], former: Locke
 
     :raises Unusable: for a component of the table that holds nothing.
     """
-    every = {each.name: each for each in (*(former.tensors if former else ()), *tensors)}
     asked = [limit.component for limit in before.budget if limit.measure is None]
     try:
-        found = structure.components(every.values(), asked, model.components)
+        found = structure.components(tensors, asked, model.components, former.tensors if former else ())
     except structure.NoComponent as wrong:
         fix = f"correct components.{wrong.key}"
         raise Unusable(Finding("config-invalid", str(wrong), fix, table_key=("components", wrong.key))) from None

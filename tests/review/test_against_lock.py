@@ -220,6 +220,28 @@ def test_a_build_that_fails_with_a_key_put_back_is_said(own: OwnProject) -> None
     )
 
 
+def test_keys_that_go_together_are_one_row(own: OwnProject) -> None:
+    own.config(layers_num=4, width=10)
+    own.refuses = lambda config: (config["layers_num"], config["width"]) == (4, 8)
+    found = compared(own)
+    assert [(row.key, row.before, row.after, row.total) for row in found.moved] == [
+        ("layers_num, width", "3, 8", "4, 10", 100 * 10 + 4 * 110 + 20 - TOTAL)
+    ]
+    assert found.method.startswith("these keys go together: ")
+
+
+def test_a_component_that_only_the_base_has_is_red(own: OwnProject) -> None:
+    own.git.declare(TABLE + '    components = { top = "pool" }\n')
+    own.code = {"pool.weight": (8, 8)}
+    own.accept()
+    own.git.commit()
+    own.git.git("branch", "--force", "main")
+    assert own.gate("main").review("own").verdict == "passed"
+    own.code = {}
+    (found,) = own.gate("main").review("own").errors
+    assert found.message == '"pool" is no module and no tensor of what was built'
+
+
 def test_a_lock_of_the_base_that_cannot_be_read_is_said(own: OwnProject) -> None:
     own.git.write("bertsize.lock", "lock = 1\n=======\n")
     own.git.commit()
