@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pytest_bertsize.builder import structure
 from pytest_bertsize.findings import Finding, Unusable
-from pytest_bertsize.inventory import TOTAL, TRAINABLE, is_within, levels
+from pytest_bertsize.inventory import TOTAL, TRAINABLE, is_within, levels, parents_first
 from pytest_bertsize.wording import exact
 
 if TYPE_CHECKING:
@@ -38,7 +38,8 @@ def named(before: Review, model: Model, tensors: Iterable[Tensor], former: Locke
 
 def known(actual: Inventory) -> list[str]:
     """What a budget may name: components, and modules that are none of the rows."""
-    return list(dict.fromkeys((*actual.components, *structure.paths(each.name for each in actual.tensors))))
+    modules = structure.paths(each.name for each in actual.tensors)
+    return parents_first(dict.fromkeys((*actual.components, *modules)))
 
 
 def insensitive(concluded: Review, actual: Inventory) -> list[Finding]:

@@ -341,3 +341,16 @@ def test_a_limit_that_one_more_layer_would_pass_is_noted(own: OwnProject, limit:
     assert [each.message for each in found] == ([said] if said else [])
     if limit == "5B":
         assert "total is 1,032, and its limit 5B, which is 4,844,961 times what there is" in found[0].fix
+
+
+def test_another_name_alone_is_no_parameter_of_the_code(own: OwnProject) -> None:
+    own.code = {"pool.weight": (8, 8)}
+    own.accept()
+    own.git.commit()
+    own.git.git("branch", "--force", "main")
+    own.code = {"summary.weight": (8, 8)}
+    found = compared(own)
+    assert ([each.said for each in found.tensors], found.moved) == (
+        ["pool is summary now, of the same shapes: 64"],
+        (),
+    )
