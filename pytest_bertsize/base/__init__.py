@@ -1,6 +1,7 @@
-"""Another git revision: what the table and the configs said there, what changed since, and what was loosened.
+"""Another git revision, and the lock: what table, configs and shapes were, what changed since, what was loosened.
 
 In: today's Settings and a revision. Out: a Baseline, a Comparison for each model, ``budget-loosened``,
 ``not-compared``, and the models that left.
-Doors: ``baseline``, ``comparison``, ``loosening``, ``git``.
+Doors: ``baseline``, ``comparison``, ``loosening``, ``git``; ``locked_models`` and ``lock_text`` for the lock,
+``tensor_changes`` for what became of tensors.
 """

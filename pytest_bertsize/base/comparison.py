@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from posixpath import normpath
 from typing import TYPE_CHECKING, Literal
@@ -15,7 +15,7 @@ from pytest_bertsize.config.vocabulary import IMPLEMENTATIONS
 from pytest_bertsize.wording import listed, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pytest_bertsize.base.baseline import Baseline, Former
     from pytest_bertsize.base.put_back import PutBack
@@ -97,7 +97,8 @@ def compared(today: Today, baseline: Baseline | None) -> Comparison | None:
             said = f"its table at {baseline.revision} cannot be read"
         return Comparison(baseline.revision, baseline.commit, None, None, (said,))
     locked = _of_lock(former, today)
-    found = _by_lock(today, locked) if locked else _moved(former, today)
+    tensors = (*tensor_changes(locked, today.actual),) if locked and today.actual else ()
+    found = _by_lock(today, locked, tensors) if locked else _moved(former, today)
     expected = today.derivation.form.inventory if today.derivation else None
     form = former.form.inventory if former.form else None
     return Comparison(
@@ -109,7 +110,7 @@ def compared(today: Today, baseline: Baseline | None) -> Comparison | None:
         found.moved,
         found.method,
         today.actual or expected,
-        (*tensor_changes(locked, today.actual),) if locked and today.actual else (),
+        tensors,
         "lock" if locked else "closed form" if form else "",
     )
 
@@ -136,10 +137,13 @@ def _components(today: Today) -> Callable[[Built], Inventory]:
     return named
 
 
-def _by_lock(today: Today, locked: Inventory) -> Shared:
+def _by_lock(today: Today, locked: Inventory, tensors: Sequence[TensorChange]) -> Shared:
     if today.actual is None or today.put_back is None:
         return Shared()
-    return shared(today.put_back, locked.own, today.actual, _components(today))
+    found = shared(today.put_back, locked.own, today.actual, _components(today))
+    if any(each.count for each in tensors):
+        return found
+    return replace(found, moved=tuple(row for row in found.moved if row.key != CODE))  # other names, and no count
 
 
 def _moved(former: Former, today: Today) -> Shared:
@@ -163,7 +167,7 @@ def _in_words(
     if normpath(before.config) != normpath(after.config):
         yield _config_moved(before.config, after.config, baseline.revision)
     if locked is None:
-        if former.problem:
+        if former.problem and not former.locked:
             yield former.problem
         if former.derivation is None or today.derivation is None:
             yield from _without_lock(former, today, baseline)

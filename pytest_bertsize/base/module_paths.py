@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -34,16 +35,26 @@ class Side:
         """Names inside a module, and shapes: what tells one that was built alike."""
         return tuple(sorted((each.name.removeprefix(path), each.shape) for each in self.paths[path]))
 
+    @cached_property
+    def _below(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for path in self.paths:
+            if path not in self.tensors:
+                found.setdefault(path.rpartition(".")[0], []).append(path)
+        return found
+
+    def modules_in(self, path: str) -> list[str]:
+        """The modules that one consists of."""
+        return self._below.get(path, [])
+
     def count(self, path: str) -> int:
         return sum(each.owned for each in self.paths[path])
 
     def roots(self, names: Collection[str]) -> list[str]:
         """The outermost modules all of whose tensors are among these; a tensor itself where there is none."""
-        found: dict[str, None] = {}
-        for name in names:
-            whole = (path for path in outer(name) if all(each.name in names for each in self.paths[path]))
-            found[next(whole, name)] = None
-        return list(found)
+        left = Counter(path for name in names for path in outer(name))
+        found = (next((path for path in outer(name) if left[path] == len(self.paths[path])), name) for name in names)
+        return list(dict.fromkeys(found))
 
     def siblings(self, path: str) -> list[str]:
         """The others of the list that a module stands in."""

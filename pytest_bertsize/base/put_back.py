@@ -52,7 +52,7 @@ def shared(put_back: PutBack, before: Counts, now: Inventory, components: Callab
     :param before: of the base, by component.
     :param components: gives what was built its components.
     """
-    from pytest_bertsize.closed_forms.attribution import Moved, difference, in_whole_parameters, method_of, shares_of
+    from pytest_bertsize.closed_forms.attribution import Moved, in_whole_parameters, method_of, shares_of
 
     if put_back.problem:
         named = f"these keys changed: {put_back.named}; " if put_back.keys else ""
@@ -60,8 +60,10 @@ def shared(put_back: PutBack, before: Counts, now: Inventory, components: Callab
     counts: dict[Chosen, Counts] = {tuple(range(len(put_back.keys))): now.own}
     for chosen, request in put_back.requests.items():
         built = put_back.result(request.name) if put_back.result else None
-        if not isinstance(built, Built):
+        if not isinstance(built, Built) and not chosen:
             return Shared(said=(_not_built(put_back, chosen, built),))
+        if not isinstance(built, Built):
+            return _together(put_back, before, now.own, counts[()])
         counts[chosen] = components(built).own
     shares = shares_of(counts, len(put_back.keys)) if put_back.keys else []
     rows = [
@@ -69,15 +71,32 @@ def shared(put_back: PutBack, before: Counts, now: Inventory, components: Callab
         for (key, was, became), own in zip(put_back.keys, in_whole_parameters(shares), strict=True)
     ]
     rows.sort(key=lambda row: -abs(row.total))
-    code = difference(counts[()], before)
-    rows += [Moved(CODE, "", "", code)] if code else []
-    return Shared((*rows,), _method(method_of(shares), len(put_back.requests)))
+    return Shared((*rows, *_code(counts[()], before)), _method(method_of(shares), len(put_back.requests)))
+
+
+def _code(then: Counts, before: Counts) -> list[Moved]:
+    """The row of today's code, built from what the base's config says."""
+    from pytest_bertsize.closed_forms.attribution import Moved, difference
+
+    code = difference(then, before)
+    return [Moved(CODE, "", "", code)] if code else []
+
+
+def _together(put_back: PutBack, before: Counts, now: Counts, then: Counts) -> Shared:
+    """Keys of which some alone build nothing."""
+    from pytest_bertsize.closed_forms.attribution import Moved, difference
+
+    key, was, became = (", ".join(parts) for parts in zip(*put_back.keys, strict=True))
+    row = Moved(key, was, became, difference(now, then))
+    method = "these keys go together: with some of them put back it is not built, with all of them it is"
+    return Shared((row, *_code(then, before)), method)
 
 
 def _method(method: str, builds: int) -> str:
     if not builds:
         return ""
-    again = f"by {plural(builds, 'build')} of today's code with keys put back to what they were"
+    back = "the key put back to what it was" if builds == 1 else "keys put back to what they were"
+    again = f"by {plural(builds, 'build')} of today's code with {back}"
     return f"{method}; {again}" if method else again
 
 

@@ -5,20 +5,24 @@ In: two inventories. Out: one :class:`TensorChange` for each thing that happened
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from pytest_bertsize.base import tensor_words as words
-from pytest_bertsize.base.module_paths import Side, alike
+from pytest_bertsize.base.module_paths import Side, alike, outer
 from pytest_bertsize.base.ranges import boxes, folded, put_together, taken_apart, written
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+    from collections.abc import Hashable, Iterable, Iterator, Sequence
 
     from pytest_bertsize.inventory import Inventory, Tensor
 
 Kind: TypeAlias = Literal["new", "gone", "renamed", "replaced", "resized", "untied", "tied", "frozen", "trained"]
 
+MOST_ALIKE = 64
+"""Modules of the same shapes, of which that with the name most alike is taken."""
 WEIGHT = ".weight"
 DISTINCT = 4
 """Tensors of a module that is known by its shapes, whatever it is called and wherever it stands."""
@@ -124,25 +128,37 @@ class _Both:
 
     def _pairs(self) -> Iterator[tuple[str, str]]:
         """Modules that are gone, and those of the same shapes that are new; the outermost first."""
-        waiting: dict[Hashable, list[str]] = {}
+        waiting = self._waiting()
+        asked = deque(self.before.roots(self.gone)) if waiting else deque()
+        taken: set[str] = set()
+        within: set[str] = set()  # those that are taken, and what these are in
+        while asked:
+            old = asked.popleft()
+            signature = self.before.signature(old)
+            for place in (taken_apart(old)[1], None):  # of the same layer, else of any
+                free = (
+                    e for e in waiting.get((signature, place), ()) if e not in within and taken.isdisjoint(outer(e))
+                )
+                fitting = [new for new in islice(free, MOST_ALIKE) if self._is_same(old, new)]
+                if fitting:
+                    new = max(fitting, key=lambda each: alike(old, each))
+                    taken.add(new)
+                    within.update((*outer(new), new))
+                    yield old, new
+                    break
+            else:
+                asked.extend(self.before.modules_in(old))  # its own tensors are no modules
+
+    def _waiting(self) -> dict[Hashable, list[str]]:
+        """What is wholly new, by its shapes and its places in lists; and by its shapes alone."""
+        found: dict[Hashable, list[str]] = {}
         for path, inside in self.after.paths.items():
             if all(each.name in self.new for each in inside):
-                waiting.setdefault(self.after.signature(path), []).append(path)
-        if not waiting:
-            return
-        asked = self.before.roots(self.gone)
-        taken: set[str] = set()
-        while asked:
-            old, below = asked.pop(0), []
-            places = [new for new in waiting.get(self.before.signature(old), []) if not _overlap(new, taken)]
-            fitting = [new for new in places if self._is_same(old, new)]
-            if fitting:
-                new = max(fitting, key=lambda each: alike(old, each))
-                taken.add(new)
-                yield old, new
-            else:
-                below = [path for path in self.before.paths if path.rpartition(".")[0] == old]
-            asked = [*asked, *below]
+                signature = self.after.signature(path)
+                found.setdefault((signature, taken_apart(path)[1]), []).append(path)
+                if len(of_any := found.setdefault((signature, None), [])) < MOST_ALIKE:
+                    of_any.append(path)
+        return found
 
     def _is_same(self, old: str, new: str) -> bool:
         """Whether what has the same shapes is the same: by its name, its place, one in the other, or many tensors."""
@@ -296,10 +312,6 @@ def _of(side: Side, paths: Iterable[str]) -> list[Tensor]:
 
 def _within(side: Side, paths: Iterable[str]) -> tuple[str, ...]:
     return tuple(each.name for each in _of(side, paths))
-
-
-def _overlap(path: str, taken: Collection[str]) -> bool:
-    return any(f"{path}.".startswith(f"{each}.") or f"{each}.".startswith(f"{path}.") for each in taken)
 
 
 def _sharing(side: Side) -> dict[str, set[str]]:

@@ -29,7 +29,10 @@ class NoComponent(ValueError):
 
 
 def components(
-    tensors: Iterable[Tensor], asked: Collection[str] = (), named: Mapping[str, Collection[str]] | None = None
+    tensors: Iterable[Tensor],
+    asked: Collection[str] = (),
+    named: Mapping[str, Collection[str]] | None = None,
+    former: Iterable[Tensor] = (),
 ) -> dict[str, str]:
     """The component of each tensor: what the table names, else the module that it is in, at most a dozen in all.
 
@@ -37,10 +40,12 @@ def components(
 
     :param asked: modules that a budget limits, by their paths without the indices of lists.
     :param named: components of the table, and what each holds: paths of modules, or patterns of tensors' names.
+    :param former: of a base, which have components of today as well; what they alone have holds nothing today.
     :raises NoComponent: for one of those that holds nothing, or what another holds.
     """
-    by_name = {each.name: each for each in tensors}
-    found = _named(by_name, named or {})
+    today = {each.name: each for each in tensors}
+    by_name = {**{each.name: each for each in former}, **today}
+    found = _named(by_name, today, named or {})
     rest = {name: module(name) for name in by_name if name not in found}
     if doubled := next(
         (row for row in dict.fromkeys(found.values()) if any(row in levels(path) for path in rest.values())), ""
@@ -61,12 +66,14 @@ def module(name: str) -> str:
     return ".".join(part for part in name.split(".")[:-1] if not part.isdigit()) or LOOSE
 
 
-def _named(by_name: Mapping[str, Tensor], named: Mapping[str, Collection[str]]) -> dict[str, str]:
+def _named(
+    by_name: Mapping[str, Tensor], today: Collection[str], named: Mapping[str, Collection[str]]
+) -> dict[str, str]:
     found: dict[str, str] = {}
     for component, patterns in named.items():
         for pattern in patterns:
             held = [name for name in by_name if _is_meant(pattern, name)]
-            if not held:
+            if not any(name in today for name in held):
                 raise NoComponent(component, f"{shown(pattern)} is no module and no tensor of what was built")
             for name in held:
                 if found.setdefault(name, component) != component:

@@ -19,7 +19,10 @@ from pytest_bertsize.table import rewrite
 from pytest_bertsize.table.settings import SettingsError, load
 
 if TYPE_CHECKING:
+    from pytest_bertsize.base.lock import Lock
     from pytest_bertsize.builder.helper import Helper
+    from pytest_bertsize.review.accept import Verb
+    from pytest_bertsize.table.settings import Settings
 
 
 LEDGER = pytest.StashKey[results.Ledger]()
@@ -39,15 +42,11 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
         another_table.refuse(config)
         python, option = config.getoption("bert_budget_python"), "--bert-budget-python"
         settings = interpreter.named(load(another_table.table_path(config)), python, option)
-        if verb:
-            rewrite.refuse_another(settings.path, settings.text)
+        lock = _lock_of(settings, verb)
         asked = asked_about(settings)
         registry = contributions.registry(config, settings, asked.release)
         base = baseline.of_run(settings, config.getoption("bert_budget_base"), registry, "--bert-budget-base")
         interpreter.refuse(settings, python, base, option, builds=builds)
-        lock = locked_models.of_project(settings)
-        if verb == "update" and lock:
-            rewrite.refuse_another(settings.root / lock.file, lock.text)
         reports = replace(results.asked_for(config, settings), base=run_base(base), builds=builds, asked=asked)
     except SettingsError as error:
         raise pytest.UsageError(str(error)) from None
@@ -71,6 +70,19 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
     config.stash[GATE] = gate
     config.pluginmanager.register(Collector(gate))
     config.pluginmanager.register(Attachments())
+
+
+def _lock_of(settings: Settings, verb: Verb | None) -> Lock | None:
+    """What the table's lock says.
+
+    :raises SettingsError: for one that cannot be read, and where what the run is to change cannot be replaced.
+    """
+    if verb:
+        rewrite.refuse_another(settings.path, settings.text)
+    lock = locked_models.of_project(settings)
+    if verb == "update" and lock:
+        rewrite.refuse_another(settings.root / lock.file, lock.text)
+    return lock
 
 
 def arm_tests(config: pytest.Config, helper: Helper) -> None:

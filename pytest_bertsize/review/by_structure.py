@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pytest_bertsize.builder import structure
 from pytest_bertsize.findings import Finding, Unusable
-from pytest_bertsize.inventory import TOTAL, TRAINABLE, is_within, levels
+from pytest_bertsize.inventory import TOTAL, TRAINABLE, is_within, levels, parents_first
 from pytest_bertsize.wording import exact
 
 if TYPE_CHECKING:
@@ -27,10 +27,9 @@ def named(before: Review, model: Model, tensors: Iterable[Tensor], former: Locke
 
     :raises Unusable: for a component of the table that holds nothing.
     """
-    every = {each.name: each for each in (*(former.tensors if former else ()), *tensors)}
     asked = [limit.component for limit in before.budget if limit.measure is None]
     try:
-        found = structure.components(every.values(), asked, model.components)
+        found = structure.components(tensors, asked, model.components, former.tensors if former else ())
     except structure.NoComponent as wrong:
         fix = f"correct components.{wrong.key}"
         raise Unusable(Finding("config-invalid", str(wrong), fix, table_key=("components", wrong.key))) from None
@@ -39,7 +38,8 @@ def named(before: Review, model: Model, tensors: Iterable[Tensor], former: Locke
 
 def known(actual: Inventory) -> list[str]:
     """What a budget may name: components, and modules that are none of the rows."""
-    return list(dict.fromkeys((*actual.components, *structure.paths(each.name for each in actual.tensors))))
+    modules = structure.paths(each.name for each in actual.tensors)
+    return parents_first(dict.fromkeys((*actual.components, *modules)))
 
 
 def insensitive(concluded: Review, actual: Inventory) -> list[Finding]:

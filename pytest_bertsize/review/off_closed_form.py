@@ -70,7 +70,8 @@ def _told_at_once(
     for change in tensor_changes(expected, actual):
         names = {*change.tensors}
         components = {reason.component for reason in differing if names.issuperset(reason.names)}
-        patterns = {*map(pattern, names)}
+        sides = [{pattern(name) for name in names if name in side.by_name} for side in (expected, actual)]
+        patterns = max(sides, key=len)
         is_whole = len(components) > 1 or (components and any("*" in each for each in patterns))
         if is_whole and change.kind in AT_ONCE and len(patterns) >= DISTINCT:
             yield change, common(components, TOTAL)

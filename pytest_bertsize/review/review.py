@@ -225,7 +225,8 @@ def _is_misspelt(component: str, known: list[str]) -> bool:
 def _unknown_component(limit: Limit, subject: Review, known: list[str]) -> Finding:
     names = [TOTAL, TRAINABLE, BYTES, FLOPS, *known]
     hint = did_you_mean(limit.component, names, f"there are {', '.join(names)}")
-    message = f"the budget names the component {shown(limit.component)}, which no {subject.family} model has"
+    lacking = f"no {subject.family} model has" if subject.family else f"{subject.architecture} does not have"
+    message = f"the budget names the component {shown(limit.component)}, which {lacking}"
     return _at(limit, Finding("config-invalid", message, hint))
 
 

@@ -15,7 +15,15 @@ COMMIT = "1a2b3c4d5e" + "6" * 30
 
 def base(**changes: Any) -> Base:
     told: dict[str, Any] = {"revision": "origin/main", "commit": COMMIT, "config": "config.json", "total": 102_290_312}
-    told |= {"grown": 7_087_872, "shrunk": 0, "said": [], "changes": [], "method": ""}
+    told |= {
+        "grown": 7_087_872,
+        "shrunk": 0,
+        "said": [],
+        "changes": [],
+        "method": "",
+        "by": "closed form",
+        "tensors": [],
+    }
     return {**told, **changes}  # type: ignore[typeddict-item]
 
 

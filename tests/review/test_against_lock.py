@@ -220,6 +220,28 @@ def test_a_build_that_fails_with_a_key_put_back_is_said(own: OwnProject) -> None
     )
 
 
+def test_keys_that_go_together_are_one_row(own: OwnProject) -> None:
+    own.config(layers_num=4, width=10)
+    own.refuses = lambda config: (config["layers_num"], config["width"]) == (4, 8)
+    found = compared(own)
+    assert [(row.key, row.before, row.after, row.total) for row in found.moved] == [
+        ("layers_num, width", "3, 8", "4, 10", 100 * 10 + 4 * 110 + 20 - TOTAL)
+    ]
+    assert found.method.startswith("these keys go together: ")
+
+
+def test_a_component_that_only_the_base_has_is_red(own: OwnProject) -> None:
+    own.git.declare(TABLE + '    components = { top = "pool" }\n')
+    own.code = {"pool.weight": (8, 8)}
+    own.accept()
+    own.git.commit()
+    own.git.git("branch", "--force", "main")
+    assert own.gate("main").review("own").verdict == "passed"
+    own.code = {}
+    (found,) = own.gate("main").review("own").errors
+    assert found.message == '"pool" is no module and no tensor of what was built'
+
+
 def test_a_lock_of_the_base_that_cannot_be_read_is_said(own: OwnProject) -> None:
     own.git.write("bertsize.lock", "lock = 1\n=======\n")
     own.git.commit()
@@ -319,3 +341,16 @@ def test_a_limit_that_one_more_layer_would_pass_is_noted(own: OwnProject, limit:
     assert [each.message for each in found] == ([said] if said else [])
     if limit == "5B":
         assert "total is 1,032, and its limit 5B, which is 4,844,961 times what there is" in found[0].fix
+
+
+def test_another_name_alone_is_no_parameter_of_the_code(own: OwnProject) -> None:
+    own.code = {"pool.weight": (8, 8)}
+    own.accept()
+    own.git.commit()
+    own.git.git("branch", "--force", "main")
+    own.code = {"summary.weight": (8, 8)}
+    found = compared(own)
+    assert ([each.said for each in found.tensors], found.moved) == (
+        ["pool is summary now, of the same shapes: 64"],
+        (),
+    )
