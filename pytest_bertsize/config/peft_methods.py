@@ -12,8 +12,10 @@ if TYPE_CHECKING:
 TARGETS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("bert", "roberta", "xlm-roberta", "electra", "layoutlm"), ("query", "value")),
     **dict.fromkeys(("t5", "mt5"), ("q", "v")),
-    "bart": ("q_proj", "v_proj"),
+    **dict.fromkeys(("bart", "opt", "llama", "mistral", "qwen2", "qwen3"), ("q_proj", "v_proj")),
+    **dict.fromkeys(("gemma", "gemma2", "gemma3_text"), ("q_proj", "v_proj")),
     "gpt2": ("c_attn",),
+    "gpt_neox": ("query_key_value",),
     "deberta": ("in_proj",),
     "deberta-v2": ("query_proj", "value_proj"),
 }
