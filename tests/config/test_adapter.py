@@ -284,7 +284,7 @@ def test_targets_that_are_left_out_are_those_that_peft_takes_for_the_family() ->
 
 
 def test_without_a_closed_form_peft_is_asked_for_its_targets() -> None:
-    assert parse({"r": 8}, family="llama", closed_form=False).for_build["target_modules"] is None
+    assert parse({"r": 8}, family="bloom", closed_form=False).for_build["target_modules"] is None
 
 
 @pytest.mark.parametrize(
