@@ -42,7 +42,7 @@ class Lacking(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name.endswith("__") and name != "__version__":
             raise AttributeError(name)
-        return Lacking(f"{self.__name__}.{name}")
+        return type(self)(f"{self.__name__}.{name}")
 
     def _used(self, *_: Any, **__: Any) -> NoReturn:
         USED.append(self.__name__)
@@ -52,6 +52,8 @@ class Lacking(ModuleType):
         """Where a file is imported, it is asked for a logger or a tokenizer: nothing comes of it until that is used."""
         if sys._getframe(1).f_code.co_name != "<module>":  # noqa: SLF001  (the one way to know who calls)
             self._used()
+        said = f"{self.__name__} is called where a file is imported, is not installed, and gave nothing"
+        STOOD_IN.extend([said] if said not in STOOD_IN else [])
         return Nothing(f"{self.__name__}(…)")
 
     __iter__ = __len__ = __bool__ = __getitem__ = __enter__ = __eq__ = __lt__ = __gt__ = _used

@@ -91,6 +91,12 @@ class Module:
         return {node.name: node for node in _top(self.source.tree.body) if isinstance(node, ast.FunctionDef)}
 
     @cached_property
+    def parses_dataclasses(self) -> bool:
+        """Whether its options are fields of dataclasses."""
+        nodes = (each for each in ast.walk(self.source.tree) if isinstance(each, ast.Attribute))
+        return any("into_dataclasses" in each.attr for each in nodes)
+
+    @cached_property
     def is_script(self) -> bool:
         tests = (node.test for node in self.source.tree.body if isinstance(node, ast.If))
         return any("__name__" in ast.unparse(test) for test in tests)

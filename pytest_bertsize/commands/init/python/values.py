@@ -319,6 +319,8 @@ class Values:
 
     def _of_dataclasses(self, name: str) -> str:
         """``name, … = HfArgumentParser((Arguments, …)).parse_args_into_dataclasses()`` → ``Arguments()``."""
+        if not self.module.parses_dataclasses:
+            return ""
         nodes = [node for outer in reversed(self.scope) for node in ast.walk(outer)]
         calls = [each for each in nodes if isinstance(each, ast.Call) and dotted(each.func).endswith("ArgumentParser")]
         tuples = [each.args[0].elts for each in calls if each.args and isinstance(each.args[0], ast.Tuple)]
