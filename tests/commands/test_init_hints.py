@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -63,7 +63,7 @@ def test_a_config_of_a_test_is_left_out_and_a_project_may_be_in_one_folder_of_ex
     assert "left out: examples/tests/config.json, of a test" in started(tmp_path)[2]
 
 
-HINTS = {
+HINTS: dict[str, tuple[dict[str, Any], str]] = {
     "sizes by words": (
         {"models/bert.json": {"emb_size": 8, "feedforward_size": 32, "heads_num": 2, "layers_num": 1}},
         (

@@ -73,7 +73,7 @@ import argparse
 from transformers import AutoModelForMaskedLM, BertConfig
 
 
-def build_model(args):
+def build_model_and_data(args):
     options = {"hidden_size": args.width, "num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": 100}
     model = AutoModelForMaskedLM.from_config(BertConfig(intermediate_size=4 * args.width, **options))
     return None, model
@@ -83,7 +83,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--width", type=int, default=32)
     args = parser.parse_args()
-    return build_model(args)
+    return build_model_and_data(args)
 """
 KNOWN = """\
 from dataclasses import dataclass
@@ -131,7 +131,7 @@ def test_a_bi_encoder_is_made_of_what_hydra_composes_and_a_key_that_changes_is_s
 
 def test_a_function_that_makes_the_model_is_called_with_the_options_of_the_script(tmp_path: Path) -> None:
     _, out, err = started(lay(tmp_path, **{"train.py": BUILDS}), helper=Helper())
-    assert "    return build_model(args)[1]\n" in out, err
+    assert "    return build_model_and_data(args)[1]\n" in out, err
     assert 'config = "train.py"' in out
     assert 'budget.total = "33.7K"' in out  # 19,712 embeddings, 12,704 of a layer, 1,056 + 64 + 100 of the head
 
@@ -143,8 +143,8 @@ def test_a_parameter_of_a_known_class_is_made_by_its_defaults(tmp_path: Path) ->
 
 
 def test_what_a_function_lacks_is_told_with_its_place(tmp_path: Path) -> None:
-    files = {"train.py": BUILDS.replace("return build_model(args)", "return build_model(open('x'))")}
-    (line,) = [each for each in said(lay(tmp_path, **files)) if "build_model" in each] or [""]
+    files = {"train.py": BUILDS.replace("return build_model_and_data(args)", "return build_model_and_data(open('x'))")}
+    (line,) = [each for each in said(lay(tmp_path, **files)) if "build_model_and_data" in each] or [""]
     assert line == ""  # nothing is built here, and nothing is called
     err = started(tmp_path, helper=Helper())[2]
-    assert "train.py:15: build_model is called here, and open('x') is known only to a run (train.py:15)" in err
+    assert "train.py:15: build_model_and_data is called here, and open('x') is known only to a run (train.py:15)" in err

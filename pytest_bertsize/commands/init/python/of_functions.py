@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 _THING = r"(model|bert|network|encoder|classifier|backbone)"
 _MAKES = re.compile(
-    rf"_*(build|make|create|construct|get|init|load|set_?up|prepare|define|instantiate)\w*{_THING}s?(_components)?"
+    r"(?!\w*(weight|config|optim|vocab))_*"
+    r"(build|make|create|construct|get|init|load|set_?up|prepare|define|instantiate)"
+    rf"\w*{_THING}s?(_components|_and_\w+)?"
     rf"|\w*{_THING}_(factory|builder|fn|provider)",
     re.IGNORECASE,
 )
