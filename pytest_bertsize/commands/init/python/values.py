@@ -308,8 +308,8 @@ class Values:
     def _asked(self) -> set[str]:
         """The options that the class, or the call that makes its config, reads."""
         node = self.reads or self.plan.module.classes.get(self.plan.class_name)
-        read = (each for each in (ast.walk(node) if node else ()) if isinstance(each, ast.Attribute))
-        return {each.attr for each in read if OPTIONS.fullmatch(dotted(each.value))}
+        read = [access(each) for each in (ast.walk(node) if node else ()) if isinstance(each, ast.expr)]
+        return {each.keys[0] for each in read if each and OPTIONS.fullmatch(each.root)}
 
     def _is_parsed(self, path: str) -> bool:
         found = self.local(path) if path else None
