@@ -25,7 +25,7 @@ LIKELY = re.compile(
 )
 """A name that is probably one of the hub's, be it known here or not."""
 _NO_NAME = re.compile(
-    r"\.(json|txt|bin|pt|pth|py|log|csv|tsv|ckpt|zip|gz|model)$|^[./~]|//|^(data|outputs?|models?|src)/"
+    r"\.(json|txt|bin|pt|pth|py|log|csv|tsv|ckpt|zip|gz|model|vocab)$|^[./~]|//|^(data|outputs?|models?|src|path\W?to|your\w*)/"
 )
 _MODEL = re.compile(r"(?i)^(?!.*(out|save|dir|log)).*(model|bert|encoder|backbone|pretrained)")
 """What an option is called that takes the name of a model, be it one that is known here or not."""

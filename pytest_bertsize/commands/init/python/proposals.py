@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 MOST_SAID = 12
 """Lines of what cannot be decided."""
+FEW_SAID = 3
+"""With fewer, what is only a sign of a model is told as well."""
 
 
 @dataclass
@@ -66,7 +68,7 @@ def from_python(
     own = OwnClasses(reading, found, named).propose(helper)
     LibraryClasses(reading, found, named).propose(own)
     if not (found.tables or found.declared or configs[0]):
-        found.by_hand += signs(reading) if not found.by_hand else []
+        found.by_hand += signs(reading) if len(found.by_hand) < FEW_SAID else []
         if not any(NAMED_SO.search(each) for each in found.by_hand):
             found.by_hand = [*signs(reading, of_last=True), *found.by_hand]
     if len(found.by_hand) > MOST_SAID:
