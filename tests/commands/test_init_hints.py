@@ -71,6 +71,10 @@ HINTS: dict[str, tuple[dict[str, Any], str]] = {
             "vocabulary and no model_type: declare what reads it by a factory, with this file as its config"
         ),
     ),
+    "a class that ends in a CRF": (
+        {"model.py": "from torch import nn\n\n\nclass BertCRF(nn.Module):\n    pass\n"},
+        "model.py:4 defines BertCRF, and no call that makes it can be followed: declare it by a factory",
+    ),
     "jsonnet": (
         {
             "ner.json": 'local layers = 2;\n{ "vocab": "bert", "layers": layers }\n',

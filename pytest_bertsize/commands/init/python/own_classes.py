@@ -39,7 +39,7 @@ _RELEVANT = re.compile(r"bert|electra|transformer|mpnet|longformer|from_pretrain
 _LOADS = re.compile(r"(^|[._])(test|eval|predict|infer|load)", re.IGNORECASE)
 """Functions that make again what others have trained."""
 A_PART = re.compile(
-    r"(Loss|Sampler|Pooling|Normalize|CRF|Embeddings?|Attention|Layer|LayerNorm|Output|Pooler|(?<!Bi)(?<!Dual)(?<!Cross)Encoder|Head|Collator\w*)$"
+    r"(Loss|Sampler|Pooling|Normalize|\bCRF|Embeddings?|Attention|Layer|LayerNorm|Output|Pooler|(?<!Bi)(?<!Dual)(?<!Cross)Encoder|Head|Collator\w*)$"
 )
 """What is a part of a model by its name."""
 BY_FACTORY = "declare it by a factory"
