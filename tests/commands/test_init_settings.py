@@ -115,7 +115,7 @@ def test_a_bi_encoder_is_made_of_what_hydra_composes_and_a_key_that_changes_is_s
         "omegaconf.py": OMEGACONF,
         "models.py": ENCODERS,
         "train.py": TRAINS,
-        "conf/train.yaml": "defaults:\n  - encoder: bert\n  - _self_\nhydra:\n  run:\n    dir: ${now:%Y}\n",
+        "conf/train.yaml": "defaults:\n  - encoder: bert\n  - _self_\nhydra:\n  run:\n    dir: ${now:%Y}\nimpl:\n  _vars: 1\n",
         "conf/encoder/bert.yaml": "name: bert-base-uncased\nwidth: 0\n",
     }
     assert started(lay(tmp_path, **files), writes=True, helper=Helper())[0] == GOOD
