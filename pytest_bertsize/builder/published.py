@@ -36,6 +36,10 @@ _LONGEST = 96
 _SUFFIXES = (".json", ".jsonl", ".yaml", ".yml", ".toml", ".jsonnet", ".libsonnet", ".py", ".cfg", ".ini")
 
 
+_OF_LIBRARIES = (".json", ".txt", ".model", ".bin", ".safetensors", ".h5", ".msgpack", ".ot", ".onnx", ".pt", ".md")
+"""Ends of what lies beside the config of a model without an organisation of its own."""
+
+
 class Published(NamedTuple):
     """A config by a name of the hub, and where it is known from."""
 
@@ -65,6 +69,11 @@ def canonical(name: str) -> str:
     """One spelling of names that mean one model: those with and without the organisation that it was moved to."""
     organisation, _, bare = name.rpartition("/")
     return bare if organisation in (*MOVED, *FRENCH) else name
+
+
+def is_without(name: str, file: str) -> bool:
+    """Whether a model that the library's authors published cannot have a file: what no library of theirs writes."""
+    return bool(file) and "/" not in canonical(name) and not file.lower().endswith(_OF_LIBRARIES)
 
 
 def find_in(names: Iterable[str], name: str) -> str | None:

@@ -24,6 +24,8 @@ _MARKS = re.compile(
     r"\$\{|^\s*+(?:-\s++)?_target_\s*+:|^\#\s*+@package\b|:[^\S\n]++\?\?\?[^\S\n]*+$|^defaults:[^\S\n]*+(?:\#.*+)?\n\s*+-\s",
     re.MULTILINE,
 )
+OF_HYDRA = "hydra"
+"""What says how hydra itself runs: it is not handed to the code."""
 _BY_PYYAML_A_STRING = re.compile(r"(?<![\w.'\"])[-+]?[0-9][0-9_]*+(?:\.[0-9_]*+)?[eE][-+]?[0-9]")
 
 
@@ -64,12 +66,15 @@ def parse(content: bytes, file: str, inner: str, location: str = "", beside: Bes
     for key in reversed(key_path):
         value = {key: value}
     data = descend(value, key_path, file)
+    if not key_path and isinstance(data.get(OF_HYDRA), dict):
+        data = {key: each for key, each in data.items() if key != OF_HYDRA}
     places = _Places(found.layers, key_path, data, file)
     if odd := not_plain(value):
         fail(file, odd.message, odd.fix, places.line(odd.path))
     unknown = {
         (*key_path, *path): (f"{printable('.'.join(path))} is {_raw(data, path)}, {each.why}", each.fix)
         for path, each in whole.unknown.items()
+        if key_path or path[0] in data
     } | found.holes_in(key_path)
     return ModelConfig(
         places.file,

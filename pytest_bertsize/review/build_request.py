@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.builder.messages import Request
@@ -150,16 +151,16 @@ def clean(model: Model, config: ModelConfig) -> dict[str, Any]:
 
     :raises Unusable: for a config that has a key which is refused, or that asks for too much.
     """
-    found = [*_in_file(config), *_in_table(model.overrides)]
+    found = [*_in_file(config, runs_code=model.factory is not None), *_in_table(model.overrides)]
     if found:
         raise Unusable(*found)
     return seen(written(ConfigKeys(()), config, model.overrides))
 
 
-def _in_file(config: ModelConfig) -> list[Finding]:
+def _in_file(config: ModelConfig, *, runs_code: bool) -> list[Finding]:
     return [
         Finding("config-refused", f"the key {shown(path[-1])} {why}", fix, file=config.file, line=config.line(*path))
-        for path, (why, fix) in _wrong(config.data)
+        for path, (why, fix) in _wrong(config.data, are_of_the_project=runs_code)
     ]
 
 
@@ -170,19 +171,25 @@ def _in_table(overrides: Mapping[str, Any]) -> list[Finding]:
     ]
 
 
-def _wrong(values: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], tuple[str, str]]]:
-    """The path of every key that may not stand in a config, or not with its value; why, and the way out."""
+def _wrong(
+    values: Mapping[str, Any], *, are_of_the_project: bool = False, depth: int = 0
+) -> Iterator[tuple[tuple[str, ...], tuple[str, str]]]:
+    """The path of every key that may not stand in a config, or not with its value; why, and the way out.
+
+    :param are_of_the_project: whether its own code reads them, which calls by ``_name`` what it likes below the top.
+    """
+    inner = partial(_wrong, are_of_the_project=are_of_the_project, depth=depth + 1)
     for key, value in values.items():
-        if why := refused(key, value) or _a_name_of_the_library(key):
+        if why := refused(key, value) or ("" if are_of_the_project and depth else _a_name_of_the_library(key)):
             yield (key,), (f"is refused: {why}", "remove it")
         elif beyond := beyond_json(value):
             yield (key,), (f"is {beyond}, which no config can say", "write what the config would say")
         elif too_much := _too_much(key, value):
             yield (key,), too_much
         elif isinstance(value, dict) and key not in NAMED_BY_LABELS:
-            yield from (((key, *path), said) for path, said in _wrong(value))
+            yield from (((key, *path), said) for path, said in inner(value))
         elif isinstance(value, list):
-            nested = (_wrong(each) for each in value if isinstance(each, dict))
+            nested = (inner(each) for each in value if isinstance(each, dict))
             yield from (((key, "[]", *path), said) for found in nested for path, said in found)
 
 

@@ -220,6 +220,12 @@ FAILS: dict[str, tuple[str, str]] = {
 }
 
 PASSES = {
+    "moves_to_the_cpu": "return line().to('cpu')",
+    "moves_to_what_is_not_there": "return line().cuda().to('cuda:1', non_blocking=True)",
+    "moves_a_tensor": "torch.ones(3).to('cpu').cuda().cpu(); return line()",
+    "moves_to_another_kind": "made = line().to('cuda', torch.float16); assert made.weight.dtype is torch.float16; return made",
+    "compiles_an_extension": "from torch.utils.cpp_extension import load; load(name='fast', sources=['fast.cpp']); return line()",
+    "asks_the_library_for_what_it_had": "import transformers; transformers.AdamW; return line()",
     "talks_to_itself": "import socket; a, b = socket.socketpair(); a.sendmsg([b'x']); b.recv(1); return line()",
     "asks_for_ipv6_as_urllib3_does": (
         "import socket\n    try: socket.socket(socket.AF_INET6).bind(('::1', 0))\n    except Exception: pass\n    return line()"
@@ -324,10 +330,20 @@ CALLED: dict[str, tuple[str, str]] = {
 
 IMPORTS = {
     "raise RuntimeError('no GPU')": "RuntimeError: no GPU (own.py:1)",
-    "from not_there import Layer; Layer()": (
-        "NotInstalled: not_there.Layer is used, and is not installed where the model is built (own.py:1)"
+    "from not_there import Layer\ndef build(): return Layer()": (
+        "NotInstalled: not_there.Layer is used, and is not installed where the model is built (own.py:2)"
     ),
-    f"import not_there\ntry:\n    not_there.Layer()\nexcept Exception:\n    pass\n{BUILD}": (
+    "from not_there import make\nclass Layer(make('Layer')): pass": (
+        "NotInstalled: not_there.make(…) is used, and is not installed where the model is built (own.py:2)"
+    ),
+    "from not_there import Layer\nfrom torch import nn\nheld = Layer()\ndef build():\n"
+    "    made = nn.Linear(3, 2)\n    made.held = held.inner\n    return made": (
+        "the model has held, of what is not installed: not_there.Layer(…).inner"
+    ),
+    "from torch.utils.cpp_extension import load\nfast = load('fast', [])\ndef build(): return fast.layer(3, 2)": (
+        "NotInstalled: fast.layer is used, and is not installed where the model is built (own.py:3)"
+    ),
+    f"import not_there\ndef look():\n    try:\n        not_there.Layer()\n    except Exception:\n        pass\nlook()\n{BUILD}": (
         "NotInstalled: not_there.Layer is used, is not installed where the model is built, "
         "and the code took no for an answer"
     ),
@@ -680,6 +696,7 @@ def test_where_keras_is_not_installed_what_to_install_is_said() -> None:
 
 def test_what_is_imported_and_not_there_is_told_of_a_model_that_is_built_without_it(project: Project) -> None:
     lacks = "import not_there.logger\nfrom transformers.modeling_bert import BertLayerNorm\n"
+    lacks += "log = not_there.logger.get('here')\nlog.setLevel(1)\n"
     table = models(own='factory = "own:build"\nclosed_form = false\nbudget.total = "60K"')
     result = project(table, own=f"{lacks}{BUILD}").runpytest("--bert-budget", "--bert-budget-report=size.json")
     assert result.ret == pytest.ExitCode.OK
@@ -688,6 +705,11 @@ def test_what_is_imported_and_not_there_is_told_of_a_model_that_is_built_without
         ("note", "not_there is imported and not installed, and was not used"),
         ("note", "transformers.modeling_bert is what transformers has by another name today"),
         ("note", "transformers.modeling_bert has no BertLayerNorm, which is imported and was not used"),
+        ("note", "not_there.logger.get is called where a file is imported, is not installed, and gave nothing"),
+        (
+            "note",
+            "not_there.logger.get(…).setLevel is called where a file is imported, is not installed, and gave nothing",
+        ),
     ]
 
 

@@ -238,6 +238,37 @@ def test_an_adapter_is_not_taken_for_a_model(tmp_path: Path, monkeypatch: pytest
         built(tmp_path, body, monkeypatch)
 
 
+def test_ids_that_only_a_tokenizer_knows_can_be_kept_and_nothing_be_made_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = """
+tokenizer = AutoTokenizer.from_pretrained("acme/tiny")
+skipped = {tokenizer.encode(each, add_special_tokens=False)[0]: True for each in ".,"}
+model = AutoModel.from_pretrained("acme/tiny")
+model.skipped = skipped
+return model
+"""
+    assert shapes(built(tmp_path, kept, monkeypatch))["embeddings.word_embeddings.weight"] == (101, ROW)
+    for made in ("nn.Linear(int(tokenizer.encode('a')[0]), 2)", "nn.Linear(len(tokenizer.encode('a')), 2)"):
+        body = f'tokenizer = AutoTokenizer.from_pretrained("acme/tiny")\nreturn {made}'
+        with pytest.raises(Refused, match="is asked for the tokens of a text"):
+            built(tmp_path, body, monkeypatch)
+
+
+def test_what_no_library_writes_is_not_beside_a_model_of_the_librarys_own_authors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = """
+from huggingface_hub import hf_hub_download
+for name, file in (("bert-base-uncased", "artifact.metadata"), ("acme/none", "artifact.metadata")):
+    try: hf_hub_download(name, file)
+    except Exception: pass
+return BertModel(BertConfig(**TINY))
+"""
+    built(tmp_path, body, monkeypatch)
+    assert from_pretrained.REFUSED == ["artifact.metadata of acme/none"]
+
+
 TOKENS = {
     "two markers": ('tokenizer.add_special_tokens({"additional_special_tokens": ["[E1]", "[/E1]"]})', 2),
     "one of them twice": ('tokenizer.add_tokens(["<e>", "<e>"]); tokenizer.add_tokens("<e>")', 1),

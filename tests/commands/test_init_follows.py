@@ -107,6 +107,18 @@ def test_the_script_is_meant_whose_options_the_class_reads_not_the_one_that_load
     assert "budget.total = 72" in out  # 8 * 8 + 8
 
 
+def test_what_a_class_reads_by_subscripts_tells_the_script_as_well(tmp_path: Path) -> None:
+    model = "from torch import nn\n\n\nclass BERT(nn.Module):\n    def __init__(self, params):\n"
+    model += "        super().__init__()\n        self.words = nn.Linear(params['width'], params['width'])\n"
+    script = "import argparse\nfrom model import BERT\np = argparse.ArgumentParser()\n"
+    makes = "args = p.parse_args()\nparams = args.__dict__\nmodel = BERT(params)\n"
+    trains = script + 'p.add_argument("--width", type=int, default=8)\n' + makes
+    lay(tmp_path, **{"model.py": model, "a_run.py": f'{script}p.add_argument("--file")\n{makes}', "train.py": trains})
+    _, out, err = started(tmp_path, helper=Helper())
+    assert 'config = "train.py"' in out, err
+    assert "budget.total = 72" in out  # 8 * 8 + 8
+
+
 def test_a_class_of_the_library_is_made_by_the_options_of_another_file(tmp_path: Path) -> None:
     flags = "from absl import flags\n\n\ndef define():\n    flags.DEFINE_integer(name='width', default=32, help='')\n"
     run = "from absl import flags\nfrom transformers import BertConfig\nfrom making import make\nFLAGS = flags.FLAGS\n"

@@ -18,7 +18,17 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.builder.child.tokenizer import StandIn
 from pytest_bertsize.builder.confined import Refused
-from pytest_bertsize.builder.published import CONFIG, LARGEST, MAIN, Published, fetching, find_in, is_name, known
+from pytest_bertsize.builder.published import (
+    CONFIG,
+    LARGEST,
+    MAIN,
+    Published,
+    fetching,
+    find_in,
+    is_name,
+    is_without,
+    known,
+)
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
@@ -271,6 +281,8 @@ def _download(hub: Hub) -> Callable[..., Any]:
         path = folder / (subfolder or "") / filename if folder else None
         if path is not None and ".." not in path.parts and path.exists():
             return str(path)
+        if is_without(repo_id, filename):
+            raise Refused(f"{repo_id!r} has no {filename}")
         if path is None or filename == "modules.json":  # what sentence-transformers goes without, and counts less
             REFUSED.append(f"{filename or 'everything'} of {printable(repo_id)}")
         raise Refused(

@@ -36,22 +36,34 @@ class NotInstalled(ImportError):
     """What is not there was used."""
 
 
-class _Lacking(ModuleType):
+class Lacking(ModuleType):
     """A module, or a name of one, that is not there."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name.endswith("__") and name != "__version__":
             raise AttributeError(name)
-        return _Lacking(f"{self.__name__}.{name}")
+        return type(self)(f"{self.__name__}.{name}")
 
     def _used(self, *_: Any, **__: Any) -> NoReturn:
         USED.append(self.__name__)
         raise NotInstalled(f"{self.__name__} is used, and is not installed where the model is built")
 
-    __call__ = __iter__ = __len__ = __bool__ = __getitem__ = __enter__ = __eq__ = __lt__ = __gt__ = _used
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        """Where a file is imported, it is asked for a logger or a tokenizer: nothing comes of it until that is used."""
+        if sys._getframe(1).f_code.co_name != "<module>":  # noqa: SLF001  (the one way to know who calls)
+            self._used()
+        said = f"{self.__name__} is called where a file is imported, is not installed, and gave nothing"
+        STOOD_IN.extend([said] if said not in STOOD_IN else [])
+        return Nothing(f"{self.__name__}(…)")
+
+    __iter__ = __len__ = __bool__ = __getitem__ = __enter__ = __eq__ = __lt__ = __gt__ = _used
     __contains__ = __add__ = __or__ = __ror__ = __mro_entries__ = __instancecheck__ = __index__ = _used
     __subclasscheck__ = __format__ = __str__ = __ne__ = __le__ = __ge__ = _used
     __hash__ = ModuleType.__hash__
+
+
+class Nothing(Lacking):
+    """What a call of what is not there has given: no module may hold it, for it could be a layer."""
 
 
 class _Finder:
@@ -66,7 +78,7 @@ class _Finder:
         return None
 
     def create_module(self, spec: Any) -> ModuleType:
-        return _Lacking(spec.name)
+        return Lacking(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
         """There is nothing to run."""
@@ -85,8 +97,8 @@ def without_what_lacks(do: Callable[[], Any], is_own: Callable[[str], bool]) -> 
             return do()
         except NotInstalled:
             raise
-        except ImportError as error:
-            if not _supplied(error, finder, is_own):
+        except (ImportError, AttributeError) as error:
+            if not (_supplied(error, finder, is_own) if isinstance(error, ImportError) else _former_name(error)):
                 raise
             for name in set(sys.modules) - before:
                 if is_own(name):
@@ -111,10 +123,22 @@ def _supplied(error: ImportError, finder: _Finder, is_own: Callable[[str], bool]
         return True
     lacking = getattr(error, "name_from", None) or str(error).partition("cannot import name '")[2].partition("'")[0]
     module = sys.modules.get(name)
-    if module is None or not lacking or isinstance(module, _Lacking):
+    if module is None or not lacking or isinstance(module, Lacking):
         return False
-    setattr(module, lacking, _Lacking(f"{name}.{lacking}"))
+    setattr(module, lacking, Lacking(f"{name}.{lacking}"))
     STOOD_IN.append(f"{name} has no {lacking}, which is imported and was not used")
+    return True
+
+
+def _former_name(error: AttributeError) -> bool:
+    """``transformers.AdamW``, asked for as an attribute of the library that had it."""
+    module, name = getattr(error, "obj", None), getattr(error, "name", None) or ""
+    if not isinstance(module, ModuleType) or isinstance(module, Lacking) or not name.isidentifier():
+        return False
+    if module.__name__.partition(".")[0] != "transformers" or hasattr(module, name):
+        return False
+    setattr(module, name, Lacking(f"{module.__name__}.{name}"))
+    STOOD_IN.append(f"{module.__name__} has no {name}, which is asked for and was not used")
     return True
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_bertsize.builder.child.from_pretrained import answering
 from pytest_bertsize.builder.child.lacking import without_what_lacks
 from pytest_bertsize.builder.child.older_code import welcome
+from pytest_bertsize.builder.child.staying import staying
 from pytest_bertsize.builder.confined import Refused, in_words
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def _in_its_root(request: Mapping[str, Any]) -> Iterator[None]:
     before = os.getcwd()  # noqa: PTH109  (os is there)
     os.chdir(request["root"])
     try:
-        with answering(request):
+        with answering(request), staying():
             yield
     finally:
         os.chdir(before)

@@ -135,6 +135,28 @@ class StandIn:
     def __call__(self, *_: Any, **__: Any) -> Any:
         raise _refused(self._name, "the tokens of a text")
 
+    def encode(self, *_: Any, **__: Any) -> Ids:
+        """Ids that can be kept, as a list of words to skip is: nothing can be made of them."""
+        return Ids(self._name)
+
+
+class Ids:
+    """Ids of a text that only the tokenizer itself knows, or one of them: none can become a size."""
+
+    def __init__(self, name: str) -> None:
+        """:param name: of the tokenizer."""
+        self._name = name
+
+    def __getitem__(self, place: Any) -> Ids:
+        return Ids(self._name)
+
+    def _asked(self, *_: Any) -> Any:
+        raise _refused(self._name, "the tokens of a text")
+
+    __len__ = __iter__ = __int__ = __index__ = __bool__ = __float__ = __eq__ = __ne__ = __lt__ = __gt__ = _asked
+    __le__ = __ge__ = __contains__ = __add__ = __radd__ = __sub__ = __mul__ = __str__ = __format__ = _asked
+    __hash__ = object.__hash__
+
 
 def _is_its_own(family: str, config: Mapping[str, Any]) -> bool:
     """Not so where ``tokenizer_class`` says another family's: multilingual MiniLMs are BERTs with XLM-R's tokens."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.commands.init.files import Listed
     from pytest_bertsize.config.model_config import ModelConfig
+    from pytest_bertsize.findings import Finding
 
 GOOGLES = ("vocab_size", "hidden_size", "num_hidden_layers")
 """Without a model_type, an object with these keys has the sizes of a BERT, as Google's bert_config.json has."""
@@ -34,6 +36,14 @@ SIZES = frozenset("VDLAI")
 """Symbols of which a config has at least one; a script that trains has a max_seq_length as well."""
 MOST_CONFIGS = 500
 _SYMBOLS = {name: symbol for symbol, names in SYNONYMS.items() for name in names if symbol != LABELS}
+_WORDS = (
+    re.compile("layer"),
+    re.compile("head"),
+    re.compile("hidden|emb|model|width"),
+    re.compile("ff|feed|inner|inter"),
+)
+"""What each of the four sizes of a layer, and how many there are, is called by one name or another."""
+_ENCODER = re.compile("bert|transformer|encoder|electra", re.IGNORECASE)
 _UNREADABLE = "*?[#"
 """Characters of a path that a table would read as something else."""
 
@@ -76,6 +86,10 @@ class Search:
     by_hand: list[ByHand] = field(default_factory=list)
     of_own_classes: list[Found] = field(default_factory=list)
     """Those among them with keys that a class of the project may read."""
+    jsonnet: list[Finding] = field(default_factory=list)
+    """Files that are jsonnet by another name, and speak of a BERT."""
+    told: set[tuple[str, ...]] = field(default_factory=set)
+    """Names of sizes that were told."""
     others: dict[str, list[str]] = field(default_factory=dict)
     """Configs by their model_type, of families that are not known."""
 
@@ -91,6 +105,10 @@ def search(files: Listed, registry: Registry) -> Search:
             why = f"after {len(found.found):,} configs no more were looked for: {of_many}"
             found.by_hand.append(ByHand("", why))
             break
+    if found.jsonnet:
+        first, *rest = found.jsonnet
+        more = f" (and {len(rest)} more)" if rest else ""
+        found.by_hand.append(ByHand("", f"{first.sentence}{more}"))
     found.found = list(_with_folders(found, files))
     return found
 
@@ -99,6 +117,12 @@ def _with_folders(search: Search, files: Listed) -> Iterator[Found]:
     """What was found; in place of what stands in a folder of several modules, the folder."""
     folders = {str(PurePosixPath(file).parent) for file in files.files if PurePosixPath(file).name == MODULES}
     told: set[str] = set()
+    for folder in sorted(folders - {"."}):
+        if not any(each.file.startswith(f"{folder}/") for each in search.found):
+            try:
+                read_file(files.root, folder)
+            except Unusable as unusable:
+                search.by_hand += [ByHand(folder, finding.sentence) for finding in unusable.findings[:1]]
     for each in search.found:
         path = PurePosixPath(each.file)
         whole = next((str(above) for above in reversed(path.parents) if str(above) in folders), None)
@@ -120,7 +144,10 @@ def _object(file: str, content: bytes, search: Search) -> ModelConfig | None:
     except Unusable as unusable:
         usual = PurePosixPath(file).name in NAMES and (b"hidden_size" in content or file_signatures.by_bytes(content))
         is_list = content.lstrip().startswith((b"[", b"- "))  # of results, perhaps
-        if usual or (b"model_type" in content and not is_list):
+        is_jsonnet = b"bert" in content.lower() and unusable.findings[0].message == file_signatures.JSONNET.message
+        if is_jsonnet:
+            search.jsonnet.append(unusable.findings[0])
+        elif usual or (b"model_type" in content and not is_list):
             search.by_hand += [ByHand(file, finding.sentence) for finding in unusable.findings]
         return None
 
@@ -195,7 +222,7 @@ class _Looking:
         """Sizes by the names of another library: which model they are of, nobody can tell."""
         found = symbols(data)
         if not {"V", "D", "L"} <= found.keys():
-            return False
+            return self._by_words(path, data)
         meant = {name: SYNONYMS[symbol][0] for symbol, name in found.items() if name != SYNONYMS[symbol][0]}
         family = next(iter(self.registry.likely(data, self._reference(path))), "bert")
         if self.registry.families(family)[0].keys.meaningful >= set(found.values()):
@@ -206,6 +233,22 @@ class _Looking:
         keys = ", ".join(f"{key(name)} = {quoted(meaning)}" for name, meaning in meant.items())
         said = f"has sizes under names of its own ({_listed(list(meant))}) and no model_type"
         self._say(path, f'{said}: if it is a BERT, declare it with family = "bert" and keys = {{ {keys} }}')
+        return True
+
+    def _by_words(self, path: tuple[str, ...], data: dict[str, object]) -> bool:
+        """Sizes by words, without a vocabulary, in a file that is called after an encoder: each set of names once."""
+        sizes = [
+            name for name, value in data.items() if type(value) is int and any(each.search(name) for each in _WORDS)
+        ]
+        kinds = [each for each in _WORDS if any(each.search(name) for name in sizes)]
+        names = tuple(sorted(sizes))
+        if len(kinds) < len(_WORDS) or not _ENCODER.search(self._reference(path)) or names in self.search.told:
+            return len(kinds) == len(_WORDS) and names in self.search.told
+        self.search.told.add(names)
+        are_known = set(sizes) <= self.registry.families("bert")[0].keys.meaningful
+        said = "has the names of a BERT's sizes" if are_known else "has sizes under names of its own"
+        said = f"{said} ({_listed(sizes)}), no vocabulary and no model_type"
+        self._say(path, f"{said}: declare what reads it by a factory, with this file as its config")
         return True
 
     def _add_own_names(self, path: tuple[str, ...], own: list[str], missing: list[str], family: Family) -> None:

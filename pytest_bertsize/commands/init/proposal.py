@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,9 @@ from pytest_bertsize.table.model import NAMES
 from pytest_bertsize.table.schema import TABLE
 from pytest_bertsize.table.toml import key, quoted
 from pytest_bertsize.wording import printable
+
+OF_TESTS = re.compile(r"(^|/)(tests?|testing|fixtures|test_data|testdata)/")
+"""Folders whose configs are made up."""
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -62,6 +66,9 @@ def propose(project: Project, registry: Registry, helper: Helper | None = None) 
     declared = {each for each in references if _place(root, each) in places}
     copies = Copies(files)
     found = Proposal(len(declared), by_hand=[each.why for each in seen.by_hand if each.reference not in declared])
+    of_tests = [each for each in seen.found if OF_TESTS.search(each.file) and each.reference not in declared]
+    seen.found = [each for each in seen.found if each not in of_tests]
+    found.left_out += [f"left out: {printable(each.reference)}, of a test" for each in of_tests]
     kept = without_equal(seen.found, declared, copies)
     those = [each for config in kept if (each := _counted(config, registry, declared, found.by_hand))]
     for each in without_saved(those, declared, copies, registry):
@@ -84,6 +91,8 @@ def _add_python(
     taken = {*found.tables, *(project.settings.models if project.settings else ())}
     said = from_python(project, files, registry, configs, taken, helper)
     _leave_to_own_classes(found, said.tables.values())
+    if said.is_without_library:
+        _leave_what_is_guessed(found)
     found.tables |= said.tables
     found.by_hand += said.by_hand
     found.factories = said.factories
@@ -98,6 +107,16 @@ def _leave_to_own_classes(found: Proposal, tables: Iterable[str]) -> None:
         del found.tables[name]
     files = tuple(f"{line.removeprefix('config = ').strip(chr(34))} has " for line in said)
     found.by_hand = [each for each in found.by_hand if not each.startswith(files)] if files else found.by_hand
+
+
+def _leave_what_is_guessed(found: Proposal) -> None:
+    """Where nothing imports the library, none of its classes is what a file is of that names none."""
+    for name in [each for each, text in found.tables.items() if GUESSED in text]:
+        said = next(line for line in found.tables.pop(name).splitlines() if line.startswith("config = "))
+        why = "has a BERT's sizes and names no class, and no file of Python here imports transformers"
+        found.by_hand.append(
+            f"{said.removeprefix('config = ').strip(chr(34))} {why}: declare what reads it by a factory"
+        )
 
 
 def _counted(found: Found, registry: Registry, declared: set[str], by_hand: list[str]) -> Counted | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.commands.init.python.callers import config_calls, init_of, parameters_of
@@ -62,10 +61,8 @@ def plan_by_options(made: Made, name: str, code: Code) -> Plan | None:
     config = values.at(given)
     if values.options in {None, given.module}:
         return None
-    plan.config = values.options.file if values.options else ""
-    plan.needs("types", "SimpleNamespace")
-    made_as = plan.needs("transformers", made.origin.of_library)
-    plan.body += ["args = SimpleNamespace(**config)", f"return {made_as}({config})"]
+    values.begin([config])
+    plan.body.append(f"return {plan.needs('transformers', made.origin.of_library)}({config})")
     return plan
 
 
@@ -122,9 +119,7 @@ class _Arguments:
         config_class = plan.needs("transformers", "AutoConfig") if self._wants_auto(arguments) else ""
         config = self._config(config_class or f"{class_name}.config_class")
         arguments = [each.replace(CONFIG, config) for each in arguments]
-        if any(re.search(r"\bargs\b", each) for each in arguments):
-            plan.needs("types", "SimpleNamespace")
-            plan.body.append("args = SimpleNamespace(**config)")
+        self.values.begin(arguments)
         plan.body.append(f"return {class_name}({', '.join(arguments)})")
 
     def _wants_auto(self, arguments: list[str]) -> bool:
@@ -132,9 +127,8 @@ class _Arguments:
 
     def _config(self, config_class: str) -> str:
         """How the function comes to the config; what its table names is said as well."""
-        options, named = self.values.options, self.named
-        if options is not None:
-            self.plan.config = options.file
+        named = self.named
+        if self.values.options or self.values.settings:
             return self._by_its_name(f"{config_class}.from_pretrained") if named else CONFIG
         self.plan.config = named.reference if named else self.config_call
         given = f"**{{**config, {', '.join(f'{key!r}: {said}' for key, said in self.computed.items())}}}"

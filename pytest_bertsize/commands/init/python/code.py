@@ -15,6 +15,8 @@ from pytest_bertsize.config.python_nodes import dotted
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from pytest_bertsize.commands.init.python.settings_files import SettingsFiles
+
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 Scope = tuple[ast.AST, ...]
 """The classes and functions around a place, from the outside."""
@@ -89,6 +91,12 @@ class Module:
         return {node.name: node for node in _top(self.source.tree.body) if isinstance(node, ast.FunctionDef)}
 
     @cached_property
+    def parses_dataclasses(self) -> bool:
+        """Whether its options are fields of dataclasses."""
+        nodes = (each for each in ast.walk(self.source.tree) if isinstance(each, ast.Attribute))
+        return any("into_dataclasses" in each.attr for each in nodes)
+
+    @cached_property
     def is_script(self) -> bool:
         tests = (node.test for node in self.source.tree.body if isinstance(node, ast.If))
         return any("__name__" in ast.unparse(test) for test in tests)
@@ -121,6 +129,10 @@ class Code:
 
     modules: dict[str, Module] = field(default_factory=dict)
     unread: list[str] = field(default_factory=list)
+    folder: str = ""
+    """In which all of the project is, where that is not its root; with a slash behind it."""
+    settings: SettingsFiles | None = None
+    """What its scripts are run with."""
     _kinds: dict[tuple[str, str], str] = field(default_factory=dict)
     _asked: set[tuple[str, str]] = field(default_factory=set)
     """Files, and names that were looked for in them on the way to where one is defined: files may import each other."""
@@ -128,9 +140,21 @@ class Code:
     def add(self, file: str, content: bytes) -> None:
         try:
             source = Source.of(content.decode("utf-8", "replace"))
-            self.modules[file] = Module(file, source, LAST.search(file) is not None)
+            self.modules[file] = Module(file, source, self.comes_last(file))
         except NotPython:
             self.unread.append(file)
+
+    def comes_last(self, file: str) -> bool:
+        """Whether a file is a test, an example or the like, seen from the folder in which all of the project is."""
+        return LAST.search(file.removeprefix(self.folder)) is not None
+
+    def look_into_the_one_folder(self) -> None:
+        """Where nothing stands outside of ``examples``, that is the project."""
+        tops = {file.partition("/")[0] for file in self.modules if "/" in file}
+        if len(tops) == 1 and all(each.comes_last for each in self.modules.values()):
+            self.folder = f"{tops.pop()}/"
+            for file, module in self.modules.items():
+                module.comes_last = self.comes_last(file)
 
     def put_copies_last(self) -> None:
         """A folder with a copy of transformers has no models of the project."""
@@ -239,3 +263,9 @@ def _folders(file: str, level: int) -> list[str]:
     if level:
         return folders[level - 1 : level]
     return [*folders[::-1], "src"] if len(folders) > 1 else ["", "src"]
+
+
+def shared(one: str, other: str) -> int:
+    """How many folders two files have in common."""
+    pairs = zip(one.split("/")[:-1], other.split("/")[:-1], strict=False)
+    return next((depth for depth, (a, b) in enumerate(pairs) if a != b), min(one.count("/"), other.count("/")))

@@ -8,9 +8,11 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.builder.published import fetching, is_name
+from pytest_bertsize.commands.init.files import SCRIPTS
 from pytest_bertsize.commands.init.limits import budget
 from pytest_bertsize.commands.init.python.callers import config_calls
 from pytest_bertsize.commands.init.python.made import PRETRAINED, made_of
+from pytest_bertsize.commands.init.python.meant import may_be_of
 from pytest_bertsize.commands.init.python.names import Named
 from pytest_bertsize.commands.init.python.own_classes import dashed, toml
 from pytest_bertsize.config.in_python import CONFIG_CLASSES
@@ -62,8 +64,10 @@ class LibraryClasses:
         for each in self.reading.named:
             if each.comes_last or each.name in self.names or self._is_read_by_a_function(each):
                 continue
+            if self.found.tables and each.file.lower().endswith(SCRIPTS):
+                continue  # an example of what else can be given
             architecture = _architecture("AutoModel", self._architectures(each))
-            self._propose(each, architecture, GUESSED, any_class=True)
+            self._propose(self._as_trained(each), architecture, GUESSED, any_class=True)
         self._say_unknown()
         for said in self.unnamed:
             self._say(said)
@@ -73,6 +77,13 @@ class LibraryClasses:
         named = self.reading.meanings.of(use.first, use.module, use.place)
         if named is not None:
             self.names.add(named.name)
+
+    def _as_trained(self, named: Named) -> Named:
+        """Where a class says a name for its own default, the option of a script that trains, which says it too."""
+        those = (each for each in self.reading.named if each.name == named.name and each.module is not None)
+        is_own = named.module is not None and named.place not in named.module.source.of_options
+        options = (each for each in those if each.module and each.place in each.module.source.of_options)
+        return next((each for each in options if is_own and "train" in each.file.rpartition("/")[2]), named)
 
     def _is_read_by_a_function(self, named: Named) -> bool:
         """Whether a function that is proposed is given what names it."""
@@ -89,6 +100,8 @@ class LibraryClasses:
     def _of_use(self, use: Made) -> None:
         meanings = self.reading.meanings
         named = meanings.of(use.first, use.module, use.place) or self._by_its_config(use)
+        if named is not None and not may_be_of(use.kind, self.reading.family_of(named.name)):
+            return
         if named is None:
             if not self._by_call(use):
                 self._say_unnamed(use)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.commands.init.python.values import shared
+from pytest_bertsize.commands.init.python.code import shared
 from pytest_bertsize.config.python_nodes import dotted
 
 if TYPE_CHECKING:
@@ -45,6 +45,8 @@ class Meanings:
             here = [each for each in self.named if each.module is module and each.name == expression.value]
             return next((each for each in here if each.line == expression.lineno), None)
         found = self._by_last.get(_last(expression), []) if expression is not None else []
+        if expression is not None and _has_no_default(module, _last(expression)):
+            found = [each for each in found if each.module in {None, module}]
         if not found and isinstance(expression, ast.Name) and hops < MOST_HOPS:
             return self.of(_local(expression.id, module, scope), module, scope, hops + 1)
         return min(found, key=lambda each: _distance(each, module, scope), default=None)
@@ -62,10 +64,14 @@ class Meanings:
             return in_folder[0]
         family = next((each for each in {*self.families.values()} if is_of(kind, each)), "")
         found = [each for node in asked if (each := self.of(node, module, scope))]
+        if not family:
+            found = [each for each in found if may_be_of(kind, self.families.get(each.name, ""))]
         if kept := [each for each in found if not family or self.families.get(each.name) == family]:
             return kept[0]
         those = [each for each in (*self.named, *self.configs) if self.families.get(each.name) == family]
         those = [each for each in those if module.comes_last or not each.comes_last]
+        if any(node is not None and _has_no_default(module, _last(node)) for node in asked):
+            those = [each for each in those if each.module in {None, module}]
         return min(those, key=lambda each: _distance(each, module, ""), default=None)
 
     def _in_folder(self, expression: ast.expr | None, module: Module, scope: str) -> Named | None:
@@ -92,6 +98,18 @@ def is_of(kind: str, family: str) -> bool:
     """``BertPreTrainedModel`` is of bert."""
     start = re.match(r"(.*?)(PreTrainedModel|Model|For[A-Z].*)$", kind)
     return start is not None and start[1].lower().replace("_", "") == family.replace("-", "").replace("_", "")
+
+
+def may_be_of(kind: str, family: str) -> bool:
+    """Whether a class may be made of a config: one of ALBERT's of no BERT's, one of RoBERTa's of XLM-RoBERTa's."""
+    start = re.match(r"(?!Auto|Pre)(\w+?)PreTrainedModel$", kind)
+    return start is None or start[1].lower() in family.replace("-", "").replace("_", "")
+
+
+def _has_no_default(module: Module, option: str) -> bool:
+    """Whether a script has an option that it must be given: what another has for its own of that name is none of it."""
+    said = module.source.of_options.get(option)
+    return said is not None and (said.node is None or getattr(said.node, "value", "") is None)
 
 
 def _local(name: str, module: Module, scope: str) -> ast.expr | None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.commands.init.python.code import LAST
 from pytest_bertsize.config import in_shell, model_config
 from pytest_bertsize.config.in_python import Said
 from pytest_bertsize.findings import Unusable
@@ -21,13 +20,15 @@ if TYPE_CHECKING:
     from pytest_bertsize.commands.init.python.code import Code, Module
 
 LIKELY = re.compile(
-    r"[\w.-]+/[\w.-]*(bert|electra|mpnet|minilm|longformer|e5|bge|gte)[\w.-]*|(distil|al|ro)?bert[a-z]*-(base|large)[\w-]*",
+    r"[\w.-]+/[\w.-]*(bert|electra|mpnet|minilm|longformer|e5|bge|gte)[\w.-]*|(distil|al|ro)?bert[a-z]*-(base|large)-[\w-]+",
     re.IGNORECASE,
 )
 """A name that is probably one of the hub's, be it known here or not."""
 _NO_NAME = re.compile(
-    r"\.(json|txt|bin|pt|pth|py|log|csv|tsv|ckpt|zip|gz|model)$|^[./~]|//|^(data|outputs?|models?|src)/"
+    r"\.(json|txt|bin|pt|pth|py|log|csv|tsv|ckpt|zip|gz|model|vocab)$|^[./~]|//|^(data|outputs?|models?|src|path\W?to|your\w*)/"
 )
+_MODEL = re.compile(r"(?i)^(?!.*(out|save|dir|log)).*(model|bert|encoder|backbone|pretrained)")
+"""What an option is called that takes the name of a model, be it one that is known here or not."""
 _WORTH_READING = re.compile(rb"(?i)bert|electra|mpnet|minilm|xlnet|/e5|/bge|/gte")
 LARGEST = 128 * 1024
 """Bytes of a file of settings."""
@@ -44,6 +45,8 @@ class Named:
     line: int
     module: Module | None = None
     """Of a Python file."""
+    is_last: bool = False
+    """Of another file, whether it is of a test, an example or the like."""
 
     @property
     def reference(self) -> str:
@@ -56,7 +59,7 @@ class Named:
 
     @property
     def comes_last(self) -> bool:
-        return self.module.comes_last if self.module else LAST.search(self.file) is not None
+        return self.module.comes_last if self.module else self.is_last
 
 
 def names(code: Code, is_known: Callable[[str], bool]) -> Iterator[Named]:
@@ -82,16 +85,17 @@ def _is_name(text: str, is_known: Callable[[str], bool]) -> bool:
     return is_known(text) or (LIKELY.fullmatch(text) is not None and not _NO_NAME.search(text))
 
 
-def names_beside(files: Listed, is_known: Callable[[str], bool]) -> Iterator[Named]:
+def names_beside(files: Listed, is_known: Callable[[str], bool], is_last: Callable[[str], bool]) -> Iterator[Named]:
     """The same of settings in YAML and JSON, of shell scripts, and of what README tells to call."""
     for file, content in files.contents(files.files):
         if len(content) <= LARGEST and _WORTH_READING.search(content):
-            yield from _in_settings(file, content, is_known)
+            yield from (replace(each, is_last=is_last(file)) for each in _in_settings(file, content, is_known))
     for file, content in files.contents(files.scripts):
         is_shell = file.lower().endswith(in_shell.SUFFIXES)
         for each in in_shell.given(content.decode("utf-8", "replace")):
-            if is_known(each.value) and not re.search("(?i)token", each.name):
-                yield Named(file, each.name if is_shell else "", each.value, each.line)
+            is_meant = is_known(each.value) or (_MODEL.search(each.name) and _is_name(each.value, is_known))
+            if is_meant and not re.search("(?i)token", each.name):
+                yield Named(file, each.name if is_shell else "", each.value, each.line, None, is_last(file))
 
 
 def _in_settings(file: str, content: bytes, is_known: Callable[[str], bool]) -> Iterator[Named]:

@@ -11,7 +11,9 @@ from pytest_bertsize.builder.confined import NOT_IMPORTED
 from pytest_bertsize.builder.messages import TO_BUILD
 from pytest_bertsize.commands.init.limits import budget_of_built
 from pytest_bertsize.commands.init.python.arguments import plan_by_options, plan_of, plan_of_registered
+from pytest_bertsize.commands.init.python.callers import set_to
 from pytest_bertsize.commands.init.python.made import registered
+from pytest_bertsize.commands.init.python.of_functions import made_by_functions, plan_of_function
 from pytest_bertsize.commands.init.python.plan import MODULE, Plan, Undecided, file_of
 from pytest_bertsize.commands.init.python.tried import tried
 from pytest_bertsize.table.schema import TABLE
@@ -34,11 +36,12 @@ MOST_WAYS = 4
 """To make one, that are tried."""
 MOST_CALLS = 4
 """Calls of one class that are looked at for one whose arguments can be told."""
+MOST_FUNCTIONS = 3
 _RELEVANT = re.compile(r"bert|electra|transformer|mpnet|longformer|from_pretrained|AutoModel", re.IGNORECASE)
 _LOADS = re.compile(r"(^|[._])(test|eval|predict|infer|load)", re.IGNORECASE)
 """Functions that make again what others have trained."""
-_A_PART = re.compile(
-    r"(Loss|Sampler|Pooling|Normalize|CRF|Embeddings?|Attention|Layer|LayerNorm|Output|Pooler|Encoder|Head|Collator\w*)$"
+A_PART = re.compile(
+    r"(Loss|Sampler|Pooling|Normalize|\bCRF|Embeddings?|Attention|Layer|LayerNorm|Output|Pooler|(?<!Bi)(?<!Dual)(?<!Cross)Encoder|Head|Collator\w*)$"
 )
 """What is a part of a model by its name."""
 BY_FACTORY = "declare it by a factory"
@@ -72,6 +75,8 @@ class OwnClasses:
             self._say_by_hand("it was not built")
         elif self.plans and helper is not None:
             self._try(helper)
+        if not self.found.factories and helper is not None:
+            self._by_functions(helper)
         return {self.plans[name][0].class_name for name in self.found.tables if name in self.plans}
 
     def _tops(self) -> dict[tuple[str, str], list[Made]]:
@@ -81,8 +86,8 @@ class OwnClasses:
             module = each.origin.module
             if each.inside or module is None or each.module.comes_last or module.comes_last:
                 continue
-            if each.class_name in module.classes and not _A_PART.search(each.class_name):
-                text = f"{each.kind} {ast.unparse(module.classes[each.class_name])}"
+            if each.class_name in module.classes and not A_PART.search(each.class_name):
+                text = f"{each.kind} {ast.unparse(module.classes[each.class_name])} {_parts_of(each)}"
                 if (module.file, each.class_name) in found or _RELEVANT.search(text):
                     found.setdefault((module.file, each.class_name), []).append(each)
         return found
@@ -135,6 +140,31 @@ class OwnClasses:
             if is_new and (plan := plan_of_registered(each, snake(each.class_name), self.reading.code)):
                 self.plans[self.named(dashed(each.class_name))] = [plan]
 
+    def _by_functions(self, helper: Helper) -> None:
+        """Where no class can be made by itself: what functions of the project return, which know how."""
+        before = [*self.found.by_hand]
+        self.plans.clear()
+        for calls in made_by_functions(self.reading.code):
+            if len(self.plans) < MOST_FUNCTIONS and not self._is_declared(calls[0].class_name):
+                self._plan_function(calls)
+        if self.plans and not (self.reading.project.root / f"{MODULE}.py").exists():
+            self._try(helper)
+        if self.found.factories:
+            self.found.by_hand[:] = [each for each in self.found.by_hand if each not in before]
+
+    def _plan_function(self, calls: list[Made]) -> None:
+        why, ways = "", list[Plan]()
+        for each in calls[:MOST_CALLS]:
+            number = f"_way_{len(ways) + 1}" if ways else ""
+            try:
+                ways.append(plan_of_function(each, snake(each.class_name) + number, self.reading.code))
+            except Undecided as undecided:
+                why = why or f"{each.where}: {each.class_name} is called here, and {undecided}"
+        if ways:
+            self.plans[self.named(dashed(calls[0].class_name))] = ways
+        else:
+            self._say(why)
+
     def _try(self, helper: Helper) -> None:
         tried_as = {plan.name: (name, plan) for name, ways in self.plans.items() for plan in ways}
         text = "\n".join(f'{_table(key, plan)}budget = "report-only"\n' for key, (_, plan) in tried_as.items())
@@ -172,6 +202,13 @@ class OwnClasses:
 
     def _say(self, what: str, fix: str = BY_FACTORY) -> None:
         self.found.by_hand.append(f"{printable(what, 600)}; {fix}")
+
+
+def _parts_of(made: Made) -> str:
+    """What a class is made of, where that is made before it: the encoders of a bi-encoder."""
+    given = (each.id for each in made.call.args if isinstance(each, ast.Name))
+    before = (set_to(made.module, made.scope, name) for name in given)
+    return " ".join(ast.unparse(each.func) for each in before if isinstance(each, ast.Call))
 
 
 def _table(name: str, plan: Plan) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pytest_bertsize.commands.init.python.library_classes import LibraryClasses
 from pytest_bertsize.commands.init.python.own_classes import OwnClasses
 from pytest_bertsize.commands.init.python.reading import Reading
-from pytest_bertsize.commands.init.python.signs import signs
+from pytest_bertsize.commands.init.python.signs import NAMED_SO, signs
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 MOST_SAID = 12
 """Lines of what cannot be decided."""
+FEW_SAID = 3
+"""With fewer, what is only a sign of a model is told as well."""
 
 
 @dataclass
@@ -32,6 +34,8 @@ class FromPython:
     factories: str = ""
     """The file with the functions; ``""`` where none is needed."""
     by_hand: list[str] = field(default_factory=list)
+    is_without_library: bool = False
+    """Whether there are classes of models, and no file imports transformers."""
     declared: set[str] = field(default_factory=set)
     """Places that a table names already."""
 
@@ -60,10 +64,13 @@ def from_python(
         return name
 
     reading = Reading(project, files, registry, *configs)
+    found.is_without_library = reading.is_without_library
     own = OwnClasses(reading, found, named).propose(helper)
     LibraryClasses(reading, found, named).propose(own)
-    if not (found.tables or found.by_hand or found.declared or configs[0]):
-        found.by_hand += signs(reading)
+    if not (found.tables or found.declared or configs[0]):
+        found.by_hand += signs(reading) if len(found.by_hand) < FEW_SAID else []
+        if not any(NAMED_SO.search(each) for each in found.by_hand):
+            found.by_hand = [*signs(reading, of_last=True), *found.by_hand]
     if len(found.by_hand) > MOST_SAID:
         found.by_hand[MOST_SAID:] = [f"and {len(found.by_hand) - MOST_SAID} more of the same kinds"]
     return found

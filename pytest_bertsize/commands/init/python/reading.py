@@ -6,10 +6,11 @@ import re
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.builder.published import is_name
-from pytest_bertsize.commands.init.python.code import Code
+from pytest_bertsize.commands.init.python.code import LIBRARIES, Code
 from pytest_bertsize.commands.init.python.made import made
 from pytest_bertsize.commands.init.python.meant import Meanings
 from pytest_bertsize.commands.init.python.names import Named, names, names_beside
+from pytest_bertsize.commands.init.python.settings_files import SettingsFiles
 from pytest_bertsize.config.source import by_name
 from pytest_bertsize.findings import Unusable
 
@@ -44,10 +45,14 @@ class Reading:
         self.code = Code()
         for file, content in files.contents(files.python):
             self.code.add(file, content)
+        self.code.look_into_the_one_folder()
         self.code.put_copies_last()
+        self.code.settings = SettingsFiles(project.root)
+        self.code.settings.find(self.code, files.files)
         self._families: dict[str, str] = {}
-        here = [Named(each.file, "", each.reference, 0) for each in (*configs, *of_own_classes)]
-        those = (*names(self.code, self.is_published), *names_beside(files, self.is_published))
+        last = self.code.comes_last
+        here = [Named(each.file, "", each.reference, 0, None, last(each.file)) for each in (*configs, *of_own_classes)]
+        those = (*names(self.code, self.is_published), *names_beside(files, self.is_published, last))
         self.all_named = [each for each in those if not _OF_TOKENIZER.search(each.place)]
         self.named = [each for each in self.all_named if self.is_published(each.name)]
         families = {name: family for name, family in self._families.items() if family}
@@ -56,6 +61,12 @@ class Reading:
         self.all_meanings = Meanings(self.all_named, {})
         """Names of which there is no config here among them."""
         self.made = [*made(self.code)]
+
+    @property
+    def is_without_library(self) -> bool:
+        """Whether there are classes of models, and no file imports transformers."""
+        paths = (path for module in self.code.modules.values() for path in (*module.imports.values(), *module.stars))
+        return bool(self.made) and not any(path.partition(".")[0] in LIBRARIES for path in paths)
 
     def family_of(self, name: str) -> str:
         return self._families[name]

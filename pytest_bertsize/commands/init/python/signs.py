@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.commands.init.python.code import Origin
+from pytest_bertsize.commands.init.python.own_classes import A_PART
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 MOST = 4
 """Of each kind."""
-_NAMED_SO = re.compile(r"bert|electra|transformer|roformer|mpnet|xlnet", re.IGNORECASE)
+NAMED_SO = re.compile(r"bert|electra|transformer|roformer|mpnet|xlnet", re.IGNORECASE)
 _FILE = re.compile(
     r"[\w./-]*(bert|electra|xlnet|roformer)[\w./-]*config[\w-]*\.json|[\w./-]*_L-\d+_H-\d+[\w./-]*", re.IGNORECASE
 )
@@ -25,13 +26,16 @@ _OPTION = re.compile(
 )
 
 
-def signs(reading: Reading) -> list[str]:
-    """Lines with a place each, the likeliest first."""
-    modules = [each for each in reading.code.modules.values() if not each.comes_last]
+def signs(reading: Reading, *, of_last: bool = False) -> list[str]:
+    """Lines with a place each, the likeliest first.
+
+    :param of_last: of tests, examples and the like, in place of the others.
+    """
+    modules = [each for each in reading.code.modules.values() if each.comes_last == of_last]
     found: list[list[str]] = [[], [], []]
     for module in modules:
         for name, node in module.classes.items():
-            if _NAMED_SO.search(name) and reading.code.kind(Origin(module, name)):
+            if NAMED_SO.search(name) and not A_PART.search(name) and reading.code.kind(Origin(module, name)):
                 what = f"{module.file}:{node.lineno} defines {name}, and no call that makes it can be followed"
                 found[0].append(f"{what}: declare it by a factory")
         found[1] += _files(module.file, module.source.tree)

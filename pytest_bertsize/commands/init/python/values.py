@@ -9,7 +9,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.commands.init.python.callers import callers_of, init_of, parameters_of, sayer_of, set_to
+from pytest_bertsize.commands.init.python.code import shared
 from pytest_bertsize.commands.init.python.plan import Undecided
+from pytest_bertsize.commands.init.python.settings_files import access
 from pytest_bertsize.config.in_python import OPTIONS
 from pytest_bertsize.config.python_nodes import dotted, own
 
@@ -17,9 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pytest_bertsize.commands.init.python.callers import Given
-    from pytest_bertsize.commands.init.python.code import Code, Module
+    from pytest_bertsize.commands.init.python.code import Code, Module, Origin
     from pytest_bertsize.commands.init.python.made import Made
     from pytest_bertsize.commands.init.python.plan import Plan
+    from pytest_bertsize.commands.init.python.settings_files import SettingsFile
 
 _THING = r"(labels?|class(es)?|tags?|rel(ation)?s?)"
 LABELS = re.compile(rf"(num|n)_?(\w+_)?{_THING}|{_THING}_?(num|size|count)|tagset_size|(\w+_)?{_THING}_(lst|list)")
@@ -43,9 +46,12 @@ class Values:
         self.runs_functions = runs_functions
         self.options: Module | None = None
         """The script whose options are the config that the function is given."""
+        self.settings: SettingsFile | None = None
+        """The file of settings that is the config that the function is given."""
         self.reads: ast.AST | None = None
         """What reads options, where that is not the class."""
         self._steps = 0
+        self._followed: set[str] = set()
 
     def of(self, node: ast.expr, name: str) -> str:
         """:param name: of the argument.
@@ -56,15 +62,16 @@ class Values:
         if self._steps > MOST_STEPS:
             raise Undecided("its arguments lead too far")
         why: Undecided | None = None
-        for way in (self._written, self._of_options, self._of_a_name, self._of_itself, self._of_a_call, self._of_sums):
-            before = self.options, self.plan.as_it_is()
+        ways = (self._written, self._of_options, self._of_settings, self._of_a_name, self._of_itself)
+        for way in (*ways, self._of_an_object, self._of_a_call, self._of_sums, self._of_choices):
+            before = self.options, self.settings, self.plan.as_it_is()
             try:
                 if written := way(node, name):
                     return written
             except Undecided as undecided:
                 why = why or undecided
-                self.options = before[0]
-                self.plan.put_back(before[1])
+                self.options, self.settings = before[:2]
+                self.plan.put_back(before[2])
         said = ast.unparse(node)[:60].replace("\n", " ")
         where = f"{self.module.file}:{node.lineno}"
         is_counted = isinstance(node, ast.Call) and dotted(node.func) == "len"
@@ -88,6 +95,20 @@ class Values:
         option = self._option(node)
         return f"{self._args(option)}.{option}" if option else ""
 
+    def _of_settings(self, node: ast.expr, _name: str) -> str:
+        """``cfg.encoder.width``: of a file that the project's scripts are run with."""
+        asked = access(node)
+        if asked is None or self.options is not None or self.code.settings is None:
+            return ""
+        is_same = self.settings is not None and self.settings.has(asked.keys)
+        found = self.settings if is_same else self.code.settings.of(asked.keys, self.module)
+        if found is None:
+            return ""
+        if self.settings is not None and not is_same:
+            raise Undecided(f"{ast.unparse(node)} is of {found.file}, and what stands beside it of another file")
+        self.settings = found
+        return asked.text
+
     def _of_a_name(self, node: ast.expr, name: str) -> str:
         """What a name is set to, be it of the function, of its caller, or of another file."""
         if not isinstance(node, ast.Name):
@@ -98,7 +119,7 @@ class Values:
             return written
         if (found := self.local(node.id)) is not None:
             return self.of(found, name)
-        return self._constant(node.id)
+        return self._constant(node.id) or self._annotated(node.id)
 
     def _constant(self, path: str) -> str:
         """One that another file of the project sets."""
@@ -119,12 +140,56 @@ class Values:
         with self._at(self.module, (around, init)):
             return self.of(found[0], name)
 
+    def _of_an_object(self, node: ast.expr, name: str) -> str:
+        """``encoder.config.hidden_size`` of what was made before, ``config.name`` of a parameter of a known class."""
+        path = dotted(node)
+        first, _, rest = path.partition(".")
+        if not rest or first == "self":
+            return ""
+        function = self.scope[-1] if self.scope else self.module.source.tree
+        nodes = (each for each in ast.walk(function) if isinstance(each, ast.Assign))
+        said = [each.value for each in nodes if any(dotted(target) == path for target in each.targets)]
+        if len(said) == 1 and path not in self._followed:
+            self._followed.add(path)
+            try:
+                return self.of(said[0], name)
+            finally:
+                self._followed.discard(path)
+        before = self.local(first)
+        made = self._of_project(before) if isinstance(before, ast.Call) else ""
+        made = made or self._annotated(first)
+        return f"{made}.{rest}" if made else ""
+
+    def _annotated(self, parameter: str) -> str:
+        """``config: Settings`` → ``Settings()``: the class that a parameter is said to be of, by its own defaults."""
+        function = self.scope[-1] if self.scope else None
+        if not isinstance(function, ast.FunctionDef):
+            return ""
+        said = next((each.annotation for each in function.args.args if each.arg == parameter), None)
+        inner = said.slice if isinstance(said, ast.Subscript) and dotted(said.value).endswith("Optional") else said
+        origin = self.code.origin(self.module, dotted(inner)) if inner is not None and dotted(inner) else None
+        if origin is None or origin.module is None or origin.name not in origin.module.classes:
+            return ""
+        if self.code.kind(origin):
+            return ""
+        return f"{self.plan.needs_own(origin)}()"
+
     def _of_caller(self, parameter: str, name: str) -> str:
         """What the only caller gives for a parameter of the function that the call stands in."""
         for each in callers_of(self.code, self.module, self.scope, parameter):
             with self._at(each.module, each.scope):
                 return self.of(each.node, name)
         return ""
+
+    def begin(self, written: Sequence[str]) -> None:
+        """Name the config of the function, and say first what its expressions are made of."""
+        said = self.options or self.settings
+        self.plan.config = said.file if said else self.plan.config
+        if self.settings is not None:
+            self.plan.body.append(f"cfg = {self.plan.needs('omegaconf', 'OmegaConf')}.create(config)")
+        if any(re.search(r"\bargs\b", each) for each in written):
+            self.plan.needs("types", "SimpleNamespace")
+            self.plan.body.append("args = SimpleNamespace(**config)")
 
     def at(self, given: Given) -> str:
         """What stands at another place.
@@ -162,6 +227,24 @@ class Values:
             return f"{self.of(node.value, '')}[{self.of(node.slice, '')}]"
         return ""
 
+    def _of_choices(self, node: ast.expr, name: str) -> str:
+        """``a or b``, ``a if hasattr(cfg, "a") else b``."""
+        if isinstance(node, ast.BoolOp):
+            operator = " or " if isinstance(node.op, ast.Or) else " and "
+            return f"({operator.join(self.of(each, name) for each in node.values)})"
+        if isinstance(node, ast.IfExp):
+            body, test, other = (self.of(each, name) for each in (node.body, node.test, node.orelse))
+            return f"({body} if {test} else {other})"
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            return f"(not {self.of(node.operand, '')})"
+        if isinstance(node, ast.Compare) and len(node.ops) == 1:
+            sides = ast.Compare(ast.Name("a"), node.ops, [ast.Name("b")])
+            operator = ast.unparse(sides)[1:-1]
+            return f"({self.of(node.left, '')}{operator}{self.of(node.comparators[0], '')})"
+        if isinstance(node, ast.Call) and dotted(node.func) == "hasattr" and not node.keywords:
+            return f"hasattr({', '.join(self.of(each, '') for each in node.args)})"
+        return ""
+
     def _of_labels(self, call: ast.Call) -> str:
         """``get_labels(args)`` and ``processor.get_labels()``: a function of the project that says its labels."""
         path = dotted(call.func)
@@ -170,7 +253,7 @@ class Values:
             return ""
         origin = self.code.origin(self.module, path) if path and "." not in path else None
         if origin and origin.module and origin.name in origin.module.functions:
-            return f"{self.plan.needs_own(origin)}({self._given(call)})"
+            return f"{self.plan.needs_own(origin)}({self.given(call)})"
         if not call.args and not call.keywords and (found := sayer_of(self.code, self.module, asked)):
             return f"{self.plan.needs_own(found)}().{asked}()"
         return ""
@@ -225,8 +308,8 @@ class Values:
     def _asked(self) -> set[str]:
         """The options that the class, or the call that makes its config, reads."""
         node = self.reads or self.plan.module.classes.get(self.plan.class_name)
-        read = (each for each in (ast.walk(node) if node else ()) if isinstance(each, ast.Attribute))
-        return {each.attr for each in read if OPTIONS.fullmatch(dotted(each.value))}
+        read = [access(each) for each in (ast.walk(node) if node else ()) if isinstance(each, ast.expr)]
+        return {each.keys[0] for each in read if each and OPTIONS.fullmatch(each.root)}
 
     def _is_parsed(self, path: str) -> bool:
         found = self.local(path) if path else None
@@ -236,6 +319,8 @@ class Values:
 
     def _of_dataclasses(self, name: str) -> str:
         """``name, … = HfArgumentParser((Arguments, …)).parse_args_into_dataclasses()`` → ``Arguments()``."""
+        if not self.module.parses_dataclasses:
+            return ""
         nodes = [node for outer in reversed(self.scope) for node in ast.walk(outer)]
         calls = [each for each in nodes if isinstance(each, ast.Call) and dotted(each.func).endswith("ArgumentParser")]
         tuples = [each.args[0].elts for each in calls if each.args and isinstance(each.args[0], ast.Tuple)]
@@ -250,26 +335,40 @@ class Values:
     def _of_project(self, call: ast.Call) -> str:
         """``Config()``: of a class of the project, by arguments that can be told."""
         origin = self.code.origin(self.module, dotted(call.func)) if dotted(call.func) else None
-        if origin is None or origin.module is None or origin.name not in origin.module.classes:
+        if origin is None or origin.module is None:
+            return ""
+        if "." in origin.name:
+            return self._of_a_method(origin, call)
+        if origin.name not in origin.module.classes:
             return ""
         init = init_of(origin.module.classes[origin.name])
-        return f"{self.plan.needs_own(origin)}({self._given(call, parameters_of(init)[1:] if init else [])})"
+        return f"{self.plan.needs_own(origin)}({self.given(call, parameters_of(init)[1:] if init else [])})"
+
+    def _of_a_method(self, origin: Origin, call: ast.Call) -> str:
+        """``Encoder.made(cfg.width)``: of a class of the project that makes one of itself."""
+        class_name, _, method = origin.name.partition(".")
+        node = origin.module.classes.get(class_name) if origin.module else None
+        those = (each for each in (node.body if node else ()) if isinstance(each, ast.FunctionDef))
+        found = next((each for each in those if each.name == method and each.decorator_list), None)
+        if found is None or dotted(found.decorator_list[0]) not in {"classmethod", "staticmethod"}:
+            return ""
+        skipped = dotted(found.decorator_list[0]) == "classmethod"
+        own = self.plan.needs_own(origin._replace(name=class_name))
+        return f"{own}.{method}({self.given(call, parameters_of(found)[skipped:])})"
 
     def _of_library(self, call: ast.Call) -> str:
         """``BertConfig(hidden_size=args.width)``, as it is written."""
         origin = self.code.origin(self.module, dotted(call.func)) if dotted(call.func) else None
         if origin is None or not origin.of_library.endswith("Config") or call.args:
             return ""
-        return f"{self.plan.needs('transformers', origin.of_library)}({self._given(call)})"
+        return f"{self.plan.needs('transformers', origin.of_library)}({self.given(call)})"
 
-    def _given(self, call: ast.Call, parameters: Sequence[str] = ()) -> str:
+    def given(self, call: ast.Call, parameters: Sequence[str] = ()) -> str:
+        """The arguments of a call.
+
+        :raises Undecided: for what nobody can tell.
+        """
         names = [*parameters, *("" for _ in call.args)]
         given = [self.of(each, name) for each, name in zip(call.args, names, strict=False)]
         given += [f"{each.arg}={self.of(each.value, each.arg)}" for each in call.keywords if each.arg]
         return ", ".join(given)
-
-
-def shared(one: str, other: str) -> int:
-    """How many folders two files have in common."""
-    pairs = zip(one.split("/")[:-1], other.split("/")[:-1], strict=False)
-    return next((depth for depth, (a, b) in enumerate(pairs) if a != b), min(one.count("/"), other.count("/")))
