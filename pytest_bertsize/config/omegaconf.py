@@ -18,7 +18,10 @@ from pytest_bertsize.config.model_config import ModelConfig, descend, fail, keys
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pytest_bertsize.config.hydra import Beside, Layer
+    from pytest_bertsize.config.interpolation import Unknown
 
 _MARKS = re.compile(
     r"\$\{|^\s*+(?:-\s++)?_target_\s*+:|^\#\s*+@package\b|:[^\S\n]++\?\?\?[^\S\n]*+$|^defaults:[^\S\n]*+(?:\#.*+)?\n\s*+-\s",
@@ -65,17 +68,11 @@ def parse(content: bytes, file: str, inner: str, location: str = "", beside: Bes
     value: object = whole.value
     for key in reversed(key_path):
         value = {key: value}
-    data = descend(value, key_path, file)
-    if not key_path and isinstance(data.get(OF_HYDRA), dict):
-        data = {key: each for key, each in data.items() if key != OF_HYDRA}
+    data = _handed_over(descend(value, key_path, file), key_path)
     places = _Places(found.layers, key_path, data, file)
     if odd := not_plain(value):
         fail(file, odd.message, odd.fix, places.line(odd.path))
-    unknown = {
-        (*key_path, *path): (f"{printable('.'.join(path))} is {_raw(data, path)}, {each.why}", each.fix)
-        for path, each in whole.unknown.items()
-        if key_path or path[0] in data
-    } | found.holes_in(key_path)
+    unknown = _told(whole.unknown, data, key_path) | found.holes_in(key_path)
     return ModelConfig(
         places.file,
         key_path,
@@ -87,6 +84,23 @@ def parse(content: bytes, file: str, inner: str, location: str = "", beside: Bes
         composed_by=file if places.file != file else "",
         place_of=places.place,
     )
+
+
+def _handed_over(data: dict[str, object], key_path: tuple[str, ...]) -> dict[str, object]:
+    """What code is given: not how hydra itself runs."""
+    is_whole = not key_path and isinstance(data.get(OF_HYDRA), dict)
+    return {key: each for key, each in data.items() if key != OF_HYDRA} if is_whole else data
+
+
+def _told(
+    unknown: Mapping[tuple[str, ...], Unknown], data: dict[str, object], key_path: tuple[str, ...]
+) -> dict[tuple[str, ...], tuple[str, str]]:
+    """Why each value that cannot be told cannot, by its whole path."""
+    return {
+        (*key_path, *path): (f"{printable('.'.join(path))} is {_raw(data, path)}, {each.why}", each.fix)
+        for path, each in unknown.items()
+        if key_path or path[0] in data
+    }
 
 
 def _raw(data: object, path: tuple[str, ...]) -> str:
