@@ -30,7 +30,7 @@ from pytest_bertsize.closed_forms.blocks import (
 from pytest_bertsize.closed_forms.families import FAMILIES
 from pytest_bertsize.closed_forms.family import Architecture, ClosedForm, Family
 from pytest_bertsize.config.dims import Dims
-from pytest_bertsize.config.keys import Choice, ConfigKeys, Ignored, Listing, Rule, Size, Switch
+from pytest_bertsize.config.keys import Choice, ConfigKeys, Ignored, Listing, Refused, Rule, Size, Switch
 
 __all__ = [
     "FAMILIES",
@@ -44,6 +44,7 @@ __all__ = [
     "Family",
     "Ignored",
     "Listing",
+    "Refused",
     "Rule",
     "Size",
     "Switch",
