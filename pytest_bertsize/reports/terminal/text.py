@@ -60,8 +60,8 @@ def notes(model: ModelReport, style: Style) -> str:
 
 
 def _is_told(note: FindingRow, style: Style) -> bool:
-    """A budget that was loosened is told always, however good the reason."""
-    return style.verbosity > 0 or note["kind"] == "budget-loosened"
+    """A budget that was loosened is told always, however good the reason, and so is a draft that nobody has read."""
+    return style.verbosity > 0 or note["kind"] in {"budget-loosened", "drafted-closed-form"}
 
 
 def against_base(model: ModelReport, style: Style) -> str:
