@@ -196,6 +196,7 @@ def told() -> tuple[int, str]:
     return status, " ".join(out.getvalue().split())
 
 
+@pytest.mark.process
 def test_a_draft_is_green_says_so_and_is_red_where_the_code_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -218,7 +219,7 @@ def test_a_draft_is_green_says_so_and_is_red_where_the_code_changes(
     status, text = told()
     assert status == 1
     assert "drafted" not in text
-    assert "stack.mix is +72 off the closed form" in text  # 8·8 + 8
+    assert "reader: stack 352, closed form 264 (+88)" in text  # 8·8 + 8 of a dense layer, 2·8 of a norm
 
 
 def test_what_is_no_function_is_refused_in_one_line() -> None:
