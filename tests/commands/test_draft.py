@@ -95,7 +95,7 @@ def tagger(config: dict[str, Any]) -> Built:
     width, layers, tags = config["width"], config["depth"], config["tags"] + 2
     if width % config["heads"]:
         raise ValueError("heads")
-    shapes = {f"layers__{at}__dense__weight": (width, 4 * width) for at in range(layers)}
+    shapes: dict[str, tuple[int, ...]] = {f"layers__{at}__dense__weight": (width, 4 * width) for at in range(layers)}
     shapes[f"layers__{layers - 1}__norm__weight"] = (width,)
     return built(**dict(sorted(shapes.items())), crf__transitions=(tags, tags))
 
