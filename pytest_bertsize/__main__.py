@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pytest_bertsize.builder.helper import Helper
+    from pytest_bertsize.commands.named_model import Named
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001  (it has no other name)
 
@@ -74,7 +75,19 @@ def _explain(given: argparse.Namespace) -> int:
     from pytest_bertsize.commands.named_model import Named
 
     named = Named(given.config, given.architecture, given.family, given.option, given.keys)
+    if given.draft is not None:
+        return _draft(named, given)
     return explain(named, sys.stdout, sys.stderr, names=given.names, tensors=given.tensors, form=given.format)
+
+
+def _draft(named: Named, given: argparse.Namespace) -> int:
+    from pytest_bertsize.builder.confined import keep_to_oneself
+
+    keep_to_oneself()
+    _without_plugins_of_pydantic()
+    from pytest_bertsize.commands.explain.draft.command import draft
+
+    return draft(named, given.draft, sys.stdout, sys.stderr)
 
 
 def _diff(given: argparse.Namespace) -> int:
@@ -185,6 +198,12 @@ def _add_explain(commands: Commands) -> None:
         help="name the lines as transformers, bert4keras or tensorflow (Google's checkpoints) does",
     )
     explain.add_argument("--tensors", action="store_true", help="go down to tensors and their shapes")
+    explain.add_argument(
+        "--draft",
+        metavar="FACTORY",
+        help="build what a function of the project makes of the config, module:function, at several sizes, and print a "
+        "draft of its closed form, as Python to paste; nothing else is printed then",
+    )
 
 
 def _add_diff(commands: Commands) -> None:

@@ -38,7 +38,7 @@ from pytest_bertsize.closed_forms.transformer_blocks import (
     grouped_query_attention,
 )
 from pytest_bertsize.config.dims import Dims
-from pytest_bertsize.config.keys import Choice, ConfigKeys, Ignored, Listing, Rule, Size, Switch
+from pytest_bertsize.config.keys import Choice, ConfigKeys, Ignored, Listing, Refused, Rule, Size, Switch
 
 __all__ = [
     "FAMILIES",
@@ -52,6 +52,7 @@ __all__ = [
     "Family",
     "Ignored",
     "Listing",
+    "Refused",
     "Rule",
     "Size",
     "Switch",

@@ -63,7 +63,7 @@ class Derivation:
     values: Values
     options: Mapping[str, bool]
     notes: tuple[Finding, ...] = ()
-    """What is to be said of an adapter."""
+    """What is to be said of the closed form itself, and of an adapter."""
 
 
 def derive(model: Model, config: ModelConfig, chosen: Chosen) -> Derivation:
@@ -77,12 +77,22 @@ def derive(model: Model, config: ModelConfig, chosen: Chosen) -> Derivation:
     form = _counted(chosen.architecture, dims)
     _refuse_the_absurd(form, config, model.build)
     if chosen.adapter is None:
-        return Derivation(chosen.family, form, values, options, tuple(_counted_once(model, config)))
+        said = (*_unread(chosen.family, dims), *_counted_once(model, config))
+        return Derivation(chosen.family, form, values, options, said)
     from pytest_bertsize.closed_forms.lora import notes
 
     alone, form = form, _with_adapter(form, chosen.adapter)
     _refuse_the_absurd(form, config, model.build)
-    return Derivation(chosen.family, form, values, options, tuple(notes(chosen.adapter, alone.root)))
+    said = (*_unread(chosen.family, dims), *notes(chosen.adapter, alone.root))
+    return Derivation(chosen.family, form, values, options, said)
+
+
+def _unread(family: Family, dims: Dims) -> Iterator[Finding]:
+    """A note on what was drafted from the class itself, and nobody has held against the paper."""
+    for each in dict.fromkeys(family.unread(dims)):
+        message = f"closed form drafted from the class, and read by nobody: it says what {printable(each)} has built"
+        fix = "hold it against the paper, then write read_by in its Family"
+        yield Finding("drafted-closed-form", message, fix, "note")
 
 
 def _counted_once(model: Model, config: ModelConfig) -> Iterator[Finding]:

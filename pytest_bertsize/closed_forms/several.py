@@ -175,6 +175,10 @@ class Several(Family):
                     message = f"overrides.{printable(key)} is about none of its parts"
                     yield Finding("config-invalid", message, fix, table_key=("overrides", key))
 
+    def unread(self, dims: Dims) -> tuple[str, ...]:
+        """Of each part."""
+        return tuple(each for part in self.parts for each in part.family.unread(part.dims(dims)))
+
     def component_names(self, dims: Dims) -> list[str]:
         """What each part's family has, below that part's name."""
         names: dict[str, None] = {}

@@ -20,7 +20,7 @@ from pytest_bertsize.config.source import Disk, read_file
 from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.table.model import NAMES, Model
-from pytest_bertsize.table.settings import SettingsError, load
+from pytest_bertsize.table.settings import Settings, SettingsError, load
 from pytest_bertsize.wording import did_you_mean, printable, shown
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.config.model_config import ModelConfig
-    from pytest_bertsize.table.settings import Settings
 
 
 TABLE = "pyproject.toml"
@@ -141,11 +140,39 @@ def _settings_with_closed_forms() -> Settings | None:
     return settings if settings and settings.closed_forms else None
 
 
+def read(named: Named) -> tuple[Model, ModelConfig, Settings]:
+    """The config that the command line names, with the table of its folder; no closed form has to be there for it.
+
+    :raises Unusable: in the words of the command line, or of the table.
+    """
+    if _is_a_declared_name(named.config):
+        named = replace(named, config=f"{TABLE}{DECLARED}{named.config}")
+    if DECLARED in named.config:
+        settings, model = _table_of(named)
+        return model, source.read(model, settings), settings
+    try:
+        settings = load(Path(TABLE)) if os.path.lexists(TABLE) else Settings(Path(TABLE), "", {})
+    except SettingsError:
+        settings = Settings(Path(TABLE), "", {})
+    model = Model("", named.config, named.family, named.architecture, {}, _options(named.options), (), ())
+    config = _read(model)
+    return model, renamed(config, renaming) if (renaming := _renaming(named.keys)) else config, settings
+
+
 def _declared(named: Named) -> Explained:
     """A model of a project's table, by the name that its test has: ``pyproject.toml::classifier``.
 
     :raises Unusable: in the words of the table.
     """
+    settings, model = _table_of(named)
+    config = source.read(model, settings)
+    registry = _registry(settings)
+    chosen = choose(model, config, registry, adapter_of(model, settings, config))
+    return Explained(config, derive(model, config, chosen), model.options)
+
+
+def _table_of(named: Named) -> tuple[Settings, Model]:
+    """:raises Unusable: where there is no such model, or the command line says what its table does."""
     file, _, name = named.config.partition(DECLARED)
     if named.architecture or named.family or named.options or named.keys:
         message = f"{printable(named.config)} is a declared model: its table says family, architecture and options"
@@ -158,10 +185,7 @@ def _declared(named: Named) -> Explained:
     if model is None:
         fix = did_you_mean(name, settings.names, f"there are {', '.join(settings.names)}")
         raise Unusable(Finding("config-invalid", f"{printable(file)} declares no model {shown(name)}", fix))
-    config = source.read(model, settings)
-    registry = _registry(settings)
-    chosen = choose(model, config, registry, adapter_of(model, settings, config))
-    return Explained(config, derive(model, config, chosen), model.options)
+    return settings, model
 
 
 def _options(written: Sequence[str]) -> dict[str, bool]:

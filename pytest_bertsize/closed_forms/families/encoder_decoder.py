@@ -134,6 +134,10 @@ class PairFamily(Family):
         findings = (*found, *_blind(config, values["decoder"]))
         return Values(sizes, switches, {**top.for_build, **for_build}, findings, assumed, unknown)
 
+    def unread(self, dims: Dims) -> tuple[str, ...]:
+        """Of either side."""
+        return tuple(each for side in (dims.encoder, dims.decoder) for each in side.family.unread(side.dims(dims)))
+
     def component_names(self, dims: Dims) -> list[str]:
         """What either side's family has, under that side's name."""
         names = {

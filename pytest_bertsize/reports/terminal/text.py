@@ -60,11 +60,12 @@ def notes(model: ModelReport, style: Style) -> str:
 
 
 def _is_told(note: FindingRow, model: ModelReport, style: Style) -> bool:
-    """A budget that was loosened is told always, and what is not as the lock has it, unless the base has said it."""
+    """Always: a budget that was loosened, a draft that nobody has read, and what is not as the lock has it, unless the
+    base has said that."""
     base, lock = model["base"], model["lock"]
     is_said = bool(base and lock and lock["known"] and not lock["buffers"] and base["tensors"] == lock["tensors"])
     of_the_lock = note["kind"] == "differs-from-lock" and not is_said
-    return style.verbosity > 0 or note["kind"] == "budget-loosened" or of_the_lock
+    return style.verbosity > 0 or note["kind"] in {"budget-loosened", "drafted-closed-form"} or of_the_lock
 
 
 def against_base(model: ModelReport, style: Style) -> str:

@@ -1,0 +1,230 @@
+"""``explain --draft``: a closed form derived from what a class builds, which is a draft until somebody has read it."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import torch
+from transformers import BertConfig, BertModel
+
+from pytest_bertsize.builder.child.listing import take_inventory
+from pytest_bertsize.builder.helper import Helper
+from pytest_bertsize.builder.messages import Built, NotBuilt, understood
+from pytest_bertsize.closed_forms import FAMILIES, ClosedForm, Dims, Family
+from pytest_bertsize.commands.check import check
+from pytest_bertsize.commands.explain.draft.command import draft
+from pytest_bertsize.commands.explain.draft.drafting import Ask, Changed, drafted
+from pytest_bertsize.commands.explain.draft.fitting import fitted
+from pytest_bertsize.commands.explain.draft.python import python
+from pytest_bertsize.commands.named_model import Named, closed_form
+from pytest_bertsize.inventory import Tensor
+from tests.support.own_classes import TINY
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    Class = Callable[[dict[str, Any]], Built]
+
+
+def asked(data: dict[str, Any], build: Class) -> Ask:
+    def ask(tries: Sequence[Changed]) -> list[Built | NotBuilt]:
+        found: list[Built | NotBuilt] = []
+        for changed in tries:
+            try:
+                found.append(build({**data, **changed}))
+            except ValueError as error:
+                found.append(NotBuilt(str(error)))
+        return found
+
+    return ask
+
+
+def text_of(data: dict[str, Any], build: Class) -> str:
+    return python(drafted(data, asked(data, build)), "own:build", "own", "Own")
+
+
+def family_of(text: str) -> Family:
+    space: dict[str, Any] = {}
+    exec(text, space)  # noqa: S102  (as the process of contributed forms does)
+    (family,) = space["pytest_bertsize_closed_forms"]()
+    assert isinstance(family, Family)
+    return family
+
+
+def built(**shapes: tuple[int, ...]) -> Built:
+    return Built(tuple(Tensor(name.replace("__", "."), shape, "") for name, shape in shapes.items()), {})
+
+
+# sizes
+
+
+@pytest.mark.parametrize(
+    ("size", "written"),
+    [
+        (lambda a, _: 4 * a, "4 * a"),
+        (lambda a, b: a + 2 * b - 1, "a + 2 * b - 1"),
+        (lambda a, b: 3 * a * b, "3 * b * a"),
+        (lambda a, b: a * (b + 2), "(b + 2) * a"),
+        (lambda a, b: a // b, "a // b"),
+        (lambda a, _: a // 2, "a // 2"),
+        (lambda _, __: 7, "7"),
+        (lambda a, b: max(a, 16 * b), None),
+        (lambda a, _: a * a, None),
+    ],
+)
+def test_a_size_is_told_from_what_changes_it(size: Callable[[int, int], int], written: str | None) -> None:
+    pairs = [(64, 4), (128, 4), (192, 4), (65, 4), (64, 8), (64, 12), (64, 5), (128, 8), (192, 12)]
+    found = fitted([({"a": a, "b": b}, size(a, b)) for a, b in pairs])
+    assert (found and found.written(str)) == written
+
+
+def test_a_sum_is_not_told_from_a_product_unless_both_keys_have_changed_at_once() -> None:
+    alone = [(2, 2), (4, 2), (6, 2), (2, 4), (2, 6)]
+    assert fitted([({"a": a, "b": b}, a * b) for a, b in alone]) is None
+
+
+# a class of the project's own
+
+
+def tagger(config: dict[str, Any]) -> Built:
+    """An encoder of layers, of which the last has one tensor more, and a CRF over the tags."""
+    width, layers, tags = config["width"], config["depth"], config["tags"] + 2
+    if width % config["heads"]:
+        raise ValueError("heads")
+    shapes: dict[str, tuple[int, ...]] = {f"layers__{at}__dense__weight": (width, 4 * width) for at in range(layers)}
+    shapes[f"layers__{layers - 1}__norm__weight"] = (width,)
+    return built(**dict(sorted(shapes.items())), crf__transitions=(tags, tags))
+
+
+CONFIG: dict[str, Any] = {"width": 8, "depth": 4, "heads": 2, "tags": 9, "act": "gelu", "dropout": 0.1}
+
+
+def test_layers_fold_and_one_that_is_unlike_the_rest_stands_by_itself() -> None:
+    text = text_of(CONFIG, tagger)
+    assert 'repeat("layers", dims.depth - 1,' in " ".join(text.split()).replace("( ", "(")
+    form = ClosedForm(family_of(text).architectures[0], Dims({"width": 16, "depth": 6, "tags": 3}, {}))
+    assert form.total == 6 * 16 * 64 + 16 + 25  # six layers, one norm, (3 + 2)² of transitions
+    assert form.inventory.by_name["layers.5.norm.weight"].shape == (16,)
+
+
+def test_a_key_that_changes_nothing_is_inert_and_one_that_was_not_tried_is_held() -> None:
+    keys = family_of(text_of(CONFIG, tagger)).keys
+    assert keys.inert == {"heads", "dropout"}
+    assert {key: each.harmless for key, each in keys.refused.items()} == {"act": ("gelu",)}
+
+
+def test_a_size_that_is_not_found_is_a_number_and_its_keys_are_held() -> None:
+    def odd(config: dict[str, Any]) -> Built:
+        return built(a__weight=(config["width"] ** 2,), b__weight=(config["width"],))
+
+    keys = family_of(text_of({"width": 8}, odd)).keys
+    (rule,) = keys.rules
+    assert (rule.holds({"width": 8}), rule.holds({"width": 9})) == (True, False)
+
+
+def test_a_key_that_gives_the_class_other_tensors_is_held() -> None:
+    def factorised(config: dict[str, Any]) -> Built:
+        more = {"project__weight": (8, config["narrow"])} if config["narrow"] != 8 else {}
+        return built(words__weight=(config["words"], config["narrow"]), **more)
+
+    keys = family_of(text_of({"words": 30, "narrow": 8}, factorised)).keys
+    assert [size.key for size in keys.sizes] == ["words"]
+    assert keys.refused["narrow"].harmless == (8,)
+
+
+def test_a_draft_of_bert_counts_at_other_sizes_what_its_own_closed_form_does() -> None:
+    def bert(config: dict[str, Any]) -> Built:
+        with torch.device("meta"):
+            found = understood({"name": "", **take_inventory(BertModel(BertConfig(**config)), own=True)}, "")
+        assert isinstance(found, Built)
+        return found
+
+    family = family_of(text_of(TINY, bert))
+    own = FAMILIES["bert"].architecture("BertModel")
+    assert own
+    for sizes in ((30522, 768, 12, 3072, 512, 2), (21128, 1024, 24, 4096, 512, 2), (7, 6, 1, 5, 4, 3)):
+        named = dict(zip("VDLIPT", sizes, strict=True))
+        switches = {"hidden_act": "gelu", "add_cross_attention": False, "add_pooling_layer": True}
+        expected = ClosedForm(own, Dims({**named, "A": 1}, {**switches, "position_embedding_type": "absolute"}))
+        form = ClosedForm(family.architectures[0], Dims(named, {}))
+        assert {(each.name, each.shape) for each in form.inventory.tensors} == {
+            (each.name, each.shape) for each in expected.inventory.tensors
+        }
+        assert form.total == expected.total
+
+
+# as a user does
+
+
+MODULE = """
+from torch import nn
+
+
+class Layer(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.mix = nn.Linear(width, width)
+        self.norm = nn.LayerNorm(width)
+
+
+class Reader(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.words = nn.Embedding(config["words"], config["width"])
+        self.stack = nn.ModuleList(Layer(config["width"]) for _ in range(config["depth"]))
+"""
+TABLE = """
+[tool.bertsize]
+closed_forms = ["forms.py"]
+
+[tool.bertsize.models.reader]
+factory = "reader:Reader"
+config = "config.json"
+family = "reader"
+architecture = "Reader"
+budget = "report-only"
+"""
+
+
+def told() -> tuple[int, str]:
+    out = StringIO()
+    status = check(Path.cwd(), Helper(), (), out=out, err=out)
+    return status, " ".join(out.getvalue().split())
+
+
+@pytest.mark.process
+def test_a_draft_is_green_says_so_and_is_red_where_the_code_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("reader.py").write_text(MODULE, "utf-8")
+    Path("config.json").write_text(json.dumps({"words": 100, "width": 8, "depth": 3}), "utf-8")
+    out, err = StringIO(), StringIO()
+    assert draft(Named("config.json"), "reader:Reader", out, err) == 0
+    assert 'architecture = "Reader"' in err.getvalue()
+    assert out.getvalue().startswith('"""DRAFT derived from the class that reader:Reader builds, and read by nobody.')
+    Path("forms.py").write_text(out.getvalue(), "utf-8")
+    Path("pyproject.toml").write_text(TABLE, "utf-8")
+    formula = closed_form("pyproject.toml::reader").formulas()["stack"].text
+    assert formula == "depth·(width² + 3·width)"
+    status, text = told()
+    assert (status, "1 configured, 1 checked, 0 failed" in text) == (0, True)
+    assert "closed form drafted from the class, and read by nobody" in text
+    Path("forms.py").write_text(out.getvalue().replace('read_by=""', 'read_by="A. Reader"'), "utf-8")
+    Path("reader.py").write_text(MODULE.replace("range(config", "range(1 + config"), "utf-8")
+    status, text = told()
+    assert status == 1
+    assert "drafted" not in text
+    assert "reader: stack 352, closed form 264 (+88)" in text  # 8·8 + 8 of a dense layer, 2·8 of a norm
+
+
+def test_what_is_no_function_is_refused_in_one_line() -> None:
+    out, err = StringIO(), StringIO()
+    assert draft(Named("config.json"), "reader", out, err) == 2
+    assert out.getvalue() == ""
+    assert err.getvalue().startswith("ERROR: --draft reader: ")
+    assert err.getvalue().count("\n") == 1
