@@ -75,9 +75,8 @@ def _in_helper(model: Model, settings: Settings, config: ModelConfig, start: Cal
     def ask(tries: Sequence[Changed]) -> Sequence[Built | NotBuilt]:
         requests: dict[int, Request] = {}
         for at, changed in enumerate(tries):
-            with (
-                suppress(Unusable) if at else nullcontext()
-            ):  # a value that no config may have is refused like any other
+            # a value that no config may have is refused like any other
+            with suppress(Unusable) if at else nullcontext():
                 one = replace(model, name=str(at), overrides={**model.overrides, **changed})
                 requests[at] = without_closed_form(one, settings, config, Registry(), None)
         helper = start()
