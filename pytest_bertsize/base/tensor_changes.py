@@ -278,8 +278,9 @@ class _Both:
             }
             ones = [_One(path, self.after.signature(path)) for path in self.after.roots(names)]
             for name, paths in _folded(ones):
-                count = sum(self.after.count(path) for path in paths)
-                yield TensorChange(kind, name, 0, words.trained(kind, name, count, paths), _within(self.after, paths))
+                if count := sum(self.after.count(path) for path in paths):  # what owns nothing goes with its owner
+                    said = words.trained(kind, name, count, paths)
+                    yield TensorChange(kind, name, 0, said, _within(self.after, paths))
 
 
 def _folded(ones: Sequence[_One]) -> Iterator[tuple[str, list[str]]]:

@@ -124,10 +124,15 @@ ALIAS = {"num_hidden_layers": 4, "max_position_embeddings": 1, "vocab_size": 20}
     ("lays", "config", "name", "change", "component"),
     [
         (one_released_model, "config.json", "bert", DEEPER, "encoder"),
-        (several_configs, "configs/bert-mini.json", "bert-mini", LARGER, "embeddings"),
-        (googles_release, "uncased_tiny/bert_config.json", "uncased_tiny", ALIAS, "encoder"),
-        (a_package_in_a_monorepo, "acme/resources/config.json", "acme", LARGER, "embeddings"),
         (training_files, "experiments/tagger/model.json", "tagger", DEEPER, "encoder"),
+        *(
+            pytest.param(*each, marks=pytest.mark.process)
+            for each in (
+                (several_configs, "configs/bert-mini.json", "bert-mini", LARGER, "embeddings"),
+                (googles_release, "uncased_tiny/bert_config.json", "uncased_tiny", ALIAS, "encoder"),
+                (a_package_in_a_monorepo, "acme/resources/config.json", "acme", LARGER, "embeddings"),
+            )
+        ),
     ],
 )
 def test_from_an_unknown_repository_to_a_red_report_for_a_regression(
