@@ -18,7 +18,7 @@ from pytest_bertsize.reports.ci import VARIABLES
 from pytest_bertsize.table.rewrite import Change
 from pytest_bertsize.table.settings import SettingsError, load
 from tests.bad_input.test_bad_runs import build_no_model_twice  # noqa: F401  (a fixture)
-from tests.conftest import without_others
+from tests.conftest import alone_and_spread, without_others
 from tests.support.code_changes import tree
 from tests.support.ledger_alone import Config, Screen
 
@@ -580,8 +580,9 @@ def test_a_lock_that_somebody_has_changed_meanwhile_is_left_alone_and_fails_the_
     assert "x.lock is there by now, and is left alone: run this again" in printed(rewriter)[-1]
 
 
-def test_accepting_raises_a_budget_and_writes_the_lock(project: Project) -> None:
-    result = project(LOCKED).runpytest(*UPDATE)
+@alone_and_spread
+def test_accepting_raises_a_budget_and_writes_the_lock(project: Project, workers: list[str]) -> None:
+    result = project(LOCKED).runpytest(*UPDATE, *workers)
     assert result.ret == pytest.ExitCode.OK
     assert "→ bertsize.lock: written for bursts; commit it" in said(result)
     found = parse(Path("bertsize.lock").read_text("utf-8"), "bertsize.lock")["bursts"]
