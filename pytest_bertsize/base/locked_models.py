@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from pytest_bertsize.base.lock import LARGEST, BadLock, Lock, Locked, Weight, parse
 from pytest_bertsize.files import Place
 from pytest_bertsize.findings import Unusable
-from pytest_bertsize.table.schema import TABLE
 from pytest_bertsize.table.settings import SettingsError
 from pytest_bertsize.wording import printable
 
@@ -38,10 +37,7 @@ def of_project(settings: Settings) -> Lock | None:
         text = place.text(place.content(LARGEST))
         return Lock(place.file, declared.strict, parse(text, place.file), text)
     except Unusable as unusable:
-        line = settings.line((*TABLE, "lock"))
-        raise SettingsError(
-            f"{settings.file}:{line}: {'.'.join(TABLE)}.lock: {unusable.findings[0].sentence}"
-        ) from None
+        raise SettingsError(f"{settings.place('lock')}: {unusable.findings[0].sentence}") from None
     except BadLock as bad:
         raise SettingsError(str(bad)) from None
 

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.base.ranges import taken_apart
+from pytest_bertsize.inventory import levels
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -27,7 +28,7 @@ class Side:
         """Every module, and every tensor as one, with the tensors in it."""
         found: dict[str, list[Tensor]] = {}
         for tensor in self.tensors.values():
-            for path in (*outer(tensor.name), tensor.name):
+            for path in levels(tensor.name):
                 found.setdefault(path, []).append(tensor)
         return found
 
@@ -72,8 +73,7 @@ class Side:
 
 def outer(name: str) -> Iterator[str]:
     """The modules that a tensor is in, the outermost first."""
-    parts = name.split(".")
-    return (".".join(parts[:depth]) for depth in range(1, len(parts)))
+    return (path for path in levels(name) if path != name)
 
 
 def alike(one: str, other: str) -> int:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 from pytest_bertsize.base import tensor_words as words
 from pytest_bertsize.base.module_paths import Side, alike, outer
 from pytest_bertsize.base.ranges import boxes, folded, put_together, taken_apart, written
+from pytest_bertsize.inventory import levels
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -143,7 +144,7 @@ class _Both:
                 if fitting:
                     new = max(fitting, key=lambda each: alike(old, each))
                     taken.add(new)
-                    within.update((*outer(new), new))
+                    within.update(levels(new))
                     yield old, new
                     break
             else:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms.contributed.asked import registry_of
-from pytest_bertsize.closed_forms.family import Family
+from pytest_bertsize.closed_forms.contributed.hook import HOOK, NoForms, families_in
 from pytest_bertsize.table.settings import SettingsError
 from pytest_bertsize.wording import printable
 
@@ -15,11 +15,10 @@ if TYPE_CHECKING:
 
     import pytest
 
+    from pytest_bertsize.closed_forms.family import Family
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.release import Release
     from pytest_bertsize.table.settings import Settings
-
-HOOK = "pytest_bertsize_closed_forms"
 
 
 def registry(config: pytest.Config, settings: Settings, release: Release) -> Registry:
@@ -48,14 +47,10 @@ def _asked(hook: Callable[[], list[object]], origin: str) -> list[Family]:
     except Exception as error:
         message = printable(f"{origin}: {HOOK} raised {type(error).__name__}: {error}")
         raise SettingsError(message) from error
-    return [family for answer in answers for family in _families(answer, origin)]
-
-
-def _families(families: object, origin: str) -> list[Family]:
-    if not isinstance(families, list | tuple) or not all(isinstance(family, Family) for family in families):
-        what = type(families).__name__
-        raise SettingsError(f"{origin}: {HOOK} returned {what}, not a list of Family; write return [FAMILY]")
-    return list(families)
+    try:
+        return [family for answer in answers for family in families_in(answer)]
+    except NoForms as none:
+        raise SettingsError(f"{origin}: {none}") from None
 
 
 def _name(plugin: str, config: pytest.Config) -> str:

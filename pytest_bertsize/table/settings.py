@@ -92,6 +92,11 @@ class Settings:
         """The line of a key such as ``("tool", "bertsize", "models", "encoder")``."""
         return line_in_toml(self.text, key)
 
+    def place(self, key: str) -> str:
+        """Where a key of the whole table stands, for a mistake in it: ``pyproject.toml:7: tool.bertsize.lock``."""
+        line = self.line((*TABLE, key))
+        return f"{self.file}:{line}: {dotted((*TABLE, key))}" if line else self.file
+
     @cached_property
     def limits(self) -> Mapping[tuple[str, ...], Limit]:
         """Every limit by its key in the table; one that several models have is the same for all of them."""

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.builder.confined import MEGABYTE, framed
 from pytest_bertsize.builder.own_process import ISOLATION, Allowed, Lost, end, line_of, started
+from pytest_bertsize.closed_forms.contributed.hook import HOOK
 from pytest_bertsize.closed_forms.contributed.wire import family_read
 from pytest_bertsize.closed_forms.registry import Conflict, Registry
 from pytest_bertsize.files import Place
 from pytest_bertsize.findings import Finding, Unusable
-from pytest_bertsize.table.schema import TABLE
 from pytest_bertsize.table.settings import SettingsError
 from pytest_bertsize.wording import printable, shown
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.settings import Settings
 
 KEY = "closed_forms"
-ENTRY_POINTS = "pytest_bertsize_closed_forms"
+ENTRY_POINTS = HOOK
 """The group in which an installed package names its function: ``acme = "acme_sizes:closed_forms"``."""
 MODULE = "pytest_bertsize.closed_forms.contributed.child"
 ALLOWED = Allowed(seconds=30, memory=1024 * MEGABYTE, answer=16 * MEGABYTE)
@@ -53,13 +53,13 @@ def registry_of(settings: Settings | None, release: Release, also: Iterable[tupl
 
 def _of_files(settings: Settings, release: Release) -> list[tuple[str, Family]]:
     places = [(file, str(_file(settings, file))) for file in settings.closed_forms]
-    forms = Forms(settings.root, _said_of_table(settings))
+    forms = Forms(settings.root, settings.place(KEY))
     return list(forms.families(places, release))
 
 
 def _file(settings: Settings, written: str) -> Path:
     """:raises SettingsError: for what is no Python file of the project."""
-    said = _said_of_table(settings)
+    said = settings.place(KEY)
     if not written.endswith(".py"):
         raise SettingsError(
             f'{said}: {shown(written)} is no Python file; name one, as in closed_forms = ["sizes/forms.py"]'
@@ -70,11 +70,6 @@ def _file(settings: Settings, written: str) -> Path:
         return place.path  # noqa: TRY300  (which may raise as well)
     except Unusable as unusable:
         raise SettingsError(f"{said}: {unusable.findings[0].sentence}") from None
-
-
-def _said_of_table(settings: Settings) -> str:
-    line = settings.line((*TABLE, KEY))
-    return f"{settings.file}:{line}: {'.'.join((*TABLE, KEY))}" if line else settings.file
 
 
 def _of_packages(root: Path, release: Release) -> Iterator[tuple[str, Family]]:
@@ -110,7 +105,7 @@ class Forms:
         """
         asked = {"root": str(self._root), "places": places, "release": [*release]}
         try:
-            said = self._answer(asked)
+            said = self._answer(json.dumps(asked))
             if "error" in said:
                 raise SettingsError(printable(f"{self._of}: {said['origin']}: {said['error']}"))
             for at, (origin, family) in enumerate(said["families"]):
@@ -131,7 +126,7 @@ class Forms:
         question = json.dumps({"family": at, "call": call}, default=str)
         try:
             if question not in self._known:
-                said = self._answer(json.loads(question))
+                said = self._answer(question)
                 if "error" in said:
                     raise _unusable(origin, str(said["error"]))
                 self._known[question] = said["answer"]
@@ -141,7 +136,8 @@ class Forms:
         except (KeyError, TypeError, ValueError):
             raise _unusable(origin, "its process answered nonsense") from None
 
-    def _answer(self, question: Any) -> Any:
+    def _answer(self, question: str) -> Any:
+        """:param question: as JSON."""
         if self._lost:
             raise self._lost
         try:
@@ -151,10 +147,10 @@ class Forms:
             raise
 
     @staticmethod
-    def _read(process: subprocess.Popen[bytes], question: Any) -> Any:
+    def _read(process: subprocess.Popen[bytes], question: str) -> Any:
         assert process.stdin is not None
         with contextlib.suppress(OSError):  # a process that is dead already is noticed where it is read
-            process.stdin.write(framed(json.dumps(question).encode()))
+            process.stdin.write(framed(question.encode()))
             process.stdin.flush()
         return json.loads(line_of(process, ALLOWED))
 

@@ -24,21 +24,16 @@ from pytest_bertsize.builder.confined import (
     take_over_descriptors,
 )
 from pytest_bertsize.builder.offline import cut_off
+from pytest_bertsize.closed_forms.contributed.hook import HOOK, NoForms, families_in
 from pytest_bertsize.closed_forms.contributed.wire import dims_read, family_said, node_said, values_read
-from pytest_bertsize.closed_forms.family import Deriving, Family
+from pytest_bertsize.closed_forms.family import Deriving
 from pytest_bertsize.release import Release
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from pytest_bertsize.closed_forms.family import Family
     from pytest_bertsize.config.keys import Rule
-
-HOOK = "pytest_bertsize_closed_forms"
-"""The function of a file, or of an installed package, that returns the families."""
-
-
-class NoForms(Exception):
-    """A file that contributes nothing; the message says why."""
 
 
 def main() -> None:
@@ -64,12 +59,11 @@ def _contributed(asked: Mapping[str, Any], families: list[Family]) -> dict[str, 
     said: list[list[Any]] = []
     for origin, place in asked["places"]:
         try:
-            for family in _families(_module(place) if place.endswith(".py") else _installed(place)):
+            hook = _module(place) if place.endswith(".py") else _installed(place)
+            for family in families_in(hook()):
                 said.append([origin, family_said(family, Release(*asked["release"]))])
                 families.append(family)
-        except NoForms as error:
-            return {"origin": origin, "error": str(error)}
-        except NetworkRefused as error:
+        except (NoForms, NetworkRefused) as error:
             return {"origin": origin, "error": str(error)}
         except BaseException as error:  # noqa: BLE001  (whatever foreign code raises)
             return {"origin": origin, "error": f"it raised {in_words(error, asked['root'])}"}
@@ -98,13 +92,6 @@ def _hook(module: object, name: str = HOOK) -> Callable[[], object]:
     if not callable(found):
         raise NoForms(f"it has no function {name}; write def {name}(): return [FAMILY]")
     return found
-
-
-def _families(hook: Callable[[], object]) -> list[Family]:
-    found = hook()
-    if not isinstance(found, list | tuple) or not all(isinstance(each, Family) for each in found):
-        raise NoForms(f"{HOOK} returned {type(found).__name__}, not a list of Family; write return [FAMILY]")
-    return list(found)
 
 
 def _said(asked: Mapping[str, Any], families: list[Family], root: str) -> dict[str, Any]:
