@@ -211,17 +211,13 @@ def test_the_closed_form_is_what_torch_counts_component_by_component(
     @given(data=st.data(), seq_len=st.integers(1, 7))
     @settings(max_examples=examples)
     def hold(data: st.DataObject, seq_len: int) -> None:
-        is_what_torch_counts(family, architecture, data, seq_len)
+        case = runnable(data.draw(cases(family, architecture)))
+        form = case.closed_form()
+        rows = counted(built(architecture, dict(case.config), **case.options), seq_len=seq_len)
+        expected = flops(form.architecture, form.dims, seq_len=seq_len)
+        assert by_component([(path, count) for path, count in rows], form.inventory) == expected
 
     hold()
-
-
-def is_what_torch_counts(family: str, architecture: str, data: st.DataObject, seq_len: int) -> None:
-    case = runnable(data.draw(cases(family, architecture)))
-    form = case.closed_form()
-    rows = counted(built(architecture, dict(case.config), **case.options), seq_len=seq_len)
-    expected = flops(form.architecture, form.dims, seq_len=seq_len)
-    assert by_component([(path, count) for path, count in rows], form.inventory) == expected
 
 
 # torch's counter

@@ -7,6 +7,8 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.table.model import NAMES
+from pytest_bertsize.table.schema import TABLE
+from pytest_bertsize.table.toml import key
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -18,6 +20,11 @@ SAYS_NOTHING = frozenset(
     }
 )
 LONGEST = 100
+
+
+def heading(name: str) -> str:
+    """The first line of a model's table: ``[tool.bertsize.models.encoder]``."""
+    return f"[{'.'.join((*TABLE, 'models', key(name)))}]"
 
 
 def model_name(reference: str, family: str, taken: Collection[str]) -> str:

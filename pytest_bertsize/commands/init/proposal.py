@@ -11,13 +11,12 @@ from pytest_bertsize.commands.init.counted import GUESSED, counted
 from pytest_bertsize.commands.init.files import listed
 from pytest_bertsize.commands.init.found import folded, search
 from pytest_bertsize.commands.init.limits import budget
-from pytest_bertsize.commands.init.naming import model_name
+from pytest_bertsize.commands.init.naming import heading, model_name
 from pytest_bertsize.commands.init.python.proposals import from_python
 from pytest_bertsize.config.other_keys import OWN_CLASS
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.review.check import conclude_unbuilt, examine
 from pytest_bertsize.table.model import NAMES
-from pytest_bertsize.table.schema import TABLE
 from pytest_bertsize.table.toml import key, quoted
 from pytest_bertsize.wording import printable
 
@@ -180,7 +179,7 @@ def _of_another_class(review: Review) -> str:
 def table(name: str, proposed: Counted) -> str:
     """The table of one model, a line for each thing that it says."""
     found = proposed.found
-    lines = [f"[{'.'.join((*TABLE, 'models', key(name)))}]", f"config = {quoted(found.reference)}"]
+    lines = [heading(name), f"config = {quoted(found.reference)}"]
     if found.family:
         lines.append(f"family = {quoted(found.family)}  # the file has no model_type")
     if proposed.architecture:

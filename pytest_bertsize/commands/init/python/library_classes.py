@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pytest_bertsize.builder.published import fetching, is_name
 from pytest_bertsize.commands.init.files import SCRIPTS
 from pytest_bertsize.commands.init.limits import budget
+from pytest_bertsize.commands.init.naming import heading
 from pytest_bertsize.commands.init.python.callers import config_calls
 from pytest_bertsize.commands.init.python.made import PRETRAINED, made_of
 from pytest_bertsize.commands.init.python.meant import may_be_of
@@ -18,7 +19,6 @@ from pytest_bertsize.commands.init.python.own_classes import dashed, toml
 from pytest_bertsize.config.in_python import CONFIG_CLASSES
 from pytest_bertsize.config.python_nodes import dotted, first_argument
 from pytest_bertsize.review.check import conclude_unbuilt, examine
-from pytest_bertsize.table.schema import TABLE
 from pytest_bertsize.table.settings import SettingsError
 from pytest_bertsize.table.toml import key, quoted
 from pytest_bertsize.wording import printable
@@ -185,7 +185,7 @@ class LibraryClasses:
             return
         wanted = architecture if family else named.name.rpartition("/")[2]
         name = self.name(dashed(wanted), dashed(PurePosixPath(named.file).stem))
-        lines = [f"[{'.'.join((*TABLE, 'models', key(name)))}]"]
+        lines = [heading(name)]
         lines.append(f"config = {quoted(named.reference)}" + ("" if family else f"  # {named.name}"))
         lines += [f"family = {quoted(family)}"] if family and named.name not in CONFIG_CLASSES else []
         comment = f"  # {because}" if because.isprintable() else ""

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from pytest_bertsize.builder.confined import NOT_IMPORTED
 from pytest_bertsize.builder.messages import TO_BUILD
 from pytest_bertsize.commands.init.limits import budget_of_built
+from pytest_bertsize.commands.init.naming import heading
 from pytest_bertsize.commands.init.python.arguments import plan_by_options, plan_of, plan_of_registered
 from pytest_bertsize.commands.init.python.callers import set_to
 from pytest_bertsize.commands.init.python.made import registered
 from pytest_bertsize.commands.init.python.of_functions import made_by_functions, plan_of_function
 from pytest_bertsize.commands.init.python.plan import MODULE, Plan, Undecided, file_of
 from pytest_bertsize.commands.init.python.tried import tried
-from pytest_bertsize.table.schema import TABLE
 from pytest_bertsize.table.settings import SettingsError
 from pytest_bertsize.table.toml import key, quoted
 from pytest_bertsize.wording import printable
@@ -213,7 +213,7 @@ def _parts_of(made: Made) -> str:
 
 def _table(name: str, plan: Plan) -> str:
     """The table of one, without its budget."""
-    lines = [f"[{'.'.join((*TABLE, 'models', key(name)))}]"]
+    lines = [heading(name)]
     where = f"  # {plan.class_name} of {plan.where}"
     lines.append(f"factory = {quoted(f'{MODULE}:{plan.name}')}{where if where.isprintable() else ''}")
     if plan.config:
