@@ -89,10 +89,17 @@ def _verdict(model: ModelReport, verdict: str) -> str:
         return _within(model, whole)
     errors = [finding["kind"] for finding in model["findings"] if finding["severity"] == "error"]
     if whole is None or (room(whole) or 0) >= 0 or _BEFORE_A_LIMIT & {*errors}:
-        return verdict.removeprefix(f"{model['name']}: ")
+        return _without_ways_out(verdict.removeprefix(f"{model['name']}: "), model)
     more = f"; {plural(len(errors) - 1, 'more finding')}" if errors[1:] else ""
     below = whole["min"] is not None and (unique(model) or 0) < whole["min"]
     return f"{'under' if below else 'over'} its {_limit(whole)}{more}"
+
+
+def _without_ways_out(verdict: str, model: ModelReport) -> str:
+    """What is wrong alone: behind what changed, what to write instead would be too much for a line."""
+    for fix in filter(None, (finding["fix"] for finding in model["findings"])):
+        verdict = verdict.replace(f"; {fix}", "", 1)
+    return verdict
 
 
 def _within(model: ModelReport, whole: Component | None) -> str:

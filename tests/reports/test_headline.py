@@ -84,6 +84,16 @@ def test_what_kept_a_model_from_being_checked_is_told_before_a_limit() -> None:
     assert headline.of_model(model, "encoder: V is none; 1 more finding").endswith("; V is none; 1 more finding")
 
 
+def test_behind_what_changed_what_to_write_instead_is_left_to_the_findings() -> None:
+    model = grown(total="130M")
+    said = finding("the limit of total was 120M at main", "if that is meant, say why", "error")
+    model["verdict"], model["findings"] = "failed", [said | {"kind": "budget-loosened"}]
+    line = "encoder: pyproject.toml:7: the limit of total was 120M at main; if that is meant, say why; 1 more finding"
+    assert headline.of_model(model, line).endswith(
+        "12 → 13; pyproject.toml:7: the limit of total was 120M at main; 1 more finding"
+    )
+
+
 def test_without_a_base_it_is_the_total_and_the_verdict() -> None:
     assert (
         reported(bert(12, 512, tied=True), total="110M")["headline"]
