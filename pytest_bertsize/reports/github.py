@@ -27,7 +27,7 @@ _LAST = 2
 
 
 def workflow_commands(report: RunReport, folder: str) -> list[str]:
-    """Workflow commands: at most ten errors, the worst first, and at most ten warnings.
+    """Workflow commands: the run's line, at most ten errors, the worst first, and at most ten warnings.
 
     :param folder: the project's, within the workspace; ``""`` where it is the workspace.
     """
@@ -37,7 +37,7 @@ def workflow_commands(report: RunReport, folder: str) -> list[str]:
         *_not_compared(report),
         *(_annotation("warning", *row, folder) for row in _rows(report, "warning")),
     ]
-    return [*_at_most(told_errors, "error"), *_at_most(told_warnings, "warning")]
+    return [*_headline(report), *_at_most(told_errors, "error"), *_at_most(told_warnings, "warning")]
 
 
 def lines_for_log(report: RunReport, root: Path) -> list[str]:
@@ -98,6 +98,11 @@ def _annotation(severity: Literal["error", "warning"], model: ModelReport, findi
     return _command(severity, f"{printable(finding['message'], _LONGEST)}{fix}", f"bertsize: {model['name']}", **place)
 
 
+def _headline(report: RunReport) -> list[str]:
+    """A notice, for what is wrong is an error of its own; nothing of a run that has nothing to say."""
+    return [_command("notice", printable(report["headline"], _LONGEST), "bertsize")] if report["changed"] else []
+
+
 def _not_checked(report: RunReport) -> list[str]:
     names = ", ".join(report["not_checked"])
     return (
@@ -126,7 +131,7 @@ def _at_most(commands: Sequence[str], severity: Literal["error", "warning"]) -> 
     return [*commands[: MOST - 1], _command(severity, f"{rest:,} more {severity}s are in the log", "bertsize")]
 
 
-def _command(severity: Literal["error", "warning"], message: str, title: str, **place: str) -> str:
+def _command(severity: Literal["error", "warning", "notice"], message: str, title: str, **place: str) -> str:
     properties = ",".join(f"{key}={_property(value)}" for key, value in {**place, "title": title}.items())
     return f"::{severity} {properties}::{_data(message)}"
 

@@ -55,11 +55,12 @@ def render(report: RunReport, root: Path) -> str:
 
 
 def issues(report: RunReport, folder: str) -> list[Issue]:
-    """One issue for every finding, and one for a run that did not check everything.
+    """The run's line, an issue for every finding, and one for a run that did not check everything.
 
     :param folder: the project's, inside the repository; ``""`` where it is the repository.
     """
-    found = [_incomplete(report, folder)] if not report["complete"] else []
+    found = [_headline(report, folder)] if report["changed"] else []
+    found += [_incomplete(report, folder)] if not report["complete"] else []
     left = sentences.left_without_a_word(report["base"]) if report["base"] else ()
     found += [_left(sentence, folder) for sentence in left]
     seen: Counter[tuple[str, ...]] = Counter()
@@ -89,6 +90,17 @@ def _incomplete(report: RunReport, folder: str) -> Issue:
         check_name="bertsize/incomplete",
         fingerprint=_fingerprint("", "", "incomplete"),
         severity="blocker",
+        location=_location(None, None, folder),
+    )
+
+
+def _headline(report: RunReport, folder: str) -> Issue:
+    """What a merge request changes is new to its target, which compares with nothing."""
+    return Issue(
+        description=printable(report["headline"], _LONGEST),
+        check_name="bertsize/headline",
+        fingerprint=_fingerprint("", "", "headline"),
+        severity=_SEVERITIES["note"],
         location=_location(None, None, folder),
     )
 

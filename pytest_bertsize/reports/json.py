@@ -7,6 +7,7 @@ import platform
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from pytest_bertsize.reports import headline
 from pytest_bertsize.reports.model_report import count_failed, names_not_checked
 
 if TYPE_CHECKING:
@@ -41,8 +42,10 @@ def document(
     """
     not_checked = names_not_checked(models, settings.names)
     python = versions.get("python", platform.python_version())
-    return {
+    found: RunReport = {
         "schema": 1,
+        "headline": "",
+        "changed": True,
         "mode": "full" if builds else "no-build",
         "versions": {"pytest_bertsize": version("pytest-bertsize"), **versions, "python": python},
         "commit": commit,
@@ -55,6 +58,7 @@ def document(
         "models": list(models),
         "complete": not not_checked,
     }
+    return {**found, "headline": headline.of_run(found), "changed": headline.is_changed(found)}
 
 
 def render(report: Mapping[str, Any], _root: Path | None = None) -> str:

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, cast
 
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, Fold, Inventory
+from pytest_bertsize.reports import headline
 from pytest_bertsize.reports.frozen import frozen_parts
 from pytest_bertsize.reports.layers import layers
 from pytest_bertsize.reports.shape import (
@@ -94,7 +95,7 @@ def names_not_checked(models: Sequence[ModelReport], configured: Sequence[str]) 
 def model_report(review: Review) -> ModelReport:
     """Everything that a report shows of a review; nothing downstream computes a verdict again."""
     actual, expected, held = review.actual, review.expected, review.held
-    return ModelReport(
+    found = ModelReport(
         name=review.name,
         family=review.family,
         architecture=review.architecture,
@@ -102,7 +103,7 @@ def model_report(review: Review) -> ModelReport:
         config_sha256=review.config_sha256,
         published=[PublishedConfig(name=e.name, origin=e.origin, tokens=e.tokens) for e in review.published],
         verdict=review.verdict,
-        headline=review.headline,
+        headline="",
         report_only=not review.budget,
         built=not review.unbuilt,
         closed_form=review.closed_form,
@@ -127,6 +128,8 @@ def model_report(review: Review) -> ModelReport:
         choices=_choices(review),
         findings=by_severity(_finding(finding) for finding in review.findings),
     )
+    found["headline"] = headline.of_model(found, review.headline)
+    return found
 
 
 def _mathml(review: Review) -> dict[str, str]:
@@ -238,6 +241,7 @@ def _measure(measured: Measured, review: Review) -> Measure:
         actual=None if review.unbuilt else measured.actual,
         min=limit.minimum if limit else None,
         max=limit.maximum if limit else None,
+        base=measured.base,
         limit=str(limit) if limit else None,
         components={printable(name): count for name, count in measured.components.items()},
         failed=measured.name in review.failed_components,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from pytest_bertsize.reports import github, sentences
+from pytest_bertsize.reports import github, json, sentences
 from pytest_bertsize.reports.ci import sign_of_ci
 from pytest_bertsize.reports.model_report import count_failed, names_not_checked
 from pytest_bertsize.reports.terminal import text as terminal
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from pytest_bertsize.reports.files import ReportFiles
-    from pytest_bertsize.reports.shape import ModelReport
+    from pytest_bertsize.reports.shape import ModelReport, RunReport
 
 Status: TypeAlias = Literal["good", "found", "mistaken"]
 
@@ -42,6 +42,13 @@ class Outcome:
     @property
     def not_checked(self) -> list[str]:
         return names_not_checked(self.checked, self.declared)
+
+    @property
+    def report(self) -> RunReport:
+        """As a report file has it, but for the commit, which nothing here shows."""
+        return json.document(
+            self.checked, self.reports.settings, self.versions, None, self.reports.base, builds=self.reports.builds
+        )
 
     @property
     def status(self) -> Status:
@@ -79,14 +86,15 @@ def summary(outcome: Outcome, style: terminal.Style, *, tables: bool = True, acc
         if text := terminal.base_of_run(reports.base, models, style):
             yield Line(text)
     if github.reads_the_log():
-        report = reports.report(models, outcome.versions)
-        yield from map(Line, github.lines_for_log(report, reports.settings.root))
+        yield from map(Line, github.lines_for_log(outcome.report, reports.settings.root))
     if not accepting and (way := terminal.way_to_accept(models, style)) and not sign_of_ci():
         yield Line(way)
     written = () if reports.problems else reports.paths
     if reports.assumed and style.verbosity >= 0:
         yield Line(f"closed forms are those of transformers {reports.assumed}")
     yield Line(terminal.count(models, len(outcome.declared), outcome.failed, written, builds=reports.builds))
+    if reports.base or outcome.failed:  # of any other run the table has said it
+        yield Line(terminal.plain(outcome.report["headline"], style))
 
 
 def _told(model: ModelReport, style: terminal.Style, *, tables: bool) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.inventory import TOTAL
@@ -60,6 +61,29 @@ def changed(row: Component) -> bool:
 def difference(delta: int | None) -> str:
     """``'+768'``, ``'='``, or a dash where nothing is compared."""
     return NOTHING if delta is None else signed(delta) if delta else "="
+
+
+def percent(change: int, before: int) -> str:
+    """``(7_087_872, 109_514_298)`` → ``'+6.5 %'``; what would round to nothing is ``'<0.1 %'``."""
+    share = _in_tenths(change, before)
+    return f"{share:+,} %" if share else "<0.1 %"
+
+
+def share_of_total(row: Component, model: ModelReport) -> str:
+    whole = total(model)
+    return share(counted(row), counted(whole) if whole else None)
+
+
+def share(part: int | None, whole: int | None) -> str:
+    """Of the whole: ``'21.8%'``, ``'<0.1%'``, ``'0%'``; ``''`` where either is not known."""
+    if part is None or not whole:
+        return ""
+    tenths = 100 if part == whole else _in_tenths(part, whole)
+    return f"{tenths}%" if tenths else "<0.1%" if part else "0%"
+
+
+def _in_tenths(part: int, whole: int) -> Decimal:
+    return (Decimal(100 * part) / whole).quantize(Decimal("0.1"), ROUND_HALF_UP)
 
 
 def urgent(rows: Sequence[Component], most: int) -> list[Component]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.quantity import percent_used
+from pytest_bertsize.reports.rows import counted, share
 from pytest_bertsize.wording import exact, listed, signed
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from pytest_bertsize.reports.shape import Base, Change, Checkpoint, Choices, Measure, ModelReport, Removed, RunBase
 
@@ -19,18 +21,31 @@ MOST_PARTS = 3
 """Components that one key moved, before the rest is counted."""
 MOST_FROZEN = 6
 """Parts that do not train, before the rest is counted."""
+_UNITS = {"flops": "FLOPs"}
+"""What a measure is called in a sentence, where that is not what the table calls it."""
 
 
-def against(base: Base, actual: int | None) -> str:
-    """``against origin/main (1a2b3c4d5e): 102,290,312 → 109,378,184 (+7,087,872)``."""
+def against(base: Base, actual: int | None, measures: Sequence[Measure] = ()) -> str:
+    """``against origin/main (1a2b3c4d5e): 102,290,312 → 109,378,184 (+7,087,872)``, and bytes and FLOPs beside it."""
     head = f"against {named(base['revision'], base['commit'])}"
     if base["total"] is None or actual is None:
         return head
     head += " by its lock" if base["by"] == "lock" else ""
+    beside = f"; {also}" if (also := beside_parameters(measures)) else ""
     if not base["grown"] and not base["shrunk"]:
-        return f"{head}: no count changed"
+        return f"{head}: no count changed{beside}"
     gross = f"; {exact(base['grown'])} came, {exact(base['shrunk'])} went" if base["grown"] and base["shrunk"] else ""
-    return f"{head}: {exact(base['total'])} → {exact(actual)} ({signed(actual - base['total'])}{gross})"
+    return f"{head}: {exact(base['total'])} → {exact(actual)} ({signed(actual - base['total'])}{gross}){beside}"
+
+
+def beside_parameters(measures: Sequence[Measure]) -> str:
+    """``bytes +28,351,488 (float32), FLOPs +1,862,270,976 (128 tokens)``; ``""`` where neither changed."""
+    changed = [(row, _count(row) - (_count(row) if row["base"] is None else row["base"])) for row in measures]
+    return ", ".join(
+        f"{_UNITS.get(row['name'], row['name'])} {signed(delta)} ({row['what'].partition(', ')[0]})"
+        for row, delta in changed
+        if delta
+    )
 
 
 def named(revision: str, commit: str | None) -> str:
@@ -41,10 +56,14 @@ def named(revision: str, commit: str | None) -> str:
 
 def change(row: Change) -> str:
     """``num_hidden_layers 12 → 13: +7,087,872``, and where it went."""
-    where = _where(row)
+    return f"{what_changed(row)}: {signed(row['total'])}{_where(row)}"
+
+
+def what_changed(row: Change) -> str:
+    """``num_hidden_layers 12 → 13``."""
     if row["key"] == "code":
-        return f"in the code, which no key explains: {signed(row['total'])}{where}"
-    return f"{row['key']} {_value(row['before'])} → {_value(row['after'])}: {signed(row['total'])}{where}"
+        return "in the code, which no key explains"
+    return f"{row['key']} {_value(row['before'])} → {_value(row['after'])}"
 
 
 def _value(written: str) -> str:
@@ -128,9 +147,14 @@ def limited_by(model: ModelReport) -> str:
     return f"by {' and '.join(named)}" if named and not by_component else "by component"
 
 
+def limited_measures(model: ModelReport) -> list[Measure]:
+    """Bytes and FLOPs that the budget names; the others are told where they changed."""
+    return [row for row in model["measures"] if row["limit"]]
+
+
 def _count(row: Measure) -> int:
     """What is measured or, where nothing is built, what the closed form says."""
-    return (row["expected"] if row["actual"] is None else row["actual"]) or 0
+    return counted(row) or 0
 
 
 def measure(row: Measure) -> str:
@@ -158,6 +182,31 @@ def _share(part: int, whole: int) -> str:
     return f"{percent}%" if percent else "<1%"
 
 
+def embedding(model: ModelReport) -> str:
+    """``embedding 23,837,184 (21.8%), non-embedding 85,677,114 (78.2%), of it the head 622,650 (0.6%)``.
+
+    As scaling laws divide a model (Kaplan et al. 2020, arXiv 2001.08361, section 2.1); ``""`` without embeddings.
+    """
+    counts = {row["name"]: counted(row) or 0 for row in model["components"]}
+    whole = counts.get(TOTAL)
+    embedded, head = (_of_every(part, counts) for part in ("embeddings", "head"))
+    if not whole or not embedded:
+        return ""
+    rest = whole - embedded
+    said = [f"embedding {_of(embedded, whole)}", f"non-embedding {_of(rest, whole)}"]
+    return ", ".join([*said, *([f"of it the head {_of(head, whole)}"] if head else [])])
+
+
+def _of_every(part: str, counts: Mapping[str, int]) -> int:
+    """A component, of every backbone where there are several, but none that is a part of another such."""
+    found = [name for name in counts if name.rpartition(".")[2] == part]
+    return sum(counts[name] for name in found if not any(name.startswith(f"{outer}.") for outer in found))
+
+
+def _of(count: int, whole: int) -> str:
+    return f"{exact(count)} ({share(count, whole)})"
+
+
 def trains(model: ModelReport) -> str:
     """``294,912 of 109,778,690 parameters train (0.3%); frozen: …``; ``""`` where all of them do."""
     totals = model["totals"]
@@ -177,7 +226,7 @@ def checkpoint(row: Checkpoint) -> str:
 
 def sentences(model: ModelReport) -> Iterator[str]:
     """All of it, for a report that does not draw measures in its table."""
-    for row in model["measures"]:
+    for row in limited_measures(model):
         yield measure(row)
         if text := parts(row):
             yield f"{row['name']} by component: {text}"

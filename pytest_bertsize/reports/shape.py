@@ -217,7 +217,7 @@ class FoldedTensor(TypedDict):
 
 
 class Measure(TypedDict):
-    """A quantity of a model that its budget limits and that is no parameter count."""
+    """A quantity that is no parameter count: what the budget limits, and since a base bytes and FLOPs that changed."""
 
     name: str
     """``bytes`` or ``flops``."""
@@ -227,6 +227,8 @@ class Measure(TypedDict):
     """By the closed form; ``None`` where there is none."""
     actual: int | None
     """``None`` where nothing is built."""
+    base: int | None
+    """At the base; ``None`` where there is none, or where it is not known there."""
     min: int | None
     """The least that passes; ``None`` for no such limit."""
     max: int | None
@@ -325,7 +327,7 @@ class ModelReport(TypedDict):
     verdict: Literal["passed", "failed"]
     """``failed`` for any error."""
     headline: str
-    """One sentence that stands alone: model, component, count, limit, by how much."""
+    """One line that stands alone: model, size, what became of it since the base and by which key, and the verdict."""
     report_only: bool
     """Whether it is held to no limit."""
     built: bool
@@ -343,7 +345,7 @@ class ModelReport(TypedDict):
     components: list[Component]
     """Every level, parents first; ``trainable`` where it is limited, and ``total`` last."""
     measures: list[Measure]
-    """What the budget limits beside parameter counts."""
+    """What the budget limits beside parameter counts, and of bytes and FLOPs what changed since the base."""
     frozen: list[str]
     """Parts that do not train, in words; empty where everything does."""
     checkpoint: Checkpoint | None
@@ -367,6 +369,10 @@ class RunReport(TypedDict):
 
     schema: int
     """1."""
+    headline: str
+    """One line that stands alone: of one model its own; of several how many failed and changed, the net, the worst."""
+    changed: bool
+    """Whether there is anything to tell: a failure, what was not checked or compared, what is not as at the base."""
     mode: Literal["full", "no-build"]
     """``no-build``: counts are what the closed forms say."""
     versions: dict[str, str]

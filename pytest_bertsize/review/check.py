@@ -24,6 +24,7 @@ from pytest_bertsize.review import (
     by_structure,
     dead_weight,
     measures,
+    measures_at_base,
     missing_rows,
     one_module_twice,
     published_configs,
@@ -230,7 +231,11 @@ def _against_base(
     today = Today(subject.model, subject.config, subject.derivation, found.actual, found.components, put_back)
     findings = (*found.findings, *_loosened(subject, baseline, settings))
     placed = tuple(_placed(finding, subject.model, settings) for finding in findings)
-    return replace(found, comparison=compared(today, baseline), findings=placed)
+    comparison = compared(today, baseline)
+    former = baseline.former(subject.model.name) if baseline else None
+    if comparison and former:
+        found = replace(found, measured=(*measures_at_base.with_base(found, today, former, comparison),))
+    return replace(found, comparison=comparison, findings=placed)
 
 
 def _insensitive(concluded: Review, subject: Subject) -> list[Finding]:

@@ -41,6 +41,8 @@ class Measured:
     """By the closed form; ``None`` where there is none."""
     components: Mapping[str, int] = field(default_factory=dict)
     """At every level; empty for bytes."""
+    base: int | None = None
+    """At the base; ``None`` where there is none, or where it is not known there."""
 
 
 class Operations(Protocol):
@@ -142,9 +144,9 @@ def _is_quantised(tensor: Tensor) -> bool:
     return len(tensor.shape) > 1 and not kept
 
 
-def _of_a_pass(measure: Flops) -> str:
+def of_a_pass(tokens: int) -> str:
     """What is counted: with sdpa, transformers' default, torch's counter misses the attention on a CPU."""
-    return f"{exact(measure.seq_len)} tokens, eager attention, 2 FLOPs a multiply-add"
+    return f"{exact(tokens)} tokens, eager attention, 2 FLOPs a multiply-add"
 
 
 def _flops(measure: Flops, subject: Subject) -> Measured:
@@ -153,14 +155,14 @@ def _flops(measure: Flops, subject: Subject) -> Measured:
     if subject.operations is None:
         if expected is None:
             raise ValueError("there is no closed form for its FLOPs, and nothing is built")
-        return Measured(FLOPS, _of_a_pass(measure), flops.total(expected), None, expected)
+        return Measured(FLOPS, of_a_pass(measure.seq_len), flops.total(expected), None, expected)
     rows = subject.operations.flops
     if rows is None:
         why = subject.operations.problems.get("flops", "the helper process said nothing of them")
         raise ValueError(f"its FLOPs cannot be counted: {why}")
     components = flops.by_component(rows, subject.actual)
     total = None if expected is None else flops.total(expected)
-    return Measured(FLOPS, _of_a_pass(measure), flops.total(components), total, components)
+    return Measured(FLOPS, of_a_pass(measure.seq_len), flops.total(components), total, components)
 
 
 def off_closed_form(found: Sequence[Measured], form: ClosedForm | None, limits: Sequence[Limit]) -> Iterator[Finding]:

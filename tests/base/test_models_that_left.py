@@ -57,11 +57,12 @@ def test_a_model_that_left_without_a_word_fails_the_run(change: GitProject) -> N
         }
     ]
     markdown = (change.folder / "r.md").read_text()
-    assert "## ✗ Model size: 1 configured, 1 checked, 1 failed" in markdown
+    assert "## ✗ 1 model left the table without a reason" in markdown
+    assert "<sub>Model size: 1 configured, 1 checked, 1 failed; not compared with a build. " in markdown
     assert "- `fits` (`config.json`): 59,549 parameters, limit 90K. ✗ if that is meant, say why" in markdown
     page = (change.folder / "r.html").read_text()
-    assert '<h1 class="bad">1 model left the table without a reason</h1>' in page
-    issue, *_ = json.loads((change.folder / "gl-code-quality-report.json").read_text())
+    assert '<h1 class="bad">1 model left the table without a reason: fits; ' in page
+    _, issue, *_ = json.loads((change.folder / "gl-code-quality-report.json").read_text())
     assert issue["description"] == f"{SAID}, {SAY_WHY}"
     assert (issue["severity"], issue["location"]["path"]) == ("major", "pyproject.toml")
 

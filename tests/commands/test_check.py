@@ -53,7 +53,10 @@ def test_a_finding_is_printed_as_pytest_prints_it(project: Project) -> None:
     text = out.getvalue()
     assert "bursts: head 2,549, limit 2,548 (+1)" in text
     assert text.partition("\n\n   model")[0] in inside
-    assert text.splitlines()[-1] == "2 configured, 2 checked, 1 failed"
+    assert text.splitlines()[-2:] == [
+        "2 configured, 2 checked, 1 failed",
+        "1 of 2 models failed; 119,098 parameters; bursts: head 2,549, limit 2,548 (+1)",
+    ]
 
 
 def test_its_report_is_the_one_that_pytest_writes(project: Project, run: Run) -> None:
@@ -165,4 +168,5 @@ def test_a_model_that_cannot_be_read_fails_and_the_others_are_checked(project: P
     out = io.StringIO()
     assert check(Path(), Helper(), out=out) == FOUND
     assert "lost: lost.json: there is no such file" in out.getvalue()
-    assert out.getvalue().endswith("3 configured, 3 checked, 2 failed\n")
+    line = "2 of 3 models failed; 119,098 parameters; bursts: head 2,549, limit 2,548 (+1)"
+    assert out.getvalue().endswith(f"3 configured, 3 checked, 2 failed\n{line}\n")

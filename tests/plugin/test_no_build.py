@@ -134,7 +134,8 @@ def test_the_command_gives_the_same_verdict_and_the_same_report(project: Project
     done = check("--report", "outer.json")
     assert (done.returncode, done.stderr) == (1, "")
     assert "bursts: head 2,549, limit 2,548 (+1)\n" in done.stdout
-    assert done.stdout.endswith(f"2 configured, 2 checked, 1 failed; {SAID}; outer.json written\n")
+    line = "1 of 2 models failed; 119,098 parameters; by the closed form: nothing was built; bursts: head 2,549, limit"
+    assert f"2 configured, 2 checked, 1 failed; {SAID}; outer.json written\n{line} 2,548 (+1)\n" in done.stdout
     assert pytester.runpytest(*OPTIONS, "--bert-budget-report=inner.json").ret == pytest.ExitCode.TESTS_FAILED
     assert report("outer.json") == report("inner.json")
 
@@ -193,8 +194,8 @@ def test_a_table_of_a_model_that_fails_says_whose_counts_these_are(project: Proj
     result = project(TABLE).runpytest(*OPTIONS)
     result.stdout.fnmatch_lines(
         [
-            "  component  closed form budget left used",
-            "✗ head             2,549  2,548   -1 101% *",
+            "  component  closed form share budget left used",
+            "✗ head             2,549  4.3%  2,548   -1 101% *",
             "  (not built: these are the closed form's counts)",
             "  (9 parts without a limit are not shown: -v shows them)",
         ]
@@ -234,7 +235,7 @@ def test_the_json_report_has_its_mode_and_no_actual_count(project: Project) -> N
         }
         assert {row["actual"] for kind in ("components", "tensors") for row in model[kind]} == {None}
         assert model["layers"] == []
-    assert found["models"][0]["headline"] == "fits: 59,549 parameters by the closed form, not built"
+    assert found["models"][0]["headline"] == "fits: 59,549 parameters by the closed form, not built; within its 60K"
 
 
 def test_a_measure_in_the_json_report_is_the_closed_forms_as_a_component_is(project: Project) -> None:
@@ -255,9 +256,10 @@ def test_a_measure_in_the_json_report_is_the_closed_forms_as_a_component_is(proj
 def test_the_markdown_report_says_it_of_a_model_that_passes(project: Project) -> None:
     project(FITS).runpytest(*OPTIONS, "--bert-budget-report=size.md")
     text = Path("size.md").read_text("utf-8")
-    assert f"## ✓ Model size: 1 configured, 1 checked, 0 failed; {SAID}\n" in text
+    assert "## ✓ fits: 59,549 parameters by the closed form, not built; within its 60K\n" in text
+    assert f"<sub>Model size: 1 configured, 1 checked, 0 failed; {SAID}. " in text
     assert "**not built: counts are the closed form's**" in text
-    assert "| component | closed form | budget | left |" in text
+    assert "| component | closed form | share | budget | left |" in text
     assert "vs formula" not in text
 
 
@@ -286,7 +288,7 @@ def test_junit_says_it_of_a_model_that_passes(project: Project) -> None:
 
 def test_the_code_quality_report_has_the_findings(project: Project) -> None:
     project(TABLE).runpytest(*OPTIONS, "--bert-budget-report=size.codequality.json")
-    (row,) = json.loads(Path("size.codequality.json").read_text("utf-8"))
+    _, row = json.loads(Path("size.codequality.json").read_text("utf-8"))
     assert row["check_name"] == "bertsize/over-budget"
     assert row["description"] == "bursts: head is 2,549, 1 over its limit of 2,548; to accept it, write 2_549"
 
@@ -411,7 +413,7 @@ def test_the_base_and_what_moved_since_are_shown_without_torch(pytester: pytest.
     done = check("--base", "main", "--report", "size.json")
     assert (done.returncode, done.stderr) == (0, "")
     grown = f"59,549 → {59_549 + LAYER:,} (+{LAYER:,})"
-    assert re.search(rf"against main \(\w+\): {re.escape(grown)}\n", done.stdout)
+    assert re.search(rf"against main \(\w+\): {re.escape(grown)}; bytes ", done.stdout)
     assert "num_hidden_layers 3 → 4: +16,632" in done.stdout
     model = only_model()
     assert (model["base"]["total"], model["totals"]["expected"]) == (59_549, 76_181)
@@ -430,7 +432,8 @@ def test_the_base_is_told_in_the_words_of_the_full_gate(pytester: pytest.Pyteste
         for options in (OPTIONS, OPTIONS[:1])
     ]
     assert told[0]
-    assert told[0] == told[1]
+    *moved, unbuilt = told[0]
+    assert [*moved, unbuilt.replace(", by the closed form, not built", "")] == told[1]
 
 
 def test_a_budget_that_was_loosened_since_the_base_is_refused(pytester: pytest.Pytester, tiny: dict[str, Any]) -> None:

@@ -251,9 +251,12 @@ A_PASSES = "✓  a      BertModel          1,090   2,000  +910"
 B_FAILS = "✗  b      BertModel          1,090   1,000   -90"
 
 
+LINE = "1 of 2 models failed; 2,180 parameters; b: total 1,090, limit 1,000"
+
+
 def test_the_summary_has_a_line_for_each_model_and_one_for_the_run() -> None:
     ledger = enter(opened("a", "b"), found("a"), found("b", "failed"))
-    assert printed(ledger) == [*HEAD, COLUMNS, A_PASSES, B_FAILS, "2 configured, 2 checked, 1 failed"]
+    assert printed(ledger) == [*HEAD, COLUMNS, A_PASSES, B_FAILS, "2 configured, 2 checked, 1 failed", LINE]
 
 
 def test_the_summary_notes_that_it_was_told() -> None:
@@ -301,7 +304,7 @@ WARNED = [
 def test_warnings_of_what_passed_are_told_and_those_of_what_failed_are_not_repeated() -> None:
     ignored = warning("the key x is ignored")
     ledger = enter(opened("a", "b"), found("a", "passed", ignored), found("b", "failed", ignored))
-    assert printed(ledger) == [*HEAD, COLUMNS, A_PASSES, B_FAILS, *WARNED, "2 configured, 2 checked, 1 failed"]
+    assert printed(ledger) == [*HEAD, COLUMNS, A_PASSES, B_FAILS, *WARNED, "2 configured, 2 checked, 1 failed", LINE]
 
 
 @pytest.mark.parametrize("verbosity", [-1, -2])
@@ -314,6 +317,7 @@ def test_a_quiet_summary_has_the_line_of_the_run_and_what_is_wrong(verbosity: in
         f"red: the report {gone} could not be written: No such file or directory",
         "red: NOT CHECKED: c",
         "3 configured, 2 checked, 1 failed",
+        "INCOMPLETE: 1 of 3 models was not checked; 1 of 3 models failed; b: total 1,090, limit 1,000",
     ]
 
 
@@ -321,10 +325,10 @@ TABLE = [
     "",
     "BertModel  config.json  V=101",
     "",
-    "  component closed form actual vs formula budget left used",
-    "────────────────────────────────────────────────────────────────",
-    "  pooler             90     90          =",
-    "  total           1,090  1,090          =  2,000 +910  54% ████▉",
+    "  component closed form actual share vs formula budget left used",
+    "──────────────────────────────────────────────────────────────────────",
+    "  pooler             90     90  8.3%          =",
+    "  total           1,090  1,090  100%          =  2,000 +910  54% ████▉",
     "",
 ]
 
@@ -333,7 +337,8 @@ def test_a_verbose_summary_has_the_table_of_each_model_that_passed() -> None:
     models = found("a", "passed", warning("the key x is ignored")), found("b", "failed"), found("c")
     ledger = enter(opened("a", "b", "c", verbosity=1), *models)
     overview = [COLUMNS, A_PASSES, B_FAILS, A_PASSES.replace("a", "c", 1)]
-    assert printed(ledger) == [*HEAD, *overview, *TABLE, *WARNED, *TABLE, "3 configured, 3 checked, 1 failed"]
+    line = "1 of 3 models failed; 3,270 parameters; b: total 1,090, limit 1,000"
+    assert printed(ledger) == [*HEAD, *overview, *TABLE, *WARNED, *TABLE, "3 configured, 3 checked, 1 failed", line]
 
 
 def test_a_more_verbose_summary_has_tensors_as_well() -> None:

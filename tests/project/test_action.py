@@ -77,15 +77,18 @@ def test_a_pull_request_within_its_budget_passes_and_is_compared_with_its_base(j
     use = job.use()
     assert use.statuses == {CHECK: 0, COUNTS: 0}, use.log
     assert "num_hidden_layers 3 → 4: +16,632" in use.log
-    assert "## ✓ Model size: 1 configured, 1 checked, 0 failed" in use.summary
+    line = "fits: 59,549 → 76,181, +16,632 (+27.9 %), num_hidden_layers 3 → 4; within its 90K"  # a layer of conftest's model
+    assert f"<!-- pytest-bertsize report -->\n\n## ✓ {line}\n" in use.summary
+    assert line in use.log
     outputs = use.outputs
-    assert [outputs[key] for key in ("configured", "checked", "failed")] == ["1", "1", "0"]
+    assert [outputs[key] for key in ("configured", "checked", "failed", "changed")] == ["1", "1", "0", "true"]
+    assert Path(outputs["markdown"]).read_text("utf-8") == use.summary
     assert report_of(use)["base"]["commit"] == changed.git("rev-parse", "main")
     assert report_of(use)["complete"] is True
     assert "<title>" in Path(outputs["page"]).read_text("utf-8")
     folder = str(Path(outputs["page"]).parent)
     assert use.uploads == [{"name": "bertsize", "path": folder, "if-no-files-found": "ignore"}]
-    assert sorted(each.name for each in Path(folder).iterdir()) == ["bertsize.html", "bertsize.json"]
+    assert sorted(each.name for each in Path(folder).iterdir()) == ["bertsize.html", "bertsize.json", "bertsize.md"]
 
 
 @pytest.mark.process
@@ -98,7 +101,7 @@ def test_a_model_over_its_budget_fails_and_its_page_is_kept(job: Job, tiny: dict
     assert use.statuses == {CHECK: 1, COUNTS: 0}, use.log
     (error,) = errors_in(use)
     assert error.startswith("::error file=all services/pyproject.toml,line=5,title=bertsize%3A fits::total is 92,813")
-    assert "## ✗ Model size: 1 configured, 1 checked, 1 failed" in use.summary
+    assert "## ✗ fits: total 92,813, limit 90,000 (+2,813)" in use.summary
     assert [use.outputs[key] for key in ("configured", "checked", "failed")] == ["1", "1", "1"]
     (upload,) = use.uploads
     assert upload["name"] == "size of services"

@@ -88,8 +88,10 @@ def test_a_merge_request_within_its_budget_passes_and_is_compared_with_its_base(
     assert done.returncode == 0, done.stdout
     assert "num_hidden_layers 3 → 4: +16,632" in done.stdout
     written = "bertsize.json written; bertsize.html written; gl-code-quality-report.json written"
-    assert done.stdout.splitlines()[-1] == f"1 configured, 1 checked, 0 failed; {written}"
-    assert runner.issues() == []
+    counted, line = done.stdout.splitlines()[-2:]
+    assert counted == f"1 configured, 1 checked, 0 failed; {written}"
+    assert line == "fits: 59,549 → 76,181, +16,632 (+27.9 %), num_hidden_layers 3 → 4; within its 90K"
+    assert [issue["description"] for issue in runner.issues()] == [line]
     named = [*JOB["artifacts"]["paths"], JOB["artifacts"]["reports"]["codequality"]]
     assert sorted(runner.project.git("ls-files", "--others").split()) == sorted(named)
 
@@ -103,9 +105,9 @@ def test_a_model_over_its_budget_fails_and_is_an_issue_at_its_line(runner: Runne
     runner.variables["BERTSIZE_PROJECT"] = "all services"
     done = runner.run()
     assert done.returncode == 1
-    assert "fits: total 92,813, limit 90,000 (+2,813)" in done.stdout
+    assert done.stdout.endswith("\nfits: 92,813 parameters, new; over its 90K\n")
     assert "92,813" in (runner.folder / "bertsize.html").read_text("utf-8")
-    (issue,) = runner.issues()
+    _, issue = runner.issues()
     assert (issue["check_name"], issue["severity"]) == ("bertsize/over-budget", "major")
     assert issue["location"] == {"path": "all services/pyproject.toml", "lines": {"begin": 5}}
 

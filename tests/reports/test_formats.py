@@ -162,7 +162,7 @@ def test_a_real_run_writes_all_of_them(project: Project) -> None:
     assert "head is 2,549, 1 over its limit of 2,548" in Path("size.html").read_text("utf-8")
     first, second = (Path(name).read_text("utf-8") for name in NAMES[3:])
     assert first == second
-    assert len(json.loads(first)) == 1
+    assert len(json.loads(first)) == 2  # the run's line, and the finding
     assert gitlab.is_ours(first)
 
 

@@ -28,6 +28,10 @@ BURSTS = (
 )
 
 
+LINE = "::notice title=bertsize::1 of 2 models failed; 119,098 parameters; bursts: head 2,549, limit 2,548 (+1)"
+"""Two models of 59,549 parameters; not compared with a base."""
+
+
 def a_finding(**changes: Any) -> FindingRow:
     return {**failing()["findings"][0], **changes}  # type: ignore[typeddict-item]
 
@@ -43,30 +47,45 @@ def errors(count: int, severity: Literal["error", "warning"] = "error") -> RunRe
 # annotations
 
 
+def commands(report: RunReport, folder: str = "") -> list[str]:
+    """Behind the run's own line, which is a notice."""
+    headline, *rest = workflow_commands(report, folder)
+    assert headline.startswith("::notice title=bertsize::")
+    return rest
+
+
+def test_the_run_has_its_line_before_any_error_and_as_no_error() -> None:
+    told = workflow_commands(run(failing(), complete=False, not_checked=["a"]), "")
+    assert told[0].startswith(
+        "::notice title=bertsize::INCOMPLETE: 1 of 1 models was not checked; 1 of 1 models failed; "
+    )
+    assert [command.split()[0] for command in told] == ["::notice", *["::error"] * 5, "::warning"]
+
+
 def test_a_finding_is_an_annotation_at_its_line() -> None:
     told = a_finding(message="total is 2, 1 over", fix="write 2", file="models/config.json", line=4)
-    assert workflow_commands(of(told), "") == [
+    assert commands(of(told)) == [
         "::error file=models/config.json,line=4,title=bertsize%3A encoder::total is 2, 1 over%0A→ write 2"
     ]
 
 
 def test_a_file_is_found_from_the_root_of_the_workspace() -> None:
-    (command,) = workflow_commands(of(a_finding(file="config.json", line=4)), "services/search")
+    (command,) = commands(of(a_finding(file="config.json", line=4)), "services/search")
     assert command.startswith("::error file=services/search/config.json,line=4,")
 
 
 def test_a_finding_without_a_line_is_at_the_first_and_one_without_a_file_at_none() -> None:
-    assert workflow_commands(of(a_finding(file="a.json", line=None, fix="", message="m")), "") == [
+    assert commands(of(a_finding(file="a.json", line=None, fix="", message="m"))) == [
         "::error file=a.json,line=1,title=bertsize%3A encoder::m"
     ]
-    assert workflow_commands(of(a_finding(file=None, line=None, fix="", message="m")), "") == [
+    assert commands(of(a_finding(file=None, line=None, fix="", message="m"))) == [
         "::error title=bertsize%3A encoder::m"
     ]
 
 
 def test_what_github_reads_as_its_own_is_escaped() -> None:
     odd = a_finding(message="100%\r\n::warning::b", fix="", file="a,b:c%.json", line=1)
-    (command,) = workflow_commands(of(odd), "")
+    (command,) = commands(of(odd))
     properties, _, message = command.removeprefix("::error ").partition("::")
     assert properties == "file=a%2Cb%3Ac%25.json,line=1,title=bertsize%3A encoder"
     assert message == r"100%25\r\n:\x3awarning:\x3ab"
@@ -74,13 +93,13 @@ def test_what_github_reads_as_its_own_is_escaped() -> None:
 
 def test_warnings_are_warnings_and_notes_are_not_told() -> None:
     report = of(a_finding(severity="warning", message="w"), a_finding(severity="note", message="n"))
-    (command,) = workflow_commands(report, "")
+    (command,) = commands(report)
     assert command.startswith("::warning title=bertsize%3A encoder::w%0A")
 
 
 def test_models_that_were_not_checked_are_the_first_error() -> None:
     report = run(failing(), complete=False, not_checked=["a", "b"])
-    assert workflow_commands(report, "")[0] == "::error title=bertsize::NOT CHECKED: a, b"
+    assert commands(report)[0] == "::error title=bertsize::NOT CHECKED: a, b"
 
 
 def test_a_run_that_was_not_compared_is_a_warning() -> None:
@@ -91,7 +110,7 @@ def test_a_run_that_was_not_compared_is_a_warning() -> None:
         "removed": [],
         "not_compared": [],
     }
-    assert workflow_commands(run(passing(), base=base), "") == [
+    assert commands(run(passing(), base=base)) == [
         "::warning title=bertsize::not compared with origin/main: git does not know it"
     ]
 
@@ -102,13 +121,13 @@ def test_a_run_that_found_nothing_says_nothing() -> None:
 
 @pytest.mark.parametrize("severity", ["error", "warning"])
 def test_as_many_as_github_shows_are_told(severity: Literal["error", "warning"]) -> None:
-    told = workflow_commands(errors(MOST, severity), "")
+    told = commands(errors(MOST, severity))
     assert [command.rpartition("finding ")[2].partition("%0A")[0] for command in told] == [str(n) for n in range(MOST)]
 
 
 @pytest.mark.parametrize("severity", ["error", "warning"])
 def test_of_more_than_github_shows_the_last_says_how_many_there_are(severity: Literal["error", "warning"]) -> None:
-    told = workflow_commands(errors(MOST + 1, severity), "")
+    told = commands(errors(MOST + 1, severity))
     assert len(told) == MOST
     assert told[-1] == f"::{severity} title=bertsize::2 more {severity}s are in the log"
 
@@ -118,7 +137,7 @@ def test_the_worst_error_comes_first_whichever_model_it_is_of() -> None:
     larger = a_finding(component="encoder", actual=90, limit=1, message="larger")
     total = a_finding(component="total", actual=2, limit=1, message="total")
     models = {**failing(), "findings": [component, larger, total]}, renamed(refused("hostile"), "z")
-    told = workflow_commands(run(*models), "")  # type: ignore[arg-type]
+    told = commands(run(*models))  # type: ignore[arg-type]
     assert [re.sub(r".*::(\w+).*", r"\1", command) for command in told] == ["the", "total", "larger", "component"]
 
 
@@ -140,7 +159,7 @@ def annotations_in(lines: list[str]) -> list[str]:
 @pytest.mark.usefixtures("actions")
 def test_a_run_on_github_tells_each_error_once(project: Project, arguments: tuple[str, ...]) -> None:
     result = project(TABLE).runpytest("--bert-budget", *arguments)
-    assert annotations_in(result.outlines) == [BURSTS]
+    assert annotations_in(result.outlines) == [LINE, BURSTS]
 
 
 @pytest.mark.parametrize("value", [None, "", "false"])
@@ -161,7 +180,10 @@ def test_a_run_that_is_not_the_gate_has_no_annotations(project: Project) -> None
 @pytest.mark.usefixtures("actions")
 def test_a_deselected_model_is_told(project: Project) -> None:
     result = project(TABLE).runpytest("--bert-budget", "-k", "fits")
-    assert annotations_in(result.outlines) == ["::error title=bertsize::NOT CHECKED: bursts"]
+    assert annotations_in(result.outlines) == [
+        "::notice title=bertsize::INCOMPLETE: 1 of 2 models was not checked",
+        "::error title=bertsize::NOT CHECKED: bursts",
+    ]
 
 
 @pytest.mark.usefixtures("actions")
@@ -170,7 +192,7 @@ def test_the_outer_check_tells_the_same(project: Project, monkeypatch: pytest.Mo
     monkeypatch.setenv("GITHUB_WORKSPACE", str(root.parent))
     out = io.StringIO()
     assert check(root, Helper(), out=out) == FOUND
-    assert annotations_in(out.getvalue().splitlines()) == [BURSTS.replace("file=", f"file={root.name}/")]
+    assert annotations_in(out.getvalue().splitlines()) == [LINE, BURSTS.replace("file=", f"file={root.name}/")]
 
 
 @pytest.mark.usefixtures("actions")
@@ -179,7 +201,7 @@ def test_an_output_that_cannot_show_an_arrow_gets_the_annotation_all_the_same(pr
     out = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="replace")
     assert check(root, Helper(), out=out) == FOUND
     out.seek(0)
-    assert annotations_in(out.read().splitlines()) == [BURSTS.replace("→", r"\u2192")]
+    assert annotations_in(out.read().splitlines()) == [LINE, BURSTS.replace("→", r"\u2192")]
 
 
 # the page of the step
@@ -203,7 +225,8 @@ def test_a_run_puts_its_page_once_behind_what_stands_there(
     before, *pages = summary.read_text("utf-8").split(MARK)
     assert before == "# Lint\nall well\n\n"
     (page,) = pages
-    assert "## ✗ Model size: 2 configured, 2 checked, 1 failed" in page
+    assert "## ✗ 1 of 2 models failed; 119,098 parameters; bursts: head 2,549, limit 2,548 (+1)" in page
+    assert "<sub>Model size: 2 configured, 2 checked, 1 failed. " in page
     assert "### ✗ bursts: head 2,549, limit 2,548 (+1)" in page
     assert "$`L \\cdot (4 \\cdot D^{2} + 4 \\cdot D)`$" in page
 
@@ -220,7 +243,7 @@ def test_the_outer_check_puts_the_same_page_there(project: Project, summary: Pat
 def test_a_page_that_is_not_there_yet_is_begun(project: Project, summary: Path) -> None:
     summary.unlink()
     assert project(FITS).runpytest("--bert-budget").ret == pytest.ExitCode.OK
-    assert summary.read_text("utf-8").startswith(f"{MARK}\n\n## ✓ Model size")
+    assert summary.read_text("utf-8").startswith(f"{MARK}\n\n## ✓ fits: 59,549 parameters; within its 60K\n")
 
 
 def test_a_run_that_is_not_the_gate_leaves_the_page_alone(project: Project, summary: Path) -> None:

@@ -14,6 +14,7 @@ from tests.support.run_reports import failing, not_built, passing, refused, rena
 from tests.support.tables import TABLE
 
 if TYPE_CHECKING:
+    from pytest_bertsize.reports.gitlab import Issue
     from pytest_bertsize.reports.shape import FindingRow, RunReport
     from tests.conftest import Project
 
@@ -24,6 +25,12 @@ def fingerprints(report: RunReport) -> list[str]:
 
 def with_findings(*findings: FindingRow) -> RunReport:
     return run({**failing(), "findings": list(findings)})
+
+
+def behind_headline(report: RunReport) -> list[Issue]:
+    line, *rest = issues(report, "")
+    assert (line["check_name"], line["description"]) == ("bertsize/headline", report["headline"])
+    return rest
 
 
 def a_finding(**changes: Any) -> FindingRow:
@@ -38,7 +45,9 @@ def test_a_run_that_found_nothing_has_no_issue(project: Project) -> None:
 
 def test_a_finding_is_an_issue_at_its_line_of_the_table(project: Project) -> None:
     project(TABLE).runpytest("--bert-budget", "--bert-budget-report=size.codequality.json")
-    (issue,) = json.loads(Path("size.codequality.json").read_text("utf-8"))
+    line, issue = json.loads(Path("size.codequality.json").read_text("utf-8"))
+    assert line["description"] == "1 of 2 models failed; 119,098 parameters; bursts: head 2,549, limit 2,548 (+1)"
+    assert (line["check_name"], line["severity"]) == ("bertsize/headline", "info")
     assert re.fullmatch("[0-9a-f]{64}", issue.pop("fingerprint"))
     assert issue == {
         "description": "bursts: head is 2,549, 1 over its limit of 2,548; to accept it, write 2_549",
@@ -76,12 +85,12 @@ def test_every_issue_has_what_gitlab_asks_for() -> None:
 def test_what_kept_a_model_from_being_checked_blocks_and_a_warning_is_minor(
     kind: str, severity: str, shown: str
 ) -> None:
-    (issue,) = issues(with_findings(a_finding(kind=kind, severity=severity)), "")
+    (issue,) = behind_headline(with_findings(a_finding(kind=kind, severity=severity)))
     assert (issue["check_name"], issue["severity"]) == (f"bertsize/{kind}", shown)
 
 
 def test_an_incomplete_run_is_a_blocking_issue_that_names_what_was_not_checked() -> None:
-    first, *others = issues(run(passing(), not_checked=["a", "b"], complete=False), "")
+    first, *others = behind_headline(run(passing(), not_checked=["a", "b"], complete=False))
     assert others == []
     assert first["description"] == "incomplete: NOT CHECKED: a, b"
     assert (first["severity"], first["check_name"]) == ("blocker", "bertsize/incomplete")
@@ -92,7 +101,8 @@ def test_a_file_that_a_run_has_begun_says_that_it_is_incomplete(project: Project
     dies = "import os\ndef test_dies():\n    os._exit(0)\n"
     pytester = project(TABLE, None, test_dies=dies)
     pytester.runpytest_subprocess("--bert-budget", "--bert-budget-report=size.codequality.json", "test_dies.py")
-    (issue,) = json.loads(Path("size.codequality.json").read_text("utf-8"))
+    line, issue = json.loads(Path("size.codequality.json").read_text("utf-8"))
+    assert line["description"] == "INCOMPLETE: 2 of 2 models were not checked"
     assert issue["description"] == "incomplete: NOT CHECKED: fits, bursts"
 
 
@@ -120,12 +130,12 @@ def test_another_model_is_another_issue() -> None:
 
 
 def test_a_finding_without_a_place_stands_at_the_table() -> None:
-    (issue,) = issues(with_findings(a_finding(file=None, line=None)), "")
+    (issue,) = behind_headline(with_findings(a_finding(file=None, line=None)))
     assert issue["location"] == {"path": "pyproject.toml", "lines": {"begin": 1}}
 
 
 def test_a_finding_about_a_whole_file_stands_at_its_beginning() -> None:
-    (issue,) = issues(with_findings(a_finding(file="models/config.json", line=None)), "")
+    (issue,) = behind_headline(with_findings(a_finding(file="models/config.json", line=None)))
     assert issue["location"] == {"path": "models/config.json", "lines": {"begin": 1}}
 
 
@@ -133,20 +143,20 @@ def test_a_project_inside_the_repository_is_placed_in_it(tmp_path: Path, monkeyp
     (tmp_path / "services/search").mkdir(parents=True)
     report = with_findings(a_finding(file="models/config.json", line=4))
     monkeypatch.setenv("CI_PROJECT_DIR", str(tmp_path))
-    (issue,) = json.loads(render(report, tmp_path / "services/search"))
+    _, issue = json.loads(render(report, tmp_path / "services/search"))
     assert issue["location"] == {"path": "services/search/models/config.json", "lines": {"begin": 4}}
-    (issue,) = json.loads(render(report, tmp_path))
+    _, issue = json.loads(render(report, tmp_path))
     assert issue["location"]["path"] == "models/config.json"
 
 
 def test_a_project_outside_the_repository_keeps_its_own_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CI_PROJECT_DIR", str(tmp_path / "builds"))
-    (issue,) = json.loads(render(with_findings(a_finding(file="config.json", line=4)), tmp_path / "elsewhere"))
+    _, issue = json.loads(render(with_findings(a_finding(file="config.json", line=4)), tmp_path / "elsewhere"))
     assert issue["location"]["path"] == "config.json"
 
 
 def test_a_description_is_one_line_that_steers_no_log() -> None:
-    (issue,) = issues(with_findings(a_finding(message="a\n::error::b\x1b[31m", fix="")), "")
+    (issue,) = behind_headline(with_findings(a_finding(message="a\n::error::b\x1b[31m", fix="")))
     assert issue["description"] == r"encoder: a\n:\x3aerror:\x3ab\x1b[31m"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.inventory import Inventory, Tensor
+from pytest_bertsize.reports import headline
 from pytest_bertsize.reports.html.page import render
 from tests.support import run_reports
 from tests.support.parsed_page import Page, words
@@ -34,11 +35,12 @@ NONE = "\N{EN DASH}"
 
 def test_a_model_over_its_budget() -> None:
     text = words(failing())
-    assert text.count("37.6M over budget") == 1
+    assert text.count("encoder: 109,514,298 → 147,555,444, +38,041,146 (+34.7 %), ") == 1
+    assert text.count("; over its 110M; 3 more findings") == 1
     assert (
         "encoder: BertForMaskedLM from models/encoder/config.json, main (bbbbbbbbbb) → this branch (aaaaaaaaaa)" in text
     )
-    assert "Parameters 147,555,444 +38,041,146 against main (+34.7%)" in text
+    assert "Parameters 147,555,444 +38,041,146 against main (+34.7 %)" in text
     assert "Budget 110M 37,555,444 over" in text
     assert "Weights in fp32 590 MB 295 MB in bf16" in text
     assert "Formula check +768 actual against closed form" in text
@@ -77,7 +79,7 @@ def test_a_layer_unfolds_into_its_tensors() -> None:
 
 def test_a_model_within_its_budget_that_did_not_change() -> None:
     text = words(passing())
-    assert "Within its budget, 685K left" in text
+    assert "109,514,298 parameters, as at main; within its 110.2M" in text
     assert "Nothing changed against main: no config key, no count." in text
     assert "as many as at main" in text
     assert "What changed" not in text
@@ -98,12 +100,12 @@ def test_the_symbols_have_their_values() -> None:
 
 def test_a_component_over_its_budget_is_the_headline_where_the_total_holds() -> None:
     model = reported(bert(12, 512, tied=True), total="120M", head="0.5M")
-    assert "head is 123K over budget" in words(model)
+    assert "encoder: head 622,650, limit 500,000 (+122,650)" in words(model)
 
 
 def test_a_model_under_its_minimum_is_not_called_over() -> None:
     text = words(reported(bert(12, 512, tied=True), total={"min": "110M"}))
-    assert "486K under its minimum" in text
+    assert "total 109,514,298, limit 110,000,000 (-485,702)" in text
     assert "485,702 under its minimum" in text
     assert "over budget" not in text
 
@@ -119,7 +121,7 @@ def test_a_model_that_is_another_one_of_the_same_size_is_off_its_closed_form() -
     tensors = [t for t in form.inventory.tensors if t.name != "bert.embeddings.LayerNorm.bias"]
     actual = Inventory((*tensors, Tensor("bert.embeddings.LayerNorm.other", (768,), "embeddings.norm")))
     text = words(reported(form, actual, total="120M"))
-    assert "Not what its closed form says" in text
+    assert "encoder: embeddings.norm" in text
     assert "Formula check differs the same count of other tensors" in text
 
 
@@ -139,7 +141,7 @@ def test_a_budget_far_away_leaves_the_bars_to_be_seen() -> None:
 
 def test_a_model_held_to_no_budget() -> None:
     text = words(reported(bert(12, 512, tied=True)))
-    assert "109,514,298 parameters, held to no budget" in text
+    assert "109,514,298 parameters; held to no limit" in text
     assert "Budget none report-only: held to no limit" in text
     assert "Left" not in text
 
@@ -168,7 +170,7 @@ def test_a_new_model() -> None:
 
 def test_a_model_that_was_not_built() -> None:
     text = words(not_built())
-    assert "Not checked: it could not be built" in text
+    assert "broken: BertForMaskedLM cannot be built: no room; try again" in text
     assert "109,514,298 by the closed form, not built" in text
     assert "Error BertForMaskedLM cannot be built: no room → try again" in text
 
@@ -178,15 +180,16 @@ def test_components_that_only_the_closed_form_counts_are_said_to_be_so() -> None
     model["built"], model["totals"]["actual"] = False, None
     for row in model["components"]:
         row["actual"] = None
+    model["headline"] = headline.of_model(model, "")
     text = words(model)
     assert "Counts are the closed form's: it was not built." in text
     assert "Closed form's count" in text
-    assert ", by the closed form: not built" in text
+    assert "as at main, by the closed form, not built; within" in text
 
 
 def test_a_config_that_was_refused() -> None:
     text = words(refused())
-    assert "Not checked: the config is refused" in text
+    assert 'hostile: config.json:3: the key "auto_map" runs code; remove it' in text
     assert 'Error the key "auto_map" runs code (config.json:3) → remove it' in text
     assert "Parameters" not in text
 
@@ -223,7 +226,8 @@ def test_models_that_are_no_longer_declared() -> None:
 def test_a_page_of_several_models_begins_with_a_list_of_links() -> None:
     found = Page(render(run(passing("good"), renamed(failing(), "bad"))))
     assert "1 of 2 models failed" in found.text
-    assert "✗ failed bad 37.6M over budget ✓ passed good Within its budget, 685K left" in found.text
+    assert "✗ failed bad 109,514,298 → 147,555,444, +38,041,146 (+34.7 %), " in found.text
+    assert "; over its 110M; 3 more findings ✓ passed good 109,514,298 parameters, as at main; within its" in found.text
     assert [link["href"] for link in found.of("a")] == ["#report", "#model-1", "#model-2"]
 
 
@@ -233,12 +237,12 @@ def test_a_page_of_one_model_has_no_list() -> None:
 
 def test_a_model_that_passed_is_folded_and_one_that_failed_is_open() -> None:
     text = words(passing("good"), renamed(failing(), "bad"))
-    assert "Components, changes and costs of good" in text
-    assert "Components, changes and costs of bad" not in text
+    assert "Components and costs of good" in text
+    assert "Components and costs of bad" not in text
 
 
 def test_nothing_changed_is_said_once_for_all() -> None:
-    assert words(passing("a"), passing("b")).count("All 2 models passed") == 1
+    assert words(passing("a"), passing("b")).count("All 2 models passed; none changed against main") == 1
     assert "with main (bbbbbbbbbb) Nothing changed against main" in words(passing("a"), passing("b"))
     assert "with main (bbbbbbbbbb) Nothing changed" not in words(passing("a"), renamed(failing(), "b"))
 
@@ -248,8 +252,8 @@ def test_nothing_changed_is_said_once_for_all() -> None:
 
 def test_an_incomplete_report_says_so_first() -> None:
     found = Page(render(run(passing(), configured=3, not_checked=["left", "out"], complete=False)))
-    headline = next(words for tag, words in found.words if tag == "h1")
-    assert headline == "INCOMPLETE: 2 of 3 models were not checked"
+    top = next(words for tag, words in found.words if tag == "h1")
+    assert top == "INCOMPLETE: 2 of 3 models were not checked; none changed against main"
     assert "so it is not a pass. Not checked: left, out." in found.text
     assert found.of("h1")[0]["class"] == "bad"
 

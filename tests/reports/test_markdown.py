@@ -26,6 +26,7 @@ from tests.support.run_reports import (
     new,
     not_built,
     passing,
+    plain,
     refused,
     renamed,
     reported,
@@ -55,15 +56,17 @@ def test_a_page_begins_with_the_mark_by_which_it_is_recognised() -> None:
     assert render(run(passing())).startswith("<!-- pytest-bertsize report -->\n\n## ")
 
 
-def test_the_title_counts_the_run() -> None:
-    assert "\n## ✓ Model size: 2 configured, 2 checked, 0 failed\n" in render(run(passing(), passing("other")))
-    assert "\n## ✗ Model size: 2 configured, 2 checked, 1 failed\n" in render(run(passing(), failing()))
+def test_the_foot_counts_the_run_and_the_title_has_its_mark() -> None:
+    passed, failed = render(run(passing(), passing("other"))), render(run(passing(), failing()))
+    assert "\n<sub>Model size: 2 configured, 2 checked, 0 failed. " in passed
+    assert "\n<sub>Model size: 2 configured, 2 checked, 1 failed. " in failed
+    assert (passed.splitlines()[2][:4], failed.splitlines()[2][:4]) == ("## ✓", "## ✗")
 
 
 def test_an_incomplete_run_is_said_before_anything_else() -> None:
     written = render(run(passing(), configured=3, not_checked=["a", "b"], complete=False))
     assert written.splitlines()[2:6] == [
-        "## ✗ Model size: INCOMPLETE: 3 configured, 1 checked, 0 failed",
+        "## ✗ INCOMPLETE: 2 of 3 models were not checked; none changed against main",
         "",
         "> [!CAUTION]",
         "> **INCOMPLETE. NOT CHECKED: `a`, `b`**",
@@ -77,13 +80,13 @@ def test_of_many_models_that_were_not_checked_some_are_named_and_all_are_counted
 
 
 def test_models_that_failed_come_first() -> None:
-    written = render(run(passing("a"), renamed(failing(), "b"), passing("c")))
+    written = render(run(plain(passing("a")), renamed(failing(), "b"), plain(passing("c"))))
     assert [line.split()[2] for line in written.splitlines() if line.startswith("### ")] == ["b:", "a:", "c:"]
     assert [line.split()[2] for line in lines_with("BertForMaskedLM |", written)] == ["b", "a", "c"]
 
 
 def test_several_models_have_an_overview_and_one_has_none() -> None:
-    assert cells(render(run(passing(), failing())), "✗ encoder")[:6] == [
+    assert cells(render(run(plain(passing()), failing())), "✗ encoder")[:6] == [
         "✗ encoder",
         "BertForMaskedLM",
         "147,555,444",
@@ -119,7 +122,7 @@ def test_models_that_are_gone_are_named_with_what_they_were() -> None:
     removed = [gone("old", 1_234, "2K"), gone("lost")]
     base = {"revision": "main", "commit": "b" * 40, "problem": "", "removed": removed, "not_compared": []}
     written = render(run(passing(), base=base))
-    assert "Compared with `main` (`bbbbbbbbbbbb`)." in written
+    assert " Compared with `main` (`bbbbbbbbbbbb`). " in written.splitlines()[-1]
     assert "- `old` (`old.json`): 1,234 parameters, limit 2K\n- `lost` (`lost.json`)\n" in written
 
 
@@ -153,7 +156,9 @@ def test_a_new_model_is_said_to_be_new() -> None:
 
 
 def test_a_model_that_is_as_it_was_says_so_and_has_no_column_for_it() -> None:
-    written = render(run(passing()))
+    model = passing()
+    model["findings"] = failing()["findings"][-2:]  # a warning, without which nothing of it would be shown
+    written = render(run(model))
     assert "**Since `main`**: 109,514,298 parameters, as before" in written
     assert "| base |" not in written
 
@@ -164,12 +169,12 @@ def test_a_model_that_is_as_it_was_says_so_and_has_no_column_for_it() -> None:
 def test_the_table_is_aligned_right_and_has_the_columns_that_say_something() -> None:
     written = render(run(failing()))
     assert (
-        "| component | closed form | actual | off formula | base | change | budget | left |\n"
-        "| :-- | --: | --: | --: | --: | --: | --: | --: |\n"
+        "| component | closed form | actual | share | off formula | base | change | budget | left |\n"
+        "| :-- | --: | --: | --: | --: | --: | --: | --: | --: |\n"
     ) in written
-    plain = reported(bert(12, 512, tied=True), total="120M")
-    assert "| component | actual | budget | left |" in render(run(plain))
-    assert "| component | actual |\n" in render(run(reported(bert(12, 512, tied=True))))
+    limited = reported(bert(12, 512, tied=True), total="120M")
+    assert "| component | actual | share | budget | left |" in render(run(limited))
+    assert "| component | actual | share |\n" in render(run(reported(bert(12, 512, tied=True))))
 
 
 def test_a_row_has_what_its_columns_promise() -> None:
@@ -178,6 +183,7 @@ def test_a_row_has_what_its_columns_promise() -> None:
         "**✗ head**",
         f"{closed_form:,}",
         f"**{closed_form + 768:,}**",
+        "16.3%",  # of 147,555,444
         "+768",
         "622,650",
         f"+{closed_form + 768 - 622_650:,}",
@@ -187,7 +193,7 @@ def test_a_row_has_what_its_columns_promise() -> None:
 
 
 def test_a_model_that_passed_folds_its_table_away() -> None:
-    written = render(run(passing()))
+    written = render(run(plain(passing())))
     assert "<details><summary>Components</summary>\n\n| component | actual |" in written
     assert "Every component is what its closed form says" in written
 
@@ -204,6 +210,17 @@ def test_a_finding_has_its_mark_its_place_and_its_way_out() -> None:
     assert "\n- ✗ total is 147,555,444, 37,555,444 over its limit of 110M (`pyproject.toml:11`)<br>→ " in written
     assert "\n- ! pruned_heads changes nothing here (`config.json:4`)\n" in written
     assert "\n- · max_position_embeddings is missing, 1,024 is taken\n" in written
+
+
+def test_what_changed_stands_before_what_to_write_to_accept_it() -> None:
+    written = render(run(failing()))
+    assert written.index("**Since `main`**") < written.index("| component |") < written.index("to accept it, write")
+
+
+def test_where_the_embeddings_end_is_one_line_under_the_table() -> None:
+    assert (
+        "<sub>Embedding 24,230,400 (16.4%), non-embedding 123,325,044 (83.6%), of it the head 24,094,836 (16.3%). "
+    ) in render(run(failing()))
 
 
 def test_what_would_fit_is_shown_and_what_next_changes_cost_is_folded_away() -> None:
@@ -259,20 +276,20 @@ def test_a_real_run_is_told(project: Project) -> None:
     pytester = project('[tool.bertsize.models.tiny]\nconfig = "config.json"\nbudget.head = 2_548\n')
     pytester.runpytest("--bert-budget", "--bert-budget-report=size.md")
     written = Path("size.md").read_text("utf-8")
-    assert "### ✗ tiny: head 2,549, limit 2,548 (+1)" in written
+    assert "## ✗ tiny: head 2,549, limit 2,548 (+1)" in written
     assert "- ✗ head is 2,549, 1 over its limit of 2,548 (`pyproject.toml:4`)<br>→ to accept it, write 2_549" in written
-    assert cells(written, "✗ head") == ["**✗ head**", "**2,549**", "2,548", "**-1**"]
+    assert cells(written, "✗ head") == ["**✗ head**", "**2,549**", "4.3%", "2,548", "**-1**"]  # of 59,549
 
 
 # its size
 
 
 def test_a_page_is_never_longer_than_a_comment_and_says_what_it_leaves_out() -> None:
-    written = render(run(*(renamed(large(), f"m{n}") for n in range(9)), *(passing(f"p{n}") for n in range(500))))
+    written = render(run(*(renamed(large(), f"m{n}") for n in range(9)), *(new(f"p{n}") for n in range(500))))
     assert len(written) <= LONGEST < 65_536
     assert re.search(r"\*\*Not shown here: \d+ models and \d+ tables and lists\.\*\*", written)
     assert "| ✗ m8 | BertForMaskedLM |" in written
-    assert written.splitlines()[-1].startswith("<sub>pytest-bertsize")
+    assert written.splitlines()[-1].startswith("<sub>Model size: 509 configured, ")
 
 
 def test_details_go_before_any_model_does() -> None:
@@ -369,7 +386,7 @@ def test_no_text_of_a_project_takes_effect_wherever_it_stands(foreign: str) -> N
 
 def _saying(word: str) -> ModelReport:
     model: Any = failing()
-    model |= {"name": word, "headline": word, "architecture": word, "config": word}
+    model |= {"name": word, "headline": f"{word}: {word}", "architecture": word, "config": word}
     for row in model["components"][:3]:
         row |= {"name": word, "limit": word, "formula": word}
     for finding in model["findings"]:

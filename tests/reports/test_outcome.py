@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from pytest_bertsize.reports.shape import ModelReport
 
 COUNT = Line("1 configured, 1 checked, 0 failed")
+HEADLINE = Line("encoder: total 1,090, limit 2,000")
+"""As ``found`` has it."""
 ACCEPT = Line("→ to accept what was counted: pytest --bert-budget --bert-budget-update")
 
 
@@ -83,12 +85,13 @@ def test_an_excuse_is_none_for_a_model_that_failed() -> None:
 
 def test_a_base_that_changed_nothing_is_said_once() -> None:
     told = lines(outcome(found("encoder"), base=against()))
-    assert told == [Line("against main (cccccccccc): no count changed"), COUNT]
+    assert told == [Line("against main (cccccccccc): no count changed"), COUNT, HEADLINE]
 
 
 def test_a_base_that_nothing_can_be_compared_with_says_why() -> None:
     told = lines(outcome(found("encoder"), base=against(problem="there is no such revision")))
-    assert told == [Line("! not compared with main: there is no such revision"), COUNT]
+    line = HEADLINE._replace(text=f"{HEADLINE.text}; not compared with main")
+    assert told == [Line("! not compared with main: there is no such revision"), COUNT, line]
 
 
 def test_models_that_were_not_compared_are_named() -> None:
@@ -98,16 +101,17 @@ def test_models_that_were_not_compared_are_named() -> None:
 
 def test_a_model_that_left_without_a_word_is_red_and_fails_the_run() -> None:
     left = outcome(found("encoder"), base=against(gone(failed=True)))
-    first, last = lines(left)
+    first, last, headline = lines(left)
     assert first.colour == "red"
     assert first.text.endswith('if that is meant, say why in the same change: [tool.bertsize.removed] old = "…"')
     assert last == Line("1 configured, 1 checked, 1 failed")
+    assert headline == Line("1 model left the table without a reason: old")
     assert (left.failed, left.status) == (1, "found")
 
 
 def test_a_model_that_left_with_a_word_is_told_and_fails_nothing() -> None:
     left = outcome(found("encoder"), base=against(gone(failed=False)))
-    assert [line.colour for line in lines(left)] == ["", ""]
+    assert [line.colour for line in lines(left)] == ["", "", ""]
     assert "ADR-14" in lines(left)[0].text
     assert left.status == "good"
 
@@ -121,9 +125,10 @@ def test_annotations_are_for_github_alone(monkeypatch: pytest.MonkeyPatch) -> No
     assert not any(line.text.startswith("::") for line in lines(failed))
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     annotated = [line.text for line in lines(failed) if line.text.startswith("::")]
-    assert len(annotated) == 1
-    assert annotated[0].startswith("::error file=pyproject.toml,line=11")
-    assert "encoder: total 1,090 exceeds the budget of 1,000" in annotated[0]
+    assert len(annotated) == 2
+    assert annotated[0].startswith("::notice title=bertsize::encoder: ")
+    assert annotated[1].startswith("::error file=pyproject.toml,line=11")
+    assert "encoder: total 1,090 exceeds the budget of 1,000" in annotated[1]
 
 
 def test_annotations_have_the_path_from_the_workspace(monkeypatch: pytest.MonkeyPatch) -> None:

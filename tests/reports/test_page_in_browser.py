@@ -256,8 +256,26 @@ def test_a_phone_shows_what_a_review_needs_and_a_large_screen_all(show: Show) ->
         "Off formula",
     ]
     assert show(failing(), width=1600).execute_script(columns) == [
-        *("Component", "Closed form", "main", "this branch", "Change", "Budget", "Left", "Off formula"),
+        *("Component", "Closed form", "main", "this branch", "Share", "Change", "Budget", "Left", "Off formula"),
     ]
+
+
+@pytest.mark.parametrize("width", [*WIDTHS, 1100])
+def test_no_word_of_a_tables_head_breaks(show: Show, width: int) -> None:
+    """The name of a branch may: it can be longer than any column."""
+    broken = """
+      return [...document.querySelectorAll('.parts thead th:not(.base)')].flatMap(cell => {
+        const text = cell.firstChild, words = [...cell.textContent.matchAll(/\\S+/g)]
+        return words.filter(word => {
+          const range = document.createRange()
+          range.setStart(text, word.index)
+          range.setEnd(text, word.index + word[0].length)
+          return new Set([...range.getClientRects()].map(box => box.top)).size > 1
+        }).map(word => word[0])
+      })
+    """
+    assert show(failing(), width=width).execute_script(broken) == []
+    assert show(everything(), width=width, unfolded=True).execute_script(broken) == []
 
 
 def test_on_a_large_screen_no_table_has_to_be_scrolled(show: Show) -> None:

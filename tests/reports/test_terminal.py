@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from pytest_bertsize.reports.rows import share
 from pytest_bertsize.reports.shape import FoldedTensor
 from pytest_bertsize.reports.terminal import text as terminal
 from pytest_bertsize.reports.terminal.text import Style
@@ -86,6 +87,7 @@ def test_no_number_is_ever_cut(
     table = plain.split("component", 1)[1]
     delta, left = f"{abs(actual - expected):,}", ""
     whole = {f"{actual:,}", f"{expected:,}", f"{limit:,}", delta, "123", *_compact(actual, limit), left}
+    whole |= {*NUMBER.findall(share(actual, actual))}
     assert set(NUMBER.findall(table.replace("-v shows", ""))) <= whole
     assert f"{actual:,}" in table
     assert max(cell_len(line) for line in plain.splitlines()) < width

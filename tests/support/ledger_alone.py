@@ -13,7 +13,7 @@ import pytest
 from pytest_bertsize.plugin.always_on import Selection
 from pytest_bertsize.plugin.results import Ledger
 from pytest_bertsize.reports.files import ReportFiles
-from pytest_bertsize.reports.shape import FindingRow, FoldedTensor, ModelReport
+from pytest_bertsize.reports.shape import FindingRow, FoldedTensor, ModelReport, Totals
 from pytest_bertsize.table.model import Model
 from pytest_bertsize.table.settings import Settings
 from tests.support.model_reports import component, finding, model
@@ -98,6 +98,7 @@ def found(name: str, verdict: Literal["passed", "failed"] = "passed", *findings:
     report = model(component("pooler", 90), component("total", 1_090, maximum=most), findings=[*findings], name=name)
     report["architecture"], report["config"], report["symbols"] = "BertModel", "config.json", {"V": 101}
     report["verdict"], report["tensors"] = verdict, [POOLER]
+    report["totals"] = Totals(expected=1_090, actual=1_090, trainable=1_090, stored=1_090, unrolled=1_090)
     return report
 
 

@@ -14,6 +14,7 @@ from pytest_bertsize.closed_forms import FAMILIES, ClosedForm
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import Inventory, Tensor
+from pytest_bertsize.reports import headline
 from pytest_bertsize.reports.model_report import model_report
 from pytest_bertsize.reports.shape import Base, Change, Choices, Layer, LayerTensor, Removed
 from pytest_bertsize.review.review import Review, review
@@ -96,6 +97,7 @@ def against(model: ModelReport, former: ClosedForm, revision: str = "main", **mo
         changes=more.get("changes", []),
         method=more.get("method", ""),
     )
+    model["headline"] = headline.of_model(model, model["headline"])
     return model
 
 
@@ -187,6 +189,7 @@ def new(name: str = "fresh") -> ModelReport:
         changes=[],
         method="",
     )
+    model["headline"] = headline.of_model(model, model["headline"])
     return model
 
 
@@ -267,6 +270,8 @@ def run(*models: ModelReport, **more: Any) -> RunReport:
     """The report of a run over these models."""
     found: RunReport = {
         "schema": 1,
+        "headline": "",
+        "changed": True,
         "mode": "full",
         "versions": {"pytest_bertsize": __version__, "transformers": "5.23.0", "torch": "2.13.0", "python": "3.11.2"},
         "commit": COMMIT,
@@ -281,7 +286,8 @@ def run(*models: ModelReport, **more: Any) -> RunReport:
     }
     if any(model["base"] for model in models):
         found["base"] = {"revision": "main", "commit": BASE_COMMIT, "problem": "", "removed": [], "not_compared": []}
-    return {**found, **more}  # type: ignore[typeddict-item]
+    found = {**found, **more}  # type: ignore[typeddict-item]
+    return {**found, "headline": headline.of_run(found), "changed": headline.is_changed(found)}
 
 
 def gone(name: str, total: int | None = None, limit: str | None = None, **more: Any) -> Removed:

@@ -8,23 +8,24 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
-from pytest_bertsize.findings import UNCHECKED
 from pytest_bertsize.inventory import TOTAL, TRAINABLE
 from pytest_bertsize.quantity import compact_left
 from pytest_bertsize.reports import sentences
+from pytest_bertsize.reports.headline import alone, unchanged
 from pytest_bertsize.reports.html.bars import Bars, bars
 from pytest_bertsize.reports.model_report import by_severity
 from pytest_bertsize.reports.rows import (
     NOTHING,
-    changed,
     changed_by,
     counted,
     difference,
     differs,
     off_by,
+    percent,
     room,
+    share_of_total,
     total,
     unique,
     urgent,
@@ -36,8 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from pytest_bertsize.findings import Kind
-    from pytest_bertsize.reports.shape import Component, FindingRow, ModelReport, RunReport
+    from pytest_bertsize.reports.shape import Component, ModelReport, RunReport
 
 GENERATOR = '<meta name="generator" content="pytest-bertsize'
 """In the head of every page of ours."""
@@ -47,12 +47,6 @@ MOST_BYTES = 50_000
 """Of one model's part of the page; the rest of a page of one model is less than 14,000."""
 LONGEST = 1_500
 """Characters of any text."""
-_WHY_NOT: Mapping[Kind, str] = {
-    "config-refused": "Not checked: the config is refused",
-    "config-invalid": "Not checked: the config or its budget has a mistake",
-    "unknown-closed-form": "Not checked: there is no closed form for it",
-    "build-failed": "Not checked: it could not be built",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,18 +72,17 @@ def render(report: RunReport, _root: Path | None = None) -> str:
     """The page of a run. What is not shown is counted, and is in the JSON report."""
     templates = _templates()
     ordered = sorted(report["models"], key=lambda model: model["verdict"] == "passed")
-    of_one = len(ordered) == report["configured"] == 1 and report["complete"]
-    alone = ordered[0] if of_one and not _left(report) else None
-    parts = [_model(model, index, report, alone is not None) for index, model in enumerate(ordered, 1)]
+    only = alone(report)
+    parts = [_model(model, index, report, only is not None) for index, model in enumerate(ordered, 1)]
     return templates.get_template("page.html.jinja").render(
         report=report,
         say_why=sentences.say_why,
         generator=f"pytest-bertsize {report['versions'].get('pytest_bertsize', '')}".strip(),
-        alone=alone,
-        headline=headline(alone) if alone else _of_the_run(report),
-        links=[(f"model-{index}", model, headline(model)) for index, model in enumerate(ordered, 1)],
+        alone=only,
+        headline=report["headline"],
+        links=[(f"model-{index}", model, _behind_name(model)) for index, model in enumerate(ordered, 1)],
         parts=parts,
-        unchanged=bool(ordered) and all(_unchanged(model) for model in ordered),
+        unchanged=bool(ordered) and all(map(unchanged, ordered)),
     )
 
 
@@ -122,6 +115,7 @@ def _templates() -> Environment:
     )
     templates.filters |= {
         "exact": _exact,
+        "line": _line,
         "signed": difference,
         "left": compact_left,
         "size": _bytes,
@@ -135,6 +129,11 @@ def _templates() -> Environment:
 def _harmless(value: Any) -> Any:
     """A text from a file as any page can take it; markup of our own stays as it is."""
     return printable(value, LONGEST) if type(value) is str else value
+
+
+def _line(headline: str) -> Markup:
+    """A headline, in which no sign of per cent begins a line."""
+    return Markup(str(escape(printable(headline, LONGEST))).replace(" %", "&nbsp;%"))  # noqa: S704  (escaped)
 
 
 def _exact(count: int | None) -> str:
@@ -153,75 +152,16 @@ def _bytes(count: int) -> str:
     return f"{value:,.0f} {unit}"
 
 
-# the words
+# one model
 
 
-def headline(model: ModelReport) -> str:
-    """What there is to know first: ``37.6M over budget``."""
-    whole = total(model)
-    if model["verdict"] == "passed":
-        return _passed(model, whole) + ("" if model["built"] else ", by the closed form: not built")
-    errors = [finding for finding in model["findings"] if finding["severity"] == "error"]
-    if whole is None:
-        kind = next((kind for kind in UNCHECKED if any(finding["kind"] == kind for finding in errors)), None)
-        return _WHY_NOT[kind] if kind else "Not checked: it was not built"
-    return _broken(whole) or _worst(model, errors)
-
-
-def _broken(row: Component) -> str:
-    left = room(row)
-    if left is None or left >= 0:
-        return ""
-    return f"{compact_left(left)[1:]} {'under its minimum' if _below(row) else 'over budget'}"
+def _behind_name(model: ModelReport) -> str:
+    """The headline behind the model's name, which the page shows apart."""
+    return model["headline"].removeprefix(f"{model['name']}: ")
 
 
 def _below(row: Component) -> bool:
     return row["min"] is not None and (counted(row) or 0) < row["min"]
-
-
-def _worst(model: ModelReport, errors: Sequence[FindingRow]) -> str:
-    """Of a model whose total is within its budget."""
-    rest = f"; {plural(len(errors) - 1, 'more error')}" if errors[1:] else ""
-    broken = [row for row in model["components"] if _broken(row)]
-    if broken:
-        row = min(broken, key=lambda row: room(row) or 0)
-        return f"{row['name']} is {_broken(row)}{rest}"
-    differing = [row for row in model["components"] if differs(row)]
-    if differing:
-        return f"{difference(off_by(differing[-1]))} off its closed form{rest}"
-    if any(finding["kind"] == "off-closed-form" for finding in errors):
-        return f"Not what its closed form says{rest}"
-    return f"{model['headline'].removeprefix(model['name'] + ': ')}"
-
-
-def _passed(model: ModelReport, whole: Component | None) -> str:
-    if model["report_only"]:
-        return "Held to no budget" if whole is None else f"{exact(counted(whole) or 0)} parameters, held to no budget"
-    left = room(whole) if whole else None
-    if whole is None or left is None or whole["max"] is None:
-        return "Within its budget"
-    return f"Within its budget, {compact_left(left)[1:]} left" if left else "Exactly its budget"
-
-
-def _left(report: RunReport) -> int:
-    """Models that left the table with a limit and without a reason."""
-    return sum(removed["failed"] for removed in report["base"]["removed"]) if report["base"] else 0
-
-
-def _of_the_run(report: RunReport) -> str:
-    configured, missing = report["configured"], len(report["not_checked"])
-    if not report["complete"]:
-        which = f"{exact(missing)} of {exact(configured)} models {'was' if missing == 1 else 'were'} not checked"
-        return f"INCOMPLETE: {which if missing else 'this run did not finish'}"
-    if failed := report["failed"] - _left(report):
-        return f"{exact(failed)} of {exact(configured)} models failed"
-    if report["failed"]:
-        return f"{plural(report['failed'], 'model')} left the table without a reason"
-    build = "" if report["mode"] == "full" else ", by the closed form: nothing was built"
-    return f"All {exact(configured)} models passed{build}" if report["models"] else "No model was checked"
-
-
-# one model
 
 
 def _view(model: ModelReport, report: RunReport, bounds: Bounds) -> dict[str, Any]:
@@ -231,38 +171,31 @@ def _view(model: ModelReport, report: RunReport, bounds: Bounds) -> dict[str, An
     findings = by_severity(model["findings"])
     return {
         "model": model,
-        "headline": headline(model),
+        "headline": _behind_name(model),
         "report": report,
         "base": base,
-        "unchanged": _unchanged(model),
+        "unchanged": unchanged(model),
         "head": f"this branch ({report['commit'][:10]})" if report["commit"] else "this branch",
         "figures": _figures(model),
         "findings": findings[: bounds.findings],
         "findings_hidden": max(len(findings) - bounds.findings, 0),
         "bars": _bars(model, bounds.cells),
-        "rows": _lines(shown, model["mathml"], bounds),
+        "rows": _lines(shown, model, bounds),
         "typeset": lambda symbol: _typeset(symbol, model["mathml"]),
         "rows_hidden": len(rows) - len(shown),
         "columns": _columns(rows, model),
         "changes": base["changes"][: bounds.changes] if base else [],
         "changes_hidden": max(len(base["changes"]) - bounds.changes, 0) if base else 0,
         "moved": _moved,
+        "beside_parameters": sentences.beside_parameters(model["measures"]),
         "limited_by": sentences.limited_by(model),
-        "beside": list(sentences.sentences(model)),
+        "beside": [*filter(None, [sentences.embedding(model)]), *sentences.sentences(model)],
         "fits": choices["fits"][: bounds.changes] if choices else [],
         "costs": choices["costs"][: bounds.changes] if choices else [],
         "layers": model["layers"][: bounds.layers],
         "layers_hidden": max(len(model["layers"]) - bounds.layers, 0),
         "most_tensors": bounds.tensors,
     }
-
-
-def _unchanged(model: ModelReport) -> bool:
-    """Whether neither a key nor a count differs from the base."""
-    base = model["base"]
-    if base is None or base["total"] is None or base["changes"] or base["tensors"] or base["grown"] or base["shrunk"]:
-        return False
-    return not any(changed(row) for row in model["components"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +228,7 @@ def _figures(model: ModelReport) -> Figures:
         totals["expected"] if count is None else count,
         totals["actual"] is not None,
         change,
-        _percent(change, before) if change and before else "",
+        percent(change, before) if change and before else "",
         whole["limit"] if whole else None,
         left,
         _side(whole, left) if whole and left is not None else "",
@@ -308,11 +241,6 @@ def _side(row: Component, left: int) -> str:
     if _below(row):
         return "under its minimum"
     return "over" if left < 0 else "above its minimum" if row["max"] is None else "left"
-
-
-def _percent(change: int, before: int) -> str:
-    share = (Decimal(100 * change) / before).quantize(Decimal("0.1"), ROUND_HALF_UP)
-    return f"{share:+,}%" if share else "by less than 0.1%"
 
 
 def _bars(model: ModelReport, most: int) -> Bars | None:
@@ -346,6 +274,7 @@ class Line:
     change: int | None
     left: int | None
     off: int | None
+    share: str
     formula: str | Markup
 
 
@@ -354,8 +283,8 @@ def _typeset(text: str, mathml: Mapping[str, str]) -> str | Markup:
     return Markup(mathml[text]) if text in mathml else text  # noqa: S704  (written by us, escaped)
 
 
-def _lines(rows: Sequence[Component], mathml: Mapping[str, str], bounds: Bounds) -> list[Line]:
-    lines, taken = [], 0
+def _lines(rows: Sequence[Component], model: ModelReport, bounds: Bounds) -> list[Line]:
+    lines, taken, mathml = [], 0, model["mathml"]
     shown = {row["name"] for row in rows}
     for row in rows:
         parent, _, last = row["name"].rpartition(".")
@@ -372,6 +301,7 @@ def _lines(rows: Sequence[Component], mathml: Mapping[str, str], bounds: Bounds)
                 changed_by(row),
                 room(row),
                 off_by(row),
+                share_of_total(row, model),
                 formula,
             )
         )

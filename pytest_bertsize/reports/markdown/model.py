@@ -17,6 +17,7 @@ from pytest_bertsize.reports.rows import (
     differs,
     off_by,
     room,
+    share_of_total,
     total,
     unique,
     urgent,
@@ -48,17 +49,17 @@ class Part:
 
 
 def model_parts(model: ModelReport) -> list[Part]:
-    """The headline is the first."""
+    """The headline is the first; what changed stands before what is found, and before what to write to accept it."""
     base, choices = model["base"], model["choices"]
     parts = [Part(_headline(model)), *_subject(model)]
+    if base:
+        parts += _changes(base, model)
     if rows := [row for row in model["components"] if counted(row) is not None]:
         parts += _components(rows, model)
     if beside := [f"- {text(sentence)}" for sentence in sentences.sentences(model)]:
         parts.append(Part("\n".join(beside)))
     if model["findings"]:
         parts.append(Part(_findings(model["findings"])))
-    if base:
-        parts += _changes(base, model)
     if choices and choices["fits"]:
         parts.append(Part(_fits(choices["fits"])))
     if choices and choices["costs"]:
@@ -96,6 +97,7 @@ def _components(rows: Sequence[Component], model: ModelReport) -> list[Part]:
             _number(row["expected"]) if any(map(differs, rows)) or row["actual"] is None else "" for row in shown
         ],
         "actual": [_bold(_number(row["actual"]), row) for row in shown],
+        "share": [share_of_total(row, model) for row in shown],
         "off formula": [_difference(off_by(row)) for row in shown],
         "base": [_number(row["base"]) if any(map(changed, rows)) else "" for row in shown],
         "change": [_difference(changed_by(row)) for row in shown],
@@ -135,7 +137,7 @@ def _left(row: Component) -> str:
 
 def _notes(rows: Sequence[Component], hidden: int, model: ModelReport) -> list[str]:
     """Sentences under the table, without their full stops."""
-    notes = []
+    notes = [said[:1].upper() + said[1:]] if (said := sentences.embedding(model)) else []
     compared = [row for row in rows if row["expected"] is not None and row["actual"] is not None]
     if any(row["actual"] is None for row in rows):
         notes.append("Not built: the counts are those of the closed form")
@@ -190,7 +192,10 @@ def _changes(base: Base, model: ModelReport) -> list[Part]:
     return [
         Part(
             "\n".join(
-                [f"**Since {code(base['revision'])}**{_by(base)}{_moved(base, now)}", *(["", *lines] if lines else [])]
+                [
+                    f"**Since {code(base['revision'])}**{_by(base)}{_moved(base, now, model)}",
+                    *(["", *lines] if lines else []),
+                ]
             )
         )
     ]
@@ -200,15 +205,16 @@ def _by(base: Base) -> str:
     return ", by its lock" if base["by"] == "lock" else ""
 
 
-def _moved(base: Base, now: int | None) -> str:
+def _moved(base: Base, now: int | None, model: ModelReport) -> str:
     """The sum of a comparison: net, and what came and went where it is both."""
     if base["total"] is None or now is None:
         return ""
     delta = now - base["total"]
     sides = f"; {signed(base['grown'])} and {signed(-base['shrunk'])}" if base["grown"] and base["shrunk"] else ""
+    beside = f"; {text(also)}" if (also := sentences.beside_parameters(model["measures"])) else ""
     if not delta and not sides:
-        return f": {exact(now)} parameters, as before"
-    return f": **{signed(delta)}** ({exact(base['total'])} → {exact(now)}{sides})"
+        return f": {exact(now)} parameters, as before{beside}"
+    return f": **{signed(delta)}** ({exact(base['total'])} → {exact(now)}{sides}){beside}"
 
 
 def _change(change: Change) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pytest_bertsize.reports.headline import alone, is_quiet
 from pytest_bertsize.reports.markdown.model import Part, model_parts
 from pytest_bertsize.reports.markdown.text import code, table, text
 from pytest_bertsize.reports.rows import counted, room, total
@@ -33,12 +34,14 @@ _FOR_WHAT_IS_MISSING = 400
 def render(report: RunReport, _root: Path | None = None) -> str:
     """At most :data:`LONGEST` characters; what does not fit is left out whole, later models and details first."""
     models = sorted(report["models"], key=lambda model: model["verdict"] == "passed")
+    told = [model for model in models if not is_quiet(model)]
     top = "\n\n".join([MARK, _title(report), *_incomplete(report), *_base(report["base"])])
     foot = _foot(report)
     shelf = _Shelf(LONGEST - len(top) - len(foot) - _FOR_WHAT_IS_MISSING)
-    overview = _overview(models)
+    overview = _overview(told, len(models) - len(told))
     shelf.put(overview)
-    sections = [model_parts(model) for model in models]
+    behind_title = 1 if alone(report) else 0  # the title is its headline
+    sections = [model_parts(model)[behind_title:] for model in told]
     for section in sections:
         if not shelf.full and shelf.put(section[:1]):
             shelf.put([part for part in section[1:] if not part.is_detail])
@@ -89,10 +92,7 @@ def _not_shown(sections: Sequence[Sequence[Part]], shelf: _Shelf) -> list[str]:
 
 def _title(report: RunReport) -> str:
     good = report["complete"] and not report["failed"]
-    incomplete = "" if report["complete"] else "INCOMPLETE: "
-    counts = f"{report['configured']:,} configured, {report['checked']:,} checked, {report['failed']:,} failed"
-    build = "" if report["mode"] == "full" else "; not compared with a build"
-    return f"## {'✓' if good else '✗'} Model size: {incomplete}{counts}{build}"
+    return f"## {'✓' if good else '✗'} {text(report['headline'])}"
 
 
 def _incomplete(report: RunReport) -> list[str]:
@@ -112,22 +112,20 @@ def _names(names: Sequence[str]) -> str:
 
 
 def _base(base: RunBase | None) -> list[str]:
-    """What the run was compared with, why it was not, and which models are gone."""
+    """Why it was not compared, or what of it was not, and which models are gone."""
     if base is None:
         return []
     revision = code(base["revision"])
     if base["commit"] is None or base["problem"]:
         return [f"> [!WARNING]\n> **Not compared with {revision}**: {text(base['problem'])}"]
-    compared = f"Compared with {revision} ({code(base['commit'][:12])})."
-    if base["not_compared"]:
-        compared += f" Not compared: {_names(base['not_compared'])}."
+    missing = [f"**Not compared with {revision}**: {_names(base['not_compared'])}"] if base["not_compared"] else []
     removed = sorted(base["removed"], key=lambda each: not each["failed"])
     if not removed:
-        return [compared]
+        return missing
     lines = [f"- {code(each['name'], _NAME)} ({_config(each)}){_was(each)}{_why(each)}" for each in removed]
     rest = len(removed) - MOST_NAMES
     more = [f"- and {exact(rest)} more"] if rest > 0 else []
-    return [compared, "**No longer declared, and no longer checked:**", "\n".join([*lines[:MOST_NAMES], *more])]
+    return [*missing, "**No longer declared, and no longer checked:**", "\n".join([*lines[:MOST_NAMES], *more])]
 
 
 def _config(removed: Removed) -> str:
@@ -146,16 +144,21 @@ def _was(removed: Removed) -> str:
     return f"{counted}{',' if counted else ':'} limit {text(removed['limit'])}" if removed["limit"] else counted
 
 
-def _overview(models: Sequence[ModelReport]) -> list[Part]:
-    """All models in one table, those that failed first."""
+def _overview(models: Sequence[ModelReport], quiet: int) -> list[Part]:
+    """The models of which there is something to read in one table, those that failed first; how many others there are.
+
+    :param quiet: models that passed and are as they were, of which nothing is told.
+    """
+    others = [Part(f"{plural(quiet, 'model')} more passed, and nothing of {'it' if quiet == 1 else 'them'} changed.")]
     if len(models) < 2:  # noqa: PLR2004
-        return []
+        return others if models and quiet else []
     rows = [_overview_row(model) for model in models[:MOST_ROWS]]
     columns = ("model", "class", "parameters", "change", "budget", "left")
     used = [index for index in range(len(columns)) if any(row[index] for row in rows)]
     drawn = table([columns[index] for index in used], [[row[index] for index in used] for row in rows], left=2)
     rest = len(models) - MOST_ROWS
-    return [Part(drawn), *([Part(f"({exact(rest)} more models are not in this table)")] if rest > 0 else [])]
+    hidden = [Part(f"({exact(rest)} more models are not in this table)")] if rest > 0 else []
+    return [Part(drawn), *hidden, *(others if quiet else [])]
 
 
 def _overview_row(model: ModelReport) -> tuple[str, ...]:
@@ -174,10 +177,17 @@ def _overview_row(model: ModelReport) -> tuple[str, ...]:
 
 
 def _foot(report: RunReport) -> str:
+    """What was counted, against what, and with what."""
+    base = report["base"]
+    counts = f"{report['configured']:,} configured, {report['checked']:,} checked, {report['failed']:,} failed"
+    build = "" if report["mode"] == "full" else "; not compared with a build"
+    compared = (
+        f" Compared with {code(base['revision'])} ({code(base['commit'][:12])})." if base and base["commit"] else ""
+    )
     asked = "closed_forms_of_transformers"
     names = {"pytest_bertsize": "pytest-bertsize", "python": "Python", asked: asked.replace("_", " ")}
     versions = ", ".join(
         f"{text(names.get(name, name), _NAME)} {text(version, _NAME)}" for name, version in report["versions"].items()
     )
     commit = f"; commit {code(report['commit'])}" if report["commit"] else ""
-    return f"<sub>{versions}{commit}</sub>"
+    return f"<sub>Model size: {counts}{build}.{compared} {versions}{commit}</sub>"

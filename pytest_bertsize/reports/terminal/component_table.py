@@ -14,7 +14,7 @@ from rich.text import Text
 from pytest_bertsize import quantity
 from pytest_bertsize.quantity import Quantity, compact_left, percent_used
 from pytest_bertsize.reports import sentences
-from pytest_bertsize.reports.rows import chosen, counted, difference, differs, room, unique
+from pytest_bertsize.reports.rows import chosen, counted, difference, differs, room, share_of_total, unique
 from pytest_bertsize.reports.terminal.drawing import NAME, Style, columns_that_fit, fit, hanging, powers, usable
 from pytest_bertsize.table.model import BYTES, FLOPS
 from pytest_bertsize.wording import exact
@@ -24,12 +24,15 @@ if TYPE_CHECKING:
 
     from pytest_bertsize.reports.shape import Component, FoldedTensor, Measure, ModelReport
 
-Column: TypeAlias = Literal["component", "actual", "closed form", "vs formula", "vs base", "budget", "left", "used", ""]
+Column: TypeAlias = Literal[
+    "component", "actual", "share", "closed form", "vs formula", "vs base", "budget", "left", "used", ""
+]
 
 COLUMNS: tuple[Column, ...] = (
     "component",
     "closed form",
     "actual",
+    "share",
     "vs formula",
     "vs base",
     "budget",
@@ -37,7 +40,7 @@ COLUMNS: tuple[Column, ...] = (
     "used",
     "",
 )
-DROPPED_FIRST: tuple[Column, ...] = ("", "closed form", "used", "left", "budget", "vs base")
+DROPPED_FIRST: tuple[Column, ...] = ("", "share", "closed form", "used", "left", "budget", "vs base")
 DROPPED_LAST: tuple[Column, ...] = ("vs formula",)
 """Where names are as narrow as they can be."""
 UNITS: Mapping[str, Quantity] = {BYTES: quantity.BYTES, FLOPS: quantity.FLOPS}
@@ -53,7 +56,7 @@ BAR = 9
 def component_table(model: ModelReport, style: Style) -> RenderableType:
     rows, hidden = _selected(model["components"], style.verbosity)
     all_lines = [line for row in rows for line in _lines(row, model, style)]
-    all_lines += [_measure_line(row) for row in model["measures"]]
+    all_lines += [_measure_line(row) for row in sentences.limited_measures(model)]
     lines = all_lines if len(all_lines) <= MOST_LINES else [*all_lines[: MOST_LINES - 1], all_lines[-1]]
     columns, widths = _layout(lines, style)
     table = Table(box=SIMPLE_HEAD, show_edge=False, padding=0, header_style="bold", border_style="dim")
@@ -63,7 +66,7 @@ def component_table(model: ModelReport, style: Style) -> RenderableType:
     for line in lines:
         table.add_row(*(_cell(line, column, widths) for column in columns))
     parts: list[RenderableType] = [table]
-    said = [_other_totals(model), *_measured(model), *sentences.beside(model)]
+    said = [sentences.embedding(model), _other_totals(model), *_measured(model), *sentences.beside(model)]
     parts += [hanging("  ", "dim", f"({each})", style) for each in said if each]
     if len(all_lines) > len(lines):
         rest = len(all_lines) - len(lines)
@@ -114,7 +117,7 @@ def _selected(components: Sequence[Component], verbosity: int) -> tuple[list[Com
 
 
 def _lines(row: Component, model: ModelReport, style: Style) -> list[_Line]:
-    lines = [_component_line(row)]
+    lines = [_component_line(row, model)]
     if differs(row):
         lines.append(_expectation(row, style))
     if style.verbosity > 1:
@@ -122,13 +125,14 @@ def _lines(row: Component, model: ModelReport, style: Style) -> list[_Line]:
     return lines
 
 
-def _component_line(row: Component) -> _Line:
+def _component_line(row: Component, model: ModelReport) -> _Line:
     expected, left, is_built = row["expected"], room(row), row["actual"] is not None
     actual = counted(row) or 0
     cells: dict[Column, str] = {
         "component": ("✗ " if row["failed"] else "  ") + _label(row),
         "closed form": "" if expected is None else exact(expected),
         "actual": exact(actual) if is_built else "",
+        "share": share_of_total(row, model),
         "vs formula": "" if expected is None or not is_built else difference(actual - expected),
         "vs base": "" if row["base"] is None else difference(actual - row["base"]),
         "budget": row["limit"] or "",
@@ -147,6 +151,7 @@ def _measure_line(row: Measure) -> _Line:
         "closed form": "" if row["expected"] is None else exact(row["expected"]),
         "actual": "" if actual is None else exact(actual),
         "vs formula": "" if actual is None or row["expected"] is None else difference(actual - row["expected"]),
+        "vs base": "" if row["base"] is None else difference(count - row["base"]),
         "budget": row["limit"] or "",
         "left": "" if left is None else compact_left(left, UNITS[row["name"]]),
         "used": "" if row["max"] is None else percent_used(count, row["max"]),
@@ -157,9 +162,10 @@ def _measure_line(row: Measure) -> _Line:
 
 def _measured(model: ModelReport) -> Iterator[str]:
     """What the numbers under the total are of, and where a forward pass multiplies."""
-    if model["measures"]:
-        yield "; ".join(f"{row['name']}: {row['what']}" for row in model["measures"])
-    yield from filter(None, (sentences.parts(row) for row in model["measures"]))
+    limited = sentences.limited_measures(model)
+    if limited:
+        yield "; ".join(f"{row['name']}: {row['what']}" for row in limited)
+    yield from filter(None, (sentences.parts(row) for row in limited))
 
 
 def _label(row: Component) -> str:

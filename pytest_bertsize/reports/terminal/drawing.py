@@ -63,8 +63,13 @@ def draw(content: RenderableType, style: Style) -> str:
         _environ={},
     )
     console.print(content)
-    text = drawn.getvalue() if style.unicode else drawn.getvalue().translate(_ASCII)
+    text = plain(drawn.getvalue(), style)
     return _bounded([line.rstrip() for line in text.splitlines()])
+
+
+def plain(text: str, style: Style) -> str:
+    """What the terminal can write of a text; a line stays one, whatever its length."""
+    return text if style.unicode else text.translate(_ASCII)
 
 
 def _bounded(lines: list[str]) -> str:

@@ -16,7 +16,7 @@ from pytest_bertsize.reports.model_report import by_severity
 from pytest_bertsize.reports.rows import counted, room, total, unique
 from pytest_bertsize.reports.sentences import limited_by
 from pytest_bertsize.reports.terminal.component_table import component_table
-from pytest_bertsize.reports.terminal.drawing import NAME, Style, columns_that_fit, draw, fit, hanging, usable
+from pytest_bertsize.reports.terminal.drawing import NAME, Style, columns_that_fit, draw, fit, hanging, plain, usable
 from pytest_bertsize.wording import exact, listed
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from pytest_bertsize.reports.shape import FindingRow, ModelReport, RunBase
 
-__all__ = ["Style", "against_base", "base_of_run", "breakdown", "count", "failure", "notes", "overview"]
+__all__ = ["Style", "against_base", "base_of_run", "breakdown", "count", "failure", "notes", "overview", "plain"]
 
 Column: TypeAlias = Literal["", "model", "architecture", "parameters", "budget", "left"]
 
@@ -38,18 +38,21 @@ DROPPED_FIRST: tuple[Column, ...] = ("architecture", "left", "budget")
 
 
 def failure(model: ModelReport, style: Style) -> str:
-    """The whole report of a model that failed: headline, table, a sentence for each finding with its way out."""
+    """The whole report of a model that failed: headline, table, what changed, each finding with its way out."""
     parts: list[RenderableType] = [Text(model["headline"], style="bold red"), Text("")]
     if model["components"]:
         parts += [_title(model), Text(""), component_table(model, style), Text("")]
+    parts += _changes(model, style)
     parts += _sentences(model["findings"], style)
-    parts += _beside_the_table(model, style)
+    if choices := _choices(model, style):
+        parts += [Text(""), *choices]
     return draw(Group(*parts), style)
 
 
 def breakdown(model: ModelReport, style: Style) -> str:
     """Title and table of a model that passed, for ``-v``."""
-    parts = [_title(model), Text(""), component_table(model, style), *_beside_the_table(model, style)]
+    beside = [*_base_sentences(model, style, ""), *_choices(model, style)]
+    parts = [_title(model), Text(""), component_table(model, style), *([Text(""), *beside] if beside else [])]
     return draw(Group(*parts), style)
 
 
@@ -167,22 +170,28 @@ def _sentences(findings: Sequence[FindingRow], style: Style, prefix: str = "") -
     return lines
 
 
-def _beside_the_table(model: ModelReport, style: Style) -> list[RenderableType]:
-    """What changed against the base, what would fit, and what the next change would cost."""
+def _changes(model: ModelReport, style: Style) -> list[RenderableType]:
+    """What changed against the base: it comes before what to write to accept it."""
     lines = _base_sentences(model, style, "")
+    return [*lines, Text("")] if lines else []
+
+
+def _choices(model: ModelReport, style: Style) -> list[RenderableType]:
+    """What would fit, and what the next change would cost."""
+    lines: list[RenderableType] = []
     choices = model["choices"]
     if choices and (text := sentences.fits(choices)):
         lines.append(hanging("→ ", "cyan", text, style))
     if choices and choices["costs"] and (choices["fits"] or style.verbosity > 0):
         lines.append(hanging("→ ", "cyan", sentences.costs(choices), style))
-    return [Text(""), *lines] if lines else []
+    return lines
 
 
 def _base_sentences(model: ModelReport, style: Style, prefix: str) -> list[RenderableType]:
     base = model["base"]
     if base is None:
         return []
-    lines = [hanging("→ ", "cyan", f"{prefix}{sentences.against(base, unique(model))}", style)]
+    lines = [hanging("→ ", "cyan", f"{prefix}{sentences.against(base, unique(model), model['measures'])}", style)]
     lines += [hanging("    ", "", line, style) for line in base["said"]]
     lines += [hanging("    ", "", each["said"], style) for each in base["tensors"][:MOST_SENTENCES]]
     if rest := len(base["tensors"][MOST_SENTENCES:]):

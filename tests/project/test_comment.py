@@ -1,0 +1,152 @@
+"""The second workflow of docs/how-to/ci-and-pre-commit.md, which posts the report as a comment and runs nothing of the request."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from pytest_bertsize.reports.json import render as json_report
+from pytest_bertsize.reports.markdown.page import MARK
+from pytest_bertsize.reports.markdown.page import render as markdown
+from tests.support.composite_action import ACTION
+from tests.support.run_reports import failing, passing, run
+
+ROOT = Path(__file__).parents[2]
+GUIDE = (ROOT / "docs" / "how-to" / "ci-and-pre-commit.md").read_text("utf-8")
+GH = """#!/usr/bin/env bash
+echo "$*" >> "$TOLD"
+case "$1 $2" in
+  "run download") [[ -d $ARTIFACT ]] && cp -r "$ARTIFACT/." "${@: -1}" ;;
+  "api --method") [[ $3 != GET ]] || echo "$OPEN" ;;
+  "api --paginate") printf '%s\\n' $EARLIER ;;
+esac
+"""
+"""As much of GitHub's own program as the script asks for: what it is told goes to a file, what it answers is given."""
+
+
+def workflow(name: str) -> dict[Any, Any]:
+    block = re.search(rf"<!-- file: .github/workflows/{name}.yml -->\n```yaml\n(.*?)```", GUIDE, re.DOTALL)
+    assert block
+    return dict(yaml.safe_load(block[1]))
+
+
+GATE, COMMENT = workflow("size"), workflow("size-comment")
+(JOB,) = COMMENT["jobs"].values()
+(STEP,) = JOB["steps"]
+
+
+@pytest.fixture
+def artifact(tmp_path: Path) -> Path:
+    """What the gate's run has left."""
+    folder = tmp_path / "artifact"
+    folder.mkdir()
+    return folder
+
+
+def left(folder: Path, *models: Any) -> None:
+    report = run(*models)
+    (folder / "bertsize.json").write_text(json_report(report), encoding="utf-8")
+    (folder / "bertsize.md").write_text(markdown(report), encoding="utf-8")
+
+
+def posted(artifact: Path, *, earlier: str = "", numbers: str = "7", status: int = 0) -> list[str]:
+    """What was changed on GitHub: the calls that are no question."""
+    folder = artifact.parent / "job"
+    folder.mkdir()
+    (folder / "gh").write_text(GH, encoding="utf-8")
+    (folder / "gh").chmod(0o755)
+    given = {"GH_TOKEN": "t", "GH_REPO": "o/r", "RUN": "1", "SHA": "a" * 40, "HEAD": "o:change", "LC_ALL": "C.UTF-8"}
+    assert given.keys() == STEP["env"].keys()
+    desk = {"PATH": f"{folder}:{os.environ['PATH']}", "TOLD": "told", "ARTIFACT": str(artifact)}
+    done = subprocess.run(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", STEP["run"]],  # noqa: S607
+        cwd=folder,
+        env={**given, **desk, "OPEN": numbers, "EARLIER": earlier},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == status, done.stdout + done.stderr
+    told = (folder / "told").read_text("utf-8").splitlines()
+    return [line for line in told if "body=@" in line]
+
+
+NEW = "api repos/o/r/issues/7/comments -F body=@bertsize/bertsize.md --silent"
+REPLACED = "api --method PATCH repos/o/r/issues/comments/41 -F body=@bertsize/bertsize.md --silent"
+
+
+def test_a_change_is_posted_once_and_replaced_by_the_next_run(artifact: Path) -> None:
+    left(artifact, failing())
+    assert posted(artifact) == [NEW]
+
+
+def test_an_earlier_comment_is_replaced(artifact: Path) -> None:
+    left(artifact, failing())
+    assert posted(artifact, earlier="41 42") == [REPLACED]
+
+
+def test_where_nothing_changed_nothing_is_posted(artifact: Path) -> None:
+    left(artifact, passing())
+    assert posted(artifact) == []
+
+
+def test_a_comment_on_what_was_taken_back_does_not_stay(artifact: Path) -> None:
+    left(artifact, passing())
+    assert posted(artifact, earlier="41") == [REPLACED]
+
+
+def test_a_run_that_left_no_report_is_not_taken_for_one_without_a_change(artifact: Path) -> None:
+    artifact.rmdir()
+    assert posted(artifact) == [NEW]
+    said = (artifact.parent / "job" / "bertsize" / "bertsize.md").read_text("utf-8")
+    assert said == f"{MARK}\n\n## ✗ Model size: the run left no report\n"
+
+
+def test_a_link_is_no_report(artifact: Path) -> None:
+    left(artifact, failing())
+    secret = artifact.parent / "secret"
+    secret.write_text(f"{MARK}\nsecret", encoding="utf-8")
+    (artifact / "bertsize.md").unlink()
+    (artifact / "bertsize.md").symlink_to(secret)
+    assert posted(artifact) == [NEW]
+    assert "secret" not in (artifact.parent / "job" / "bertsize" / "bertsize.md").read_text("utf-8")
+    assert secret.read_text("utf-8") == f"{MARK}\nsecret"
+
+
+@pytest.mark.parametrize("text", ["a comment of mine", f"{MARK}\n{'x' * 65_001}"])
+def test_what_is_no_report_of_ours_is_not_posted(artifact: Path, text: str) -> None:
+    (artifact / "bertsize.md").write_text(text, encoding="utf-8")
+    assert posted(artifact, status=1) == []
+
+
+def test_a_request_that_went_on_is_not_told_of_what_it_was(artifact: Path) -> None:
+    left(artifact, failing())
+    assert posted(artifact, numbers="") == []
+
+
+def test_the_jobs_token_is_of_a_workflow_that_runs_nothing_of_the_request() -> None:
+    assert [*COMMENT[True]] == ["workflow_run"]  # YAML 1.1 reads "on" as true
+    assert COMMENT[True]["workflow_run"]["workflows"] == [GATE["name"]]
+    assert COMMENT["permissions"] == {}
+    assert JOB["permissions"] == {"actions": "read", "pull-requests": "write"}
+    assert "uses" not in STEP
+    assert "${{" not in STEP["run"]
+
+
+def test_the_gates_job_has_no_token_that_could_write() -> None:
+    assert GATE["permissions"] == {"contents": "read"}
+    assert not any("permissions" in job for job in GATE["jobs"].values())
+    assert [*GATE[True]] == ["pull_request"] if isinstance(GATE[True], dict) else GATE[True] == "pull_request"
+    assert "secrets" not in str(GATE)
+    assert not any("token" in str(step).lower() for step in ACTION["runs"]["steps"])
+
+
+def test_it_takes_the_artifact_and_the_mark_that_the_action_leaves() -> None:
+    assert f"--name {ACTION['inputs']['artifact']['default']} " in STEP["run"]
+    assert f"mark='{MARK}'" in STEP["run"]
