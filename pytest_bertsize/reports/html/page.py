@@ -76,20 +76,23 @@ class Bounds:
 
 def render(report: RunReport, _root: Path | None = None) -> str:
     """The page of a run. What is not shown is counted, and is in the JSON report."""
-    templates = _templates()
     ordered = sorted(report["models"], key=lambda model: model["verdict"] == "passed")
     of_one = len(ordered) == report["configured"] == 1 and report["complete"]
     alone = ordered[0] if of_one and not _left(report) else None
     parts = [_model(model, index, report, alone is not None) for index, model in enumerate(ordered, 1)]
-    return templates.get_template("page.html.jinja").render(
-        report=report,
-        say_why=sentences.say_why,
-        generator=f"pytest-bertsize {report['versions'].get('pytest_bertsize', '')}".strip(),
-        alone=alone,
-        headline=headline(alone) if alone else _of_the_run(report),
-        links=[(f"model-{index}", model, headline(model)) for index, model in enumerate(ordered, 1)],
-        parts=parts,
-        unchanged=bool(ordered) and all(_unchanged(model) for model in ordered),
+    return (
+        templates()
+        .get_template("page.html.jinja")
+        .render(
+            report=report,
+            say_why=sentences.say_why,
+            generator=f"pytest-bertsize {report['versions'].get('pytest_bertsize', '')}".strip(),
+            alone=alone,
+            headline=headline(alone) if alone else _of_the_run(report),
+            links=[(f"model-{index}", model, headline(model)) for index, model in enumerate(ordered, 1)],
+            parts=parts,
+            unchanged=bool(ordered) and all(_unchanged(model) for model in ordered),
+        )
     )
 
 
@@ -100,7 +103,7 @@ def is_ours(text: str) -> bool:
 
 def _model(model: ModelReport, index: int, report: RunReport, alone: bool) -> Markup:  # noqa: FBT001
     """One model's part, with as much of it as fits."""
-    template = _templates().get_template("model.html.jinja")
+    template = templates().get_template("model.html.jinja")
     bounds = Bounds()
     while True:
         view = _view(model, report, bounds)
@@ -111,8 +114,9 @@ def _model(model: ModelReport, index: int, report: RunReport, alone: bool) -> Ma
 
 
 @cache
-def _templates() -> Environment:
-    templates = Environment(
+def templates() -> Environment:
+    """What all pages are made with: no text from a file steers one."""
+    found = Environment(
         loader=PackageLoader("pytest_bertsize.reports.html", ""),
         autoescape=True,
         undefined=StrictUndefined,
@@ -120,7 +124,7 @@ def _templates() -> Environment:
         lstrip_blocks=True,
         finalize=_harmless,
     )
-    templates.filters |= {
+    found.filters |= {
         "exact": _exact,
         "signed": difference,
         "left": compact_left,
@@ -129,7 +133,7 @@ def _templates() -> Environment:
         "plural": plural,
         "dims": lambda shape: "absent" if shape is None else " × ".join(map(exact, shape)) or "scalar",
     }
-    return templates
+    return found
 
 
 def _harmless(value: Any) -> Any:
