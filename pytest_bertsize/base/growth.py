@@ -13,7 +13,7 @@ from pytest_bertsize.base.git import NoRevision, renamed
 from pytest_bertsize.base.matching import Candidate, paired
 from pytest_bertsize.base.snapshot import Snapshots
 from pytest_bertsize.base.tensor_changes import tensor_changes
-from pytest_bertsize.base.tree import Files, Unreadable
+from pytest_bertsize.base.tree import MOST_AHEAD, Files, Unreadable
 from pytest_bertsize.closed_forms.attribution import attribute
 from pytest_bertsize.inventory import Inventory
 from pytest_bertsize.wording import printable
@@ -117,16 +117,20 @@ def _read(
     found = {each.name: snapshots.at(each.name) for each in start}
     if by_tag:
         steps = [*start, *commits.tagged(today.root, span)]
-        return steps, {each.name: found.get(each.name) or snapshots.at(each.name) for each in steps}
+        return steps, found | dict(_of_each(snapshots, files, [each.name for each in steps if each.name not in found]))
     files.places.add(b"/".join((*files.prefix, today.file.encode())))
     while True:
         places = {*files.places}
         steps = [*start, *commits.touching(today.root, span, places)]
-        for each in steps:
-            if each.name not in found:
-                found[each.name] = snapshots.at(each.name)
+        found |= dict(_of_each(snapshots, files, [each.name for each in steps if each.name not in found]))
         if files.places <= places:
             return steps, found
+
+
+def _of_each(snapshots: Snapshots, files: Files, names: Sequence[str]) -> Iterator[tuple[str, Snapshot]]:
+    for some in (names[at : at + MOST_AHEAD] for at in range(0, len(names), MOST_AHEAD)):
+        files.read_ahead(some)
+        yield from ((name, snapshots.at(name)) for name in some)
 
 
 class _Told:

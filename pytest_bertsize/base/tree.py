@@ -6,6 +6,7 @@ git hands out objects by their names, and the paths are followed here, tree by t
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 from functools import cached_property
@@ -16,7 +17,7 @@ from pytest_bertsize.base.git import around, command, environment, of_repository
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
 LARGEST = 1024 * 1024
 """Bytes of a table or a config; of what has more, one more is read, by which readers know it."""
@@ -24,6 +25,8 @@ MOST_LINKS = 40
 """Symlinks on the way to one file, as Linux follows them."""
 MOST_ENTRIES = 500_000
 """Of trees that are remembered, over all commits that one process reads."""
+MOST_AHEAD = 250
+"""Trees that are asked for at once: a pipe holds 64 KB, on macOS 16."""
 _TREE, _LINK, _SUBMODULE = b"40000", b"120000", b"160000"
 """How git writes what an entry of a tree is; all else is a file."""
 
@@ -216,29 +219,67 @@ class Files:
 
     def _tree(self, name: str) -> dict[bytes, Entry]:
         if name not in self._trees:
-            if self._entries > MOST_ENTRIES:
-                self._trees.clear()
-                self._entries = 0
+            self._forget()
             self._trees[name] = _entries(self._object(name, b"tree"), len(self.commit) // 2)
             self._entries += len(self._trees[name])
         return self._trees[name]
 
+    def read_ahead(self, commits: Sequence[str]) -> None:
+        """Have the trees of some commits handed out together that lead to what was looked at before.
+
+        One by one each would be waited for. What git does not hand out now it does not when it is asked for.
+
+        :param commits: the full names of at most :data:`MOST_AHEAD`.
+        """
+        self._forget()
+        roots = [f"{name}^{{tree}}" for name in commits]
+        self._hand_out(roots)
+        for place in self.places:
+            names = roots
+            for part in place.split(b"/")[:-1]:
+                entries = (self._trees.get(name, {}).get(part) for name in names)
+                names = [entry.name for entry in entries if entry and entry.mode == _TREE]
+                self._hand_out(names)
+
+    def _forget(self) -> None:
+        """What is remembered, where that is too much."""
+        if self._entries > MOST_ENTRIES:
+            self._trees.clear()
+            self._entries = 0
+
+    def _hand_out(self, names: Iterable[str]) -> None:
+        """Trees, all of which are asked for before the first is read: few enough for a pipe to hold the questions."""
+        missing = [name for name in dict.fromkeys(names) if name not in self._trees]
+        self._ask(*missing)
+        for name in missing:
+            with contextlib.suppress(ValueError):
+                self._trees[name] = _entries(self._answer(b"tree"), len(self.commit) // 2)
+                self._entries += len(self._trees[name])
+
     def _object(self, name: str, kind: bytes, most: int | None = None) -> bytes:
         """:raises ValueError, OSError: when git does not hand it out."""
-        source, answers = self._process.stdin, self._process.stdout
+        self._ask(name)
+        return self._answer(kind, most)
+
+    def _ask(self, *names: str) -> None:
+        source = self._process.stdin
         assert source
-        assert answers
-        source.write(f"{name}\n".encode())
+        source.write("".join(f"{name}\n" for name in names).encode())
         source.flush()
+
+    def _answer(self, kind: bytes, most: int | None = None) -> bytes:
+        """:raises ValueError, OSError: when there is none, or another kind of object."""
+        answers = self._process.stdout
+        assert answers
         header = answers.readline().split()
-        if len(header) != len(("name", "kind", "size")) or header[1] != kind:
+        if len(header) != len(("name", "kind", "size")):
             raise ValueError
         size = int(header[2])
         content = answers.read(size if most is None else min(size, most))
         left = size + len("\n") - len(content)
         while left and (behind := answers.read(min(left, LARGEST))):
             left -= len(behind)
-        if left:
+        if left or header[1] != kind:
             raise ValueError
         return content
 
