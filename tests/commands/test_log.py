@@ -14,7 +14,7 @@ from pytest_bertsize.base.lock import Locked
 from pytest_bertsize.base.lock_text import render as lock_text
 from pytest_bertsize.closed_forms.derive import Derivation, derive
 from pytest_bertsize.inventory import Tensor
-from tests.support.git_projects import FITS, LAYER, git, repository
+from tests.support.git_projects import FITS, LAYER, GitProject, git, repository
 from tests.support.parsed_page import Page
 
 if TYPE_CHECKING:
@@ -29,8 +29,11 @@ WORD = 48 + 1
 class History:
     """A project whose commits are made one by one."""
 
-    def __init__(self, folder: Path, config: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
-        self.project = repository(folder)
+    def __init__(
+        self, folder: Path, config: dict[str, Any], capsys: pytest.CaptureFixture[str], *, is_inside: bool = False
+    ) -> None:
+        """:param is_inside: whether the folder is one of a repository, and not its root."""
+        self.project = GitProject(folder) if is_inside else repository(folder)
         self.config = config
         self._capsys = capsys
         self.commit("begin", FITS)
@@ -321,6 +324,32 @@ def test_a_config_that_cannot_be_read_is_not_counted_by_the_lock_of_what_it_was(
     row = history.rows()[-1]
     assert (row["total"], row["subject"]) == (None, "misspelt")
     assert "num_hiden_layers" in row["said"][0]
+
+
+def test_what_a_clone_lacks_is_not_counted_and_not_asked_for(history: History) -> None:
+    history.commit("a layer more", num_hidden_layers=4)
+    history.commit("ten words", vocab_size=111)
+    history.project.lose("HEAD~1:config.json")
+    rows = history.rows()
+    assert [(row["subject"], row["total"], row["change"]) for row in rows] == [
+        ("begin", TOTAL, None),
+        ("a layer more", None, None),
+        ("ten words", TOTAL + LAYER + 490, LAYER + 490),
+    ]
+    assert rows[1]["said"] == ["not counted: config.json cannot be read, because this clone lacks it or is damaged"]
+
+
+def test_a_project_in_a_folder_of_its_repository_has_no_rows_of_the_others(
+    tmp_path: Path, tiny: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = repository(tmp_path / "root")
+    one = History(root.folder / "one", tiny, capsys, is_inside=True)
+    other = History(root.folder / "other", tiny, capsys, is_inside=True)
+    other.commit("of the other", num_hidden_layers=4)
+    one.commit("of this one", num_hidden_layers=5)
+    document = json.loads(one.said("--format", "json"))
+    assert document["commits_read"] == 2
+    assert [row["subject"] for row in document["models"][0]["rows"]] == ["begin", "of this one"]
 
 
 # what it costs
