@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.base.git import NoRevision, around, resolve, walked
+from pytest_bertsize.base.git import LONGEST_PATH, NoRevision, around, resolve, walked
 from pytest_bertsize.wording import shown
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 DOTS = ".."
 MOST_PLACES = 100
 """Paths that git is given at once; of more, it is given the folders that they lie in."""
+MOST_NAMES = 1_000
+"""Tags, or commits, of which git is asked at once."""
 SHORT = 10
 """Characters of a commit's name that tell it from others."""
 _FIELDS = "%H%x00%P%x00%cI%x00%s"
@@ -91,9 +93,7 @@ def touching(folder: Path, span: Range, places: Iterable[bytes]) -> list[Commit]
 
 def named(folder: Path, names: Sequence[str]) -> list[Commit]:
     """Some commits by their full names."""
-    if not names:
-        return []
-    return _commits(walked(around(folder), "rev-list", "--no-walk=unsorted", *_described(), *names, "--"))
+    return _commits(_in_parts(around(folder), ("rev-list", "--no-walk=unsorted", *_described()), names))
 
 
 def tagged(folder: Path, span: Range) -> list[Commit]:
@@ -109,11 +109,17 @@ def _tags(found: Repository, span: Range) -> dict[str, list[str]]:
     """The tags that a range reaches, by the commits that they name."""
     reached = [f"--merged={span.end}", *([f"--no-merged={span.without}"] if span.without else [])]
     names = walked(found, "for-each-ref", *reached, "--sort=version:refname", "--format=%(refname)", "refs/tags")
-    commits = walked(found, "rev-parse", *(f"{name}^{{commit}}" for name in names)) if names else []
+    commits = _in_parts(found, ("rev-parse",), [f"{name}^{{commit}}" for name in names])
     tags: dict[str, list[str]] = {}
     for name, commit in zip(names, commits, strict=True):
         tags.setdefault(commit, []).append(name.removeprefix("refs/tags/"))
     return tags
+
+
+def _in_parts(found: Repository, command: Sequence[str], names: Sequence[str]) -> list[str]:
+    """What git says of many names: no command line takes any number of them."""
+    parts = (names[at : at + MOST_NAMES] for at in range(0, len(names), MOST_NAMES))
+    return [line for part in parts for line in walked(found, *command, *part)]
 
 
 def _ends(end: str, without: str | None) -> list[str]:
@@ -132,7 +138,7 @@ def _commits(lines: Sequence[str]) -> list[Commit]:
 
 def _few(places: Collection[bytes]) -> list[str]:
     """Paths that have all of these in them, few enough for git to look for each in each commit."""
-    found = {*places}
+    found = {path for path in places if len(path) <= LONGEST_PATH}
     while len(found) > MOST_PLACES:
         found = {path.rpartition(b"/")[0] for path in found}
     parents = {path for path in found if any(path.startswith(other + b"/") for other in found)}

@@ -26,7 +26,7 @@ SECONDS = 10.0
 LONGEST_WALK = 120.0
 """Seconds: a history of a million commits takes git a quarter of that."""
 LONGEST_PATH = 4096
-"""Bytes of a ``.git`` that is a file."""
+"""Bytes of a ``.git`` that is a file, and of a path that anybody can check out."""
 _SAFELY = (
     *("--no-pager", "--no-replace-objects", "--literal-pathspecs"),
     *("-c", "safe.bareRepository=explicit"),

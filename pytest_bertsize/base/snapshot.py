@@ -112,18 +112,25 @@ class Snapshots:
         What is made follows from ``what``, and from the files that making it looks at, one after another: where all of
         these are as they were, it would look at the same ones again.
 
-        :raises ValueError, OSError: when git does not hand out what tells it.
+        :raises ValueError, OSError: when git does not hand out where the folder is.
         """
         files = self._files
         made = self._known.setdefault((*files.prefix, what), {})
         for looked, values in made.items():
-            now = tuple(map(files.stands_at, looked))
-            if now in values:
+            now = self._standing(looked)
+            if now is not None and now in values:
                 return cast("T", values[now])  # what is made of one thing is always of one type
         files.looked = {}
         found = make()
         made.setdefault((*files.looked,), {})[(*files.looked.values(),)] = found
         return found
+
+    def _standing(self, looked: tuple[Looked, ...]) -> tuple[Entry | None, ...] | None:
+        """``None``: git does not hand out what tells it, and whoever reads it says so."""
+        try:
+            return tuple(map(self._files.stands_at, looked))
+        except (OSError, ValueError):
+            return None
 
     def _declared(self) -> _Declared:
         apart = table_of(self._files, self._today, "", self._matching)

@@ -352,6 +352,14 @@ def test_a_project_in_a_folder_of_its_repository_has_no_rows_of_the_others(
     assert [row["subject"] for row in document["models"][0]["rows"]] == ["begin", "of this one"]
 
 
+def test_a_path_that_no_command_line_takes_is_no_file(history: History) -> None:
+    history.commit("a long path", FITS.replace('"config.json"', f'"{"x" * 300_000}"'))
+    history.commit("mended", FITS)
+    rows = history.rows()
+    assert [row["total"] for row in rows] == [TOTAL, None, TOTAL]
+    assert rows[1]["said"][-1].endswith("… is no file")
+
+
 # what it costs
 
 
