@@ -208,11 +208,14 @@ def hub_of(table: Mapping[str, object]) -> dict[str, str]:
     return {name: file for name, file in pairs if isinstance(file, str)}
 
 
-def table_of(files: Files, today: Settings, revision: str, matches: Callable[[str], list[str]]) -> settings.Apart:
+def table_of(
+    files: Files, today: Settings, revision: str, matches: Callable[[str], list[str]], *, limits: bool = True
+) -> settings.Apart:
     """What a commit declares.
 
     :param revision: what messages call it; ``""`` where they need not.
     :param matches: the files that a pattern means.
+    :param limits: whether budgets are read.
     :raises Unreadable: when nobody can tell.
     """
     at = f" at {revision}" if revision else ""
@@ -223,7 +226,7 @@ def table_of(files: Files, today: Settings, revision: str, matches: Callable[[st
         raise Unreadable(f"{file} is a symlink that leads to no file of the repository", other)
     try:
         text = settings.decoded(content or b"", file)
-        return settings.parse_apart(text, today.path, matches)
+        return settings.parse_apart(text, today.path, matches, limits=limits)
     except NothingDeclared:
         return settings.Apart({}, {}, {})
     except SettingsError as error:

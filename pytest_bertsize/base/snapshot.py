@@ -133,9 +133,9 @@ class Snapshots:
             return None
 
     def _declared(self) -> _Declared:
-        apart = table_of(self._files, self._today, "", self._matching)
+        apart = table_of(self._files, self._today, "", self._matching, limits=False)
         hub = hub_of(apart.table)
-        plain = {name: replace(model, limits=(), reason="") for name, model in apart.models.items()}
+        plain = {name: replace(model, reason="") for name, model in apart.models.items()}
         return _Declared(apart, {name: f"{model!r} {hub!r}" for name, model in plain.items()}, hub)
 
     def _matching(self, pattern: str) -> list[str]:

@@ -282,6 +282,18 @@ def test_the_mistake_of_one_table_is_no_row_of_another_model(history: History) -
     assert rows["other"][1]["said"][0].startswith("not counted: its table cannot be read: 2 mistakes in ")
 
 
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [("", []), ("closed_form = false\n", ["not counted: closed_form = false; there is no lock of it"])],
+)
+def test_a_budget_that_says_nothing_today_keeps_no_model_from_being_counted(
+    history: History, more: str, said: list[str]
+) -> None:
+    history.commit("of its time", FITS.replace('"90K"', '"lambda-unzipped"') + more)
+    history.commit("mended", FITS)
+    assert [each for row in history.rows() if row["subject"] == "of its time" for each in row["said"]] == said
+
+
 def test_code_of_no_commit_is_run(history: History, tmp_path: Path) -> None:
     history.project.write("made.py", f"open({str(tmp_path / 'ran')!r}, 'w')\ndef config(): return {{}}\n")
     history.commit("by code", FITS.replace('"config.json"', '"made:config"'), file="")
