@@ -420,6 +420,19 @@ def test_what_is_the_same_is_counted_once_and_what_touches_nothing_is_not_read(
     assert (document["commits_read"], len(counted)) == (4, 2)
 
 
+def test_a_terminal_shows_the_last_rows_and_says_how_many_were_before(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history.commit("a layer more", num_hidden_layers=4)
+    history.commit("ten words", vocab_size=111)
+    monkeypatch.setattr("pytest_bertsize.commands.log.drawing.MOST_ROWS", 1)
+    said = " ".join(history.said().split())
+    assert "(2 earlier rows not shown: --format json or md, or a range, has them)" in said
+    assert "ten words" in said
+    assert "a layer more" not in said
+    assert f"fits: 59,549 → {TOTAL + LAYER + 490:,}" in said
+
+
 # foreign text, and other forms
 
 FOREIGN = "::error::x \x1b[31m <script>alert(1)</script> | `x` @all"
