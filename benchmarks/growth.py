@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from measuring import Bound, Line, Samples, Table, added, is_installed, megabytes, seconds, shape, slope
-from projects import NO_BUILD, alike, deep, labelled, many, run_gate, write_project
+from projects import NO_BUILD, alike, deep, labelled, many, run_gate, run_log, write_history, write_project
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,11 +26,12 @@ class Sizes:
     labels: Sequence[int]
     most: int = 100
     """Models in the project that stands for many, with and without a build."""
+    commits: Sequence[int] = (1, 100, 1_000)
 
 
 USUAL = Sizes((1, 10, 100, 1_000), (1, 10, 100), (12, 96, 1_000), (2, 100_000, 1_000_000))
 LONG = Sizes(USUAL.models, (1, 10, 100, 1_000), USUAL.layers, USUAL.labels)
-REDUCED = Sizes((1, 3), (1, 3), (12, 24), (2, 100_000, 1_000_000), most=3)
+REDUCED = Sizes((1, 3), (1, 3), (12, 24), (2, 100_000, 1_000_000), most=3, commits=(1, 3))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,8 @@ def probes(samples: Samples, folder: Path, sizes: Sizes) -> Iterator[Callable[[]
                 keys.add(one.key(size))
                 yield partial(run_gate, samples, one.key(size), project(one, size), *one.options, may_fail=True)
     yield partial(run_gate, samples, "alike", folder / "alike")
+    for count in sizes.commits:
+        yield partial(run_log, samples, f"log {count}", write_history(folder / f"commits-{count}", count))
     if is_installed("xdist"):
         everything = project(series(sizes)[0], sizes.most)
         yield partial(run_gate, samples, "gate -n 2", everything, *TWO_WORKERS)
@@ -96,7 +99,7 @@ def probes(samples: Samples, folder: Path, sizes: Sizes) -> Iterator[Callable[[]
 
 
 def table(samples: Samples, sizes: Sizes) -> Table:
-    lines = [_line(samples, one) for one in series(sizes)]
+    lines = [*(_line(samples, one) for one in series(sizes)), _log(samples, sizes.commits)]
     columns = ("wall time by size", "one more", "grows", "memory of one more")
     return Table("growth", columns, [*lines, _alike(samples, sizes), *_workers(samples, sizes)])
 
@@ -122,6 +125,15 @@ def _line(samples: Samples, one: Series) -> Line:
     )
     ratio = samples.ratio(f"{last} seconds", f"{first} seconds")
     return Line(one.what, figures, Bound(ratio, one.most, says="last ÷ first") if one.most else None)
+
+
+def _log(samples: Samples, commits: Sequence[int]) -> Line:
+    """Commits that change a model, each of them another size."""
+    time = [samples.median(f"log {count} seconds") for count in commits]
+    shown = " · ".join(f"{count:,}: {seconds(each)}" for count, each in zip(commits, time, strict=True))
+    figures = (shown, added(slope(commits, time) * 1e3, "ms"), shape(commits, time), "")
+    bound = Bound(samples.to_import(f"log {commits[-1]}"), 1, says="last ÷ import")
+    return Line("commits, `bertsize log`", figures, bound)
 
 
 def _alike(samples: Samples, sizes: Sizes) -> Line:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from typing import TYPE_CHECKING
 
 from measuring import Run, Samples, in_bytes, run
@@ -73,6 +74,27 @@ def write_project(folder: Path, models: Mapping[str, Mapping[str, object]]) -> P
         table += [f"[tool.bertsize.models.{name}]", f'config = "{name}.json"', 'budget.total = "30B"']
     (folder / "pyproject.toml").write_text("\n".join(table))
     return folder
+
+
+def write_history(folder: Path, commits: int) -> Path:
+    """A project whose model has another size in each commit."""
+    write_project(folder, many(1))
+    ((name, config),) = many(1).items()
+    table = (folder / "pyproject.toml").read_text()
+    parts = []
+    for number in range(commits):
+        files = {f"{name}.json": json.dumps(config | {"vocab_size": 21_128 + number})}
+        parts.append(f"commit refs/heads/main\ncommitter A <a@example.org> {10**9 + number} +0000\ndata 1\nx\n")
+        for path, text in (files if number else {**files, "pyproject.toml": table}).items():
+            parts.append(f"M 644 inline {path}\ndata {len(text.encode())}\n{text}\n")
+    for command, said in (("init -q -b main", ""), ("fast-import --quiet", "".join(parts)), ("reset -q --hard", "")):
+        git = ["git", *command.split()]
+        subprocess.run(git, cwd=folder, input=said, text=True, check=True)
+    return folder
+
+
+def run_log(samples: Samples, what: str, project: Path) -> None:
+    samples.note_run(what, run("-I", "-m", "pytest_bertsize", "log", folder=project))
 
 
 def run_gate(samples: Samples, what: str, project: Path, *options: str, may_fail: bool = False) -> Run:

@@ -91,13 +91,20 @@ def _draft(named: Named, given: argparse.Namespace) -> int:
 
 
 def _diff(given: argparse.Namespace) -> int:
-    from pytest_bertsize.commands.diff import diff
+    from pytest_bertsize.commands.diff.command import diff
     from pytest_bertsize.commands.named_model import Named
 
-    first, second = (
-        Named(path, given.architecture, given.family, given.option, given.keys) for path in (given.a, given.b)
-    )
-    return diff(first, second, sys.stdout, sys.stderr, form=given.format)
+    paths = (given.a, given.b, *given.more)
+    named = [Named(path, given.architecture, given.family, given.option, given.keys) for path in paths]
+    return diff(named, sys.stdout, sys.stderr, form=given.format)
+
+
+def _log(given: argparse.Namespace) -> int:
+    _without_plugins_of_pydantic()
+    from pytest_bertsize.commands.log.command import Asked, log
+
+    asked = Asked(given.project, given.name, given.commits, given.tags, given.format, given.page)
+    return log(asked, sys.stdout, sys.stderr)
 
 
 def _folder(written: str) -> Path:
@@ -128,6 +135,7 @@ def parser() -> argparse.ArgumentParser:
     _add_check(commands)
     _add_explain(commands)
     _add_diff(commands)
+    _add_log(commands)
     return found
 
 
@@ -189,7 +197,7 @@ def _add_explain(commands: Commands) -> None:
         "config",
         metavar="CONFIG",
         help="a config file or the folder of one, perhaps with REV: before it and #key.path behind it; module:NAME; "
-        "or pyproject.toml::NAME, a model that it declares, here by its name alone",
+        "or pyproject.toml::NAME, a model that it declares, by its name alone, too, perhaps with REV: before it",
     )
     _add_model(explain)
     explain.add_argument(
@@ -207,11 +215,37 @@ def _add_explain(commands: Commands) -> None:
 
 
 def _add_diff(commands: Commands) -> None:
-    does = "show what changes from one config to another: component by component, and key by key"
+    does = "show what changes from one config to another, or to each of several: by component, by key, and in shape"
     diff = _command(commands, "diff", does, _diff)
     diff.add_argument("a", metavar="A", help="a config, as for explain")
     diff.add_argument("b", metavar="B", help="the other one")
+    diff.add_argument("more", nargs="*", metavar="MORE", help="further ones, which stand beside them")
     _add_model(diff)
+
+
+def _add_log(commands: Commands) -> None:
+    does = (
+        "show how each declared model grew, commit by commit, with the key that did it: from git alone, nothing is run"
+    )
+    log = _command(commands, "log", does, _log)
+    log.add_argument(
+        "name", nargs="?", default="", metavar="NAME", help="a model, by any name that it had (default: all)"
+    )
+    log.add_argument(
+        "commits",
+        nargs="?",
+        default="",
+        metavar="REV..REV",
+        help="the commits after one and up to another, as in v1..HEAD (default: all); of a merge, the first parent",
+    )
+    log.add_argument("--tags", action="store_true", help="go from tag to tag, and to the last commit")
+    log.add_argument(
+        "--format", choices=("text", "md", "json"), default="text", help="how it is printed (default: text)"
+    )
+    log.add_argument(
+        "--page", default="", metavar="PATH", help="write a page, too: a line of steps for each model (.html)"
+    )
+    _add_project(log)
 
 
 def _add_model(command: argparse.ArgumentParser) -> None:

@@ -30,7 +30,7 @@ from pytest_bertsize.table.settings import NothingDeclared, Settings, SettingsEr
 from pytest_bertsize.wording import printable, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pytest_bertsize.base.lock import Locked
@@ -152,8 +152,8 @@ def read(today: Settings, revision: BaseRevision, registry: Registry, *, is_aske
         return Baseline(revision.name, None, revision.problem, is_asked_for)
     try:
         with Files(today.root, revision.commit) as files:
-            then = _table(files, today, revision.name)
-            reader = AtCommit(files, revision.name, _hub(then.table), today.root)
+            then = table_of(files, today, revision.name, partial(_matching, files, today))
+            reader = AtCommit(files, revision.name, hub_of(then.table), today.root)
             models = {
                 name: _former(model, reader, today, registry, revision.name) for name, model in then.models.items()
             }
@@ -201,30 +201,36 @@ def _text(table: object, *path: str) -> str:
     return table if isinstance(table, str) else ""
 
 
-def _hub(table: Mapping[str, object]) -> dict[str, str]:
+def hub_of(table: Mapping[str, object]) -> dict[str, str]:
     """Files by names of the hub, as far as a table says them rightly."""
     hub = table.get("hub")
     pairs = hub.items() if isinstance(hub, dict) else ()
     return {name: file for name, file in pairs if isinstance(file, str)}
 
 
-def _table(files: Files, today: Settings, revision: str) -> settings.Apart:
-    """What the base declares.
+def table_of(
+    files: Files, today: Settings, revision: str, matches: Callable[[str], list[str]], *, limits: bool = True
+) -> settings.Apart:
+    """What a commit declares.
 
+    :param revision: what messages call it; ``""`` where they need not.
+    :param matches: the files that a pattern means.
+    :param limits: whether budgets are read.
     :raises Unreadable: when nobody can tell.
     """
-    file = f"{today.file} at {revision}"
+    at = f" at {revision}" if revision else ""
+    file = f"{today.file}{at}"
     other = "compare with a commit in which it can be read, as in --base=main~1"
     content = files.read(today.file)
     if content is None and files.is_link(today.file):
         raise Unreadable(f"{file} is a symlink that leads to no file of the repository", other)
     try:
         text = settings.decoded(content or b"", file)
-        return settings.parse_apart(text, today.path, partial(_matching, files, today))
+        return settings.parse_apart(text, today.path, matches, limits=limits)
     except NothingDeclared:
         return settings.Apart({}, {}, {})
     except SettingsError as error:
-        raise Unreadable(f"the table at {revision} cannot be read: {' '.join(str(error).split())}", other) from None
+        raise Unreadable(f"the table{at} cannot be read: {' '.join(str(error).split())}", other) from None
 
 
 def _matching(files: Files, today: Settings, pattern: str) -> list[str]:
@@ -251,10 +257,11 @@ class AtCommit:
         hub: Mapping[str, str] = MappingProxyType({}),
         root: Path | None = None,
     ) -> None:
-        """:param hub: of the table there.
+        """:param revision: what messages call it; ``""`` where they need not.
+        :param hub: of the table there.
         :param root: where today's Python says which library reads the project's YAML.
         """
-        self.at = f" at {revision}"
+        self.at = f" at {revision}" if revision else ""
         self._files = files
         self._hub = hub
         self._root = root

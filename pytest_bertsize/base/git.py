@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 SECONDS = 10.0
+LONGEST_WALK = 120.0
+"""Seconds: a history of a million commits takes git a quarter of that."""
 LONGEST_PATH = 4096
-"""Bytes of a ``.git`` that is a file."""
+"""Bytes of a ``.git`` that is a file, and of a path that anybody can check out."""
 _SAFELY = (
     *("--no-pager", "--no-replace-objects", "--literal-pathspecs"),
     *("-c", "safe.bareRepository=explicit"),
@@ -173,15 +175,17 @@ def merge_base(folder: Path, revision: str) -> str | None:
     return _first_line(git(folder, "merge-base", "--end-of-options", revision, "HEAD"))
 
 
-def renamed(folder: Path, before: str, paths: Iterable[str]) -> dict[str, str]:
-    """What some files were called at a commit, by their names in the index (``git mv``), as git tells renames.
+def renamed(folder: Path, before: str, paths: Iterable[str], after: str | None = None) -> dict[str, str]:
+    """What some files were called at a commit, by their names at another, as git tells renames.
 
     :param before: the full name of the commit.
     :param paths: the only ones that are looked at, old and new, relative to the folder.
+    :param after: the full name of the other; ``None`` for the index (``git mv``).
     :returns: nothing, where git has no answer.
     """
     how = ("-z", "--name-status", "--find-renames", "--diff-filter=R", "--relative", "--no-ext-diff", "--no-textconv")
-    answer = git(folder, "diff-index", "--cached", *how, before, "--", *paths)
+    asked = ("diff-tree", "-r", *how, before, after) if after else ("diff-index", "--cached", *how, before)
+    answer = git(folder, *asked, "--", *paths)
     if answer is None or answer.returncode != 0:
         return {}
     names = [os.fsdecode(each) for each in answer.stdout.split(b"\0")]
@@ -196,27 +200,42 @@ def git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes] | N
         return None
 
 
+def walked(found: Repository, *arguments: str) -> list[str]:
+    """The lines of what ``git rev-list`` and its like say of a history.
+
+    :raises NoRevision: where git does not answer.
+    """
+    answer = _run(found.root, *of_repository(found), *arguments, seconds=LONGEST_WALK)
+    if answer.returncode != 0:
+        why = printable(answer.stderr.decode("utf-8", "replace").strip().removeprefix("fatal: "))
+        raise NoRevision(f"git does not list the commits: {why}; clone without --filter, or run git fsck")
+    return answer.stdout.decode("utf-8", "surrogateescape").split("\n")[:-1]
+
+
 def of_repository(found: Repository) -> tuple[str, ...]:
     """Arguments by which git looks for no other."""
     return (f"--git-dir={found.git_dir}", f"--work-tree={found.root}")
 
 
-def _run(folder: Path, *arguments: str, above: Path | None = None) -> subprocess.CompletedProcess[bytes]:
+def _run(
+    folder: Path, *arguments: str, above: Path | None = None, seconds: float | None = None
+) -> subprocess.CompletedProcess[bytes]:
     """:raises NoRevision: where there is no git, or where it does not answer."""
+    patience = SECONDS if seconds is None else seconds
     try:
         return subprocess.run(  # noqa: S603  (arguments of our own, and revisions behind --end-of-options)
             command(*arguments),
             cwd=folder,
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=SECONDS,
+            timeout=patience,
             check=False,
             env={**environment(), **({"GIT_CEILING_DIRECTORIES": str(above)} if above else {})},
         )
     except OSError:
         raise NoRevision("git is not installed; install it") from None
     except subprocess.TimeoutExpired:
-        raise NoRevision(f"git has not answered for {SECONDS:g} seconds; try it again") from None
+        raise NoRevision(f"git has not answered for {patience:g} seconds; try it again") from None
     except ValueError:  # no argument has a NUL byte
         raise NoRevision("git knows nothing by a name with a NUL byte; write another") from None
 

@@ -46,6 +46,7 @@ def at_commit(files: Files, table: Mapping[str, object], revision: str) -> Lock 
     """What the lock of a commit says, or why nothing does.
 
     :param table: of that commit, as it was parsed.
+    :param revision: what messages call it; ``""`` where they need not.
     """
     said = table.get("lock")
     name = said.get("file") if isinstance(said, dict) else said
@@ -54,10 +55,9 @@ def at_commit(files: Files, table: Mapping[str, object], revision: str) -> Lock 
     content = files.read(name, LARGEST)
     if content is None:
         return f"its lock {printable(name)} is not committed"
+    at = f" at {printable(revision)}" if revision else ""
     try:
-        return Lock(
-            name, is_strict(table), parse(content.decode("utf-8"), f"{printable(name)} at {printable(revision)}")
-        )
+        return Lock(name, is_strict(table), parse(content.decode("utf-8"), f"{printable(name)}{at}"))
     except UnicodeDecodeError:
         return f"{printable(name)} is no UTF-8"
     except BadLock as bad:

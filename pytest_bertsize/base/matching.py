@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from posixpath import join, normpath
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from pytest_bertsize.findings import Unusable
 from pytest_bertsize.table.model import NAMES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from pytest_bertsize.base.baseline import Former
@@ -24,28 +24,68 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.model import Model
     from pytest_bertsize.table.settings import Settings
 
+    Mark = Callable[["Candidate"], str | None]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A model of one of two sides, which may be one of the other."""
+
+    model: Model
+    is_file: Callable[[str], bool]
+    """Whether the side has a file of that name."""
+    content: Callable[[], str | None]
+    """What tells its config from those of others, whatever the file is called."""
+
+    @cached_property
+    def file(self) -> str:
+        """The file that its table means, and the object in it, however it spells them; else whatever it names."""
+        if not self.model.file:
+            return self.model.identity
+        location, _, inner = self.model.config.partition("#")
+        path = normpath(location)
+        found = next(filter(self.is_file, (path, *(join(path, name) for name in NAMES))), path)
+        return f"{found}#{inner}"
+
 
 def matched(today: Settings, before: Mapping[str, Former], files: Files) -> dict[str, str]:
-    """What each model of today was called.
+    """What each model of today was called at the base."""
+    is_there, was_there = partial(_is_there, today.root), partial(_was_there, files)
+    return paired(
+        {
+            name: Candidate(model, is_there, partial(_content_today, today, model))
+            for name, model in today.models.items()
+        },
+        {
+            name: Candidate(former.model, was_there, partial(content_of, former.model, former.config))
+            for name, former in before.items()
+        },
+        partial(renamed, today.root, files.commit),
+    )
+
+
+def paired(
+    now: Mapping[str, Candidate],
+    before: Mapping[str, Candidate],
+    renamed: Callable[[Iterable[str]], Mapping[str, str]],
+) -> dict[str, str]:
+    """What each model of one side was called on the other.
 
     A model is the one of its name, else the one of its file, of its content, of the file that git takes for a renamed
     one, or, where one table declares many, of its table.
+
+    :param renamed: what some files were called, by their names now.
     """
-    left = _Left({**today.models}, {**before})
-    left.pair(lambda model: model.name, lambda former: former.model.name)
+    left = _Left({**now}, {**before})
+    left.pair(lambda each: each.model.name)
     if not left.now or not left.before:
         return left.became
-    now = {name: _file(model, partial(_is_there, today.root)) for name, model in left.now.items()}
-    then = {name: _file(former.model, partial(_was_there, files)) for name, former in left.before.items()}
-    left.pair(
-        lambda model: _marks(now[model.name], _how(model)),
-        lambda former: _marks(then[former.model.name], _how(former.model)),
-    )
-    left.pair(lambda model: now[model.name], lambda former: then[former.model.name])
-    left.pair(partial(_content_today, today), lambda former: _content(former.model, former.config))
-    was = _renamed(today.root, files.commit, left, now, then)
-    left.pair(lambda model: was.get(now[model.name]), lambda former: then[former.model.name])
-    left.pair(lambda model: _marks(*model.table_key), lambda former: _marks(*former.model.table_key))
+    left.pair(lambda each: _marks(each.file, _how(each.model)))
+    left.pair(lambda each: each.file)
+    left.pair(lambda each: each.content())
+    was = _renamed(left, renamed)
+    left.pair(lambda each: each.file, lambda each: was.get(each.file))
+    left.pair(lambda each: _marks(*each.model.table_key))
     return left.became
 
 
@@ -53,19 +93,24 @@ def matched(today: Settings, before: Mapping[str, Former], files: Files) -> dict
 class _Left:
     """What has no other half yet."""
 
-    now: dict[str, Model]
-    before: dict[str, Former]
+    now: dict[str, Candidate]
+    before: dict[str, Candidate]
     became: dict[str, str] = field(default_factory=dict)
 
-    def pair(self, of_today: Callable[[Model], str | None], of_base: Callable[[Former], str | None]) -> None:
-        """Have those with the same mark be the same model, of several the first that is declared."""
+    def pair(self, mark: Mark, of_now: Mark | None = None) -> None:
+        """Have those with the same mark be the same model, of several the first that is declared.
+
+        :param of_now: of the later side, where it is another.
+        """
+        if not self.now or not self.before:
+            return
         waiting: dict[str | None, list[str]] = {}
-        for name, former in self.before.items():
-            waiting.setdefault(of_base(former), []).append(name)
-        for name, model in [*self.now.items()]:
-            mark = of_today(model)
-            if mark is not None and waiting.get(mark):
-                self.became[name] = waiting[mark].pop(0)
+        for name, candidate in self.before.items():
+            waiting.setdefault(mark(candidate), []).append(name)
+        for name, candidate in [*self.now.items()]:
+            found = (of_now or mark)(candidate)
+            if found is not None and waiting.get(found):
+                self.became[name] = waiting[found].pop(0)
                 del self.now[name], self.before[self.became[name]]
 
 
@@ -78,16 +123,6 @@ def _how(model: Model) -> str:
     return json.dumps(
         [model.architecture, model.factory, model.overrides, model.options, model.adapter], sort_keys=True, default=str
     )
-
-
-def _file(model: Model, is_file: Callable[[str], bool]) -> str:
-    """The file that a table means, and the object in it, however it spells them; else whatever it names."""
-    if not model.file:
-        return model.identity
-    location, _, inner = model.config.partition("#")
-    path = normpath(location)
-    found = next(filter(is_file, (path, *(join(path, name) for name in NAMES))), path)
-    return f"{found}#{inner}"
 
 
 def _is_there(root: Path, path: str) -> bool:
@@ -108,22 +143,23 @@ def _content_today(today: Settings, model: Model) -> str | None:
     if not model.config or model.is_made_by_code:
         return None
     try:
-        return _content(model, source.read(model, today))
+        return content_of(model, source.read(model, today))
     except Unusable:
         return None
 
 
-def _content(model: Model, config: ModelConfig | None) -> str | None:
+def content_of(model: Model, config: ModelConfig | None) -> str | None:
+    """What tells a config from others, whatever its file is called."""
     return None if config is None else json.dumps([model.factory, config.data], sort_keys=True, default=str)
 
 
-def _renamed(
-    root: Path, commit: str, left: _Left, now: Mapping[str, str], then: Mapping[str, str]
-) -> Mapping[str, str]:
-    """Files of today, and those of the base that git takes for the same."""
-    before = {then[name].partition("#")[0]: then[name] for name, former in left.before.items() if former.model.file}
-    after = {now[name].partition("#")[0]: now[name] for name, model in left.now.items() if model.file}
+def _renamed(left: _Left, renamed: Callable[[Iterable[str]], Mapping[str, str]]) -> Mapping[str, str]:
+    """Files of now, and those of before that git takes for the same."""
+    before, after = (
+        {each.file.partition("#")[0]: each.file for each in side.values() if each.model.file}
+        for side in (left.before, left.now)
+    )
     if not before or not after:
         return {}
-    found = renamed(root, commit, [*before, *after])
+    found = renamed([*before, *after])
     return {after[new]: before[old] for new, old in found.items() if new in after and old in before}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 from itertools import combinations, pairwise
 from math import factorial, floor
 from typing import TYPE_CHECKING, TypeAlias
@@ -41,7 +41,7 @@ Chosen: TypeAlias = tuple[int, ...]
 """A set of keys, by their index."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Side:
     """One of the two models that are compared."""
 
@@ -51,9 +51,11 @@ class Side:
 
     @classmethod
     def of(cls, derivation: Derivation) -> Side:
-        return cls(derivation.family, derivation.form.architecture, derivation.form.dims)
+        found = cls(derivation.family, derivation.form.architecture, derivation.form.dims)
+        vars(found)["own"] = dict(derivation.form.own)
+        return found
 
-    @property
+    @cached_property
     def own(self) -> Counts:
         return dict(ClosedForm(self.architecture, self.dims).own)
 
@@ -108,7 +110,7 @@ def attribute(before: Side, after: Side) -> Attribution:
     start, end = _completed(before, after), _completed(after, before)
     players = list(_players(start, end))
     try:
-        shares = _shapley(players, start) if len(players) <= MOST_KEYS else _in_order(players, start)
+        shares = _shapley(players, start, end) if len(players) <= MOST_KEYS else _in_order(players, start)
     except Exception:  # noqa: BLE001  (a mixture of two configs may be one that no closed form counts)
         return _together(players, start, end)
     rows = [
@@ -132,8 +134,10 @@ def came_and_went(new: Mapping[str, int], old: Mapping[str, int]) -> tuple[int, 
 
 def _completed(side: Side, other: Side) -> Side:
     """What only the other architecture has, its labels or its pooler, is no change of a key."""
-    sizes = {**other.dims.sizes, **side.dims.sizes}
-    return replace(side, dims=replace(side.dims, sizes=sizes, switches={**other.dims.switches, **side.dims.switches}))
+    sizes, switches = {**other.dims.sizes, **side.dims.sizes}, {**other.dims.switches, **side.dims.switches}
+    if len(sizes) == len(side.dims.sizes) and len(switches) == len(side.dims.switches):
+        return side
+    return replace(side, dims=replace(side.dims, sizes=sizes, switches=switches))
 
 
 def _players(start: Side, end: Side) -> Iterator[_Player]:
@@ -169,14 +173,15 @@ def _after(players: Iterable[_Player], start: Side) -> Side:
     return start
 
 
-def _shapley(players: Sequence[_Player], start: Side) -> list[Shares]:
+def _shapley(players: Sequence[_Player], start: Side, end: Side) -> list[Shares]:
     """For every key, by component: the sum over all sets of other keys of their weight × what the key then adds."""
     everyone = range(len(players))
     counts = {
         chosen: _after((players[index] for index in chosen), start).own
-        for size in range(len(players) + 1)
+        for size in range(len(players))
         for chosen in combinations(everyone, size)
     }
+    counts[*everyone,] = end.own  # which all of them have made
     return shares_of(counts, len(players))
 
 

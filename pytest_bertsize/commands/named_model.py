@@ -44,7 +44,7 @@ class Named:
     config: str
     """A file or a folder, from the current folder, perhaps with ``REV:`` before it and ``#key.path`` behind it; a name
     of the hub; what a module has, ``module:NAME``; or a model that is declared, ``pyproject.toml::NAME`` or its name
-    alone."""
+    alone, here or with ``REV:`` before it."""
     architecture: str | None = None
     family: str | None = None
     options: Sequence[str] = ()
@@ -104,6 +104,8 @@ def explained(named: Named) -> Explained:
 
     :raises Unusable: in the words of the command line.
     """
+    if _is_declared_at(named.config):
+        return _declared_at(named)
     if DECLARED in named.config:
         return _declared(named)
     if _is_a_declared_name(named.config):
@@ -171,12 +173,29 @@ def _declared(named: Named) -> Explained:
     return Explained(config, derive(model, config, chosen), model.options)
 
 
-def _table_of(named: Named) -> tuple[Settings, Model]:
-    """:raises Unusable: where there is no such model, or the command line says what its table does."""
-    file, _, name = named.config.partition(DECLARED)
+def _declared_at(named: Named) -> Explained:
+    """A model of a table as a commit has it: ``main:pyproject.toml::classifier``.
+
+    :raises Unusable: in the words of the table.
+    """
+    from pytest_bertsize.commands.at_revision import declared_at
+
+    _refuse_what_the_table_says(named)
+    model, config, adapter = declared_at(named.config)
+    chosen = choose(model, config, _registry(_settings_with_closed_forms()), adapter)
+    return Explained(config, derive(model, config, chosen), model.options)
+
+
+def _refuse_what_the_table_says(named: Named) -> None:
     if named.architecture or named.family or named.options or named.keys:
         message = f"{printable(named.config)} is a declared model: its table says family, architecture and options"
         raise Unusable(Finding("config-invalid", message, "name its config in place of it, or leave the options out"))
+
+
+def _table_of(named: Named) -> tuple[Settings, Model]:
+    """:raises Unusable: where there is no such model, or the command line says what its table does."""
+    file, _, name = named.config.partition(DECLARED)
+    _refuse_what_the_table_says(named)
     try:
         settings = load(Path(file))
     except SettingsError as error:
@@ -200,6 +219,15 @@ def _options(written: Sequence[str]) -> dict[str, bool]:
     return found
 
 
+def _is_declared_at(written: str) -> bool:
+    """Whether it is a model that the table of a revision declares."""
+    if ":" not in written or os.path.lexists(written) or os.path.lexists(written.partition(":")[0]):
+        return False
+    from pytest_bertsize.commands.at_revision import is_declared_at
+
+    return is_declared_at(written)
+
+
 def _is_a_declared_name(written: str) -> bool:
     if os.path.lexists(written) or not os.path.lexists(TABLE):
         return False
@@ -221,22 +249,6 @@ def _renaming(written: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _at_revision(reference: str) -> ModelConfig:
-    """``main:models/config.json``: a file as a commit has it, its path from the current folder."""
-    from pytest_bertsize.base.baseline import AtCommit, Missing
-    from pytest_bertsize.base.git import NoRevision, resolve
-    from pytest_bertsize.base.tree import Files, Unreadable
-
-    revision, _, inside = reference.partition(":")
-    try:
-        with Files(Path.cwd(), resolve(Path.cwd(), revision)) as files:
-            return source.in_file(AtCommit(files, revision, root=Path.cwd()), inside)
-    except (NoRevision, Missing) as error:
-        raise Unusable(Finding("config-invalid", str(error))) from None
-    except Unreadable as unread:
-        raise Unusable(Finding("config-invalid", str(unread), unread.fix)) from None
-
-
 def _read(model: Model) -> ModelConfig:
     """What the command line names, of whatever kind."""
     location = model.config.partition("#")[0]
@@ -244,7 +256,9 @@ def _read(model: Model) -> ModelConfig:
         if model.is_made_by_code:
             return Disk(Path.cwd()).made_by_code(model.config)
         if ":" in location:
-            return _at_revision(model.config)
+            from pytest_bertsize.commands.at_revision import config_at
+
+            return config_at(model.config)
     return _on_disk(model.config)
 
 

@@ -7,14 +7,17 @@ import re
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from pytest_bertsize.commands.diff import candidates
+from pytest_bertsize.commands.diff.candidates import DTYPE, SEQ_LEN, label, measures, of_measures, rows, shape
 from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.reports.markdown.text import text as in_markdown
+from pytest_bertsize.reports.rows import NOTHING
 from pytest_bertsize.wording import exact, printable, signed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from pytest_bertsize.commands.diff import Row
+    from pytest_bertsize.commands.diff.candidates import Row
     from pytest_bertsize.commands.named_model import Explained
 
 FORMATS = ("text", "md", "latex", "json")
@@ -30,27 +33,67 @@ def explanation(chosen: Explained, form: str) -> str:
     return "\n".join(_markdown(chosen, said) if form == "md" else _latex(chosen, said))
 
 
-def difference(before: Explained, after: Explained, rows: Iterable[Row], changes: Iterable[str], form: str) -> str:
-    """Two models in one of :data:`FORMATS`, text excepted.
-
-    :param changes: a sentence for each key that moved something.
-    """
-    found, said = list(rows), list(changes)
+def difference(sides: Sequence[Explained], form: str) -> str:
+    """Models side by side in one of :data:`FORMATS`, text excepted; what changes, changes from the first."""
+    counts, beside, shapes = rows(sides), measures(sides), [shape(side) for side in sides]
+    said = [[*candidates.explanation(sides[0], side)] for side in sides[1:]]
     if form == "json":
-        components = [
-            {"name": row.component, "before": row.before, "after": row.after, "change": row.change} for row in found
+        sizes = [
+            {
+                "bytes": beside[0].values[index],
+                "flops": beside[1].values[index],
+                "layers": each.layers,
+                "width": each.width,
+                "head_width": each.head_width,
+                "inner_by_width": None if each.inner is None else float(each.inner),
+            }
+            for index, each in enumerate(shapes)
         ]
-        sides = {"before": _said(before), "after": _said(after)}
-        return _json({"schema": SCHEMA, **sides, "components": components, "changes": said})
-    cells = [(row.component, exact(row.before), exact(row.after), signed(row.change)) for row in found]
+        return _json(
+            {
+                "schema": SCHEMA,
+                "models": [{**_said(side), **size} for side, size in zip(sides, sizes, strict=True)],
+                "dtype": DTYPE,
+                "seq_len": SEQ_LEN,
+                "components": [
+                    {"name": row.name, "parameters": [*row.values], "changes": [*row.changes]} for row in counts
+                ],
+                "explanations": said,
+            }
+        )
+    labels = [label(index) for index in range(len(sides))]
+    head = ["component", labels[0], *(each for name in labels[1:] for each in (name, _change(name, sides)))]
+    cells = [_cells(row) for row in (*counts, *beside)]
+    cells += [_beside([each.cells[name] for each in shapes], name) for name in shapes[0].cells]
+    sources = [f"{name}: {_source(_said(side))}" for name, side in zip(labels, sides, strict=True)]
     if form == "md":
-        lines = ["| component | A | B | change |", "| --- | --: | --: | --: |"]
-        lines += [f"| `{name}` | {first} | {second} | {change} |" for name, first, second, change in cells]
-        lines += ["", *(f"- {in_markdown(line)}" for line in said), ""]
-        return "\n".join([*lines, f"A: {_source(_said(before))}  ", f"B: {_source(_said(after))}"])
-    lines = [r"\begin{tabular}{lrrr}", r"component & A & B & change \\", r"\hline"]
-    lines += [f"{_escaped(name)} & {first} & {second} & ${change}$ \\\\" for name, first, second, change in cells]
-    return "\n".join([*lines, r"\end{tabular}", f"% A: {_source(_said(before))}", f"% B: {_source(_said(after))}"])
+        lines = [f"| {' | '.join(line)} |" for line in (head, ["---", *["--:"] * (len(head) - 1)])]
+        lines += [f"| `{name}` | {' | '.join(rest)} |" for name, *rest in cells]
+        for name, sentences in zip(labels[1:], said, strict=True):
+            lines += ["", *(f"- {'' if len(said) == 1 else f'{name}: '}{in_markdown(line)}" for line in sentences)]
+        return "\n".join([*lines, "", "  \n".join([f"{of_measures()}.", *sources])])
+    lines = [rf"\begin{{tabular}}{{l{'r' * (len(head) - 1)}}}", rf"{' & '.join(head)} \\", r"\hline"]
+    lines += [f"{_escaped(name)} & {' & '.join(map(_in_latex, rest))} \\\\" for name, *rest in cells]
+    return "\n".join([*lines, r"\end{tabular}", *(f"% {each}" for each in (of_measures(), *sources))])
+
+
+def _change(name: str, sides: Sequence[Explained]) -> str:
+    return "change" if len(sides) == 2 else f"{name} - A"  # noqa: PLR2004  (a pair)
+
+
+def _cells(row: Row) -> list[str]:
+    """The name, the first, then each other with what it changes."""
+    texts = [NOTHING if value is None else exact(value) for value in row.values]
+    changes = ["" if change is None else signed(change) for change in row.changes]
+    return [row.name, texts[0], *(each for pair in zip(texts[1:], changes[1:], strict=True) for each in pair)]
+
+
+def _beside(texts: Sequence[str], name: str) -> list[str]:
+    return [name, texts[0], *(each for text in texts[1:] for each in (text, ""))]
+
+
+def _in_latex(cell: str) -> str:
+    return f"${cell}$" if cell[:1] in {"+", "-", "0"} else cell.replace(NOTHING, "--")
 
 
 def _said(chosen: Explained) -> dict[str, Any]:

@@ -96,6 +96,18 @@ def report_files(given: Sequence[str], folder: Path, settings: Settings, option:
     return ReportFiles(paths, settings, step_summary=github.summary_path())
 
 
+def page_path(given: str, folder: Path, settings: Settings, option: str) -> Path:
+    """The page that a command is asked to write beside what it prints, where a report may stand.
+
+    :raises SettingsError: for one that cannot be written, that has another suffix, or that is no page of ours.
+    """
+    if not given.endswith(formats.PAGE):
+        raise SettingsError(
+            f"{option}={printable(given)}: the file must end in {formats.PAGE}; write {option}=log.html"
+        )
+    return _report_path(given, folder, settings, option)
+
+
 def _report_path(given: str, folder: Path, settings: Settings, option: str) -> Path:
     said = f"{option}={printable(given)}"
     try:

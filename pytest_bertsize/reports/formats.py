@@ -39,13 +39,14 @@ class Format:
         return cast("Reporter", import_module(f"pytest_bertsize.reports.{self.module}"))
 
 
+PAGE = ".html"
 JSON = Format("json")
 CODE_QUALITY = Format("gitlab")
 BY_SUFFIX = {
     ".codequality.json": CODE_QUALITY,
     ".json": JSON,
     ".md": Format("markdown.page"),
-    ".html": Format("html.page"),
+    PAGE: Format("html.page"),
 }
 """The first that fits, behind at least one character of a name."""
 BY_NAME = {"gl-code-quality-report.json": CODE_QUALITY}

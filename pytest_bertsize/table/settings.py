@@ -21,6 +21,7 @@ from pytest_bertsize.table.mistakes import all_mistakes, dotted, sentence
 from pytest_bertsize.table.model import BYTES, FLOPS, AsBytes, Build, Extra, Flops, Limit, LockFile, Model
 from pytest_bertsize.table.schema import (
     EXAMPLE,
+    REPORT_ONLY,
     TABLE,
     BertsizeTable,
     BudgetTable,
@@ -157,9 +158,10 @@ class Apart:
     """By the names of tables that have mistakes, which these are."""
 
 
-def parse_apart(text: str, path: Path, matches: Callable[[str], list[str]]) -> Apart:
+def parse_apart(text: str, path: Path, matches: Callable[[str], list[str]], *, limits: bool = True) -> Apart:
     """Check each model's table by itself: the mistake of one says nothing of the others.
 
+    :param limits: whether budgets are read; nobody's count depends on them.
     :raises SettingsError: where there are no tables of models to tell apart.
     """
     table = _find_table(_parse(text, path), path)
@@ -168,7 +170,8 @@ def parse_apart(text: str, path: Path, matches: Callable[[str], list[str]]) -> A
         _settings(table, text, path, matches)
     models: dict[str, Model] = {}
     wrong: dict[str, str] = {}
-    for name, each in (declared or {}).items():
+    for name, said in (declared or {}).items():
+        each = said if limits or not isinstance(said, dict) else {**said, "budget": REPORT_ONLY}
         try:
             models |= _settings({**table, "models": {name: each}}, text, path, matches).models
         except SettingsError as error:

@@ -20,10 +20,13 @@ import pytest
 
 from pytest_bertsize.base import git as git_module
 from pytest_bertsize.base.git import NoRevision, around, commit, git, renamed, resolve
+from pytest_bertsize.base.growth import grown
 from pytest_bertsize.base.revision import base_revision
+from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.commands.check import check
 from pytest_bertsize.commands.console import FOUND
 from pytest_bertsize.commands.init.files import listed
+from pytest_bertsize.table.settings import load
 from tests.conftest import TINY
 from tests.support.git_projects import FITS, GitProject, repository
 
@@ -244,6 +247,17 @@ def test_no_program_is_run_that_the_repository_itself_names(place: Place, key: s
     assert not place.is_caught
     assert status != 0
     assert "pyproject.toml cannot be read, because this clone lacks it" in " ".join(said.split())
+
+
+@pytest.mark.parametrize("by_tag", [False, True])
+def test_no_program_is_run_over_a_history_whatever_the_repository_names(place: Place, by_tag: bool) -> None:  # noqa: FBT001
+    place.repository.git("tag", "--annotate", "--message", "first", "v1", "HEAD^1")
+    today = load(place.project.folder / "pyproject.toml")
+    for settings in PROGRAMS.values():
+        place.set(place.repository.folder / ".git/config", settings)
+    found = grown(today, Registry(), "", by_tag=by_tag)
+    assert [row.total for row in found.lines[0].rows][:1] == [59_549]
+    assert not place.is_caught
 
 
 @pytest.mark.parametrize(

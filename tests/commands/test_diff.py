@@ -34,12 +34,13 @@ def changed(path: Path, **keys: Any) -> str:
 def compared(
     first: str, second: str, *arguments: str, capsys: pytest.CaptureFixture[str]
 ) -> tuple[list[list[str]], list[str]]:
-    """The table's cells, and the sentences below it."""
+    """The cells of the counts, and the sentences below the table."""
     assert main(["diff", first, second, *arguments]) == 0
     out = capsys.readouterr().out.splitlines()
     start = next(number for number, line in enumerate(out) if line.startswith("component"))
+    measures = next(number for number, line in enumerate(out) if line.startswith("bytes "))
     sentences = next(number for number, line in enumerate(out) if line.startswith("- "))
-    return [line.split() for line in out[start:sentences] if line.strip()], out[sentences:]
+    return [line.split() for line in out[start:measures] if line.strip()], out[sentences:]
 
 
 def test_a_thirteenth_layer_is_named_with_what_it_costs(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -117,3 +118,111 @@ def test_every_width_shows_every_count_whole(
     out = capsys.readouterr().out
     assert {"102,290,312", "109,378,184", "+7,087,872"} <= set(out.split())
     assert max(map(cell_len, out.splitlines())) < width
+
+
+# more than two
+
+
+def table_of(out: str) -> list[list[str]]:
+    return [line.split() for line in out.splitlines()]
+
+
+def test_candidates_stand_side_by_side_with_what_each_changes_from_the_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    deeper = changed(tmp_path / "deeper.json", num_hidden_layers=13)
+    wider = changed(tmp_path / "wider.json", vocab_size=21_129)
+    assert main(["diff", str(CHINESE), deeper, wider]) == 0
+    out = capsys.readouterr().out
+    lines = table_of(out)
+    # SOURCES D: 7,087,872 a layer; a word is a row of 768 and a bias
+    total = lines.index(["total", "102,290,312", "109,378,184", "102,291,081"])
+    assert lines[total + 1] == ["+7,087,872", "+769"]
+    assert lines[lines.index(["encoder", "85,054,464", "92,142,336", "85,054,464"]) + 1] == ["+7,087,872"]
+    assert ["pooler", "0", "0", "0"] not in lines
+    said = [line for line in out.splitlines() if line.startswith(("B  num", "C  voc", "B  net", "C  net"))]
+    assert said[0].startswith("B  num_hidden_layers 12 → 13: +7,087,872")
+    assert said[1:] == [
+        "B  net +7,087,872",
+        "C  vocab_size 21,128 → 21,129: +769 (embeddings.word +768, head.decoder +1)",
+        "C  net +769",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("keys", "shape"),
+    [
+        ({}, ["12 / 768", "64", "4"]),
+        ({"num_attention_heads": 6, "intermediate_size": 2048}, ["12 / 768", "128", "2.667"]),
+        ({"num_hidden_layers": 24, "hidden_size": 1024, "num_attention_heads": 16}, ["24 / 1,024", "64", "3"]),
+    ],
+)
+def test_a_shape_is_told_by_depth_and_width_of_model_head_and_feed_forward(
+    config: Path, capsys: pytest.CaptureFixture[str], keys: dict[str, int], shape: list[str]
+) -> None:
+    assert main(["diff", str(CHINESE), changed(config, **keys)]) == 0
+    lines = [re.split(r"\s{2,}", line.strip()) for line in capsys.readouterr().out.splitlines()]
+    found = {name: rest for name, *rest in lines if name in {"depth / width", "head width", "I / D"}}
+    assert [rest[-1] for rest in found.values()] == shape
+
+
+def test_bytes_and_flops_stand_beside_the_counts(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diff", str(CHINESE), changed(config, num_hidden_layers=13)]) == 0
+    table = table_of(capsys.readouterr().out)
+    # 4 bytes a parameter; a layer of D 768, I 3,072 at S = 128: 2·S·(4·D² + 2·I·D) + 4·S²·D
+    layer = 2 * 128 * (4 * 768**2 + 2 * 3072 * 768) + 4 * 128**2 * 768
+    head = 2 * 128 * (768**2 + 768 * 21_128)
+    assert ["bytes", f"{4 * 102_290_312:,}", f"{4 * 109_378_184:,}", f"+{4 * 7_087_872:,}"] in table
+    assert ["FLOPs", f"{12 * layer + head:,}", f"{13 * layer + head:,}", f"+{layer:,}"] in table
+
+
+def test_a_head_that_is_not_the_width_by_the_heads_is_as_the_config_has_it_or_not_told(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    # google/mobilebert-uncased: hidden_size 512 by 4 heads, and its attention is 128 wide; t5-small says d_kv = 64
+    assert main(["diff", "google/mobilebert-uncased", "t5-small", "--format", "json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert [model["head_width"] for model in said["models"]] == [None, 64]
+    assert [model["layers"] for model in said["models"]] == [24, 6]
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_candidates_that_do_not_fit_stand_in_more_tables_each_beside_the_first(
+    width: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    others = [changed(tmp_path / f"{layers}.json", num_hidden_layers=layers) for layers in range(6, 12)]
+    assert main(["diff", str(CHINESE), *others]) == 0
+    out = capsys.readouterr().out
+    heads = [line.split()[1:] for line in out.splitlines() if line.startswith("component")]
+    assert [head[0] for head in heads] == ["A"] * len(heads)
+    assert [name for head in heads for name in head[1:]] == list("BCDEFG")
+    assert f"(7 candidates stand in {len(heads)} tables, each of them with A)" in out
+    assert max(map(cell_len, out.splitlines())) < width
+    counts = {f"{102_290_312 - layers * 7_087_872:,}" for layers in range(1, 7)}
+    assert counts <= set(out.split())
+
+
+def test_four_candidates_of_a_usual_size_stand_in_one_table_of_80_columns(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    others = [changed(tmp_path / f"{layers}.json", num_hidden_layers=layers) for layers in (6, 10, 24)]
+    assert main(["diff", str(CHINESE), *others]) == 0
+    assert "tables" not in capsys.readouterr().out
+
+
+def test_several_in_markdown_and_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    deeper = changed(tmp_path / "deeper.json", num_hidden_layers=13)
+    assert main(["diff", str(CHINESE), deeper, str(CHINESE), "--format", "md"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "| component | A | B | B - A | C | C - A |"
+    assert "| `total` | 102,290,312 | 109,378,184 | +7,087,872 | 102,290,312 | 0 |" in lines
+    assert "| `head width` | 64 | 64 |  | 64 |  |" in lines
+    assert "- C: no count changed" in lines
+    assert main(["diff", str(CHINESE), deeper, str(CHINESE), "--format", "json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert [model["total"] for model in said["models"]] == [102_290_312, 109_378_184, 102_290_312]
+    assert said["components"][-1]["changes"] == [0, 7_087_872, 0]
+    assert [model["inner_by_width"] for model in said["models"]] == [4, 4, 4]
+    assert [each[-1] for each in said["explanations"]] == ["net +7,087,872", "no count changed"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_bertsize import __version__
-from pytest_bertsize.commands.diff import diff
+from pytest_bertsize.commands.diff.command import diff
 from pytest_bertsize.commands.explain.command import explain
 from pytest_bertsize.commands.named_model import Named
 from tests.support.git_projects import repository
@@ -110,14 +110,45 @@ def test_a_revision_has_its_own_file(project: Path, monkeypatch: pytest.MonkeyPa
     made.write("config.json", {**BERT, "vocab_size": 1001})
     monkeypatch.chdir(made.folder)
     out, err = io.StringIO(), io.StringIO()
-    assert diff(Named("HEAD:config.json"), Named("config.json"), out, err, form="json") == 0, err.getvalue()
+    assert diff([Named("HEAD:config.json"), Named("config.json")], out, err, form="json") == 0, err.getvalue()
     said = json.loads(out.getvalue())
-    assert (said["before"]["total"], said["after"]["total"]) == (TOTAL, TOTAL + 32)
+    assert [model["total"] for model in said["models"]] == [TOTAL, TOTAL + 32]
     (row,) = (row for row in said["components"] if row["name"] == "embeddings.word")
-    assert (row["before"], row["after"], row["change"]) == (32_000, 32_032, 32)
-    assert said["changes"][-1] == "net +32"
+    assert (row["parameters"], row["changes"]) == ([32_000, 32_032], [0, 32])
+    assert [each[-1] for each in said["explanations"]] == ["net +32"]
     assert refused("HEAD:none.json") == "ERROR: none.json is no file at HEAD\n"
     assert "git knows no revision" in refused("nowhere:config/config.json")
+
+
+def test_a_revision_has_its_own_table(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = repository(project / "repository")
+    made.write("config.json", BERT)
+    table = '[tool.bertsize.models.encoder]\nconfig = "config.json"\noverrides = {{ num_hidden_layers = {layers} }}\n'
+    for layers in (1, 4):
+        made.write("pyproject.toml", table.format(layers=layers) + 'budget = "report-only"\n')
+        made.commit()
+    monkeypatch.chdir(made.folder)
+    layer = ENCODER // 2
+    for named in ("HEAD~1:pyproject.toml::encoder", "HEAD~1:encoder"):
+        assert json.loads(explained(named))["total"] == TOTAL - layer
+    assert json.loads(explained("encoder"))["total"] == TOTAL + 2 * layer
+    assert refused("HEAD:pyproject.toml::encodr") == (
+        "ERROR: pyproject.toml at HEAD declares no model \"encodr\"; did you mean 'encoder'?\n"
+    )
+    assert refused("HEAD:encoder", family="bert").startswith("ERROR: HEAD:encoder is a declared model: its table says ")
+    assert "git knows no revision" in refused("nowhere:pyproject.toml::encoder")
+
+
+def test_what_may_be_a_module_of_the_folder_is_no_revision(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = repository(project / "repository")
+    made.write("config.json", BERT)
+    made.write("pyproject.toml", '[tool.bertsize.models.small]\nconfig = "config.json"\nbudget = "report-only"\n')
+    made.commit()
+    made.write("main.py", f"small = {dict(BERT, num_hidden_layers=1)!r}")
+    monkeypatch.chdir(made.folder)
+    assert json.loads(explained("main:small"))["total"] == TOTAL - ENCODER // 2
+    (made.folder / "main.py").unlink()
+    assert json.loads(explained("main:small"))["total"] == TOTAL
 
 
 def test_a_difference_in_markdown_and_latex(project: Path) -> None:
@@ -125,7 +156,7 @@ def test_a_difference_in_markdown_and_latex(project: Path) -> None:
     said = {}
     for form in ("md", "latex"):
         out = io.StringIO()
-        diff(Named("config.json"), Named("wider.json"), out, io.StringIO(), form=form)
+        diff([Named("config.json"), Named("wider.json")], out, io.StringIO(), form=form)
         said[form] = out.getvalue().splitlines()
     assert f"| `total` | {TOTAL:,} | {TOTAL + 32:,} | +32 |" in said["md"]
     assert r"embeddings.token\_type & 64 & 64 & $0$ \\" in said["latex"]

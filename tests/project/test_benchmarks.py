@@ -53,6 +53,7 @@ TABLES = {
         "layers, full",
         "labels, no build",
         "labels, full",
+        "commits, `bertsize log`",
         "models of one config, full (built once)",
         "3 models under `-n 2`, full",
         "3 models under `-n 2`, no build",

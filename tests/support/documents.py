@@ -48,6 +48,7 @@ HERE = "/home/me/project"
 RULES: Mapping[str, tuple[str, str]] = {
     "pytest's last line, which has a duration": (r"^=+ (.+) in [\d.]+s =+$", r"=== \1 in 0.00s ==="),
     "a commit": (r"\b(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)(?:[0-9a-f]{10}|[0-9a-f]{7}|[0-9a-f]{40})\b", "<commit>"),
+    "the day of a commit": (r"<commit>  \d{4}-\d\d-\d\d", "<commit>  <day>"),
     "a hash of a file": (r"\b[0-9a-f]{64}\b", "<sha256>"),
     "a version": (r"\b(pytest-bertsize|pytest|Python|torch|transformers)([- ])\d+\.\d[\w.+]*", r"\1\2<version>"),
 }

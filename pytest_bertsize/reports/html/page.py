@@ -70,11 +70,11 @@ class Bounds:
 
 def render(report: RunReport, _root: Path | None = None) -> str:
     """The page of a run. What is not shown is counted, and is in the JSON report."""
-    templates = _templates()
     ordered = sorted(report["models"], key=lambda model: model["verdict"] == "passed")
     only = alone(report)
     parts = [_model(model, index, report, only is not None) for index, model in enumerate(ordered, 1)]
-    return templates.get_template("page.html.jinja").render(
+    page = templates().get_template("page.html.jinja")
+    return page.render(
         report=report,
         say_why=sentences.say_why,
         generator=f"pytest-bertsize {report['versions'].get('pytest_bertsize', '')}".strip(),
@@ -93,7 +93,7 @@ def is_ours(text: str) -> bool:
 
 def _model(model: ModelReport, index: int, report: RunReport, alone: bool) -> Markup:  # noqa: FBT001
     """One model's part, with as much of it as fits."""
-    template = _templates().get_template("model.html.jinja")
+    template = templates().get_template("model.html.jinja")
     bounds = Bounds()
     while True:
         view = _view(model, report, bounds)
@@ -104,8 +104,9 @@ def _model(model: ModelReport, index: int, report: RunReport, alone: bool) -> Ma
 
 
 @cache
-def _templates() -> Environment:
-    templates = Environment(
+def templates() -> Environment:
+    """What all pages are made with: no text from a file steers one."""
+    found = Environment(
         loader=PackageLoader("pytest_bertsize.reports.html", ""),
         autoescape=True,
         undefined=StrictUndefined,
@@ -113,7 +114,7 @@ def _templates() -> Environment:
         lstrip_blocks=True,
         finalize=_harmless,
     )
-    templates.filters |= {
+    found.filters |= {
         "exact": _exact,
         "line": _line,
         "signed": difference,
@@ -123,7 +124,7 @@ def _templates() -> Environment:
         "plural": plural,
         "dims": lambda shape: "absent" if shape is None else " × ".join(map(exact, shape)) or "scalar",
     }
-    return templates
+    return found
 
 
 def _harmless(value: Any) -> Any:

@@ -1,0 +1,100 @@
+"""``bertsize log``: how each declared model grew, commit by commit or tag by tag, from git alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from pytest_bertsize.base.commits import DOTS
+from pytest_bertsize.base.git import NoRevision
+from pytest_bertsize.base.growth import Growth, Line, grown
+from pytest_bertsize.closed_forms.contributed.asked import registry_of
+from pytest_bertsize.commands.console import GOOD, MISTAKEN, say, style_of
+from pytest_bertsize.config.which_release import asked_about
+from pytest_bertsize.table.settings import Settings, SettingsError, load
+from pytest_bertsize.wording import did_you_mean, printable, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the command line says."""
+
+    root: Path
+    """The folder of the pyproject.toml."""
+    name: str = ""
+    """A model, by any name that it had; ``""`` for all."""
+    commits: str = ""
+    """``v1..HEAD``; ``""`` for all up to the one that is checked out."""
+    by_tag: bool = False
+    form: str = "text"
+    """``text``, ``md`` or ``json``."""
+    page: str = ""
+    """A file to write; ``""`` for none."""
+
+
+def log(asked: Asked, out: TextIO, err: TextIO) -> int:
+    """Print the rows, and write the page.
+
+    :returns: the exit status; that a model could not be counted in some commit is a row of its own.
+    """
+    try:
+        settings = load(asked.root / "pyproject.toml")
+        name, span = _which(asked, settings)
+        page = _page(asked, settings)
+        release = asked_about(settings)
+        found = grown(settings, registry_of(settings, release.release), span, by_tag=asked.by_tag)
+        lines = _named(found.lines, name)
+    except (SettingsError, NoRevision) as error:
+        say(f"ERROR: {error}", err)
+        return MISTAKEN
+    if asked.form == "text":
+        from pytest_bertsize.commands.log.drawing import drawn
+
+        say(drawn(found, lines, style_of(out, 0)), out)
+    else:
+        from pytest_bertsize.commands.log.quoting import quoted
+
+        say(quoted(found, lines, asked.form, str(release)), out)
+    return GOOD if page is None or _written(page, found, lines, str(release), err) else MISTAKEN
+
+
+def _which(asked: Asked, settings: Settings) -> tuple[str, str]:
+    """The name and the range: a range may stand alone."""
+    if asked.name and not asked.commits and DOTS in asked.name and asked.name not in settings.models:
+        return "", asked.name
+    return asked.name, asked.commits
+
+
+def _named(lines: Sequence[Line], name: str) -> list[Line]:
+    """:raises SettingsError: where no model was ever called so."""
+    found = [line for line in lines if not name or name in line.names]
+    if name and not found:
+        names = [each for line in lines for each in line.names]
+        fix = did_you_mean(name, names, f"there are {', '.join(names)}" if names else "it declares none")
+        raise SettingsError(f"no table of these commits declares a model {shown(name)}; {fix}")
+    return found
+
+
+def _page(asked: Asked, settings: Settings) -> Path | None:
+    """:raises SettingsError: for a file that cannot be written, or that is no page of ours."""
+    if not asked.page:
+        return None
+    from pytest_bertsize.reports.files import page_path
+
+    return page_path(asked.page, Path.cwd(), settings, "--page")
+
+
+def _written(page: Path, found: Growth, lines: Sequence[Line], release: str, err: TextIO) -> bool:
+    from pytest_bertsize.files import replace_file
+    from pytest_bertsize.reports.html.log import render
+
+    try:
+        replace_file(page, render(found, lines, release).encode(errors="backslashreplace"))
+    except OSError as error:
+        say(f"ERROR: the page {printable(str(page))} could not be written: {error.strerror or error}", err)
+        return False
+    return True

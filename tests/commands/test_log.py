@@ -1,0 +1,500 @@
+"""``bertsize log``: how each declared model grew, from git alone."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_bertsize.__main__ import main
+from pytest_bertsize.base.lock import Locked
+from pytest_bertsize.base.lock_text import render as lock_text
+from pytest_bertsize.closed_forms.derive import Derivation, derive
+from pytest_bertsize.inventory import Tensor
+from tests.support.git_projects import FITS, LAYER, GitProject, git, repository
+from tests.support.parsed_page import Page
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TOTAL = 59_549
+"""Of the tiny model of conftest.py."""
+WORD = 48 + 1
+"""What a word more costs: a row of its embedding, and a bias of the head."""
+
+
+class History:
+    """A project whose commits are made one by one."""
+
+    def __init__(
+        self, folder: Path, config: dict[str, Any], capsys: pytest.CaptureFixture[str], *, is_inside: bool = False
+    ) -> None:
+        """:param is_inside: whether the folder is one of a repository, and not its root."""
+        self.project = GitProject(folder) if is_inside else repository(folder)
+        self.config = config
+        self._capsys = capsys
+        self.commit("begin", FITS)
+
+    def commit(self, subject: str, table: str = "", file: str = "config.json", **keys: Any) -> None:
+        """Change the table, or keys of the config."""
+        if table:
+            self.project.declare(table)
+        self.config = {**self.config, **keys}
+        if file:
+            self.project.write(file, self.config)
+        self.committed(subject)
+
+    def committed(self, subject: str) -> None:
+        self.project.git("add", "--all", ".")
+        self.project.git("commit", "--quiet", "--allow-empty", "--message", subject)
+
+    def said(self, *arguments: str, status: int = 0) -> str:
+        assert main(["log", "--project", str(self.project.folder), *arguments]) == status
+        out, err = self._capsys.readouterr()
+        assert bool(err) == bool(status), err
+        return err if status else out
+
+    def models(self, *arguments: str) -> dict[str, list[dict[str, Any]]]:
+        """The rows of each model."""
+        document = json.loads(self.said("--format", "json", *arguments))
+        return {model["name"]: model["rows"] for model in document["models"]}
+
+    def rows(self, *arguments: str) -> list[dict[str, Any]]:
+        (rows,) = self.models(*arguments).values()
+        return rows
+
+    def told(self, *arguments: str) -> list[tuple[str, int | None, int | None]]:
+        return [(row["subject"], row["total"], row["change"]) for row in self.rows(*arguments)]
+
+
+@pytest.fixture
+def history(tmp_path: Path, tiny: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> History:
+    return History(tmp_path / "project", tiny, capsys)
+
+
+# commit by commit
+
+
+def test_each_commit_that_moved_a_count_is_a_row_with_its_key(history: History) -> None:
+    history.commit("a layer more", num_hidden_layers=4)
+    history.commit("another budget", FITS.replace("90K", "95K"))
+    history.committed("nothing of it")
+    history.commit("ten words", vocab_size=111)
+    first, _, _, last = history.project.git("rev-list", "--reverse", "HEAD~4..HEAD").split()
+    said = history.said()
+    lines = said.splitlines()
+    assert lines[0] == f"fits: 59,549 → {TOTAL + LAYER + 10 * WORD:,} (+{LAYER + 10 * WORD:,})"
+    assert re.fullmatch(rf"  {first[:10]}  \d{{4}}-\d\d-\d\d  76,181  \+16,632  a layer more", lines[3])
+    assert lines[4].startswith("    num_hidden_layers 3 → 4: +16,632 (encoder.attention +9,408,")
+    assert re.fullmatch(rf"  {last[:10]}  .*  76,671     \+490  ten words", lines[6])
+    assert lines[7] == "    vocab_size 101 → 111: +490 (embeddings.word +480, head.decoder +10)"
+    assert " ".join(said.split()).endswith(
+        "- 1 other commit touches the table or what it names, and moved none of these counts"
+    )
+
+
+def test_the_commit_that_has_no_parent_says_so(history: History) -> None:
+    (row,) = history.rows()
+    assert (row["total"], row["change"], row["parents"]) == (TOTAL, None, [])
+    assert row["said"] == ["new, in the first commit of all"]
+
+
+def test_a_merge_is_one_row_of_all_that_it_brought_and_the_rows_add_up(history: History) -> None:
+    history.project.git("switch", "--quiet", "--create", "wide")
+    history.commit("a layer more", num_hidden_layers=4)
+    history.commit("ten words", vocab_size=111)
+    history.project.git("switch", "--quiet", "main")
+    history.project.write("README.md", "x")
+    history.committed("meanwhile")
+    history.project.git("merge", "--quiet", "--no-ff", "--message", "wider", "wide")
+    rows = history.rows()
+    assert [row["subject"] for row in rows] == ["begin", "wider"]
+    assert rows[1]["change"] == LAYER + 10 * WORD
+    assert {key["key"]: key["total"] for key in rows[1]["keys"]} == {"num_hidden_layers": LAYER, "vocab_size": 490}
+    assert rows[1]["said"][-1] == "a merge: this is all that it brought"
+    assert len(rows[1]["parents"]) == 2
+    assert [row["subject"] for row in history.rows("fits", "main^1..wide")] == ["begin", "a layer more", "ten words"]
+
+
+def test_a_total_that_does_not_move_hides_no_key(history: History) -> None:
+    history.commit("words for positions", max_position_embeddings=40 + 49, vocab_size=101 - 48)
+    row = history.rows()[1]
+    assert (row["change"], {key["key"]: key["total"] for key in row["keys"]}) == (
+        0,  # 49 positions of 48 against 48 words of 49
+        {"max_position_embeddings": 49 * 48, "vocab_size": -48 * WORD},
+    )
+
+
+def test_a_range_begins_with_what_was_there_before_it(history: History) -> None:
+    history.commit("a layer more", num_hidden_layers=4)
+    history.project.git("tag", "v1")
+    history.commit("ten words", vocab_size=111)
+    rows = history.rows("v1..HEAD")
+    assert [(row["subject"], row["change"]) for row in rows] == [("a layer more", None), ("ten words", 490)]
+    assert rows[0]["said"] == ["where these commits begin"]
+    assert history.rows("fits", "v1..") == rows
+
+
+def test_a_range_without_a_commit_says_so(history: History) -> None:
+    said = history.said("HEAD..HEAD")
+    assert said.splitlines()[0] == "fits: 59,549"
+    assert "- no commit lies in HEAD..HEAD\n" in said
+
+
+def test_what_is_not_committed_is_no_commit(history: History, tiny: dict[str, Any]) -> None:
+    history.project.write("config.json", {**tiny, "num_hidden_layers": 9})
+    assert history.told() == [("begin", TOTAL, None)]
+
+
+def test_the_end_of_a_shallow_clone_is_no_beginning(
+    history: History, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    history.commit("a layer more", num_hidden_layers=4)
+    last = history.project.git("rev-parse", "HEAD")
+    git(tmp_path, "clone", "--quiet", "--depth=1", f"file://{history.project.folder}", "clone")
+    assert main(["log", "--project", str(tmp_path / "clone")]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "a layer more where these commits begin" in said
+    assert f"this clone is shallow: what was before {last[:10]} is not known; run git fetch --unshallow" in said
+
+
+# tag by tag
+
+
+def test_tags_are_steps_annotated_ones_too_and_the_last_commit_ends_them(history: History) -> None:
+    history.project.git("tag", "v1")
+    history.commit("a layer more", num_hidden_layers=4)
+    history.commit("a layer less", num_hidden_layers=3)
+    history.project.git("tag", "--annotate", "--message", "two", "v2")
+    history.project.git("tag", "--annotate", "--message", "again", "v2-again", "v2")
+    history.commit("ten words", vocab_size=111)
+    rows = history.rows("--tags")
+    assert [(row["tags"], row["total"], row["change"]) for row in rows] == [
+        (["v1"], TOTAL, None),
+        (["v2", "v2-again"], TOTAL, 0),
+        ([], TOTAL + 490, 490),
+    ]
+    assert [row["tags"] for row in history.rows("--tags", "v1..v2")] == [[], ["v2", "v2-again"]]
+    text = history.said("--tags").splitlines()
+    assert text[1].startswith("  v1            ")
+    assert re.search(r"v2, v2-again  .*  59,549     =  a layer less", text[3])
+
+
+# names and files that change
+
+
+def test_a_table_by_another_name_and_a_file_that_moved_are_the_same_model(history: History) -> None:
+    (history.project.folder / "models").mkdir()
+    history.project.git("mv", "config.json", "models/config.json")
+    table = FITS.replace("models.fits", "models.encoder").replace('"config.json"', '"models"')
+    history.commit("moved", table, file="models/config.json")
+    history.commit("a layer more", file="models/config.json", num_hidden_layers=4)
+    rows = history.rows("fits")
+    assert rows == history.rows("encoder")
+    assert [row["subject"] for row in rows] == ["begin", "moved", "a layer more"]
+    assert rows[1]["said"] == ["renamed: it was called fits", "its config is models, and was config.json"]
+    assert (rows[1]["change"], rows[2]["change"]) == (0, LAYER)
+
+
+def test_a_name_a_file_and_a_key_at_once_are_followed_as_git_follows_the_file(history: History) -> None:
+    history.project.git("mv", "config.json", "other.json")
+    table = FITS.replace("models.fits", "models.encoder").replace('"config.json"', '"other.json"')
+    history.commit("all at once", table, file="other.json", num_hidden_layers=4)
+    rows = history.rows()
+    assert rows[1]["said"][0] == "renamed: it was called fits"
+    assert (rows[1]["change"], rows[1]["keys"][0]["key"]) == (LAYER, "num_hidden_layers")
+
+
+def test_a_model_that_leaves_says_why_and_may_come_back(history: History) -> None:
+    other = FITS.replace("models.fits", "models.other").replace('"config.json"', '"other.json"')
+    history.project.write("other.json", {**history.config, "num_hidden_layers": 1})
+    history.commit("two", FITS + other)
+    history.commit("one", f"[tool.bertsize.removed]\nfits = 'ADR-14: replaced'\n{other}")
+    history.commit("two again", FITS + other, num_hidden_layers=4)
+    fits, rest = history.models().values()
+    assert [(row["subject"], row["said"], row["total"]) for row in fits[1:]] == [
+        ("one", ["removed from the table: ADR-14: replaced"], None),
+        ("two again", ["declared again", fits[2]["said"][1]], TOTAL + LAYER),
+    ]
+    assert fits[2]["change"] == LAYER
+    assert fits[2]["said"][1].endswith("which was the last that was counted")
+    assert [row["said"] for row in rest] == [["new"]]
+
+
+def test_files_of_a_pattern_and_those_that_a_symlink_leads_to_are_followed(history: History) -> None:
+    table = FITS.replace("models.fits", 'models."{stem}"').replace('"config.json"', '"configs/*.json"')
+    history.project.write("kept/one.json", history.config)
+    (history.project.folder / "configs").mkdir()
+    (history.project.folder / "configs/one.json").symlink_to("../kept/one.json")
+    history.commit("a pattern", table, file="")
+    history.commit("behind the link", file="kept/one.json", num_hidden_layers=4)
+    history.commit("one more file", file="configs/two.json", num_hidden_layers=5)
+    rows = history.models()
+    assert [(row["subject"], row["change"]) for row in rows["one"]] == [
+        ("begin", None),
+        ("a pattern", 0),
+        ("behind the link", LAYER),
+    ]
+    assert [(row["subject"], row["total"]) for row in rows["two"]] == [("one more file", TOTAL + 2 * LAYER)]
+
+
+# what cannot be counted
+
+
+def test_a_config_that_cannot_be_read_is_a_row_and_the_next_is_compared_with_the_last_that_was_counted(
+    history: History,
+) -> None:
+    history.project.write("config.json", "{")
+    history.committed("broken")
+    history.project.write("config.json", "{ ")
+    history.committed("still broken")
+    history.commit("mended", num_hidden_layers=4)
+    rows = history.rows()
+    assert [(row["subject"], row["total"], row["change"]) for row in rows] == [
+        ("begin", TOTAL, None),
+        ("broken", None, None),
+        ("still broken", None, None),
+        ("mended", TOTAL + LAYER, LAYER),
+    ]
+    assert rows[1]["said"][0].startswith("not counted: config.json:1: not JSON: ")
+    assert rows[3]["since"] == rows[0]["commit"][:10]
+
+
+def test_a_table_that_cannot_be_read_is_a_row_of_every_model(history: History) -> None:
+    history.project.write("pyproject.toml", "[tool.bertsize")
+    history.committed("broken")
+    history.commit("mended", FITS, num_hidden_layers=4)
+    rows = history.rows()
+    assert rows[1]["said"][0].startswith("not counted: the table cannot be read: pyproject.toml:1: not TOML: ")
+    assert [(row["total"], row["change"]) for row in rows[1:]] == [(None, None), (TOTAL + LAYER, LAYER)]
+
+
+def test_the_mistake_of_one_table_is_no_row_of_another_model(history: History) -> None:
+    other = FITS.replace("models.fits", "models.other")
+    history.commit("two", FITS + other)
+    history.commit("a mistake", FITS + other.replace("config =", "confg ="))
+    history.commit("mended", FITS + other)
+    rows = history.models()
+    assert [row["subject"] for row in rows["fits"]] == ["begin"]
+    assert rows["other"][1]["said"][0].startswith("not counted: its table cannot be read: 2 mistakes in ")
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [("", []), ("closed_form = false\n", ["not counted: closed_form = false; there is no lock of it"])],
+)
+def test_a_budget_that_says_nothing_today_keeps_no_model_from_being_counted(
+    history: History, more: str, said: list[str]
+) -> None:
+    history.commit("of its time", FITS.replace('"90K"', '"lambda-unzipped"') + more)
+    history.commit("mended", FITS)
+    assert [each for row in history.rows() if row["subject"] == "of its time" for each in row["said"]] == said
+
+
+def test_code_of_no_commit_is_run(history: History, tmp_path: Path) -> None:
+    history.project.write("made.py", f"open({str(tmp_path / 'ran')!r}, 'w')\ndef config(): return {{}}\n")
+    history.commit("by code", FITS.replace('"config.json"', '"made:config"'), file="")
+    rows = history.rows()
+    assert rows[1]["said"][1] == (
+        "not counted: its config is made by code (made:config), which is not run; there is no lock of it"
+    )
+    assert not (tmp_path / "ran").exists()
+
+
+OWN = '[tool.bertsize]\nlock = "x.lock"\n[tool.bertsize.models.own]\nfactory = "own:build"\nbudget.total = "1M"\n'
+
+
+def locked(*tensors: Tensor) -> str:
+    return lock_text({"own": Locked(tensors)})
+
+
+def test_what_has_no_closed_form_is_counted_by_the_lock_of_each_commit(history: History) -> None:
+    weight, bias = Tensor("out.weight", (9, 4), ""), Tensor("out.bias", (9,), "")
+    history.commit("own", OWN, file="")
+    history.project.write("x.lock", locked(weight))
+    history.committed("locked")
+    history.project.write("x.lock", locked(weight, bias))
+    history.committed("a bias")
+    rows = history.models()["own"]
+    assert [(row["total"], row["by"], row["change"]) for row in rows] == [
+        (None, None, None),
+        (36, "lock", None),
+        (45, "lock", 9),
+    ]
+    assert rows[0]["said"][1].endswith("; its lock x.lock is not committed")
+    assert rows[2]["said"][0] == "out.bias is new: 9 (9)"
+
+
+def test_a_config_that_cannot_be_read_is_not_counted_by_the_lock_of_what_it_was(history: History) -> None:
+    own = OWN.replace("models.own", "models.fits").replace('factory = "own:build"', 'config = "config.json"')
+    history.project.write("x.lock", lock_text({"fits": Locked((Tensor("w", (9, 4), ""),))}))
+    history.commit("locked", own)
+    history.commit("misspelt", num_hiden_layers=4)
+    row = history.rows()[-1]
+    assert (row["total"], row["subject"]) == (None, "misspelt")
+    assert "num_hiden_layers" in row["said"][0]
+
+
+def test_what_a_clone_lacks_is_not_counted_and_not_asked_for(history: History) -> None:
+    history.commit("a layer more", num_hidden_layers=4)
+    history.commit("ten words", vocab_size=111)
+    history.project.lose("HEAD~1:config.json")
+    rows = history.rows()
+    assert [(row["subject"], row["total"], row["change"]) for row in rows] == [
+        ("begin", TOTAL, None),
+        ("a layer more", None, None),
+        ("ten words", TOTAL + LAYER + 490, LAYER + 490),
+    ]
+    assert rows[1]["said"] == ["not counted: config.json cannot be read, because this clone lacks it or is damaged"]
+
+
+def test_a_project_in_a_folder_of_its_repository_has_no_rows_of_the_others(
+    tmp_path: Path, tiny: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = repository(tmp_path / "root")
+    one = History(root.folder / "one", tiny, capsys, is_inside=True)
+    other = History(root.folder / "other", tiny, capsys, is_inside=True)
+    other.commit("of the other", num_hidden_layers=4)
+    one.commit("of this one", num_hidden_layers=5)
+    document = json.loads(one.said("--format", "json"))
+    assert document["commits_read"] == 2
+    assert [row["subject"] for row in document["models"][0]["rows"]] == ["begin", "of this one"]
+
+
+def test_a_path_that_no_command_line_takes_is_no_file(history: History) -> None:
+    history.commit("a long path", FITS.replace('"config.json"', f'"{"x" * 300_000}"'))
+    history.commit("mended", FITS)
+    rows = history.rows()
+    assert [row["total"] for row in rows] == [TOTAL, None, TOTAL]
+    assert rows[1]["said"][-1].endswith("… is no file")
+
+
+# what it costs
+
+
+def test_a_longer_history_takes_no_more_processes(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[object] = []
+    popen = subprocess.Popen.__init__
+
+    def counted(self: Any, arguments: Any, *more: Any, **settings: Any) -> None:
+        started.append(arguments)
+        popen(self, arguments, *more, **settings)
+
+    def processes() -> int:
+        started.clear()
+        history.rows()
+        return len(started)
+
+    history.commit("a layer more", num_hidden_layers=4)
+    history.rows()  # git is asked once whether it trusts the repository
+    with monkeypatch.context() as patched:
+        patched.setattr(subprocess.Popen, "__init__", counted)
+        before = processes()
+    for words in range(102, 106):
+        history.commit("a word more", vocab_size=words)
+    with monkeypatch.context() as patched:
+        patched.setattr(subprocess.Popen, "__init__", counted)
+        assert processes() == before
+    assert before > 0
+
+
+def test_what_is_the_same_is_counted_once_and_what_touches_nothing_is_not_read(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history.commit("a layer more", num_hidden_layers=4)
+    history.commit("a layer less", num_hidden_layers=3)
+    history.commit("another budget", FITS.replace("90K", "95K"))
+    history.project.write("README.md", "x")
+    history.committed("beside it")
+    counted: list[object] = []
+
+    def counting(*given: Any) -> Derivation:
+        counted.append(given)
+        return derive(*given)
+
+    monkeypatch.setattr("pytest_bertsize.base.snapshot.derive", counting)
+    document = json.loads(history.said("--format", "json"))
+    assert (document["commits_read"], len(counted)) == (4, 2)
+
+
+def test_a_terminal_shows_the_last_rows_and_says_how_many_were_before(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history.commit("a layer more", num_hidden_layers=4)
+    history.commit("ten words", vocab_size=111)
+    monkeypatch.setattr("pytest_bertsize.commands.log.drawing.MOST_ROWS", 1)
+    said = " ".join(history.said().split())
+    assert "(2 earlier rows not shown: --format json or md, or a range, has them)" in said
+    assert "ten words" in said
+    assert "a layer more" not in said
+    assert f"fits: 59,549 → {TOTAL + LAYER + 490:,}" in said
+
+
+# foreign text, and other forms
+
+FOREIGN = "::error::x \x1b[31m <script>alert(1)</script> | `x` @all"
+
+
+def test_a_subject_steers_no_terminal(history: History) -> None:
+    history.commit(FOREIGN, num_hidden_layers=4)
+    said = history.said()
+    assert "\x1b" not in said
+    assert "::error" not in said
+    assert r":\x3aerror:\x3ax" in said
+
+
+def test_markdown_shows_a_subject_as_it_is(history: History) -> None:
+    history.commit(FOREIGN, num_hidden_layers=4)
+    lines = history.said("--format", "md").splitlines()
+    assert lines[0] == f"**fits: 59,549 → {TOTAL + LAYER:,} (+{LAYER:,})**"
+    row = lines[-3]
+    assert r"\<script\>alert(1)\</script\> \| \`x\` @<!-- -->all" in row
+    assert row.endswith("| 76,181 | +16,632 |")
+
+
+def test_a_page_has_a_line_of_steps_and_nothing_that_runs(
+    history: History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    history.commit(FOREIGN, num_hidden_layers=4)
+    history.project.write("config.json", "{")
+    history.committed("broken")
+    history.commit("mended", num_hidden_layers=3)
+    history.said("--page", "log.html")
+    text = (tmp_path / "log.html").read_text("utf-8")
+    page = Page(text)
+    assert page.of("script") == page.of("link") == page.of("img") == []
+    (line, *dots) = page.of("path")
+    # three of four rows are counted: 250 wide each, from 8 (the highest) to 92
+    assert line["d"] == "M0 92 H250V8 H500 M750 92 H1000"
+    assert [each["d"] for each in dots] == ["M0 92h0", "M250 8h0", "M750 92h0"]
+    assert "num_hidden_layers 3 → 4: +16,632" in page.text
+    assert "<script>alert(1)</script>" in page.text
+    assert "fits: 59,549 → 59,549 (0)" in page.text
+    history.said("--page", "log.html")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["nosuch"], 'no table of these commits declares a model "nosuch"; there are fits'),
+        (["fit"], "no table of these commits declares a model \"fit\"; did you mean 'fits'?"),
+        (["v1..HEAD"], 'git knows no revision "v1"'),
+        (["HEAD...main"], '"HEAD...main" is no range of commits; write one, as in v1..HEAD'),
+        (["fits", "HEAD"], '"HEAD" is no range of commits; write one, as in v1..HEAD'),
+        (["--page", "log.txt"], "--page=log.txt: the file must end in .html; write --page=log.html"),
+        (["--page", "pyproject.html"], "that is not a report of pytest-bertsize, and is not overwritten"),
+    ],
+)
+def test_a_mistake_in_the_command_says_what_to_write(
+    history: History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], says: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pyproject.html").write_text("mine")
+    said = history.said(*arguments, status=2)
+    assert said.startswith("ERROR: ")
+    assert says in said
+    assert (tmp_path / "pyproject.html").read_text() == "mine"
