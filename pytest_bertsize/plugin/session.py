@@ -93,8 +93,7 @@ def arm_tests(config: pytest.Config, helper: Helper) -> None:
         settings = load(another_table.table_path(config))
         interpreter.refuse(settings, None, None, "", builds=True)
         registry = contributions.registry(config, settings, asked_about(settings).release)
-        asked = config.getoption("bert_budget_base")
-        base = baseline.of_run(settings, asked, registry, "--bert-budget-base") if _needs_base(settings) else None
+        base = baseline.of_run(settings, None, registry, "--bert-budget-base") if _needs_base(settings) else None
         gate = Gate(settings, registry, helper.result, base, lock=locked_models.of_project(settings))
     except SettingsError as error:
         helper.stop()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.base.comparison import MAKE_ONE
+from pytest_bertsize.base.comparison import WRITTEN
 from pytest_bertsize.base.loosening import SAY_WHY, explained
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import TOTAL, TRAINABLE
@@ -103,8 +103,10 @@ def _not_held(found: Review, model: Model, baseline: Baseline | None) -> Finding
         return said(f"{baseline.revision} declares no such model: it is new, and nothing is held", "", "note")
     reason = former.model.reason if former else mistake.reason if mistake else ""
     problem = former.problem if former else mistake.problem if mistake else ""
-    locks = f"{MAKE_ONE}; until then " if former and not former.model.closed_form and not former.locked else ""
-    way_out = f"{locks or 'compare with a commit in which it can be counted, or '}{SAY_WHY.rpartition(', ')[2]}"
+    say_why = SAY_WHY.rpartition(", ")[2]
+    way_out = f"compare with a commit in which it can be counted, or {say_why}"
+    if former and not former.model.closed_form and not former.locked:
+        way_out = f"{say_why}, and commit a lock with it, which later ones are held against: {WRITTEN}"
     severity, fix = explained(model, reason, way_out)
     return said(f"what it was at {baseline.revision} is not known: {problem}", fix, severity)
 

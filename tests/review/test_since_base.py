@@ -219,7 +219,10 @@ def test_of_a_class_without_a_closed_form_it_says_that_a_lock_would_know(tmp_pat
     made = committed(tmp_path, tiny, MODEL.format(budget="closed_form = false\nbudget.growth = 0"))
     made.declare(MODEL.format(budget="budget.growth = 0"))
     (error,) = growth(review(made))
-    assert error.fix.startswith('a lock would say what changed: lock = "bertsize.lock" in [tool.bertsize]')
+    assert error.fix == (
+        'say why in the same change: reason = "…", and commit a lock with it, which later ones are held against: '
+        'lock = "bertsize.lock" in [tool.bertsize], written by pytest --bert-budget --bert-budget-update'
+    )
 
 
 # what was over already
