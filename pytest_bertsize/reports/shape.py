@@ -220,7 +220,7 @@ class Measure(TypedDict):
     """A quantity of a model that its budget limits and that is no parameter count."""
 
     name: str
-    """``bytes`` or ``flops``."""
+    """``bytes``, ``training_bytes``, ``flops``, ``growth``, or ``growth.head`` of a component."""
     what: str
     """``float16, ties once``, or ``128 tokens, eager attention, 2 FLOPs a multiply-add``."""
     expected: int | None

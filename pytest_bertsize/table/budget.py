@@ -212,7 +212,7 @@ class BudgetTable(BaseModel):
     """What the total may grow by against the base that the run then needs: a share of it such as "1%", a count such as
     "500K", or 0; or a table by component. Example: budget.growth = { total = "1%", head = 0 }."""
     already_over: Literal["fail", "pass"] = "fail"
-    """What becomes of a limit that is broken, and was at the base by as much or more: "fail", or "pass" with a warning.
+    """What becomes of an overrun that the base had already, by as much or more: "fail", or "pass" with a warning.
     Example: budget.already_over = "pass"."""
 
     @property

@@ -107,6 +107,14 @@ def test_what_would_pass_is_written_as_its_author_writes(
     assert review(passes).verdict == "passed"
 
 
+def test_more_growth_passes_with_a_new_reason_and_the_note_shows_it(tmp_path: Path, tiny: dict[str, Any]) -> None:
+    made = project(tmp_path, tiny, 'budget.growth = "1%"', num_hidden_layers=4)
+    made.declare(MODEL.format(budget='budget.growth = "28%"'))
+    assert [each.kind for each in review(made).errors] == ["budget-loosened"]
+    made.declare(MODEL.format(budget='budget.growth = "28%"\nreason = "ADR-15"'))
+    assert review(made).verdict == "passed"
+
+
 def test_each_component_is_held_by_itself_and_one_that_grows_within_the_total_is_red(
     tmp_path: Path, tiny: dict[str, Any]
 ) -> None:
