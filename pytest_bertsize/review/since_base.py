@@ -105,7 +105,7 @@ def _not_held(found: Review, model: Model, baseline: Baseline | None) -> Finding
     problem = former.problem if former else mistake.problem if mistake else ""
     say_why = SAY_WHY.rpartition(", ")[2]
     way_out = f"compare with a commit in which it can be counted, or {say_why}"
-    if former and not former.model.closed_form and not former.locked:
+    if not model.closed_form and not (former and former.locked):
         way_out = f"{say_why}, and commit a lock with it, which later ones are held against: {WRITTEN}"
     severity, fix = explained(model, reason, way_out)
     return said(f"what it was at {baseline.revision} is not known: {problem}", fix, severity)

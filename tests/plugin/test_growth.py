@@ -67,6 +67,24 @@ def test_a_marker_alone_holds_growth_where_ci_names_the_base(
     result.stdout.fnmatch_lines(["✗ total grew by 16,632 since origin/main, 16,037 over its limit of 1% *"])
 
 
+def test_a_class_without_a_closed_form_needs_a_lock_at_the_base(deeper: pytest.Pytester) -> None:
+    alone = (
+        TABLE.replace("budget.total", "closed_form = false\nbudget.total")
+        .replace("60K", "77K")
+        .replace(", head = 0", "")
+    )
+    Path("pyproject.toml").write_text(alone, encoding="utf-8")
+    git(deeper.path, "commit", "--quiet", "--all", "--message", "without a closed form")
+    result = deeper.runpytest("--bert-budget", "--bert-budget-base=main", "-k", "toml")
+    result.assert_outcomes(failed=1, deselected=1)
+    assert (
+        "budget.growth is held against a base, and what it was at main is not known: at main it has closed_form = "
+        'false, and is not counted (pyproject.toml:6) → say why in the same change: reason = "…", and commit a lock '
+        'with it, which later ones are held against: lock = "bertsize.lock" in [tool.bertsize], written by '
+        "pytest --bert-budget --bert-budget-update"
+    ) in " ".join(result.stdout.str().split())
+
+
 def test_to_accept_raises_the_limit_and_leaves_growth_alone(deeper: pytest.Pytester) -> None:
     result = deeper.runpytest("--bert-budget", "--bert-budget-update", "--bert-budget-base=main", "-k", "toml")
     result.assert_outcomes(failed=1, deselected=1)
