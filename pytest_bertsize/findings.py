@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 Kind: TypeAlias = Literal[
     "over-budget",
     "under-budget",
+    "over-growth",
     "off-closed-form",
     "read-otherwise",
     "unknown-closed-form",

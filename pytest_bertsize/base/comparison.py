@@ -25,10 +25,8 @@ if TYPE_CHECKING:
     from pytest_bertsize.inventory import Inventory
     from pytest_bertsize.table.model import Model
 
-MAKE_ONE = (
-    'a lock would say what changed: lock = "bertsize.lock" in [tool.bertsize], written by '
-    "pytest --bert-budget --bert-budget-update, and committed"
-)
+WRITTEN = 'lock = "bertsize.lock" in [tool.bertsize], written by pytest --bert-budget --bert-budget-update'
+MAKE_ONE = f"a lock would say what changed: {WRITTEN}, and committed"
 MOST_NAMED = 6
 """Keys without effect that a sentence names before it counts the rest."""
 _IDENTITY = {"architectures", "model_type", "id2label", "label2id", "num_labels", *IMPLEMENTATIONS}

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_bertsize.findings import Finding
+from pytest_bertsize.quantity import LARGEST
 from pytest_bertsize.table.byte_sizes import bits_of
-from pytest_bertsize.table.model import AsBytes, Flops
+from pytest_bertsize.table.growth import allowed, share_of
+from pytest_bertsize.table.model import ALREADY_OVER, AsBytes, Flops, Growth, Training
 from pytest_bertsize.wording import exact, printable, shown, visible
 
 if TYPE_CHECKING:
@@ -14,23 +16,31 @@ if TYPE_CHECKING:
 
     from pytest_bertsize.base.baseline import Baseline
     from pytest_bertsize.findings import Severity
-    from pytest_bertsize.table.model import Limit, Model
+    from pytest_bertsize.inventory import Inventory
+    from pytest_bertsize.table.model import Limit, Measure, Model
 
 SAY_WHY = 'if that is meant, say why in the same change: reason = "…"'
 COUNTS = ("unique", "stored", "unrolled")
 """What bytes may be counted of; none is less than the one before it."""
 
 
-def loosened(before: Model, after: Model, revision: str, dtypes: tuple[str | None, str | None]) -> list[Finding]:
+def loosened(
+    before: Model,
+    after: Model,
+    revision: str,
+    dtypes: tuple[str | None, str | None],
+    counts: Inventory | None = None,
+) -> list[Finding]:
     """A finding for each limit that was loosened: an error, unless the table's ``reason`` changed with it.
 
     :param revision: what messages call the base.
     :param dtypes: of the weights, as each of the two configs says; ``None`` where that is unknown.
+    :param counts: of the base, where they are known: growth by a share and by a count are compared there.
     """
-    severity, fix = _explained(after, before.reason, SAY_WHY)
+    severity, fix = explained(after, before.reason, SAY_WHY)
     return [
         Finding("budget-loosened", message, fix, severity, component, table_key=key)
-        for message, component, key in _what(before, after, revision, dtypes)
+        for message, component, key in _what(before, after, revision, dtypes, counts)
     ]
 
 
@@ -39,7 +49,7 @@ def lock_loosened(after: Model, before: str, revision: str) -> list[Finding]:
 
     :param before: the base's reason, which explains nothing of today.
     """
-    severity, fix = _explained(after, before, SAY_WHY)
+    severity, fix = explained(after, before, SAY_WHY)
     message = f"{revision} makes a difference from the lock an error (strict = true), and this table does not"
     return [Finding("budget-loosened", message, fix, severity, table_key=())]
 
@@ -49,16 +59,16 @@ def not_compared(model: Model, baseline: Baseline) -> list[Finding]:
     severity: Severity = "error" if baseline.is_asked_for else "warning"
     if mistake := baseline.mistake(model):
         way_out = f"compare with a commit in which it can be read, or {SAY_WHY.rpartition(', ')[2]}"
-        explained, fix = _explained(model, mistake.reason, way_out)
+        by_reason, fix = explained(model, mistake.reason, way_out)
         message = f"its table at {baseline.revision} cannot be read: {mistake.problem}"
-        return [Finding("not-compared", message, fix, severity if explained == "error" else "note", table_key=())]
+        return [Finding("not-compared", message, fix, severity if by_reason == "error" else "note", table_key=())]
     former = baseline.former(model.name)
     if former and former.unread:
         return [Finding("not-compared", former.problem, former.unread.fix, severity)]
     return []
 
 
-def _explained(model: Model, before: str, way_out: str) -> tuple[Severity, str]:
+def explained(model: Model, before: str, way_out: str) -> tuple[Severity, str]:
     """Whether today's table says why a model is held to another budget, and what to write where it does not.
 
     :param before: the base's reason, which explains nothing of today.
@@ -69,7 +79,11 @@ def _explained(model: Model, before: str, way_out: str) -> tuple[Severity, str]:
 
 
 def _what(
-    before: Model, after: Model, revision: str, dtypes: tuple[str | None, str | None]
+    before: Model,
+    after: Model,
+    revision: str,
+    dtypes: tuple[str | None, str | None],
+    counts: Inventory | None,
 ) -> Iterator[tuple[str, str | None, tuple[str, ...]]]:
     if before.closed_form and not after.closed_form:
         yield f"{revision} holds it to its closed form, which closed_form = false switches off", None, ("closed_form",)
@@ -80,6 +94,9 @@ def _what(
                 None,
                 (),
             )
+    if after.passes_already_over and not before.passes_already_over:
+        said = f'{revision} holds every limit, and already_over = "pass" lets pass those that it had broken'
+        yield said, None, ("budget", ALREADY_OVER)
     if before.limits and not after.limits:
         limits = ", ".join(f"{limit.component} {limit}" for limit in before.limits)
         yield f"{revision} limits {limits}, and this table says report-only", None, ("budget",)
@@ -89,8 +106,23 @@ def _what(
         name = limit.component
         if name not in now:
             yield f"{revision} limits {name} to {limit}, and this table does not", name, ("budget",)
-        elif _lets_more_pass(limit, now[name], dtypes):
-            yield _both(limit, now[name], revision), name, ("budget", name)
+        elif _is_looser(limit, now[name], dtypes, counts):
+            inside = (now[name].table_key or ())[len(after.table_key) :]
+            yield _both(limit, now[name], revision), name, inside
+
+
+def _is_looser(before: Limit, after: Limit, dtypes: tuple[str | None, str | None], counts: Inventory | None) -> bool:
+    if isinstance(before.measure, Growth):
+        return _lets_more_come(before, after, counts[before.measure.part] if counts else None)
+    return _lets_more_pass(before, after, dtypes)
+
+
+def _lets_more_come(before: Limit, after: Limit, count: int | None) -> bool:
+    """:param count: at the base; ``None`` where it is not known."""
+    was, now = share_of(before.written), share_of(after.written)
+    if (was is None) == (now is None):
+        return allowed(after.written, LARGEST) > allowed(before.written, LARGEST)
+    return count is None or allowed(after.written, count) > allowed(before.written, count)
 
 
 def _lets_more_pass(before: Limit, after: Limit, dtypes: tuple[str | None, str | None]) -> bool:
@@ -101,10 +133,13 @@ def _lets_more_pass(before: Limit, after: Limit, dtypes: tuple[str | None, str |
     if was is None or now is None:
         return True
     above = before.maximum is not None and (
-        after.maximum is None or now.rank < was.rank or after.maximum * was.bits > before.maximum * now.bits
+        after.maximum is None
+        or any(one > other for one, other in zip(was.ranks, now.ranks, strict=True))
+        or after.maximum * was.bits > before.maximum * now.bits
     )
     least, least_now = before.minimum or 0, after.minimum or 0  # fewer than none there cannot be
-    below = least > 0 and (now.rank > was.rank or least_now * was.bits < least * now.bits)
+    wider = any(one < other for one, other in zip(was.ranks, now.ranks, strict=True))
+    below = least > 0 and (wider or least_now * was.bits < least * now.bits)
     return above or below
 
 
@@ -113,17 +148,19 @@ class _Scale(NamedTuple):
 
     bits: int = 1
     """Of a parameter: it comes to so many times as much."""
-    rank: int = 0
-    """It comes to no less by a higher one."""
+    ranks: tuple[int, ...] = ()
+    """It comes to no less where none of them is lower."""
 
 
-def _scale(measure: AsBytes | Flops | None, dtype: str | None) -> _Scale | None:
+def _scale(measure: Measure | None, dtype: str | None) -> _Scale | None:
     """``None`` where it cannot be told."""
     if isinstance(measure, Flops):
-        return _Scale(rank=measure.seq_len)
+        return _Scale(ranks=(measure.seq_len,))
+    if isinstance(measure, Training):
+        return _Scale(ranks=(*map(bits_of, measure.dtypes),))
     if isinstance(measure, AsBytes):
         named = measure.dtype or dtype
-        return _Scale(bits_of(named), COUNTS.index(measure.count)) if named else None
+        return _Scale(bits_of(named), (COUNTS.index(measure.count),)) if named else None
     return _Scale()
 
 

@@ -7,6 +7,7 @@ import re
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from pytest_bertsize.closed_forms.training import training_states
 from pytest_bertsize.commands.diff import candidates
 from pytest_bertsize.commands.diff.candidates import DTYPE, SEQ_LEN, label, measures, of_measures, rows, shape
 from pytest_bertsize.inventory import TOTAL
@@ -110,6 +111,7 @@ def _said(chosen: Explained) -> dict[str, Any]:
         "symbols": {symbol: {"key": names.get(symbol, symbol), "value": size} for symbol, size in sizes.items()},
         "total": form.total,
         "trainable": form.trainable,
+        "training_bytes": training_states(form.inventory).total,
         "components": [
             {"name": name, "formula": formulas[name].text, "latex": formulas[name].latex, "parameters": count}
             for name, count in counts.items()

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.plugin.items import GATE, REVIEW, BudgetFailure, hold
-from pytest_bertsize.table.model import AsBytes
+from pytest_bertsize.table.model import AsBytes, Training
 from pytest_bertsize.table.settings import Settings, SettingsError, limits_from
 from pytest_bertsize.wording import did_you_mean, shown
 
@@ -100,9 +100,9 @@ def _tightening(limit: Limit, settings: Settings, name: str, place: str) -> Limi
     declared = next((each for each in settings.models[name].limits if each.component == limit.component), None)
     if declared is None:
         return limit
-    if limit.measure != declared.measure and limit.measure != AsBytes(None, "unique"):
+    if limit.measure != declared.measure and limit.measure not in {AsBytes(None, "unique"), Training()}:
         message = f"{place} limits {limit.component} as {limit.measure}, and {settings.file} as {declared.measure}"
-        raise SettingsError(f"{message}: leave dtype and count to the table")
+        raise SettingsError(f"{message}: leave that to the table")
     _refuse_to_loosen(limit, declared, settings, place)
     return replace(limit, measure=declared.measure)
 

@@ -16,6 +16,7 @@ from pytest_bertsize.plugin.makereport import Attachments
 from pytest_bertsize.reports.model_report import run_base
 from pytest_bertsize.review.gate import Gate, Mode
 from pytest_bertsize.table import rewrite
+from pytest_bertsize.table.model import Growth
 from pytest_bertsize.table.settings import SettingsError, load
 
 if TYPE_CHECKING:
@@ -92,7 +93,8 @@ def arm_tests(config: pytest.Config, helper: Helper) -> None:
         settings = load(another_table.table_path(config))
         interpreter.refuse(settings, None, None, "", builds=True)
         registry = contributions.registry(config, settings, asked_about(settings).release)
-        gate = Gate(settings, registry, helper.result, lock=locked_models.of_project(settings))
+        base = baseline.of_run(settings, None, registry, "--bert-budget-base") if _needs_base(settings) else None
+        gate = Gate(settings, registry, helper.result, base, lock=locked_models.of_project(settings))
     except SettingsError as error:
         helper.stop()
         config.stash[GATE] = error
@@ -101,6 +103,11 @@ def arm_tests(config: pytest.Config, helper: Helper) -> None:
         helper.build_with(settings.interpreter.path, settings.interpreter.written)
     _ask(helper, gate, config)
     config.stash[GATE] = gate
+
+
+def _needs_base(settings: Settings) -> bool:
+    """Whether what the table limits is not known without one."""
+    return any(isinstance(limit.measure, Growth) for limit in settings.limits.values())
 
 
 def status_of_run(config: pytest.Config) -> int:

@@ -220,7 +220,7 @@ class Measure(TypedDict):
     """A quantity that is no parameter count: what the budget limits, and since a base bytes and FLOPs that changed."""
 
     name: str
-    """``bytes`` or ``flops``."""
+    """``bytes``, ``training_bytes``, ``flops``, ``growth``, or ``growth.head`` of a component."""
     what: str
     """``float16, ties once``, or ``128 tokens, eager attention, 2 FLOPs a multiply-add``."""
     expected: int | None

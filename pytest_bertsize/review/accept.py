@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from pytest_bertsize.findings import BROKEN
 from pytest_bertsize.quantity import restated
 from pytest_bertsize.table.byte_sizes import NAMED
-from pytest_bertsize.table.model import unit_of
+from pytest_bertsize.table.model import Growth, unit_of
 from pytest_bertsize.table.rewrite import Change
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def accepted(review: Review, *, shared: bool) -> Asked:
     :param shared: whether other models are declared by the same table.
     """
     broken = [finding for finding in review.errors if finding.kind in BROKEN]
-    others = [finding for finding in review.errors if finding.kind not in {*BROKEN, "budget-loosened"}]
+    others = [finding for finding in review.errors if finding.kind not in {*BROKEN, "budget-loosened", "over-growth"}]
     if not broken:
         return Asked(review)
     if others:
@@ -78,7 +78,7 @@ def tightened(review: Review) -> Asked:
 
 
 def _can_be_lowered(limit: Limit) -> bool:
-    bounded = limit.table_key is not None and limit.maximum is not None
+    bounded = limit.table_key is not None and limit.maximum is not None and not isinstance(limit.measure, Growth)
     return bounded and limit.written_at("max") not in NAMED
 
 

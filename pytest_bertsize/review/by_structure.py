@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pytest_bertsize.builder import structure
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, is_within, levels, parents_first
+from pytest_bertsize.table.model import Growth
 from pytest_bertsize.wording import exact
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def named(before: Review, model: Model, tensors: Iterable[Tensor], former: Locke
     :raises Unusable: for a component of the table that holds nothing.
     """
     asked = [limit.component for limit in before.budget if limit.measure is None]
+    asked += [limit.measure.part for limit in before.budget if isinstance(limit.measure, Growth)]
     try:
         found = structure.components(tensors, asked, model.components, former.tensors if former else ())
     except structure.NoComponent as wrong:

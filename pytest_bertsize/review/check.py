@@ -32,6 +32,7 @@ from pytest_bertsize.review import (
 )
 from pytest_bertsize.review.put_back import NOTHING, Accepted, fingerprint
 from pytest_bertsize.review.review import Review, review, review_unbuilt
+from pytest_bertsize.review.since_base import since_base
 from pytest_bertsize.review.with_checkpoint import stored, with_checkpoint
 from pytest_bertsize.wording import printable
 
@@ -229,13 +230,17 @@ def _against_base(
     """With what became of the model, what was loosened, and the line of every finding."""
     put_back = accepted.put_back.get(subject.model.name)
     today = Today(subject.model, subject.config, subject.derivation, found.actual, found.components, put_back)
-    findings = (*found.findings, *_loosened(subject, baseline, settings))
-    placed = tuple(_placed(finding, subject.model, settings) for finding in findings)
     comparison = compared(today, baseline)
     former = baseline.former(subject.model.name) if baseline else None
     if comparison and former:
         found = replace(found, measured=(*measures_at_base.with_base(found, today, former, comparison),))
-    return replace(found, comparison=comparison, findings=placed)
+    found = replace(found, comparison=comparison)
+    known = subject.known_components
+    if subject.derivation is None and found.held:
+        known = partial(by_structure.known, found.held)
+    found = since_base(found, subject.model, baseline, known)
+    findings = (*found.findings, *_loosened(subject, baseline, settings, found.base))
+    return replace(found, findings=tuple(_placed(finding, subject.model, settings) for finding in findings))
 
 
 def _insensitive(concluded: Review, subject: Subject) -> list[Finding]:
@@ -325,7 +330,7 @@ def _dead_weight(subject: Subject, built: Built, actual: Inventory) -> list[Find
     return [*poolers, *dead_weight.buffers(actual, built.buffers, own=own)]
 
 
-def _loosened(subject: Subject, baseline: Baseline | None, settings: Settings) -> list[Finding]:
+def _loosened(subject: Subject, baseline: Baseline | None, settings: Settings, base: Inventory | None) -> list[Finding]:
     """What the budget lets pass that the base's did not, or of which nobody can tell."""
     if baseline is None:
         return []
@@ -333,7 +338,7 @@ def _loosened(subject: Subject, baseline: Baseline | None, settings: Settings) -
     if former is None:
         return not_compared(subject.model, baseline)
     dtypes = _dtype(former.model, former.config), _dtype(subject.model, subject.config)
-    found = loosened(former.model, subject.model, baseline.revision, dtypes)
+    found = loosened(former.model, subject.model, baseline.revision, dtypes, base)
     if baseline.is_strict and not (settings.lock and settings.lock.strict):
         found += lock_loosened(subject.model, former.model.reason, baseline.revision)
     return [*found, *not_compared(subject.model, baseline)]

@@ -1,4 +1,4 @@
-"""What a budget may limit beside parameter counts: the bytes that they take, and the FLOPs of a forward pass. Pure."""
+"""What a budget may limit beside parameter counts: bytes in a file and in training, FLOPs of a forward pass. Pure."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from pytest_bertsize.closed_forms import flops
+from pytest_bertsize.closed_forms.training import training_states
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import is_within
 from pytest_bertsize.table.byte_sizes import bits_of, bytes_of
-from pytest_bertsize.table.model import BYTES, FLOPS, AsBytes, Flops
-from pytest_bertsize.wording import exact, shown, signed
+from pytest_bertsize.table.model import BYTES, FLOPS, TRAINING, AsBytes, Flops, Growth, Training
+from pytest_bertsize.wording import exact, plural, shown, signed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.builder.messages import Buffer
     from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.inventory import Inventory, Tensor
-    from pytest_bertsize.table.model import Limit
+    from pytest_bertsize.table.model import Limit, Measure
 
 DEFAULT_DTYPE = "float32"
 """What torch and transformers take where a config names none."""
@@ -32,7 +33,7 @@ class Measured:
     """A quantity of one model."""
 
     name: str
-    """``bytes`` or ``flops``: what the budget calls it."""
+    """``bytes``, ``flops``, ``training_bytes`` or ``growth``: what the budget calls it."""
     what: str
     """``float16, ties once``, ``float32, ties once, buffers 4,096``, or ``128 tokens, eager attention, 2 FLOPs a
     multiply-add``."""
@@ -41,6 +42,8 @@ class Measured:
     """By the closed form; ``None`` where there is none."""
     components: Mapping[str, int] = field(default_factory=dict)
     """At every level; empty for bytes."""
+    buffers: int = 0
+    """Bytes of :attr:`actual` that no closed form says."""
     base: int | None = None
     """At the base; ``None`` where there is none, or where it is not known there."""
 
@@ -76,13 +79,14 @@ def measured(limits: Sequence[Limit], subject: Subject) -> list[Measured]:
     about: dict[str, Limit] = {}
     found, wrong = [], []
     for limit in limits:
+        if isinstance(limit.measure, Growth):
+            continue  # what came since the base, which is not known here
         if limit.measure and about.setdefault(limit.component, limit).measure != limit.measure:
             message = f"two limits of {limit.component} differ: {about[limit.component].measure}, and {limit.measure}"
             wrong.append(Finding("config-invalid", message, "write one of them", file=limit.file, line=limit.line))
     for limit in about.values():
         try:
-            measure = limit.measure
-            found.append(_flops(measure, subject) if isinstance(measure, Flops) else _bytes(measure, subject))
+            found.append(_measured(limit.measure, subject))
         except ValueError as error:
             message, _, fix = str(error).partition(": write ")
             wrong.append(
@@ -100,10 +104,34 @@ def measured(limits: Sequence[Limit], subject: Subject) -> list[Measured]:
     return found
 
 
-def _bytes(measure: AsBytes | None, subject: Subject) -> Measured:
-    assert measure is not None
+def _measured(measure: Measure | None, subject: Subject) -> Measured:
+    if isinstance(measure, Flops):
+        return _flops(measure, subject)
+    if isinstance(measure, Training):
+        return _training(measure, subject)
+    assert isinstance(measure, AsBytes)
+    return _bytes(measure, subject)
+
+
+def _training(measure: Training, subject: Subject) -> Measured:
+    said = measure.frozen or measure.dtype or ""
+    if subject.config.get("quantization_config") is not None and "float" not in said:
+        example = 'budget.training_bytes = { max = "2GB", frozen = "float16" }'
+        raise ValueError(_quantised(said or "int4", subject.actual, example))
+    states = training_states(subject.actual, *measure.dtypes)
+    expected = training_states(subject.form.inventory, *measure.dtypes).total if subject.form else None
+    what = (
+        f"AdamW, {measure}: parameters {exact(states.parameters)}, gradients {exact(states.gradients)}, "
+        f"moments {exact(states.moments)}, steps of {plural(states.tensors, 'tensor')} {exact(states.steps)}; "
+        "no activations"
+    )
+    return Measured(TRAINING, what, states.total, expected)
+
+
+def _bytes(measure: AsBytes, subject: Subject) -> Measured:
     if subject.config.get("quantization_config") is not None and "float" not in (measure.dtype or ""):
-        raise ValueError(_quantised(measure.dtype or "int4", subject.actual))
+        example = 'budget.bytes = { max = "440MB", dtype = "float16" }'
+        raise ValueError(_quantised(measure.dtype or "int4", subject.actual, example))
     dtype = measure.dtype or dtype_of(subject.config)
     if measure.count != "unrolled":
         expected = getattr(subject.form, measure.count if measure.count == "stored" else "total", None)
@@ -116,7 +144,7 @@ def _bytes(measure: AsBytes | None, subject: Subject) -> Measured:
     beside = _buffered(subject.operations.buffers, dtype) if subject.operations else 0
     what = f"{dtype}, {COUNTS[measure.count]}{BUFFERS.format(exact(beside)) if beside else ''}"
     by_form = None if expected is None else bytes_of(expected, dtype) + beside
-    return Measured(BYTES, what, bytes_of(actual, dtype) + beside, by_form)
+    return Measured(BYTES, what, bytes_of(actual, dtype) + beside, by_form, buffers=beside)
 
 
 def _buffered(buffers: Iterable[Buffer], dtype: str) -> int:
@@ -126,15 +154,14 @@ def _buffered(buffers: Iterable[Buffer], dtype: str) -> int:
     return sum(bytes_of(each.numbers, dtype) if each.dtype == follows else each.bytes for each in saved)
 
 
-def _quantised(dtype: str, actual: Inventory) -> str:
+def _quantised(dtype: str, actual: Inventory, example: str) -> str:
     """Why no one dtype says the bytes of a quantised model, with what comes of it and what comes nearer."""
     weights = sum(tensor.owned for tensor in actual.tensors if _is_quantised(tensor))
     nearer = bytes_of(weights, dtype) + bytes_of(actual.unique - weights, "float16")
     return (
         "the config has a quantization_config, which quantises the weights of linear layers alone: with all parameters "
         f"in {dtype} it is {exact(bytes_of(actual.unique, dtype))} bytes, with the others in float16 {exact(nearer)}, "
-        "and scales are in neither: write the dtype that it has before it is quantised, as in "
-        'budget.bytes = { max = "440MB", dtype = "float16" }'
+        f"and scales are in neither: write the dtype that it has before it is quantised, as in {example}"
     )
 
 

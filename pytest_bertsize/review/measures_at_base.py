@@ -9,9 +9,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms import flops
+from pytest_bertsize.closed_forms.training import training_states
 from pytest_bertsize.review import measures
 from pytest_bertsize.table.byte_sizes import bytes_of
-from pytest_bertsize.table.model import BYTES, FLOPS, AsBytes, Flops
+from pytest_bertsize.table.model import BYTES, FLOPS, AsBytes, Flops, Training
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.inventory import Inventory
     from pytest_bertsize.review.measures import Measured
     from pytest_bertsize.review.review import Review
-    from pytest_bertsize.table.model import Model
+    from pytest_bertsize.table.model import Measure, Model
 
 TOKENS = 128
 """Of the text whose forward pass is counted where the budget says no number of them, if the model takes as many."""
@@ -45,11 +46,13 @@ def with_base(found: Review, today: Today, former: Former, comparison: Compariso
             yield beside
 
 
-def _at_base(measure: AsBytes | Flops | None, now: Measured, former: Former, inventory: Inventory) -> int | None:
+def _at_base(measure: Measure | None, now: Measured, former: Former, inventory: Inventory) -> int | None:
     """As it is measured today; ``None`` where the base does not say it."""
     if isinstance(measure, Flops):
-        return _passes(former.derivation, measure.seq_len)
-    if not isinstance(measure, AsBytes) or "buffers" in now.what:  # nobody has built the base's buffers
+        return _passes(former.derivation, measure.seq_len) if now.expected in {None, now.actual} else None
+    if isinstance(measure, Training):
+        return training_states(inventory, *measure.dtypes).total
+    if not isinstance(measure, AsBytes) or now.buffers:  # nobody has built the base's buffers
         return None
     dtype = measure.dtype or _dtype(former.config, former.model)
     if measure.count == "unrolled":

@@ -17,7 +17,7 @@ from pytest_bertsize.review.broken_limit import (
     what_was_forgotten,
 )
 from pytest_bertsize.review.off_closed_form import LIBRARY, OWN, compare
-from pytest_bertsize.table.model import BYTES, FLOPS
+from pytest_bertsize.table.model import BYTES, FLOPS, GROWTH, TRAINING
 from pytest_bertsize.wording import did_you_mean, exact, nearest_to, plural, shown, signed
 
 if TYPE_CHECKING:
@@ -197,7 +197,8 @@ def _held(limit: Limit, actual: Inventory, subject: Review, known_components: Ca
     if component not in {TOTAL, TRAINABLE, *actual.components}:
         known = known_components()
         if component not in known and (subject.closed_form or limit.maximum != 0 or _is_misspelt(component, known)):
-            return [_unknown_component(limit, subject, known)]
+            names = [TOTAL, TRAINABLE, BYTES, FLOPS, TRAINING, GROWTH, *known]
+            return [unknown_component(component, limit, subject, names)]
         if limit.maximum != 0:
             return [_absent_component(limit, subject)]
     return _within(limit, actual[component], subject, actual)
@@ -222,11 +223,14 @@ def _is_misspelt(component: str, known: list[str]) -> bool:
     return bool(nearest_to(component.rpartition(".")[2], parts, cutoff=0.8))
 
 
-def _unknown_component(limit: Limit, subject: Review, known: list[str]) -> Finding:
-    names = [TOTAL, TRAINABLE, BYTES, FLOPS, *known]
-    hint = did_you_mean(limit.component, names, f"there are {', '.join(names)}")
+def unknown_component(component: str, limit: Limit, subject: Review, names: list[str]) -> Finding:
+    """A limit of what there is not.
+
+    :param names: what it may be about.
+    """
+    hint = did_you_mean(component, names, f"there are {', '.join(names)}")
     lacking = f"no {subject.family} model has" if subject.family else f"{subject.architecture} does not have"
-    message = f"the budget names the component {shown(limit.component)}, which {lacking}"
+    message = f"the budget names the component {shown(component)}, which {lacking}"
     return _at(limit, Finding("config-invalid", message, hint))
 
 
@@ -267,7 +271,7 @@ def _tightest(limits: list[Limit]) -> Limit | None:
     return replace(upper, minimum=lower.minimum, written=written)
 
 
-_ORDER: tuple[Kind, ...] = (*UNCHECKED, "read-otherwise", "over-budget", "under-budget")
+_ORDER: tuple[Kind, ...] = (*UNCHECKED, "read-otherwise", "over-budget", "under-budget", "over-growth")
 
 
 def _urgency(finding: Finding) -> tuple[int, bool, int]:

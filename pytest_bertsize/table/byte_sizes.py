@@ -21,7 +21,8 @@ which PyPI enforces as ``100 * ONE_MIB`` (``MAX_FILESIZE`` in warehouse/constant
 
 BITS: Mapping[str, int] = MappingProxyType({name: dtype.bits for name, dtype in OF_PARAMETERS.items()} | {"int4": 4})
 """Bits of one parameter, by the name that torch has for its dtype."""
-
+TRAINED = ("float64", "float32", "bfloat16", "float16")
+"""What an optimiser can step in: torch has gradients of no 8-bit dtype."""
 
 _ALIASES = {
     **dict.fromkeys(("fp64", "f64", "double"), "float64"),

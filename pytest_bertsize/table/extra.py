@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from pytest_bertsize.inventory import TOTAL, TRAINABLE
-from pytest_bertsize.table.model import BYTES, FLOPS
+from pytest_bertsize.table.model import ALREADY_OVER, BYTES, FLOPS, GROWTH, TRAINING
 from pytest_bertsize.wording import did_you_mean, shown
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ class ExtraTable(BaseModel):
             yield f'{shown(self.component)} is no component: write component = "head.crf", for example'
 
 
-NO_COMPONENTS = frozenset({TOTAL, TRAINABLE, BYTES, FLOPS})
+NO_COMPONENTS = frozenset({TOTAL, TRAINABLE, BYTES, FLOPS, TRAINING, GROWTH, ALREADY_OVER})
 """What a budget may limit beside components."""
 _TENSOR = '"bert.embeddings.word_embeddings.weight"'
 _SUM = "2*hidden_size + 16"

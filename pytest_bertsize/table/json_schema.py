@@ -18,12 +18,21 @@ from annotated_types import Ge, Le, MinLen
 from pydantic import AfterValidator, BaseModel, BeforeValidator, PlainValidator
 from pydantic.fields import FieldInfo
 
-from pytest_bertsize.quantity import BYTES, FLOPS, LONGEST, PARAMETERS, Quantity, parse_count, parse_flops
+from pytest_bertsize.quantity import (
+    BYTES,
+    FLOPS,
+    LONGEST,
+    PARAMETERS,
+    Quantity,
+    parse_bytes,
+    parse_count,
+    parse_flops,
+)
+from pytest_bertsize.table import budget, extra, growth
 from pytest_bertsize.table import build_and_lock as built
-from pytest_bertsize.table import extra
 from pytest_bertsize.table import names as written
 from pytest_bertsize.table import schema as table
-from pytest_bertsize.table.byte_sizes import BITS, NAMED, parse_limit
+from pytest_bertsize.table.byte_sizes import BITS, NAMED, TRAINED, parse_limit
 from pytest_bertsize.table.extra import ExtraTable
 from pytest_bertsize.table.globs import PLACEHOLDERS
 
@@ -167,6 +176,11 @@ def _quantity(of: Quantity, names: Iterable[str] = ()) -> Schema:
     }
 
 
+def _growth() -> Schema:
+    found = _quantity(PARAMETERS)
+    return {**found, "pattern": f"{found['pattern']}|{_ascii(growth.SHARE.pattern)}"}
+
+
 def _in_short(limit: Schema) -> Schema:
     """A limit is also what its ``max`` may be, unless its table has to say more."""
     if "required" in limit:
@@ -191,13 +205,22 @@ _RELEASES = (r"4\.(?:[4-9][0-9]|[1-9][0-9]{2,5})", r"5\.[1-9][0-9]{0,5}", rf"(?:
 _PASSES: Mapping[Callable[..., object], Callable[[Schema], Schema]] = {
     parse_count: lambda _: _quantity(PARAMETERS),
     parse_limit: lambda _: _quantity(BYTES, NAMED),
+    parse_bytes: lambda _: _quantity(BYTES),
     parse_flops: lambda _: _quantity(FLOPS),
+    growth.parse_growth: lambda _: _growth(),
+    growth.growth_from_shorthand: lambda found: {
+        **_growth(),
+        **found,
+        "type": ["integer", "string", "object"],
+        "minProperties": 1,
+        "propertyNames": {"pattern": COMPONENT_NAME, "not": {"enum": sorted(growth.NOT_OF_PARAMETERS)}},
+    },
     built.memory_to_build: lambda _: {
         **_quantity(BYTES),
         "minimum": built.LEAST_MEMORY,
         "maximum": built.MOST_MEMORY,
     },
-    table.limit_from_shorthand: _in_short,
+    budget.limit_from_shorthand: _in_short,
     built.lock_from_path: lambda found: {**found["properties"]["file"], **found, "type": ["string", "object"]},
     built.lock_name: _text(r"[^\x00]\.lock$"),
     built.component_patterns: lambda _: {
@@ -209,9 +232,9 @@ _PASSES: Mapping[Callable[..., object], Callable[[Schema], Schema]] = {
             "items": {"type": "string", "minLength": 1},
         },
     },
-    table.budget_or_report_only: lambda _: {
+    budget.budget_or_report_only: lambda _: {
         "type": ["string", "object"],
-        "pattern": f"^{table.REPORT_ONLY}$",
+        "pattern": f"^{budget.REPORT_ONLY}$",
         "minProperties": 1,
     },
     table.declared_name: _text(MODEL_NAME),
@@ -232,7 +255,8 @@ _PASSES: Mapping[Callable[..., object], Callable[[Schema], Schema]] = {
     },
     table.release_name: _text(_ascii(rf"(?:{'|'.join(_RELEASES)})(?:\.{_NUMBER})?")),
     written.class_name: _text(_CLASS),
-    table.dtype_name: lambda _: {"enum": list(BITS)},
+    budget.dtype_name: lambda _: {"enum": list(BITS)},
+    budget.trained_dtype: lambda _: {"enum": list(TRAINED)},
 }
 """What each validator lets pass, given the schema of what it hands on."""
 
@@ -247,8 +271,8 @@ def _bounds_together(_: Schema) -> Schema:
 
 
 def _budget_together(found: Schema) -> Schema:
-    component = _of(get_args(get_type_hints(table.BudgetTable, include_extras=True)["__pydantic_extra__"])[1])
-    known = {name: _described(component, about) for name, about in table.COMPONENTS.items()}
+    component = _of(get_args(get_type_hints(budget.BudgetTable, include_extras=True)["__pydantic_extra__"])[1])
+    known = {name: _described(component, about) for name, about in budget.COMPONENTS.items()}
     return {
         "properties": known | found["properties"],
         "propertyNames": {"pattern": COMPONENT_NAME},
@@ -363,12 +387,13 @@ def _sizes(names: tuple[str, ...], fewest: int) -> Schema:
 _TOGETHER: Mapping[type[BaseModel], Callable[[Schema], Schema]] = {
     table.BertsizeTable: lambda _: {},
     table.ModelTable: _model_together,
-    table.BudgetTable: _budget_together,
+    budget.BudgetTable: _budget_together,
     built.BuildTable: lambda _: {},
     built.LockTable: lambda _: {},
-    table.LimitTable: _bounds_together,
-    table.BytesTable: _bounds_together,
-    table.FlopsTable: _bounds_together,
+    budget.LimitTable: _bounds_together,
+    budget.BytesTable: _bounds_together,
+    budget.FlopsTable: _bounds_together,
+    budget.TrainingTable: _bounds_together,
     ExtraTable: _extra_together,
 }
 """What the keys of each table say of one another."""

@@ -6,20 +6,11 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.inventory import TOTAL, TRAINABLE
+from pytest_bertsize.table.budget import REPORT_ONLY, BytesTable, FlopsTable, LimitTable, TrainingTable
 from pytest_bertsize.table.build_and_lock import MOST_SECONDS, BuildTable, LockTable
 from pytest_bertsize.table.extra import ExtraTable
-from pytest_bertsize.table.model import BYTES, FLOPS
-from pytest_bertsize.table.schema import (
-    EXAMPLE,
-    REPORT_ONLY,
-    TABLE,
-    BertsizeTable,
-    BytesTable,
-    FlopsTable,
-    LimitTable,
-    MistakeAt,
-    ModelTable,
-)
+from pytest_bertsize.table.model import ALREADY_OVER, BYTES, FLOPS, GROWTH, TRAINING
+from pytest_bertsize.table.schema import EXAMPLE, TABLE, BertsizeTable, MistakeAt, ModelTable
 from pytest_bertsize.table.toml import line_in_toml
 from pytest_bertsize.wording import did_you_mean, nearest_to, printable, shown
 
@@ -72,6 +63,9 @@ def dotted(path: Sequence[str]) -> str:
     return ".".join(part if re.fullmatch(r"[\w-]{1,100}", part, re.ASCII) else shown(part) for part in path)
 
 
+_CHOICES = {"device": "meta or cpu", "count": "one of unique, stored, unrolled", ALREADY_OVER: '"fail" or "pass"'}
+
+
 def sentence(error: Any, table: Mapping[str, Any], location: Sequence[str]) -> str:
     """What one of pydantic's errors says, in the words of the table."""
     kind, value = error["type"], error["input"]
@@ -90,7 +84,7 @@ def sentence(error: Any, table: Mapping[str, Any], location: Sequence[str]) -> s
         "model_type": "a table",
         "int_type": "a whole number",
         "list_type": "a list of tables" if location[-1] == "extra" else "a list",
-        "literal_error": "meta or cpu" if of_build else "one of unique, stored, unrolled",
+        "literal_error": _CHOICES.get(location[-1], ""),
         "greater_than_equal": numbers,
         "less_than_equal": numbers,
     }
@@ -103,15 +97,15 @@ def _or_no_component(location: Sequence[str]) -> str:
     """``budget.byte`` may be meant for what is no count of parameters."""
     if location[2:3] != ("budget",) or len(location) < len(("models", "NAME", "budget", "COMPONENT")):
         return ""
-    nearest = nearest_to(location[3], [BYTES, FLOPS], cutoff=0.75)
+    nearest = nearest_to(location[3], [BYTES, FLOPS, TRAINING, GROWTH, ALREADY_OVER], cutoff=0.75)
     return f"; or did you mean {nearest!r}?" if nearest and nearest != location[3] else ""
 
 
 def _unknown_key(location: Sequence[str]) -> str:
     if table := _INNER.get(tuple(location[2:3]) or tuple(location[:-1])):
         return _of(location[-1], table)
-    if location[2:4] in {("budget", "bytes"), ("budget", "flops")}:
-        return _of(location[-1], BytesTable if location[3] == "bytes" else FlopsTable)
+    if location[2:3] == ("budget",) and (table := _MEASURES.get(location[3])):
+        return _of(location[-1], table)
     if len(location) == len(("models", "NAME", "budget", "COMPONENT", "KEY")):
         if meant := did_you_mean(location[4], LimitTable.model_fields, ""):
             return f"unknown key; {meant}"
@@ -123,6 +117,7 @@ def _unknown_key(location: Sequence[str]) -> str:
     return _of(location[-1], BertsizeTable if len(location) == 1 else ModelTable)
 
 
+_MEASURES: Mapping[str, type[BaseModel]] = {BYTES: BytesTable, FLOPS: FlopsTable, TRAINING: TrainingTable}
 _INNER: Mapping[Sequence[str], type[BaseModel]] = {("extra",): ExtraTable, ("build",): BuildTable, ("lock",): LockTable}
 
 

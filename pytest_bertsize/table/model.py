@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from pytest_bertsize import quantity
 from pytest_bertsize.wording import exact
@@ -25,13 +25,14 @@ FILES = (".json", *YAML, TOML, *JSONNET)
 _NAME = r"[^\W\d]\w*"
 _CODE = re.compile(rf"{_NAME}(?:\.{_NAME})*:{_NAME}(?:\.{_NAME})*")
 
-BYTES, FLOPS = "bytes", "flops"
+BYTES, FLOPS, TRAINING, GROWTH, ALREADY_OVER = "bytes", "flops", "training_bytes", "growth", "already_over"
 """Keys of a budget that are no component."""
 
 
 def unit_of(component: str) -> Quantity:
     """What a limit of it is written in."""
-    return {BYTES: quantity.BYTES, FLOPS: quantity.FLOPS}.get(component, quantity.PARAMETERS)
+    units = {BYTES: quantity.BYTES, TRAINING: quantity.BYTES, FLOPS: quantity.FLOPS}
+    return units.get(component, quantity.PARAMETERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,39 @@ class Flops:
 
 
 @dataclass(frozen=True, slots=True)
+class Training:
+    """What AdamW keeps while a model is trained: parameters, gradients and its states."""
+
+    dtype: str | None = None
+    """Of what trains; ``None``: float32."""
+    frozen: str | None = None
+    """Of what does not; ``None``: as what trains."""
+
+    @property
+    def dtypes(self) -> tuple[str, str]:
+        trained = self.dtype or "float32"
+        return trained, self.frozen or trained
+
+    def __str__(self) -> str:
+        trained, frozen = self.dtypes
+        return trained if frozen == trained else f"{trained}, frozen {frozen}"
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """What came to a component since the base; how much may is known where the base is."""
+
+    part: str
+
+    def __str__(self) -> str:
+        return f"{self.part} against the base"
+
+
+Measure: TypeAlias = AsBytes | Flops | Training | Growth
+"""What a limit bounds where that is no parameter count."""
+
+
+@dataclass(frozen=True, slots=True)
 class Limit:
     """What one component, ``total`` or ``trainable`` may count."""
 
@@ -70,12 +104,11 @@ class Limit:
     """Where it was written."""
     line: int | None = None
     table_key: tuple[str, ...] | None = None
-    measure: AsBytes | Flops | None = None
-    """What it bounds where that is no parameter count."""
+    measure: Measure | None = None
 
     @property
     def is_exact(self) -> bool:
-        return self.minimum == self.maximum
+        return self.minimum is not None and self.minimum == self.maximum
 
     @property
     def bounds(self) -> tuple[object, object]:
@@ -178,6 +211,8 @@ class Model:
     """``False``: held to its budget alone, because there is no closed form for it."""
     reason: str = ""
     """Why the budget is what it is."""
+    passes_already_over: bool = False
+    """Whether a limit that was broken at the base may be broken now, by no more."""
     inline: Mapping[str, Any] | None = None
     """The config itself, where the table has it; :attr:`config` is then its place in the table."""
     keys: Mapping[str, str] = field(default_factory=dict)

@@ -7,8 +7,7 @@ What stands below a key is what editors show of it: the schema is made of it, by
 from __future__ import annotations
 
 import re
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, Self
 
 from pydantic import (
     AfterValidator,
@@ -21,20 +20,14 @@ from pydantic import (
     model_validator,
 )
 
-from pytest_bertsize.inventory import TOTAL, TRAINABLE, levels
-from pytest_bertsize.quantity import parse_count, parse_flops
 from pytest_bertsize.release import parsed
+from pytest_bertsize.table.budget import BudgetTable, budget_or_report_only
 from pytest_bertsize.table.build_and_lock import BuildTable, LockTable, component_patterns, lock_from_path
-from pytest_bertsize.table.byte_sizes import bits_of, parse_limit
 from pytest_bertsize.table.extra import ExtraTable  # noqa: TC001  (pydantic looks it up)
 from pytest_bertsize.table.names import backbone_or_backbones, class_name, class_or_classes, function_name
 from pytest_bertsize.wording import shown
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 TABLE = ("tool", "bertsize")
-REPORT_ONLY = "report-only"
 EXAMPLE = (
     """write, for example, [tool.bertsize.models.encoder] with config = "config.json" and budget.total = "110M\""""
 )
@@ -44,21 +37,6 @@ OF_A_CLOSED_FORM = ("ignored", "backbone", "extra", "without", "tied", "frozen",
 OF_A_CONFIG = ("keys", "ignored", "family", "architecture", "overrides", "backbone")
 """Keys of a model that say something of what another key names."""
 
-COMPONENTS: Mapping[str, str] = MappingProxyType(
-    {
-        TOTAL: 'The most parameters that pass in all, a tied tensor counted once. Example: budget.total = "110M".',
-        TRAINABLE: 'The most parameters that pass of those that are trained. Example: budget.trainable = "300K".',
-        "embeddings": 'The most parameters that pass in the embeddings. Example: budget.embeddings = "24M".',
-        "encoder": 'The most parameters that pass in all layers of the encoder. Example: budget.encoder = "86M".',
-        "decoder": "The most parameters that pass in the layers of GPT, or in the second stack of BART and T5. "
-        'Example: budget.decoder = "86M".',
-        "pooler": "The most parameters that pass in the pooler; 0 keeps it out. Example: budget.pooler = 0.",
-        "head": 'The most parameters that pass in the head. Example: budget.head = "1M".',
-        "adapters": 'The most parameters that pass in the adapters. Example: budget.adapters = "300K".',
-    }
-)
-"""What the components that all families share are, for whoever writes a budget."""
-
 
 class MistakeAt(ValueError):
     """Keys of one table that do not go together; told at one of them."""
@@ -66,31 +44,6 @@ class MistakeAt(ValueError):
     def __init__(self, key: str, message: str) -> None:
         super().__init__(message)
         self.key = key
-
-
-def limit_from_shorthand(value: object) -> object:
-    """``"110M"`` is the most that passes; ``None``, which only a marker can say, is no limit at all."""
-    limit = value if isinstance(value, dict) else {"max": value}
-    return {bound: parse_count(count) if count is None else count for bound, count in limit.items()}
-
-
-def budget_or_report_only(value: object) -> object:
-    if value == REPORT_ONLY:
-        return None
-    if isinstance(value, dict):
-        if not value:
-            raise ValueError(f'an empty budget holds nothing: write budget.total = "110M", or budget = "{REPORT_ONLY}"')
-        return value
-    total = shown(value) if _is_count(value) else '"110M"'
-    raise ValueError(f'{shown(value)} is not a budget: write budget.total = {total}, or budget = "{REPORT_ONLY}"')
-
-
-def _is_count(value: object) -> bool:
-    try:
-        parse_count(value)
-    except ValueError:
-        return False
-    return True
 
 
 def model_name(name: str) -> str:
@@ -127,14 +80,6 @@ def release_name(name: str) -> str:
     return name
 
 
-def dtype_name(name: str) -> str:
-    bits_of(name)
-    return name
-
-
-Count = Annotated[int, BeforeValidator(parse_count)]
-Bytes = Annotated[int, BeforeValidator(parse_limit)]
-Flops = Annotated[int, BeforeValidator(parse_flops)]
 Text = Annotated[str, Field(min_length=1)]
 ClassName = Annotated[Text, AfterValidator(class_name)]
 ReleaseName = Annotated[Text, AfterValidator(release_name)]
@@ -143,108 +88,6 @@ Name = Annotated[str, AfterValidator(declared_name)]
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)  # the whole table is built at once
-
-
-class _Bounds(_Strict):
-    """Bounds of a number, whatever it counts."""
-
-    _example: ClassVar[str]
-
-    min: int | None = None
-    max: int | None = None
-    exact: int | None = None
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
-        if self.exact is not None and (self.min is not None or self.max is not None):
-            raise ValueError("exact stands alone: remove min and max")
-        if self.exact is None and self.min is None and self.max is None:
-            raise ValueError(f"an empty limit holds nothing: write {self._example}")
-        if self.min is not None and self.max is not None and self.min > self.max:
-            raise ValueError(f"min {self.min:,} is more than max {self.max:,}: no model can pass")
-        return self
-
-
-class LimitTable(_Bounds):
-    """The most parameters that pass in this component: 17_000_000, "17M" or "1.2B" (K, M, B, T are powers of 1,000), or
-    a table with min, max or exact; 0 keeps it out. Quote the dot.
-    Example: budget."encoder.attention" = "29M".
-    """
-
-    _example = 'a count, or { max = "29M", min = "28M" }'
-
-    min: Count | None = None
-    """The fewest parameters that pass: 28_000_000, or "28M"."""
-    max: Count | None = None
-    """The most parameters that pass: 29_000_000, or "29M"."""
-    exact: Count | None = None
-    """The only count that passes, without min and max: 109_482_240, or "110M"; 0 keeps it out."""
-
-
-class BytesTable(_Bounds):
-    """``budget.bytes``: bounds of what the parameters take in a file or in memory."""
-
-    _example = 'a size, or { max = "440MB", dtype = "float16" }'
-
-    min: Bytes | None = None
-    """The fewest bytes that pass: 400_000_000, or "400MB"."""
-    max: Bytes | None = None
-    """The most bytes that pass: 440_000_000, "440MB", "420MiB", or a limit by name: "github-file"."""
-    exact: Bytes | None = None
-    """The only number of bytes that passes, without min and max: 437_928_960, or "440MB"."""
-    dtype: Annotated[str, AfterValidator(dtype_name)] | None = None
-    """What a parameter is stored as. Default: the config's dtype, else float32. Example: dtype = "float16"."""
-    count: Literal["unique", "stored", "unrolled"] = "unique"
-    """What is counted: every parameter once (unique), ties written out (stored), or a copy of a shared layer for
-    each pass as well (unrolled). Example: count = "stored"."""
-
-
-class FlopsTable(_Bounds):
-    """``budget.flops``: bounds of one forward pass."""
-
-    _example = '{ max = "22G", seq_len = 128 }'
-
-    min: Flops | None = None
-    """The fewest FLOPs that pass: 20_000_000_000, or "20G"."""
-    max: Flops | None = None
-    """The most FLOPs that pass: 22_000_000_000, or "22G" (a multiply-add is 2 FLOPs)."""
-    exact: Flops | None = None
-    """The only number of FLOPs that passes, without min and max: 22_350_000_000, or "22.35G"."""
-    seq_len: Annotated[int, Field(ge=1, le=1_000_000)]
-    """Tokens of the one forward pass that is counted. Example: seq_len = 128."""
-
-
-class BudgetTable(BaseModel):
-    """``budget``: limits by component, and of what the parameters take and do."""
-
-    model_config = ConfigDict(extra="allow", strict=True, defer_build=True)
-
-    __pydantic_extra__: dict[str, Annotated[LimitTable, BeforeValidator(limit_from_shorthand)]]
-
-    bytes: Annotated[BytesTable, BeforeValidator(limit_from_shorthand)] | None = None
-    """What the parameters, and buffers that are saved, may take in a file or in memory: a size such as "440MB" or
-    "420MiB", a limit by name such as "github-file", or a table.
-    Example: budget.bytes = { max = "220MB", dtype = "float16" }."""
-    flops: Annotated[FlopsTable, BeforeValidator(limit_from_shorthand)] | None = None
-    """What one forward pass may cost, 2 for a multiply-add, by torch's own counter.
-    Example: budget.flops = { max = "22.4G", seq_len = 128 }."""
-
-    @property
-    def counts(self) -> dict[str, LimitTable]:
-        """The limits of parameter counts, by component."""
-        return self.__pydantic_extra__
-
-    @model_validator(mode="after")
-    def _can_be_kept(self) -> Self:
-        """Refuse a part that has to be larger than a whole may be."""
-        bounds = {component: low_and_high(limit) for component, limit in self.counts.items()}
-        for part, (least, _) in bounds.items():
-            for whole in (*levels(part), TOTAL):
-                _, most = bounds.get(whole, (None, None))
-                if whole != part and least is not None and most is not None and least > most:
-                    at_most = f"{shown(whole)}, which contains it, at most {most:,}"
-                    raise ValueError(f"{shown(part)} is to be at least {least:,}, and {at_most}: no model can pass")
-        return self
 
 
 class ModelTable(_Strict):
@@ -381,8 +224,3 @@ class BertsizeTable(_Strict):
     transformers: ReleaseName | None = None
     """The release of transformers that the project runs, for --no-build where none is installed beside the gate; where
     one is, that one counts, and this may say nothing else. Example: transformers = "4.57"."""
-
-
-def low_and_high(limit: _Bounds) -> tuple[int | None, int | None]:
-    """The least and the most that a limit lets pass."""
-    return (limit.min, limit.max) if limit.exact is None else (limit.exact, limit.exact)

@@ -15,28 +15,37 @@ import tomli
 from pydantic import ValidationError
 
 from pytest_bertsize.files import NotRegular, regular
+from pytest_bertsize.table.budget import (
+    REPORT_ONLY,
+    BytesTable,
+    LimitTable,
+    TrainingTable,
+    limit_from_shorthand,
+    limits_of,
+    low_and_high,
+    measure_of,
+)
 from pytest_bertsize.table.globs import BadGlob, Expanded, expanded, matching
 from pytest_bertsize.table.interpreter import LARGEST, Interpreter, in_folder
 from pytest_bertsize.table.mistakes import all_mistakes, dotted, sentence
-from pytest_bertsize.table.model import BYTES, FLOPS, AsBytes, Build, Extra, Flops, Limit, LockFile, Model
-from pytest_bertsize.table.schema import (
-    EXAMPLE,
-    REPORT_ONLY,
-    TABLE,
-    BertsizeTable,
-    BudgetTable,
-    BytesTable,
-    FlopsTable,
-    LimitTable,
-    ModelTable,
-    limit_from_shorthand,
-    low_and_high,
+from pytest_bertsize.table.model import (
+    ALREADY_OVER,
+    BYTES,
+    FLOPS,
+    GROWTH,
+    TRAINING,
+    Build,
+    Extra,
+    Limit,
+    LockFile,
+    Model,
 )
+from pytest_bertsize.table.schema import EXAMPLE, TABLE, BertsizeTable, ModelTable
 from pytest_bertsize.table.toml import line_in_toml
 from pytest_bertsize.wording import nearest_to, printable, reason
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from pytest_bertsize.table.extra import ExtraTable
@@ -220,6 +229,10 @@ def declares_models(path: Path) -> bool:
     return isinstance(tools, dict) and "bertsize" in tools
 
 
+_OF_THE_TABLE = {FLOPS: "limit FLOPs", GROWTH: "limit growth", ALREADY_OVER: "let anything pass"}
+_OF_A_MARKER: Mapping[str, type[LimitTable | BytesTable | TrainingTable]] = {BYTES: BytesTable, TRAINING: TrainingTable}
+
+
 def limits_from(written: Mapping[str, object], *, file: str, line: int | None = None) -> tuple[Limit, ...]:
     """Limits of a marker's keywords.
 
@@ -228,9 +241,9 @@ def limits_from(written: Mapping[str, object], *, file: str, line: int | None = 
     limits = []
     for component, value in written.items():
         place = f"{file}:{line}: {printable(component)}"
-        if component == FLOPS:
-            raise SettingsError(f"{place}: a marker cannot limit FLOPs: write budget.flops in the table")
-        table = BytesTable if component == BYTES else LimitTable
+        if of_the_table := _OF_THE_TABLE.get(component):
+            raise SettingsError(f"{place}: a marker cannot {of_the_table}: write budget.{component} in the table")
+        table = _OF_A_MARKER.get(component, LimitTable)
         try:
             checked = table.model_validate(limit_from_shorthand(value))
         except ValidationError as error:
@@ -239,7 +252,7 @@ def limits_from(written: Mapping[str, object], *, file: str, line: int | None = 
             raise SettingsError(f"{place}: {sentence(found, {}, location)}") from None
         except ValueError as error:
             raise SettingsError(f"{place}: {error}") from None
-        limits.append(Limit(component, *low_and_high(checked), value, file, line, measure=_measure(checked)))
+        limits.append(Limit(component, *low_and_high(checked), value, file, line, measure=measure_of(checked)))
     return tuple(limits)
 
 
@@ -254,10 +267,11 @@ def _declared(each: Expanded, model: ModelTable, path: Path) -> Model:
         architecture=None if isinstance(model.architecture, dict) else model.architecture,
         overrides=model.overrides,
         options=model.options,
-        limits=tuple(_limits(model.budget, each.table["budget"], path.name, key)) if model.budget else (),
+        limits=tuple(limits_of(model.budget, each.table["budget"], path.name, key)) if model.budget else (),
         table_key=key,
         closed_form=model.closed_form,
         reason=model.reason,
+        passes_already_over=model.budget is not None and model.budget.already_over == "pass",
         inline=inline,
         keys=model.keys,
         ignored=tuple(model.ignored),
@@ -275,21 +289,6 @@ def _declared(each: Expanded, model: ModelTable, path: Path) -> Model:
         build=Build(**model.build.model_dump()) if model.build else Build(),
         components={name: (said,) if isinstance(said, str) else (*said,) for name, said in model.components.items()},
     )
-
-
-def _limits(budget: BudgetTable, written: Mapping[str, Any], file: str, key: tuple[str, ...]) -> Iterator[Limit]:
-    tables = {**budget.counts, BYTES: budget.bytes, FLOPS: budget.flops}
-    for component in written:
-        if table := tables[component]:
-            place = (*key, "budget", component)
-            bounds = low_and_high(table)
-            yield Limit(component, *bounds, written[component], file, table_key=place, measure=_measure(table))
-
-
-def _measure(table: LimitTable | BytesTable | FlopsTable) -> AsBytes | Flops | None:
-    if isinstance(table, BytesTable):
-        return AsBytes(table.dtype, table.count)
-    return Flops(table.seq_len) if isinstance(table, FlopsTable) else None
 
 
 def _extra(table: ExtraTable) -> Extra:

@@ -88,6 +88,41 @@ LOOSENED = {
         'budget.flops = {max = "2G", seq_len = 31}',
         ["1G (30 tokens) at main and is 2G (31 tokens) now"],
     ),
+    "growth raised": ('budget.growth = "1%"', 'budget.growth = "1.01%"', ["growth", "1%", "1.01%"]),
+    "growth of nothing raised by one": ("budget.growth = 0", "budget.growth = 1", ["growth was 0", "is 1 now"]),
+    "growth taken away": (
+        'budget.total = "90K"\nbudget.growth = 0',
+        'budget.total = "90K"',
+        ["limits growth to 0, and this table does not"],
+    ),
+    "growth of a part taken away": (
+        "budget.growth = { total = 0, head = 0 }",
+        "budget.growth = 0",
+        ["limits growth.head to 0, and this table does not"],
+    ),
+    "growth alone, and then report-only": (
+        'budget.growth = "1%"',
+        'budget = "report-only"',
+        ["limits growth 1%, and this table says report-only"],
+    ),
+    "a share became a count that is more": ('budget.growth = "1%"', "budget.growth = 596", ["1%", "596"]),
+    "a count became a share that is more": ("budget.growth = 594", 'budget.growth = "1%"', ["594", "1%"]),
+    "what was over already passes": (
+        'budget.total = "90K"',
+        'budget.already_over = "pass"\nbudget.total = "90K"',
+        ['already_over = "pass" lets pass'],
+    ),
+    "more bytes in training": ('budget.training_bytes = "1MB"', 'budget.training_bytes = "1.1MB"', ["1MB", "1.1MB"]),
+    "trained in half of the bits": (
+        'budget.training_bytes = "1MB"',
+        'budget.training_bytes = { max = "1MB", dtype = "bfloat16" }',
+        ["1MB (float32) at main and is 1MB (bfloat16) now"],
+    ),
+    "frozen in half of the bits": (
+        'budget.training_bytes = "1MB"',
+        'budget.training_bytes = { max = "1MB", frozen = "bfloat16" }',
+        ["1MB (float32) at main and is 1MB (float32, frozen bfloat16) now"],
+    ),
 }
 NOT_LOOSENED = {
     "nothing": ("budget.total = 60_000", "budget.total = 60_000"),
@@ -123,6 +158,23 @@ NOT_LOOSENED = {
     "stored became unrolled": (
         'budget.bytes = {max = "300kB", count = "stored"}',
         'budget.bytes = {max = "300kB", count = "unrolled"}',
+    ),
+    "growth added": ('budget.total = "90K"', 'budget.total = "90K"\nbudget.growth = 0'),
+    "growth lowered": ('budget.growth = "1%"', 'budget.growth = "0.99%"'),
+    "growth written otherwise": ('budget.growth = "1%"', 'budget.growth = { total = "1.0%" }'),
+    "a share became a count that is no more": ('budget.growth = "1%"', "budget.growth = 595"),
+    "a count became a share that is no more": ("budget.growth = 595", 'budget.growth = "1%"'),
+    "what was over already fails again": (
+        'budget.already_over = "pass"\nbudget.total = "90K"',
+        'budget.total = "90K"\nbudget.already_over = "fail"',
+    ),
+    "trained in more bits": (
+        'budget.training_bytes = { max = "1MB", dtype = "bfloat16" }',
+        'budget.training_bytes = "1MB"',
+    ),
+    "the same bits in training written out": (
+        'budget.training_bytes = "1MB"',
+        'budget.training_bytes = { max = "1MB", dtype = "float32", frozen = "float32" }',
     ),
     "more tokens": ('budget.flops = {max = "1G", seq_len = 20}', 'budget.flops = {max = "1G", seq_len = 40}'),
     "at least as many FLOPs of fewer tokens": (

@@ -122,6 +122,14 @@ def test_what_is_usually_got_wrong_is_said(note: str, capsys: pytest.CaptureFixt
     assert note in out.splitlines()
 
 
+def test_what_training_keeps_is_said_without_activations(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = explained(CHINESE, capsys=capsys)
+    assert (  # 16 · 102,290,312 + 4 · 202
+        "- to train it takes 1,636,645,800 bytes, 1,560.8 MiB, by AdamW in float32: parameters 409,161,248, gradients "
+        "409,161,248, two moments 818,322,496, and 4 for each of 202 tensors; activations come on top"
+    ) in " ".join(out.split())
+
+
 def test_a_config_by_its_name_says_where_it_is_from(capsys: pytest.CaptureFixture[str]) -> None:
     """Below the heading; a file says so itself."""
     source = "the catalogue (AYaroshevskii/Tweet-Sentiment@391e6468ee25 configs/roberta-large/config.json)"

@@ -111,7 +111,10 @@ def test_a_model_over_its_budget_fails_and_its_report_says_it_too(project: Proje
 def test_a_component_is_a_module_by_its_name_and_an_unknown_one_names_those_there_are(project: Project) -> None:
     printed = one_line(project(table("heat = 9"), REFORMER).runpytest("--bert-budget").stdout.str())
     assert 'the budget names the component "heat", which no reformer model has' in printed
-    assert "there are total, trainable, bytes, flops, embeddings, embeddings.word_embeddings" in printed
+    assert (
+        "there are total, trainable, bytes, flops, training_bytes, growth, embeddings, embeddings.word_embeddings"
+        in printed
+    )
 
 
 def test_nothing_at_all_keeps_a_part_out_that_is_not_there(project: Project) -> None:

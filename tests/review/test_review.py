@@ -147,7 +147,7 @@ def test_a_component_that_no_class_of_the_family_has_is_an_error() -> None:
 
 def test_a_component_that_is_like_no_other_is_answered_with_all_there_are() -> None:
     found = only(review(subject(zzz=1), chinese().inventory, known_components=lambda: ["embeddings", "head"]))
-    assert found.fix == "there are total, trainable, bytes, flops, embeddings, head"
+    assert found.fix == "there are total, trainable, bytes, flops, training_bytes, growth, embeddings, head"
 
 
 def test_a_limit_on_what_the_class_lacks_would_hold_nothing_and_is_an_error() -> None:

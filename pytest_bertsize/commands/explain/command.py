@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from pytest_bertsize.closed_forms.formula import Formula
+    from pytest_bertsize.closed_forms.training import TrainingStates
     from pytest_bertsize.commands.explain.tree import Line
     from pytest_bertsize.reports.terminal.drawing import Style
 
@@ -83,6 +84,7 @@ def _drawn(chosen: Explained, lines: list[Line], style: Style) -> str:
 
 def notes(chosen: Explained) -> Iterator[str]:
     """What is usually got wrong by hand, in this model's own numbers."""
+    from pytest_bertsize.closed_forms.training import training_states
     from pytest_bertsize.inventory import TOTAL
     from pytest_bertsize.wording import exact
 
@@ -97,6 +99,19 @@ def notes(chosen: Explained) -> Iterator[str]:
         yield f"what layers share is counted once; with a copy for each pass it would be {exact(form.unrolled)}"
     size = BYTES_AS_FLOAT32 * form.total
     yield f"a count is not a size in bytes: as float32 it takes {exact(size)} of them, {size / MEBIBYTE:,.1f} MiB"
+    yield _trained(training_states(form.inventory))
+
+
+def _trained(states: TrainingStates) -> str:
+    from pytest_bertsize.closed_forms.training import STEP
+    from pytest_bertsize.wording import exact, plural
+
+    return (
+        f"to train it takes {exact(states.total)} bytes, {states.total / MEBIBYTE:,.1f} MiB, by AdamW in float32: "
+        f"parameters {exact(states.parameters)}, gradients {exact(states.gradients)}, "
+        f"two moments {exact(states.moments)}, and {STEP} for each of {plural(states.tensors, 'tensor')}; "
+        "activations come on top"
+    )
 
 
 def _without_effect(chosen: Explained, formula: Formula) -> Iterator[str]:

@@ -11,16 +11,15 @@ from rich.console import Group, JustifyMethod, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pytest_bertsize import quantity
-from pytest_bertsize.quantity import Quantity, compact_left, percent_used
+from pytest_bertsize.quantity import compact_left, percent_used
 from pytest_bertsize.reports import sentences
 from pytest_bertsize.reports.rows import chosen, counted, difference, differs, room, share_of_total, unique
 from pytest_bertsize.reports.terminal.drawing import NAME, Style, columns_that_fit, fit, hanging, powers, usable
-from pytest_bertsize.table.model import BYTES, FLOPS
+from pytest_bertsize.table.model import unit_of
 from pytest_bertsize.wording import exact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from pytest_bertsize.reports.shape import Component, FoldedTensor, Measure, ModelReport
 
@@ -43,7 +42,6 @@ COLUMNS: tuple[Column, ...] = (
 DROPPED_FIRST: tuple[Column, ...] = ("", "share", "closed form", "used", "left", "budget", "vs base")
 DROPPED_LAST: tuple[Column, ...] = ("vs formula",)
 """Where names are as narrow as they can be."""
-UNITS: Mapping[str, Quantity] = {BYTES: quantity.BYTES, FLOPS: quantity.FLOPS}
 NARROWEST_NAME = 14
 TENSOR = 40
 """Cells that a tensor's name gets before columns are dropped for it."""
@@ -144,7 +142,7 @@ def _component_line(row: Component, model: ModelReport) -> _Line:
 
 
 def _measure_line(row: Measure) -> _Line:
-    """Bytes and FLOPs, under the total."""
+    """Bytes, FLOPs and growth, under the total."""
     left, actual, count = room(row), row["actual"], counted(row) or 0
     cells: dict[Column, str] = {
         "component": f"{'✗ ' if row['failed'] else '  '}{row['name']}",
@@ -153,7 +151,7 @@ def _measure_line(row: Measure) -> _Line:
         "vs formula": "" if actual is None or row["expected"] is None else difference(actual - row["expected"]),
         "vs base": "" if row["base"] is None else difference(count - row["base"]),
         "budget": row["limit"] or "",
-        "left": "" if left is None else compact_left(left, UNITS[row["name"]]),
+        "left": "" if left is None else compact_left(left, unit_of(row["name"])),
         "used": "" if row["max"] is None else percent_used(count, row["max"]),
         "": "" if row["max"] is None else _bar(count, row["max"]),
     }

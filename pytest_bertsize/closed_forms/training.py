@@ -1,0 +1,57 @@
+"""What training keeps beside activations: parameters, gradients, and the states of AdamW. Arithmetic alone.
+
+A parameter that trains has a gradient and two moments of its own dtype (``torch.optim.AdamW`` makes ``exp_avg`` and
+``exp_avg_sq`` by ``zeros_like``), and each tensor of them a ``step``, one float32 whatever its dtype. In float32 that
+is 16 bytes a parameter and 4 a tensor. Autocast changes none of it: it casts activations, and copies of weights while
+a layer runs. What is frozen costs its own bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pytest_bertsize.table.byte_sizes import bytes_of
+
+if TYPE_CHECKING:
+    from pytest_bertsize.inventory import Inventory
+
+STEP = 4
+"""Bytes of the ``step`` that AdamW keeps for each tensor."""
+MOMENTS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingStates:
+    """Bytes of a model that is trained."""
+
+    parameters: int
+    """Those that train, and those that do not; tied ones once."""
+    gradients: int
+    moments: int
+    tensors: int
+    """That train, each with a step."""
+
+    @property
+    def steps(self) -> int:
+        return STEP * self.tensors
+
+    @property
+    def total(self) -> int:
+        return self.parameters + self.gradients + self.moments + self.steps
+
+
+def training_states(inventory: Inventory, dtype: str = "float32", frozen: str = "float32") -> TrainingStates:
+    """What AdamW keeps while it trains a model.
+
+    :param dtype: of what trains.
+    :param frozen: of what does not.
+    :raises ValueError: for an unknown dtype.
+    """
+    trained = bytes_of(inventory.trainable, dtype)
+    return TrainingStates(
+        parameters=trained + bytes_of(inventory.unique - inventory.trainable, frozen),
+        gradients=trained,
+        moments=MOMENTS * trained,
+        tensors=sum(each.trainable and not each.tied_to for each in inventory.tensors),
+    )

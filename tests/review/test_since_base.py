@@ -1,0 +1,323 @@
+"""What the base has a say in: growth is held against it to the parameter, and what it broke already is said as such."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_bertsize.closed_forms.registry import Registry
+from pytest_bertsize.review.check import conclude_unbuilt, examine
+from pytest_bertsize.table.settings import limits_from, load
+from tests.support.git_projects import LAYER, committed, repository
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pytest_bertsize.base.baseline import Baseline
+    from pytest_bertsize.findings import Finding
+    from pytest_bertsize.review.review import Review
+    from tests.support.git_projects import GitProject
+
+TOTAL, HEAD = 59_549, 2_549
+"""Of the tiny model of conftest.py."""
+MODEL = """
+[tool.bertsize.models.fits]
+config = "config.json"
+{budget}
+"""
+LINE_OF_BUDGET = 5
+GIVE_ONE = "give it one: pytest --bert-budget --bert-budget-base=main, or bertsize check --base main"
+LETS_IT = 'budget.already_over = "pass"'
+
+
+def review(project: GitProject, asked: str | None = "main", name: str = "fits", **marker: object) -> Review:
+    """By the closed form, nothing being built."""
+    return against(project, project.baseline(asked), name, **marker)
+
+
+def against(project: GitProject, baseline: Baseline | None, name: str = "fits", **marker: object) -> Review:
+    settings = load(project.folder / "pyproject.toml")
+    subject = examine(settings.models[name], settings, Registry())
+    return conclude_unbuilt(subject, settings, limits_from(marker, file="test_a.py", line=2), baseline)
+
+
+def project(folder: Path, config: dict[str, Any], budget: str, **changes: Any) -> GitProject:
+    """A model whose budget is as it was at the base, and whose config has changed since."""
+    found = committed(folder, config, MODEL.format(budget=budget))
+    found.write("config.json", {**config, **changes})
+    return found
+
+
+def growth(found: Review) -> list[Finding]:
+    return [each for each in found.findings if each.kind in {"over-growth", "not-compared"}]
+
+
+# how much may come
+
+
+@pytest.mark.parametrize(
+    ("limit", "most"),
+    [
+        ('"1%"', 595),  # 59,549/100 is 595.49
+        ('"0.5%"', 297),  # 297.745
+        ('"100%"', TOTAL),
+        ('"0.000001%"', 0),  # 0.00059549
+        ('"28%"', 16_673),  # 16,673.72, a layer and 41
+        ('"16_632"', LAYER),
+        ('"16.631K"', LAYER - 1),
+        ("0", 0),
+        ('"0%"', 0),
+    ],
+)
+def test_a_share_is_of_what_was_there_in_whole_parameters_rounded_down(
+    tmp_path: Path, tiny: dict[str, Any], limit: str, most: int
+) -> None:
+    found = review(project(tmp_path, tiny, f"budget.growth = {limit}", num_hidden_layers=4))
+    (measured,) = found.measured
+    assert measured.what == f"total {TOTAL:,} at main, at most {most:,} more"
+    assert (measured.actual, found.limit("growth").maximum) == (LAYER, most)  # type: ignore[union-attr]
+    assert [each.kind for each in growth(found)] == (["over-growth"] if most < LAYER else [])
+    assert found.verdict == ("failed" if most < LAYER else "passed")
+
+
+def test_growth_that_is_over_says_by_how_much_in_numbers_where_and_what_would_pass(
+    tmp_path: Path, tiny: dict[str, Any]
+) -> None:
+    found = review(project(tmp_path, tiny, 'budget.growth = "1%"', num_hidden_layers=4))
+    (over,) = growth(found)
+    # 16,632 - 595; 16,632 of 59,549 is 27.93 %
+    assert over.message == "total grew by 16,632 since main, 16,037 over its limit of 1% (595 of 59,549)"
+    assert over.fix == 'to accept it, write "28%" with a new reason = "…", and take it back in a later change'
+    assert (over.component, over.actual, over.limit, over.line) == ("growth", 16_632, 595, LINE_OF_BUDGET)
+    assert found.headline == "fits: growth 16,632, limit 595 (+16,037)"
+
+
+@pytest.mark.parametrize(
+    ("limit", "instead"),
+    [('"0.50%"', '"27.93%"'), ('"2K"', '"17K"'), ('"0.1K"', '"16.7K"'), ("0", "16_632"), ('"0%"', '"28%"')],
+)
+def test_what_would_pass_is_written_as_its_author_writes(
+    tmp_path: Path, tiny: dict[str, Any], limit: str, instead: str
+) -> None:
+    folder, after = tmp_path / "a", tmp_path / "b"
+    (over,) = growth(review(project(folder, tiny, f"budget.growth = {limit}", num_hidden_layers=4)))
+    assert f"write {instead} with" in over.fix
+    passes = project(after, tiny, f"budget.growth = {instead}", num_hidden_layers=4)
+    assert review(passes).verdict == "passed"
+
+
+def test_more_growth_passes_with_a_new_reason_and_the_note_shows_it(tmp_path: Path, tiny: dict[str, Any]) -> None:
+    made = project(tmp_path, tiny, 'budget.growth = "1%"', num_hidden_layers=4)
+    made.declare(MODEL.format(budget='budget.growth = "28%"'))
+    assert [each.kind for each in review(made).errors] == ["budget-loosened"]
+    made.declare(MODEL.format(budget='budget.growth = "28%"\nreason = "ADR-15"'))
+    assert review(made).verdict == "passed"
+
+
+def test_each_component_is_held_by_itself_and_one_that_grows_within_the_total_is_red(
+    tmp_path: Path, tiny: dict[str, Any]
+) -> None:
+    budget = 'budget.growth = { total = "1%", head = 0, "encoder.attention" = "10K", trainable = "1%" }'
+    vocabulary = tiny["vocab_size"] - 50  # 48 parameters a row, and one of the head's bias
+    found = review(project(tmp_path, tiny, budget, num_hidden_layers=4, vocab_size=vocabulary))
+    attention = 4 * (48**2 + 48)
+    assert {each.component: each.actual for each in growth(found)} == {
+        "growth": LAYER - 50 * 49,
+        "growth.trainable": LAYER - 50 * 49,
+    }
+    assert {each.name: each.actual for each in found.measured} == {
+        "growth": LAYER - 50 * 49,
+        "growth.head": 0,  # it shrank
+        "growth.encoder.attention": attention,
+        "growth.trainable": LAYER - 50 * 49,
+    }
+
+
+def test_what_the_base_did_not_have_grew_from_nothing(tmp_path: Path, tiny: dict[str, Any]) -> None:
+    budget = 'architecture = "BertModel"\noptions = { add_pooling_layer = false }\nbudget.growth = { pooler = "50%" }'
+    found = committed(tmp_path, tiny, MODEL.format(budget=budget))
+    found.declare(MODEL.format(budget=budget.replace("false", "true")))
+    (over,) = growth(review(found))
+    assert over.message == "pooler grew by 2,352 since main, 2,352 over its limit of 50% (0 of 0)"  # 48² + 48
+    assert "write 2_352 with" in over.fix  # no share of nothing is anything
+
+
+def test_a_component_that_nobody_has_is_a_mistake_with_and_without_a_base(tmp_path: Path, tiny: dict[str, Any]) -> None:
+    made = project(tmp_path, tiny, "budget.growth = { encodr = 0 }")
+    for asked in ("main", "none"):
+        (error,) = review(made, asked).errors
+        assert (error.kind, error.line) == ("config-invalid", LINE_OF_BUDGET)
+        assert 'names the component "encodr", which no bert model has' in error.message
+        assert error.fix == "did you mean 'encoder'?"
+
+
+def test_less_passes_any_growth(tmp_path: Path, tiny: dict[str, Any]) -> None:
+    found = review(project(tmp_path, tiny, "budget.growth = 0", num_hidden_layers=2))
+    assert (found.verdict, found.measured[0].actual) == ("passed", 0)
+
+
+# without a base
+
+
+def test_without_a_base_growth_is_red_and_says_how_to_give_one(tmp_path: Path, tiny: dict[str, Any]) -> None:
+    made = project(tmp_path, tiny, 'budget.growth = "1%"')
+    for asked in (None, "none"):
+        (error,) = review(made, asked).errors
+        assert error.sentence == (
+            f"pyproject.toml:5: budget.growth is held against a base, and this run has none; {GIVE_ONE}"
+        )
+
+
+def test_a_base_that_ci_suggests_and_git_does_not_have_is_red(
+    tmp_path: Path, tiny: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = project(tmp_path, tiny, 'budget.growth = "1%"')
+    monkeypatch.setenv("GITHUB_BASE_REF", "release")
+    (error,) = review(made, None).errors
+    assert error.message.startswith("budget.growth is held against a base, and origin/release cannot be read: ")
+    assert error.fix == GIVE_ONE
+
+
+def test_a_new_model_has_nothing_to_grow_from_and_a_note_says_so(tmp_path: Path, tiny: dict[str, Any]) -> None:
+    made = repository(tmp_path)
+    made.commit()
+    made.write("config.json", tiny)
+    made.declare(MODEL.format(budget="budget.growth = 0"))
+    found = review(made)
+    assert found.verdict == "passed"
+    (note,) = growth(found)
+    assert (note.severity, note.message) == (
+        "note",
+        "budget.growth is held against a base, and main declares no such model: it is new, and nothing is held",
+    )
+
+
+def test_another_name_makes_no_new_model_of_it(tmp_path: Path, tiny: dict[str, Any]) -> None:
+    made = project(tmp_path, tiny, "budget.growth = 0", num_hidden_layers=4)
+    made.declare(MODEL.format(budget="budget.growth = 0").replace("fits", "renamed"))
+    assert [each.actual for each in growth(review(made, name="renamed"))] == [LAYER]
+
+
+@pytest.mark.parametrize(
+    ("config", "table", "why"),
+    [
+        ({"hidden_size": 47}, "", "what it was at main is not known: at main it cannot be counted: "),
+        ({}, "closed_form = false\n", "what it was at main is not known: at main it has closed_form = false"),
+        ({}, "frobnicate = 1\n", "what it was at main is not known: pyproject.toml:5: "),
+    ],
+    ids=["no config", "no closed form", "no table"],
+)
+def test_a_base_of_which_no_count_is_known_is_red_unless_this_change_says_why(
+    tmp_path: Path, tiny: dict[str, Any], config: dict[str, Any], table: str, why: str
+) -> None:
+    made = committed(tmp_path, {**tiny, **config}, MODEL.format(budget=f"{table}budget.total = 60_000"))
+    made.write("config.json", tiny)
+    made.declare(MODEL.format(budget="budget.total = 60_000\nbudget.growth = 0"))
+    found = [each for each in growth(review(made)) if each.component == "growth"]
+    assert [each.severity for each in found] == ["error"]
+    assert why in found[0].message
+    say_why = 'or say why in the same change: reason = "…"'
+    assert found[0].fix == f"compare with a commit in which it can be counted, {say_why}"
+    made.declare(MODEL.format(budget='reason = "mended"\nbudget.total = 60_000\nbudget.growth = 0'))
+    found = [each for each in growth(review(made)) if each.component == "growth"]
+    assert [(each.severity, each.fix) for each in found] == [("note", 'its reason: "mended"')]
+
+
+# what was over already
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, "already 9,549 over at main, and this change adds 0"),
+        ({"num_hidden_layers": 2}, ""),  # 42,917, which is within
+        ({"num_hidden_layers": 4}, "already 9,549 over at main, and this change adds 16,632"),
+        ({"vocab_size": -1}, "already 9,549 over at main, and this change takes 49"),
+    ],
+)
+def test_an_overrun_that_the_base_had_is_said_as_such(
+    tmp_path: Path, tiny: dict[str, Any], changes: dict[str, int], said: str
+) -> None:
+    if "vocab_size" in changes:
+        changes = {"vocab_size": tiny["vocab_size"] - 1}
+    found = review(project(tmp_path, tiny, "budget.total = 50_000", **changes))
+    assert [each.message.rpartition("; ")[2] for each in found.errors] == ([said] if said else [])
+
+
+def test_an_overrun_that_came_with_the_change_is_none_that_was_there(tmp_path: Path, tiny: dict[str, Any]) -> None:
+    budget = f"budget.total = {TOTAL}\n{LETS_IT}"
+    (error,) = review(project(tmp_path, tiny, budget, num_hidden_layers=4)).errors
+    assert error.message == "total is 76,181, 16,632 over its limit of 59,549"
+
+
+@pytest.mark.parametrize(
+    ("changes", "passes"),
+    [({}, True), ({"num_hidden_layers": 4}, False), ({"intermediate_size": 73}, False), ({"type_vocab_size": 1}, True)],
+)
+def test_an_overrun_passes_by_the_tables_word_as_long_as_it_does_not_grow(
+    tmp_path: Path, tiny: dict[str, Any], changes: dict[str, int], *, passes: bool
+) -> None:
+    found = review(project(tmp_path, tiny, f"budget.total = 50_000\n{LETS_IT}", **changes))
+    assert found.verdict == ("passed" if passes else "failed")
+    (over,) = [each for each in found.findings if each.kind == "over-budget"]
+    assert over.severity == ("warning" if passes else "error")
+    assert "already 9,549 over at main" in over.message
+    assert (over.fix == f"it passes by {LETS_IT}, as it has not grown") == passes
+
+
+def test_a_part_that_grew_is_red_though_the_total_that_was_over_did_not_grow(
+    tmp_path: Path, tiny: dict[str, Any]
+) -> None:
+    budget = f"budget.total = 50_000\nbudget.encoder = 30_000\n{LETS_IT}"
+    found = review(project(tmp_path, tiny, budget, intermediate_size=73, vocab_size=91))  # +291 and -490
+    assert [each.component for each in found.errors] == ["encoder"]
+
+
+def test_without_a_base_nothing_passes_by_it_and_the_way_out_says_why(tmp_path: Path, tiny: dict[str, Any]) -> None:
+    made = project(tmp_path, tiny, f"budget.total = 50_000\n{LETS_IT}")
+    (error,) = review(made, "none").errors
+    assert error.fix.endswith(f'; already_over = "pass" needs a base: {GIVE_ONE}')
+
+
+def test_what_the_base_does_not_know_does_not_pass_by_it(tmp_path: Path, tiny: dict[str, Any]) -> None:
+    made = committed(tmp_path, {**tiny, "hidden_size": 47}, MODEL.format(budget=f"budget.total = 50_000\n{LETS_IT}"))
+    made.write("config.json", tiny)
+    (error,) = [each for each in review(made).errors if each.kind == "over-budget"]
+    assert error.fix.endswith('what it was at the base is not known, and already_over = "pass" lets nothing pass')
+
+
+def test_a_marker_tightens_and_its_limit_passes_by_no_such_word(tmp_path: Path, tiny: dict[str, Any]) -> None:
+    made = project(tmp_path, tiny, f"budget.total = 50_000\n{LETS_IT}")
+    found = review(made, "main", "fits", head=2_000)
+    assert [(each.component, each.file) for each in found.errors] == [("head", "test_a.py")]
+    assert found.errors[0].message.endswith("already 549 over at main, and this change adds 0")
+    assert "already_over" not in found.errors[0].fix
+
+
+@pytest.mark.parametrize(
+    ("limit", "over"),
+    [
+        ('bytes = "200kB"', 4 * TOTAL - 200_000),
+        ("training_bytes = 900_000", 16 * TOTAL + 4 * 58 - 900_000),
+        ("flops = { max = 1_000, seq_len = 8 }", None),
+    ],
+)
+def test_bytes_and_flops_that_were_over_pass_as_counts_do(
+    tmp_path: Path, tiny: dict[str, Any], limit: str, over: int | None
+) -> None:
+    same, deeper = tmp_path / "same", tmp_path / "deeper"
+    found = review(project(same, tiny, f"budget.{limit}\n{LETS_IT}"))
+    (warning,) = [each for each in found.findings if each.kind == "over-budget"]
+    assert found.verdict == "passed"
+    assert "over at main, and this change adds 0" in warning.message
+    assert over is None or f"already {over:,} over at main" in warning.message
+    assert review(project(deeper, tiny, f"budget.{limit}\n{LETS_IT}", num_hidden_layers=4)).verdict == "failed"
+
+
+def test_the_same_parameters_in_a_wider_dtype_are_more_bytes_than_at_the_base(
+    tmp_path: Path, tiny: dict[str, Any]
+) -> None:
+    made = project(tmp_path, {**tiny, "dtype": "float16"}, f'budget.bytes = "100kB"\n{LETS_IT}', dtype="float32")
+    (error,) = review(made).errors
+    assert error.message.endswith(f"already {2 * TOTAL - 100_000:,} over at main, and this change adds {2 * TOTAL:,}")
