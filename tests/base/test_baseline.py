@@ -45,7 +45,8 @@ def test_a_layer_more_is_attributed_in_every_report(project: Project, tiny: dict
     assert result.ret == pytest.ExitCode.OK
     result.stdout.fnmatch_lines(
         [
-            f"*fits against main ({main[:10]}): 59,549 → 76,181 (+16,632)",
+            f"*fits against main ({main[:10]}): 59,549 → 76,181 (+16,632); bytes +66,528",
+            "  (float32), FLOPs +1,597,440 (40 tokens)",
             "*num_hidden_layers 3 → 4: +16,632 (encoder.attention +9,408,*",
         ]
     )
@@ -98,7 +99,10 @@ def test_a_model_over_its_budget_still_fails(base: GitProject, tiny: dict[str, A
     base.write("config.json", {**tiny, "num_hidden_layers": 6})
     status, text = outer(base)
     assert status == FOUND
-    assert "fits: total 109,445, limit 90,000 (+19,445)" in text
+    line = (
+        "fits: 59,549 → 109,445, +49,896 (+83.8 %), num_hidden_layers 3 → 6; over its 90K"  # 3 layers more, 16,632 each
+    )
+    assert text.endswith(f"\n{line}\n")
     assert "num_hidden_layers 3 → 6: +49,896" in text
 
 
