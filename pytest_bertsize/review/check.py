@@ -12,7 +12,7 @@ from pytest_bertsize.base.locked_models import locked
 from pytest_bertsize.base.loosening import lock_loosened, loosened, not_compared
 from pytest_bertsize.builder.messages import Built, NotBuilt, Request, way_out
 from pytest_bertsize.checkpoint import tokenizer
-from pytest_bertsize.closed_forms import what_if
+from pytest_bertsize.closed_forms import shapes, what_if
 from pytest_bertsize.closed_forms.derive import Derivation, choose, derive
 from pytest_bertsize.config import source
 from pytest_bertsize.config.adapter import adapter_of
@@ -103,7 +103,7 @@ def examine(
 
 def _derived(subject: Subject, found: Derivation, *, formulas: bool) -> Subject:
     """A model whose closed form is known."""
-    form, fits = found.form, what_if.fits(found, subject.model.limits)
+    form, fits = found.form, shapes.fits(found, subject.model.limits)
     known = replace(
         subject.review,
         symbols={symbol: size for symbol, size in form.dims.sizes.items() if size is not None},
@@ -209,7 +209,7 @@ def conclude_unbuilt(
 
 def with_limits(subject: Subject, limits: tuple[Limit, ...]) -> Subject:
     """The same model, held to another budget."""
-    fits = what_if.fits(subject.derivation, limits) if subject.derivation else ()
+    fits = shapes.fits(subject.derivation, limits) if subject.derivation else ()
     return replace(
         subject,
         model=replace(subject.model, limits=limits),

@@ -208,17 +208,9 @@ def test_a_finding_has_its_mark_its_place_and_its_way_out() -> None:
 
 def test_what_would_fit_is_shown_and_what_next_changes_cost_is_folded_away() -> None:
     written = render(run(failing()))
-    assert "- `num_hidden_layers` ≤ **8** (now 14), which is " in written
-    assert "- no value of `max_position_embeddings`" in written
+    assert "**What would fit:**\n\n- num_hidden_layers 14 → 8: 105,027,444 in total\n" in written
     assert "<details><summary>What the next change would cost</summary>\n\n| change | in the config |" in written
     assert cells(written, "one more layer") == ["one more layer", "num_hidden_layers 14 → 15", f"+{LAYER:,}"]
-
-
-def test_where_no_single_key_helps_it_is_one_sentence() -> None:
-    model = failing()
-    assert model["choices"]
-    model["choices"]["fits"] = model["choices"]["fits"][1:]
-    assert "**What would fit:** no value of one key alone (`max_position_embeddings`)" in render(run(model))
 
 
 def test_layers_that_differ_are_a_detail() -> None:
@@ -376,7 +368,7 @@ def _saying(word: str) -> ModelReport:
         finding |= {"message": word, "fix": word, "file": word}
     model["base"] |= {"revision": word, "said": [word], "method": word}
     model["base"]["changes"][0] |= {"key": word, "before": word, "after": word, "components": {word: 1}}
-    model["choices"]["fits"][0]["key"] = word
+    model["choices"]["fits"][0]["change"] = word
     model["choices"]["costs"][0] |= {"what": word, "change": word}
     model["layers"][0]["name"] = word
     found: ModelReport = model

@@ -134,8 +134,11 @@ def failing() -> ModelReport:
     model["layers"] = [layer("bert.encoder.layer.12-13", 2)]
     model["choices"] = Choices(
         fits=[
-            {"key": "num_hidden_layers", "now": 14, "largest": 8, "total": bert(8, 1024, tied=False).total},
-            {"key": "max_position_embeddings", "now": 1024, "largest": None, "total": None},
+            {
+                "change": "num_hidden_layers 14 → 8",
+                "overrides": {"num_hidden_layers": 8},
+                "total": bert(8, 1024, tied=False).total,
+            },
         ],
         costs=[
             {"what": "one more layer", "change": "num_hidden_layers 14 → 15", "total": LAYER},
