@@ -18,6 +18,7 @@ MULTIPLE = 64
 """Of what widths and vocabularies are multiples, for the matrix units of a GPU."""
 HEAD = 64
 """Hidden units of one attention head, in BERT and most of its kin (Devlin et al. 2018)."""
+SEQ_LEN = 128
 FURTHEST = 4
 """How many times today's width or depth is tried at most."""
 WIDEST, DEEPEST = 1_024, 24
@@ -44,7 +45,9 @@ class Wish:
     """Keys that stay as they are."""
     multiple: int = MULTIPLE
     head: int | None = None
-    """Hidden units of one head; ``None``: as many as today's have, or 64 where no other width allows that."""
+    """Hidden units of one head; ``None``: as many as today's have, or 64 where few widths allow that."""
+    seq_len: int = SEQ_LEN
+    """Tokens of the forward pass whose FLOPs are compared, where no limit says how many."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 MOST_IN_A_REPORT = 3
 REACHES = (0.1, 0.3, 0.7)
 """How far a report looks: sums of logarithms, 0.1 for one size that is a tenth another."""
-SEQ_LEN = 128
-"""Tokens of the forward pass whose FLOPs are compared, where no limit says how many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +62,8 @@ class Found:
     """Keys of which other values were tried."""
     smallest: int
     """Parameters of the smallest that can be."""
+    seq_len: int
+    """Tokens of the forward pass whose FLOPs they have."""
 
 
 def shapes(derivation: Derivation, limits: Sequence[Limit], wish: Wish, *, most: int) -> Found:
@@ -75,7 +75,7 @@ def shapes(derivation: Derivation, limits: Sequence[Limit], wish: Wish, *, most:
     """
     search = _Search(derivation, limits, wish)
     told = tuple(search.told(most))
-    return Found(told, search.examined, tuple(search.axes.varied), search.smallest)
+    return Found(told, search.examined, tuple(search.axes.varied), search.smallest, search.seq_len)
 
 
 def fits(derivation: Derivation, budget: Sequence[Limit]) -> tuple[Shape, ...]:
@@ -130,7 +130,7 @@ class _Search:
         self.reach = inf
         """The largest distance from today's."""
         self.limits = sorted(limits, key=lambda limit: limit.measure is not None)
-        self.seq_len = next((each.measure.seq_len for each in limits if isinstance(each.measure, Flops)), SEQ_LEN)
+        self.seq_len = next((each.measure.seq_len for each in limits if isinstance(each.measure, Flops)), wish.seq_len)
         symbols = [size.symbol for size in self.axes.sizes]
         counted = [limit.component for limit in self.limits if limit.measure is None]
         try:

@@ -1,4 +1,4 @@
-"""What ``explain`` and ``diff`` print for other documents: Markdown, LaTeX and JSON, with what repeats it."""
+"""What ``explain``, ``diff`` and ``fit`` print for other documents: Markdown, LaTeX and JSON, with what repeats it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from pytest_bertsize.commands.fit import columns, notes, overrides, to_paste
 from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.reports.markdown.text import text as in_markdown
 from pytest_bertsize.wording import exact, printable, signed
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from pytest_bertsize.commands.diff import Row
+    from pytest_bertsize.commands.fit import Fitting
     from pytest_bertsize.commands.named_model import Explained
 
 FORMATS = ("text", "md", "latex", "json")
@@ -51,6 +53,29 @@ def difference(before: Explained, after: Explained, rows: Iterable[Row], changes
     lines = [r"\begin{tabular}{lrrr}", r"component & A & B & change \\", r"\hline"]
     lines += [f"{_escaped(name)} & {first} & {second} & ${change}$ \\\\" for name, first, second, change in cells]
     return "\n".join([*lines, r"\end{tabular}", f"% A: {_source(_said(before))}", f"% B: {_source(_said(after))}"])
+
+
+def fitting(found: Fitting, form: str) -> str:
+    """Shapes under a budget, as Markdown or as JSON."""
+    chosen = found.chosen
+    if form == "json":
+        limits = [{"component": each.component, "min": each.minimum, "max": each.maximum} for each in found.limits]
+        rows = [
+            {
+                "overrides": overrides(chosen, row.changes),
+                "sizes": dict(row.sizes),
+                "parameters": row.total,
+                "flops": row.flops,
+            }
+            for row in found.rows
+        ]
+        searched = {"limits": limits, "seq_len": found.found.seq_len, "examined": found.found.examined}
+        return _json({"schema": SCHEMA, **_said(chosen), **searched, "today": rows[0], "shapes": rows[1:]})
+    cells = columns(found)
+    cells["to paste"] = ["", *(f"`{to_paste(chosen, row.changes)}`" for row in found.rows[1:])]
+    lines = [f"| {' | '.join(cells)} |", f"|{' --: |' * (len(cells) - 1)} :-- |"]
+    lines += [f"| {' | '.join(row)} |" for row in zip(*cells.values(), strict=True)]
+    return "\n".join([*lines, "", *(f"- {in_markdown(each)}" for each in notes(found)), "", _source(_said(chosen))])
 
 
 def _said(chosen: Explained) -> dict[str, Any]:
