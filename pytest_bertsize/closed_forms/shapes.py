@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from pytest_bertsize.closed_forms import flops
 from pytest_bertsize.closed_forms.axes import Axes, Wish
 from pytest_bertsize.closed_forms.polynomials import counts_of, flops_of
-from pytest_bertsize.closed_forms.what_if import Variants, change
+from pytest_bertsize.closed_forms.what_if import Variants, change, is_over
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.table.model import BYTES, Flops, Limit
@@ -83,16 +83,13 @@ def fits(derivation: Derivation, budget: Sequence[Limit]) -> tuple[Shape, ...]:
 
     None has more parameters than today's, so that limits of bytes need no look.
     """
+    if not any(is_over(limit, derivation.form) for limit in budget):
+        return ()
+    total = derivation.form.total
     limits = [limit for limit in budget if limit.component != BYTES]
-    form, total = derivation.form, derivation.form.total
-    if not any(_may_be_over(limit, form) for limit in limits):
-        return ()
-    limits.append(Limit(TOTAL, None, total, total, ""))
     try:
-        search = _Search(derivation, limits, Wish())
+        search = _Search(derivation, [*limits, Limit(TOTAL, None, total, total, "")], Wish())
     except Unusable:
-        return ()
-    if not search.is_over(search.axes.now):
         return ()
     found: tuple[Shape, ...] = ()
     for search.reach in REACHES:
@@ -100,10 +97,6 @@ def fits(derivation: Derivation, budget: Sequence[Limit]) -> tuple[Shape, ...]:
         if len(found) == MOST_IN_A_REPORT:
             break
     return found
-
-
-def _may_be_over(limit: Limit, form: ClosedForm) -> bool:
-    return limit.maximum is not None and (limit.measure is not None or form[limit.component] > limit.maximum)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from pytest_bertsize.closed_forms import flops
 from pytest_bertsize.closed_forms.family import ClosedForm
 from pytest_bertsize.config.keys import LABELS, Size
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import TOTAL
+from pytest_bertsize.table.model import BYTES, Flops
 from pytest_bertsize.wording import exact, signed
 
 if TYPE_CHECKING:
@@ -161,12 +163,25 @@ def change(variants: Variants, changes: Mapping[str, Any]) -> str:
     return ", ".join(said(key, value) for key, value in variants.together(changes).items())
 
 
-# what a budget would not notice
+# what a budget says of a closed form
 
 
 def _holds(form: ClosedForm, limit: Limit) -> bool:
     count = form[limit.component]
     return (limit.maximum is None or count <= limit.maximum) and (limit.minimum is None or count >= limit.minimum)
+
+
+def is_over(limit: Limit, form: ClosedForm) -> bool:
+    """Whether the closed form is over a limit on a count, or on FLOPs where there is one for them."""
+    if limit.maximum is None or limit.component == BYTES:
+        return False
+    if isinstance(limit.measure, Flops):
+        counted = flops.flops(form.architecture, form.dims, seq_len=limit.measure.seq_len)
+        return counted is not None and flops.total(counted) > limit.maximum
+    return form[limit.component] > limit.maximum
+
+
+# what it would not notice
 
 
 def _of_counts(budget: tuple[Limit, ...]) -> tuple[Limit, ...]:

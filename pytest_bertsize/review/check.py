@@ -12,7 +12,7 @@ from pytest_bertsize.base.locked_models import locked
 from pytest_bertsize.base.loosening import lock_loosened, loosened, not_compared
 from pytest_bertsize.builder.messages import Built, NotBuilt, Request, way_out
 from pytest_bertsize.checkpoint import tokenizer
-from pytest_bertsize.closed_forms import shapes, what_if
+from pytest_bertsize.closed_forms import what_if
 from pytest_bertsize.closed_forms.derive import Derivation, choose, derive
 from pytest_bertsize.config import source
 from pytest_bertsize.config.adapter import adapter_of
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.base.baseline import Baseline
     from pytest_bertsize.checkpoint.headers import Stored
     from pytest_bertsize.closed_forms.registry import Registry
+    from pytest_bertsize.closed_forms.shapes import Shape
     from pytest_bertsize.config.adapter import Adapter
     from pytest_bertsize.config.model_config import ModelConfig
     from pytest_bertsize.inventory import Inventory
@@ -103,7 +104,7 @@ def examine(
 
 def _derived(subject: Subject, found: Derivation, *, formulas: bool) -> Subject:
     """A model whose closed form is known."""
-    form, fits = found.form, shapes.fits(found, subject.model.limits)
+    form, fits = found.form, _fits(found, subject.model.limits)
     known = replace(
         subject.review,
         symbols={symbol: size for symbol, size in form.dims.sizes.items() if size is not None},
@@ -209,12 +210,21 @@ def conclude_unbuilt(
 
 def with_limits(subject: Subject, limits: tuple[Limit, ...]) -> Subject:
     """The same model, held to another budget."""
-    fits = shapes.fits(subject.derivation, limits) if subject.derivation else ()
+    fits = _fits(subject.derivation, limits) if subject.derivation else ()
     return replace(
         subject,
         model=replace(subject.model, limits=limits),
         review=replace(subject.review, budget=limits, fits=fits),
     )
+
+
+def _fits(derivation: Derivation, limits: tuple[Limit, ...]) -> tuple[Shape, ...]:
+    """Shapes that hold a budget which is broken; a run without one does not read the search."""
+    if not any(what_if.is_over(limit, derivation.form) for limit in limits):
+        return ()
+    from pytest_bertsize.closed_forms.shapes import fits
+
+    return fits(derivation, limits)
 
 
 def _with_limits(subject: Subject, extra: tuple[Limit, ...]) -> Review:
