@@ -154,7 +154,8 @@ def _limits(chosen: Explained, asked: Asked) -> list[Limit]:
     if asked.flops is not None:
         limit = _limit(FLOPS, "--flops", asked.flops, quantity.FLOPS)
         found.append(replace(limit, measure=Flops(asked.seq_len)))
-    found = found or [limit for limit in chosen.limits if limit.component != BYTES]
+    own = chosen.declared[1].limits if chosen.declared else ()
+    found = found or [limit for limit in own if limit.component != BYTES]
     if not any(limit.maximum is not None for limit in found):
         raise Unusable(_mistake("there is no limit to stay under", "write --total 110M, for example"))
     return found
@@ -183,7 +184,8 @@ def _said(limits: Sequence[Limit]) -> str:
 def overrides(chosen: Explained, changes: Mapping[str, int]) -> dict[str, Any]:
     """What the table says already, and what a shape changes; a key of one part of several stands in that part's."""
     aliases = chosen.derivation.family.keys.aliases
-    found: dict[str, Any] = {key: each for key, each in chosen.overrides.items() if aliases.get(key) not in changes}
+    already = chosen.declared[1].overrides if chosen.declared else {}
+    found: dict[str, Any] = {key: each for key, each in already.items() if aliases.get(key) not in changes}
     for key, value in changes.items():
         part, _, own = key.rpartition(".")
         if part:

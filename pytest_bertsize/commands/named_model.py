@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pytest_bertsize.builder.published import is_name as is_hub_name
 from pytest_bertsize.closed_forms.contributed.asked import registry_of
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.config.model_config import ModelConfig
-    from pytest_bertsize.table.model import Limit
 
 
 TABLE = "pyproject.toml"
@@ -62,10 +61,8 @@ class Explained:
     derivation: Derivation
     asked: Mapping[str, bool]
     """The constructor arguments that the command line names."""
-    overrides: Mapping[str, Any] = field(default_factory=dict)
-    """Of the table, for a model that is declared."""
-    limits: tuple[Limit, ...] = ()
-    """Of the table, too."""
+    declared: tuple[Settings, Model] | None = None
+    """The table that declares it, and what that says; ``None`` for a config by its place."""
 
     @property
     def form(self) -> ClosedForm:
@@ -173,7 +170,7 @@ def _declared(named: Named) -> Explained:
     config = source.read(model, settings)
     registry = _registry(settings)
     chosen = choose(model, config, registry, adapter_of(model, settings, config))
-    return Explained(config, derive(model, config, chosen), model.options, model.overrides, model.limits)
+    return Explained(config, derive(model, config, chosen), model.options, (settings, model))
 
 
 def _table_of(named: Named) -> tuple[Settings, Model]:

@@ -7,6 +7,7 @@ import re
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from pytest_bertsize.closed_forms.proportions import unusual
 from pytest_bertsize.commands.fit import columns, notes, overrides, to_paste
 from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.reports.markdown.text import text as in_markdown
@@ -28,7 +29,7 @@ def explanation(chosen: Explained, form: str) -> str:
     """One model in one of :data:`FORMATS`, text excepted."""
     said = _said(chosen)
     if form == "json":
-        return _json({"schema": SCHEMA, **said})
+        return _json({"schema": SCHEMA, **said, "notes": [*unusual(chosen.derivation)]})
     return "\n".join(_markdown(chosen, said) if form == "md" else _latex(chosen, said))
 
 

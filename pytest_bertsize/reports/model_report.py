@@ -178,6 +178,7 @@ def _choices(review: Review) -> Choices | None:
     return Choices(
         fits=[Fit(change=fit.said, overrides=dict(fit.changes), total=fit.form.total) for fit in review.fits],
         costs=[Cost(what=cost.what, change=cost.change, total=cost.total) for cost in review.costs],
+        notes=list(review.unusual),
     )
 
 

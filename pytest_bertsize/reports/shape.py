@@ -186,11 +186,13 @@ class Fit(TypedDict):
 
 
 class Choices(TypedDict):
-    """By the closed form: what would fit, and what the next change would cost."""
+    """By the closed form: what would fit, what the next change would cost, and what is unusual of the shape."""
 
     fits: list[Fit]
     """The nearest to today's first, three at most; empty for a budget that holds."""
     costs: list[Cost]
+    notes: list[str]
+    """What an architect might not have meant, a sentence each; a note, never a finding."""
 
 
 class FoldedTensor(TypedDict):

@@ -113,8 +113,15 @@ def _derived(subject: Subject, found: Derivation, *, formulas: bool) -> Subject:
         formulas=form.formulas() if formulas else {},
         costs=what_if.costs(found) if subject.review.detail or fits else (),
         fits=fits,
+        unusual=_unusual(found) if subject.review.detail else (),
     )
     return replace(subject, review=known, known_components=cache(partial(_known_components, found)))
+
+
+def _unusual(found: Derivation) -> tuple[str, ...]:
+    from pytest_bertsize.closed_forms.proportions import unusual
+
+    return unusual(found)
 
 
 def _known_components(found: Derivation) -> list[str]:
