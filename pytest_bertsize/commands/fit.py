@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -15,6 +14,7 @@ from pytest_bertsize.commands.named_model import Explained, Named, explained
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.table.model import BYTES, FLOPS, Flops, Limit
+from pytest_bertsize.table.toml import inline
 from pytest_bertsize.wording import did_you_mean, exact, shown
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from pytest_bertsize.quantity import Quantity
     from pytest_bertsize.reports.terminal.drawing import Style
 
-FORMATS = ("text", "md", "json")
 MOST = 10
 """Shapes that are shown."""
 
@@ -72,7 +71,7 @@ class Fitting:
 def fit(named: Named, asked: Asked, out: TextIO, err: TextIO, *, form: str = "text") -> int:
     """Print the shapes of one model under a budget, the nearest to today's first.
 
-    :param form: one of :data:`FORMATS`.
+    :param form: ``text``, ``md`` or ``json``.
     :returns: the exit status.
     """
     try:
@@ -197,21 +196,7 @@ def overrides(chosen: Explained, changes: Mapping[str, int]) -> dict[str, Any]:
 
 def to_paste(chosen: Explained, changes: Mapping[str, int]) -> str:
     """``overrides = { num_hidden_layers = 12 }``."""
-    return f"overrides = {_toml(overrides(chosen, changes))}"
-
-
-def _toml(value: object) -> str:
-    import tomlkit
-
-    if isinstance(value, dict):
-        return f"{{ {', '.join(f'{_key(key)} = {_toml(each)}' for key, each in value.items())} }}"
-    return tomlkit.item(value).as_string()
-
-
-def _key(name: str) -> str:
-    from pytest_bertsize.table.toml import key
-
-    return name if re.fullmatch(r"[\w-]+", name, re.ASCII) else key(name)
+    return f"overrides = {inline(overrides(chosen, changes))}"
 
 
 # in a terminal

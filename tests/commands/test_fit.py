@@ -90,6 +90,34 @@ def test_a_declared_model_is_held_to_its_own_budget_and_keeps_its_overrides(
     assert "held against total 110M; " in " ".join(out)
 
 
+def test_what_a_shape_changes_of_one_backbone_of_two_stands_in_its_overrides(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    declared(tmp_path, monkeypatch, "")
+    table = '[tool.bertsize.models.dpr]\nfactory = "dpr:build"\narchitecture = "BertModel"\nbudget.total = "213M"\n'
+    table += 'backbone = { question = "config.json", context = "config.json" }\n'
+    table += "overrides = { context = { type_vocab_size = 1 } }\n"
+    (tmp_path / "pyproject.toml").write_text(table, encoding="utf-8")
+    # two of 109,482,240 less a row, and one layer less (SOURCES C)
+    first = shapes("dpr", capsys=capsys)[0]
+    assert first["parameters"] == 2 * 109_482_240 - 768 - 7_087_872
+    assert first["overrides"] == {"context": {"type_vocab_size": 1}, "question": {"num_hidden_layers": 11}}
+
+
+def test_an_alias_of_what_a_shape_changes_is_replaced(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    declared(
+        tmp_path,
+        monkeypatch,
+        'budget = "report-only"\nfamily = "xlnet"\narchitecture = "XLNetModel"',
+        num_hidden_layers=13,
+    )
+    sizes = {"d_model": 768, "n_head": 12, "n_layer": 12, "d_inner": 3072, "vocab_size": 32000}
+    (tmp_path / "config.json").write_text(json.dumps(sizes), encoding="utf-8")
+    assert shapes("encoder", "--total", "117M", capsys=capsys)[0]["overrides"] == {"n_layer": 12}
+
+
 def test_both_limits_hold_and_are_said(capsys: pytest.CaptureFixture[str]) -> None:
     found = shapes(UNCASED, "--total", "110M", "--flops", "20G", capsys=capsys)
     assert found
