@@ -107,6 +107,15 @@ def _log(given: argparse.Namespace) -> int:
     return log(asked, sys.stdout, sys.stderr)
 
 
+def _fit(given: argparse.Namespace) -> int:
+    from pytest_bertsize.commands.fit import Asked, fit
+    from pytest_bertsize.commands.named_model import Named
+
+    named = Named(given.config, given.architecture, given.family, given.option, given.keys)
+    asked = Asked(given.total, given.flops, given.seq_len, given.keep, given.multiple, given.head_width)
+    return fit(named, asked, sys.stdout, sys.stderr, form=given.format)
+
+
 def _folder(written: str) -> Path:
     if not written or not Path(written).is_dir():
         raise argparse.ArgumentTypeError(f"{written!r} is no folder")
@@ -135,6 +144,7 @@ def parser() -> argparse.ArgumentParser:
     _add_check(commands)
     _add_explain(commands)
     _add_diff(commands)
+    _add_fit(commands)
     _add_log(commands)
     return found
 
@@ -223,6 +233,40 @@ def _add_diff(commands: Commands) -> None:
     _add_model(diff)
 
 
+def _add_fit(commands: Commands) -> None:
+    does = "show the shapes that a model could have under a budget, the nearest to today's first, as overrides to paste"
+    fit = _command(commands, "fit", does, _fit)
+    fit.add_argument("config", metavar="CONFIG", help="a config, as for explain")
+    fit.add_argument(
+        "--total", metavar="COUNT", help="the most parameters, as in 110M (default: the budget of a declared model)"
+    )
+    fit.add_argument("--flops", metavar="NUMBER", help="the most FLOPs of a forward pass, as in 22G")
+    fit.add_argument(
+        "--seq-len", type=int, default=128, metavar="TOKENS", help="the tokens of that pass (default: 128)"
+    )
+    fit.add_argument(
+        "--keep",
+        action="append",
+        default=[],
+        metavar="KEY",
+        help="a size that stays as it is, as in vocab_size; may be repeated",
+    )
+    fit.add_argument(
+        "--multiple",
+        type=int,
+        default=64,
+        metavar="N",
+        help="what widths and vocabularies are multiples of (default: 64)",
+    )
+    fit.add_argument(
+        "--head-width",
+        type=int,
+        metavar="N",
+        help="hidden units of one attention head (default: as many as today, or 64 where no width near has such heads)",
+    )
+    _add_model(fit, "text", "md", "json")
+
+
 def _add_log(commands: Commands) -> None:
     does = (
         "show how each declared model grew, commit by commit, with the key that did it: from git alone, nothing is run"
@@ -248,7 +292,7 @@ def _add_log(commands: Commands) -> None:
     _add_project(log)
 
 
-def _add_model(command: argparse.ArgumentParser) -> None:
+def _add_model(command: argparse.ArgumentParser, *formats: str) -> None:
     command.add_argument("--architecture", metavar="NAME", help="the class (default: the only one that the file names)")
     command.add_argument("--family", metavar="NAME", help="the model_type of a file that has none")
     command.add_argument(
@@ -267,7 +311,7 @@ def _add_model(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--format",
-        choices=("text", "md", "latex", "json"),
+        choices=formats or ("text", "md", "latex", "json"),
         default="text",
         help="how it is printed: formulas, symbols, counts, the config's hash and versions (default: text)",
     )

@@ -17,6 +17,7 @@ from pytest_bertsize.inventory import common, is_within, roll_up
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from pytest_bertsize.closed_forms.blocks import Count
     from pytest_bertsize.closed_forms.family import Architecture
     from pytest_bertsize.config.dims import Dims
     from pytest_bertsize.inventory import Inventory
@@ -58,6 +59,20 @@ def flops(architecture: Architecture, dims: Dims, *, seq_len: int) -> dict[str, 
         blocks are all that is multiplied.
     :param seq_len: tokens in the text; a multiple choice is one choice.
     """
+    rows = products(architecture, dims, seq_len=seq_len)
+    if rows is None:
+        return None
+    own: Counter[str] = Counter()
+    for component, times, product, vectors in rows:
+        own[component] += times * product * vectors
+    return roll_up({component: 2 * count for component, count in own.items() if count})
+
+
+def products(architecture: Architecture, dims: Dims, *, seq_len: int) -> list[tuple[str, Count, Count, int]] | None:
+    """What a forward pass of one text multiplies, ``None`` for what is not proven.
+
+    :returns: component, passes, multiply-adds for one vector and the number of vectors, of each matrix product.
+    """
     proven = next((family for family in PROVEN if _has(family, architecture)), None)
     if proven in TURNED and dims.release < ANGLES:
         return None
@@ -66,14 +81,14 @@ def flops(architecture: Architecture, dims: Dims, *, seq_len: int) -> dict[str, 
     root = architecture.blocks(dims)
     if proven is None and not _all_known(root):
         return None
-    own: Counter[str] = Counter()
     relative = relative_positions.products(dims)
     if relative > 1 and dims.switches.get("is_decoder"):
         return None  # by its cache, which came with one of the releases, there is a distance for each key alone
+    found = []
     for component, times, product, reads in _products(root, seq_len, relative):
         once = reads == "text" or (not reads and _once_a_text(component, architecture.name))
-        own[component] += times * product * (1 if once else seq_len)
-    return roll_up({component: 2 * count for component, count in own.items() if count})
+        found.append((component, times, product, 1 if once else seq_len))
+    return found
 
 
 def _has(family: str, architecture: Architecture) -> bool:
@@ -114,8 +129,8 @@ def _once_a_text(component: str, architecture: str) -> bool:
 
 
 def _products(
-    node: Block, seq_len: int, relative: int, component: str = "", passes: int = 1, reads: str = ""
-) -> Iterator[tuple[str, int, int, str]]:
+    node: Block, seq_len: int, relative: int, component: str = "", passes: Count = 1, reads: str = ""
+) -> Iterator[tuple[str, Count, Count, str]]:
     """Component, passes, multiply-adds for one vector, and what it is of: each linear layer and each attention."""
     component, reads = node.component or component, node.reads or reads
     if component in UNUSED:
@@ -138,7 +153,7 @@ def _products(
         yield from _products(child, seq_len, relative, component, inside, reads)
 
 
-def _widths(linear: Block) -> tuple[int, int]:
+def _widths(linear: Block) -> tuple[Count, Count]:
     """How wide the vectors are that a linear layer takes, and those that it gives."""
     weight = linear.children[0]
     assert not isinstance(weight, Block)

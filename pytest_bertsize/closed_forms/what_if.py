@@ -1,32 +1,30 @@
-"""By the closed form: what would fit a budget, what the next change would cost, and what a budget would not notice."""
+"""By the closed form: a model with other values, what its next change costs, and what a budget would not notice."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from pytest_bertsize.closed_forms import flops
 from pytest_bertsize.closed_forms.family import ClosedForm
 from pytest_bertsize.config.keys import LABELS, Size
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import TOTAL
+from pytest_bertsize.table.model import BYTES, Flops
 from pytest_bertsize.wording import exact, signed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from pytest_bertsize.closed_forms.derive import Derivation
+    from pytest_bertsize.config.keys import Rule
     from pytest_bertsize.table.model import Limit
 
 HEAD = 64
 """Hidden units of one attention head, in BERT and most of its kin (Devlin et al. 2018)."""
 TOKENS = 1_000
 POSITIONS = 512
-VOCABULARY = 8
-"""A vocabulary is padded to a multiple of this, for the matrix units of a GPU."""
-MOST_STEPS = 1_000
-"""Values that are tried below one that fits, where a rule of the class refuses it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +34,6 @@ class Cost:
     what: str
     change: str
     total: int
-
-
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """The largest value of one key, all others left as they are, with which the whole budget holds."""
-
-    key: str
-    now: int
-    largest: int | None
-    total: int | None
 
 
 @dataclass(frozen=True)
@@ -84,17 +72,30 @@ class Variants:
         varied = replace(dims, sizes={**dims.sizes, **sizes}, switches={**dims.switches, **switches})
         return ClosedForm(self.form.architecture, varied)
 
+    @cached_property
+    def rules(self) -> tuple[Rule, ...]:
+        """What the class asks of its sizes."""
+        return (*self.derivation.family.keys.all_rules, *self.form.architecture.rules)
+
+    def is_legal(self, **changes: Any) -> bool:
+        """Whether no rule of the class refuses these values."""
+        dims = self.unchecked(**changes).dims
+        sizes = {size.key: dims.sizes.get(size.symbol) for size in self.derivation.family.keys.sizes}
+        also = {key: dims.sizes[size.symbol] for key, size in self.sizes.items()}
+        values = {**self.derivation.values.assumed, **sizes, **also, **dims.switches}
+        try:
+            return all(rule.holds(values) for rule in self.rules if all(key in values for key in rule.keys))
+        except Exception:  # noqa: BLE001  (a rule that these values make no sense to)
+            return False
+
     def varied(self, **changes: Any) -> ClosedForm | None:
         """The model with other values; ``None`` where its class would refuse them."""
         try:
             form = self.unchecked(**changes)
-            values = {**{key: form.dims.sizes[size.symbol] for key, size in self.sizes.items()}, **form.dims.switches}
-            rules = (*self.derivation.family.keys.all_rules, *self.form.architecture.rules)
-            kept = all(rule.holds(values) for rule in rules if all(key in values for key in rule.keys))
             counts = form.total >= 0
-        except Exception:  # noqa: BLE001  (a rule or a block that these values make no sense to)
+        except Exception:  # noqa: BLE001  (a block that these values make no sense to)
             return None
-        return form if kept and counts else None
+        return form if counts and self.is_legal(**changes) else None
 
 
 # what the next change would cost
@@ -107,7 +108,7 @@ def costs(derivation: Derivation) -> tuple[Cost, ...]:
     for what, changes in _usual(variants):
         form = variants.varied(**changes)
         if form is not None and form.total != variants.form.total:
-            found.append(Cost(what, _change(variants, changes), form.total - variants.form.total))
+            found.append(Cost(what, change(variants, changes), form.total - variants.form.total))
     return tuple(found)
 
 
@@ -150,7 +151,9 @@ def _wider(variants: Variants, width: str, by_symbol: Mapping[str, str]) -> dict
     return with_inner({width: -(-(now + HEAD) // step) * step})
 
 
-def _change(variants: Variants, changes: Mapping[str, Any]) -> str:
+def change(variants: Variants, changes: Mapping[str, Any]) -> str:
+    """``num_hidden_layers 12 → 13``."""
+
     def said(key: str, value: Any) -> str:
         if key in variants.sizes:
             return f"{key} {exact(variants.now(key))} → {exact(value)}"
@@ -160,63 +163,7 @@ def _change(variants: Variants, changes: Mapping[str, Any]) -> str:
     return ", ".join(said(key, value) for key, value in variants.together(changes).items())
 
 
-# what would fit
-
-
-def fits(derivation: Derivation, budget: tuple[Limit, ...]) -> tuple[Fit, ...]:
-    """For a budget that the closed form is over: the largest value of each key with which every limit holds.
-
-    A key that no broken limit depends on is left out.
-    """
-    budget = _of_counts(budget)
-    variants = Variants(derivation)
-    broken = [
-        limit.component
-        for limit in budget
-        if limit.maximum is not None and variants.form[limit.component] > limit.maximum
-    ]
-    found = (_fit(key, variants, budget, broken) for key in variants.sizes) if broken else ()
-    return tuple(fit for fit in found if fit)
-
-
-def _of_counts(budget: tuple[Limit, ...]) -> tuple[Limit, ...]:
-    """Without limits of bytes or FLOPs."""
-    return tuple(limit for limit in budget if limit.measure is None)
-
-
-def _fit(key: str, variants: Variants, budget: tuple[Limit, ...], broken: list[str]) -> Fit | None:
-    size, now = variants.sizes[key], variants.now(key)
-    step = VOCABULARY if size.symbol == "V" else _step(key, variants)
-    least = max(1, size.minimum) if size.repeats else size.minimum  # a model of no layers is nobody's way out
-    values = range(-(-least // step) * step, now, step)
-    smallest = next((form for form in (variants.varied(**{key: value}) for value in values[:MOST_STEPS]) if form), None)
-    if smallest is None or all(smallest[name] == variants.form[name] for name in broken):
-        return None
-    over = bisect_right(values, 0, key=lambda value: _is_over(variants, key, value, budget))
-    special = {variants.now(other) for other in variants.sizes}  # where two sizes are equal, a projection may go
-    for value in (*sorted(special.intersection(values[over:]), reverse=True), *reversed(values[:over][-MOST_STEPS:])):
-        form = variants.varied(**{key: value})
-        if form and all(_holds(form, limit) for limit in budget):
-            return Fit(key, now, value, form.total)
-    return Fit(key, now, None, None)
-
-
-def _step(key: str, variants: Variants) -> int:
-    """A width comes in multiples of the number of heads."""
-    return next(
-        (
-            variants.now(of)
-            for one, of in variants.derivation.family.keys.divisible
-            if one == key and of in variants.sizes
-        ),
-        1,
-    )
-
-
-def _is_over(variants: Variants, key: str, value: int, budget: tuple[Limit, ...]) -> int:
-    """1 from the first value on that is too large."""
-    form = variants.unchecked(**{key: value})
-    return int(any(limit.maximum is not None and form[limit.component] > limit.maximum for limit in budget))
+# what a budget says of a closed form
 
 
 def _holds(form: ClosedForm, limit: Limit) -> bool:
@@ -224,7 +171,22 @@ def _holds(form: ClosedForm, limit: Limit) -> bool:
     return (limit.maximum is None or count <= limit.maximum) and (limit.minimum is None or count >= limit.minimum)
 
 
-# what a budget would not notice
+def is_over(limit: Limit, form: ClosedForm) -> bool:
+    """Whether the closed form is over a limit on a count, or on FLOPs where there is one for them."""
+    if limit.maximum is None or limit.component == BYTES:
+        return False
+    if isinstance(limit.measure, Flops):
+        counted = flops.flops(form.architecture, form.dims, seq_len=limit.measure.seq_len)
+        return counted is not None and flops.total(counted) > limit.maximum
+    return form[limit.component] > limit.maximum
+
+
+# what it would not notice
+
+
+def _of_counts(budget: tuple[Limit, ...]) -> tuple[Limit, ...]:
+    """Without limits of bytes or FLOPs."""
+    return tuple(limit for limit in budget if limit.measure is None)
 
 
 def insensitive(derivation: Derivation, budget: tuple[Limit, ...]) -> list[Finding]:

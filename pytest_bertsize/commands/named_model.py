@@ -61,6 +61,8 @@ class Explained:
     derivation: Derivation
     asked: Mapping[str, bool]
     """The constructor arguments that the command line names."""
+    declared: tuple[Settings, Model] | None = None
+    """The table that declares it, and what that says; ``None`` for a config by its place."""
 
     @property
     def form(self) -> ClosedForm:
@@ -170,7 +172,7 @@ def _declared(named: Named) -> Explained:
     config = source.read(model, settings)
     registry = _registry(settings)
     chosen = choose(model, config, registry, adapter_of(model, settings, config))
-    return Explained(config, derive(model, config, chosen), model.options)
+    return Explained(config, derive(model, config, chosen), model.options, (settings, model))
 
 
 def _declared_at(named: Named) -> Explained:

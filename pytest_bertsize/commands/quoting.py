@@ -1,4 +1,4 @@
-"""What ``explain`` and ``diff`` print for other documents: Markdown, LaTeX and JSON, with what repeats it."""
+"""What ``explain``, ``diff`` and ``fit`` print for other documents: Markdown, LaTeX and JSON, with what repeats it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import re
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from pytest_bertsize.closed_forms.proportions import unusual
 from pytest_bertsize.closed_forms.training import training_states
 from pytest_bertsize.commands.diff import candidates
 from pytest_bertsize.commands.diff.candidates import DTYPE, SEQ_LEN, label, measures, of_measures, rows, shape
+from pytest_bertsize.commands.fit import columns, notes, overrides, to_paste
 from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.reports.markdown.text import text as in_markdown
 from pytest_bertsize.reports.rows import NOTHING
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from pytest_bertsize.commands.diff.candidates import Row
+    from pytest_bertsize.commands.fit import Fitting
     from pytest_bertsize.commands.named_model import Explained
 
 FORMATS = ("text", "md", "latex", "json")
@@ -30,7 +33,7 @@ def explanation(chosen: Explained, form: str) -> str:
     """One model in one of :data:`FORMATS`, text excepted."""
     said = _said(chosen)
     if form == "json":
-        return _json({"schema": SCHEMA, **said})
+        return _json({"schema": SCHEMA, **said, "notes": [*unusual(chosen.derivation)]})
     return "\n".join(_markdown(chosen, said) if form == "md" else _latex(chosen, said))
 
 
@@ -95,6 +98,29 @@ def _beside(texts: Sequence[str], name: str) -> list[str]:
 
 def _in_latex(cell: str) -> str:
     return f"${cell}$" if cell[:1] in {"+", "-", "0"} else cell.replace(NOTHING, "--")
+
+
+def fitting(found: Fitting, form: str) -> str:
+    """Shapes under a budget, as Markdown or as JSON."""
+    chosen = found.chosen
+    if form == "json":
+        limits = [{"component": each.component, "min": each.minimum, "max": each.maximum} for each in found.limits]
+        rows = [
+            {
+                "overrides": overrides(chosen, row.changes),
+                "sizes": dict(row.sizes),
+                "parameters": row.total,
+                "flops": row.flops,
+            }
+            for row in found.rows
+        ]
+        searched = {"limits": limits, "seq_len": found.found.seq_len, "examined": found.found.examined}
+        return _json({"schema": SCHEMA, **_said(chosen), **searched, "today": rows[0], "shapes": rows[1:]})
+    cells = columns(found)
+    cells["to paste"] = ["", *(f"`{to_paste(chosen, row.changes)}`" for row in found.rows[1:])]
+    lines = [f"| {' | '.join(cells)} |", f"|{' --: |' * (len(cells) - 1)} :-- |"]
+    lines += [f"| {' | '.join(row)} |" for row in zip(*cells.values(), strict=True)]
+    return "\n".join([*lines, "", *(f"- {in_markdown(each)}" for each in notes(found)), "", _source(_said(chosen))])
 
 
 def _said(chosen: Explained) -> dict[str, Any]:

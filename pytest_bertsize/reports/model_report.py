@@ -179,8 +179,9 @@ def _choices(review: Review) -> Choices | None:
     if review.expected is None:
         return None
     return Choices(
-        fits=[Fit(key=fit.key, now=fit.now, largest=fit.largest, total=fit.total) for fit in review.fits],
+        fits=[Fit(change=fit.said, overrides=dict(fit.changes), total=fit.form.total) for fit in review.fits],
         costs=[Cost(what=cost.what, change=cost.change, total=cost.total) for cost in review.costs],
+        notes=list(review.unusual),
     )
 
 

@@ -86,14 +86,9 @@ def _where(row: Change) -> str:
 
 
 def fits(choices: Choices) -> str:
-    """``would fit: num_hidden_layers 12, or hidden_size 732``; ``""`` where no budget is broken."""
-    found = [f"{fit['key']} {exact(fit['largest'])}" for fit in choices["fits"] if fit["largest"] is not None]
-    without = [fit["key"] for fit in choices["fits"] if fit["largest"] is None]
-    alone = f"no value of {' or '.join(without)} alone" if without else ""
-    if not found:
-        return f"{alone} would fit" if alone else ""
-    one = ", one of them alone" if len(found) > 1 else ""
-    return f"would fit{one}: {', or '.join(found)}" + (f"; {alone}" if alone else "")
+    """``would fit: num_hidden_layers 13 → 12 (109,514,298)``; ``""`` where nothing has to, or nothing near does."""
+    found = [f"{fit['change']} ({exact(fit['total'])})" for fit in choices["fits"]]
+    return f"would fit: {'; or '.join(found)}" if found else ""
 
 
 def costs(choices: Choices) -> str:

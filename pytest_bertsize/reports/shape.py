@@ -175,24 +175,24 @@ class Cost(TypedDict):
 
 
 class Fit(TypedDict):
-    """The largest value of one key with which the whole budget holds, all others left as they are."""
+    """A shape with which the whole budget holds."""
 
-    key: str
-    """``hidden_size``."""
-    now: int
-    """Its value."""
-    largest: int | None
-    """``None``: with no value of this key alone."""
-    total: int | None
-    """What the model would count with the largest; ``None`` where there is none."""
+    change: str
+    """``hidden_size 768 → 704, num_attention_heads 12 → 11``."""
+    overrides: dict[str, int]
+    """The same for the table: ``{"hidden_size": 704, "num_attention_heads": 11}``."""
+    total: int
+    """What the model would count."""
 
 
 class Choices(TypedDict):
-    """By the closed form: what would fit, and what the next change would cost."""
+    """By the closed form: what would fit, what the next change would cost, and what is unusual of the shape."""
 
     fits: list[Fit]
-    """Empty for a budget that holds."""
+    """The nearest to today's first, three at most; empty for a budget that holds."""
     costs: list[Cost]
+    notes: list[str]
+    """What an architect might not have meant, a sentence each; a note, never a finding."""
 
 
 class FoldedTensor(TypedDict):

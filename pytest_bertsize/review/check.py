@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.base.baseline import Baseline
     from pytest_bertsize.checkpoint.headers import Stored
     from pytest_bertsize.closed_forms.registry import Registry
+    from pytest_bertsize.closed_forms.shapes import Shape
     from pytest_bertsize.config.adapter import Adapter
     from pytest_bertsize.config.model_config import ModelConfig
     from pytest_bertsize.inventory import Inventory
@@ -105,7 +106,7 @@ def examine(
 
 def _derived(subject: Subject, found: Derivation, *, formulas: bool) -> Subject:
     """A model whose closed form is known."""
-    form, fits = found.form, what_if.fits(found, subject.model.limits)
+    form, fits = found.form, _fits(found, subject.model.limits)
     known = replace(
         subject.review,
         symbols={symbol: size for symbol, size in form.dims.sizes.items() if size is not None},
@@ -114,8 +115,15 @@ def _derived(subject: Subject, found: Derivation, *, formulas: bool) -> Subject:
         formulas=form.formulas() if formulas else {},
         costs=what_if.costs(found) if subject.review.detail or fits else (),
         fits=fits,
+        unusual=_unusual(found) if subject.review.detail else (),
     )
     return replace(subject, review=known, known_components=cache(partial(_known_components, found)))
+
+
+def _unusual(found: Derivation) -> tuple[str, ...]:
+    from pytest_bertsize.closed_forms.proportions import unusual
+
+    return unusual(found)
 
 
 def _known_components(found: Derivation) -> list[str]:
@@ -211,12 +219,21 @@ def conclude_unbuilt(
 
 def with_limits(subject: Subject, limits: tuple[Limit, ...]) -> Subject:
     """The same model, held to another budget."""
-    fits = what_if.fits(subject.derivation, limits) if subject.derivation else ()
+    fits = _fits(subject.derivation, limits) if subject.derivation else ()
     return replace(
         subject,
         model=replace(subject.model, limits=limits),
         review=replace(subject.review, budget=limits, fits=fits),
     )
+
+
+def _fits(derivation: Derivation, limits: tuple[Limit, ...]) -> tuple[Shape, ...]:
+    """Shapes that hold a budget which is broken; a run without one does not read the search."""
+    if not any(what_if.is_over(limit, derivation.form) for limit in limits):
+        return ()
+    from pytest_bertsize.closed_forms.shapes import fits
+
+    return fits(derivation, limits)
 
 
 def _with_limits(subject: Subject, extra: tuple[Limit, ...]) -> Review:

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from pytest_bertsize.builder.messages import Answered
     from pytest_bertsize.checkpoint.headers import Stored
     from pytest_bertsize.closed_forms.formula import Formula
-    from pytest_bertsize.closed_forms.what_if import Cost, Fit
+    from pytest_bertsize.closed_forms.shapes import Shape
+    from pytest_bertsize.closed_forms.what_if import Cost
     from pytest_bertsize.review.against_lock import AgainstLock
     from pytest_bertsize.review.measures import Measured
     from pytest_bertsize.table.model import Limit
@@ -70,8 +71,10 @@ class Review:
     """With the base; ``None``: the run has none."""
     costs: tuple[Cost, ...] = ()
     """Of the usual next changes, by the closed form."""
-    fits: tuple[Fit, ...] = ()
-    """For a budget that is broken, the largest value of each key that holds it."""
+    fits: tuple[Shape, ...] = ()
+    """For a budget that is broken, shapes that hold it, the nearest to today's first."""
+    unusual: tuple[str, ...] = ()
+    """Of its shape, in words: no reason to fail, and none to warn."""
     measured: tuple[Measured, ...] = ()
     """What its budget limits beside parameter counts."""
     stored: Stored | None = None

@@ -240,6 +240,15 @@ def quoted(text: str) -> str:
     return tomlkit.string(text).as_string()
 
 
+def inline(value: object) -> str:
+    """A value on one line: ``{ num_hidden_layers = 12 }``."""
+    import tomlkit
+
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{key(name)} = {inline(each)}' for name, each in value.items())} }}"
+    return tomlkit.item(value).as_string()
+
+
 def key(name: str) -> str:
     """One part of a dotted key, bare where it can be."""
     import tomlkit

@@ -1,23 +1,25 @@
-"""What would fit, what the next change would cost, and what a budget would not notice: by hand and by brute force."""
+"""What the next change would cost, and what a budget would not notice: by hand."""
 
 from __future__ import annotations
 
 import json
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_bertsize.closed_forms import FAMILIES, Architecture, ClosedForm, Family
+from pytest_bertsize.closed_forms import FAMILIES, Architecture, Family
 from pytest_bertsize.closed_forms.derive import Chosen, Derivation, derive
-from pytest_bertsize.closed_forms.what_if import Cost, Fit, Variants, costs, fits, insensitive
-from pytest_bertsize.config.dims import Dims
+from pytest_bertsize.closed_forms.what_if import Cost, Variants, costs, insensitive
 from pytest_bertsize.config.model_config import ModelConfig
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.table.model import Limit, Model
 from pytest_bertsize.table.settings import limits_from
 from tests.support.bert_reviews import SIZES
 from tests.support.family_configs import PAIRS, Case, case, drawn
+
+if TYPE_CHECKING:
+    from pytest_bertsize.config.dims import Dims
 
 ZH = {
     "vocab_size": 21128,
@@ -56,10 +58,6 @@ def cost(derivation: Derivation, what: str) -> Cost:
     found = [each for each in costs(derivation) if each.what == what]
     assert len(found) == 1, costs(derivation)
     return found[0]
-
-
-def largest(derivation: Derivation, **limits: Any) -> dict[str, int | None]:
-    return {fit.key: fit.largest for fit in fits(derivation, budget(**limits))}
 
 
 # what the next change would cost
@@ -160,152 +158,16 @@ def test_sizes_that_have_to_be_equal_change_together_and_both_are_told() -> None
     assert "embedding_size 768 → 832" in found.change
 
 
-# what would fit
-
-
-def brute_force(derivation: Derivation, key: str, limits: tuple[Limit, ...], step: int) -> int | None:
-    """One value after the other, from now down, each a closed form of its own."""
-    symbol = {size.key: size.symbol for size in derivation.family.keys.sizes}[key]
-    heads = derivation.form.dims.sizes["A"]
-    for value in range(derivation.form.dims.sizes[symbol] - 1, 0, -1):
-        sizes = {**derivation.form.dims.sizes, symbol: value}
-        if value % step or (symbol == "D" and value % heads):
-            continue
-        form = ClosedForm(derivation.form.architecture, Dims(sizes, derivation.form.dims.switches))
-        if all(within(limit, form.inventory[limit.component]) for limit in limits):
-            return value
-    return None
-
-
-def within(limit: Limit, count: int) -> bool:
-    return (limit.minimum is None or limit.minimum <= count) and (limit.maximum is None or count <= limit.maximum)
-
-
-STEPS = {"vocab_size": 8, "hidden_size": 4}
-MATTERS = ["vocab_size", "hidden_size", "num_hidden_layers", "intermediate_size"]
-MATTERS += ["max_position_embeddings", "type_vocab_size"]
-
-
-@pytest.mark.parametrize("part", [0.2, 0.5, 0.7, 0.9, 0.97, 0.999])
-def test_each_key_fits_at_the_value_that_brute_force_finds(part: float) -> None:
-    model = small()
-    limits = budget(total=int(model.form.total * part))
-    found = {fit.key: fit for fit in fits(model, limits)}
-    assert list(found) == MATTERS
-    for key, fit in found.items():
-        assert fit.largest == brute_force(model, key, limits, STEPS.get(key, 1)), key
-        if fit.largest is not None:
-            changed = small(**{key: fit.largest})
-            assert (fit.now, fit.total) == (SMALL[key], changed.form.total)
-            assert changed.form.total <= int(model.form.total * part)
-
-
-@pytest.mark.parametrize(
-    "limits",
-    [
-        {"embeddings": 4_000, "encoder": 20_000},
-        {"total": 20_000, "embeddings": {"min": 4_500}},
-        {"total": {"min": 15_000, "max": 17_000}},
-        {"encoder.attention": 10_000, "embeddings.position": {"exact": 144}},
-        {"trainable": 18_000, "head": 900},
-    ],
-)
-def test_several_limits_have_to_hold_at_once(limits: dict[str, Any]) -> None:
-    model = small()
-    written = limits_from(limits, file="pyproject.toml", line=5)
-    found = fits(model, written)
-    assert found
-    for fit in found:
-        assert fit.largest == brute_force(model, fit.key, written, STEPS.get(fit.key, 1)), fit
-
-
-def test_a_limit_that_two_parts_break_leaves_no_value_of_one_key_alone() -> None:
-    found = largest(small(), embeddings__token_type=24, embeddings__position=24)
-    assert found["type_vocab_size"] is None
-    assert found["max_position_embeddings"] is None
-    assert found["hidden_size"] == 4
-
-
-def test_what_does_not_fit_alone_has_no_total() -> None:
-    (fit,) = [fit for fit in fits(bert(), budget(total="1M")) if fit.key == "type_vocab_size"]
-    assert fit == Fit("type_vocab_size", 2, None, None)
-
-
-def test_bert_base_one_layer_over_has_a_layer_less_or_is_narrower() -> None:
-    found = largest(bert(num_hidden_layers=13), total=TOTAL)
-    assert found["num_hidden_layers"] == 12
-    assert found["hidden_size"] is not None
-    assert found["hidden_size"] % 12 == 0
-    assert found["vocab_size"] is not None
-    assert found["vocab_size"] % 8 == 0
-
-
-def test_a_key_that_no_broken_limit_depends_on_is_left_out() -> None:
-    assert set(largest(small(), embeddings__position=100)) == {"hidden_size", "max_position_embeddings"}
-    assert "num_attention_heads" not in largest(small(), total=1_000)
-    labelled = derived(case("bert", "BertForSequenceClassification", {**SMALL, "num_labels": 9}))
-    assert largest(labelled, head=100)["num_labels"] == 4  # 4·24 + 4 = 100
-    assert "num_labels" not in largest(labelled, encoder=100)
-
-
-@pytest.mark.parametrize("limits", [{}, {"total": TOTAL}, {"total": {"min": TOTAL + 1}}, {"encoder": "86M"}])
-def test_a_budget_that_is_not_exceeded_needs_no_value_that_fits(limits: dict[str, Any]) -> None:
-    assert fits(bert(), budget(**limits)) == ()
-
-
-def test_a_size_at_its_least_can_be_no_smaller() -> None:
-    found = largest(small(num_hidden_layers=1), encoder=10)
-    assert found.get("num_hidden_layers") is None
-    assert found["hidden_size"] is None
-
-
-def test_an_embedding_that_needs_no_projection_at_one_width_fits_there() -> None:
-    """ELECTRA projects its embeddings, E·D + D, unless they are as wide as its layers."""
-    sizes = {"vocab_size": 8, "embedding_size": 40, "hidden_size": 32, "num_attention_heads": 1}
-    sizes |= {"num_hidden_layers": 1, "intermediate_size": 4, "max_position_embeddings": 1, "type_vocab_size": 1}
-    model = derived(case("electra", "ElectraModel", sizes))
-    at_width = derived(case("electra", "ElectraModel", {**sizes, "embedding_size": 32})).form.total
-    below = derived(case("electra", "ElectraModel", {**sizes, "embedding_size": 31})).form.total
-    assert at_width < below < model.form.total
-    assert largest(model, total=at_width)["embedding_size"] == 32
-
-
 # every family
 
 
 @pytest.mark.parametrize("family", list(FAMILIES))
-def test_every_class_has_costs_and_values_that_fit(family: str) -> None:
+def test_every_class_has_costs(family: str) -> None:
     rng = Random(5)  # noqa: S311
     for name in (architecture for of, architecture in PAIRS if of == family):
         model = derived(drawn(family, name, rng))
         for each in costs(model):
             assert each.total > 0 or each.what.startswith(("tie ", "without ")), (name, each)
-        limits = limits_from({"total": model.form.total * 3 // 4, "embeddings": 10**6}, file="pyproject.toml", line=1)
-        for fit in fits(model, limits):
-            if fit.largest is not None:
-                assert fit.largest < fit.now, (name, fit)
-                form = Variants(model).varied(**{fit.key: fit.largest})
-                assert form is not None
-                assert fit.total is not None
-                assert form.total == fit.total <= model.form.total * 3 // 4, (name, fit)
-
-
-@pytest.mark.parametrize("family", list(FAMILIES))
-def test_every_value_that_fits_is_one_that_brute_force_finds(family: str) -> None:
-    rng = Random(6)  # noqa: S311
-    name = next(architecture for of, architecture in PAIRS if of == family)
-    model = derived(drawn(family, name, rng))
-    limits = limits_from({"total": model.form.total * 7 // 8}, file="pyproject.toml", line=1)
-    variants = Variants(model)
-    for fit in fits(model, limits):
-        size = variants.sizes[fit.key]
-        forms = {
-            value: variants.varied(**{fit.key: value})
-            for value in range(max(size.minimum, 1) if size.repeats else size.minimum, fit.now)
-            if value % 8 == 0 or size.symbol != "V"
-        }
-        holding = [value for value, form in forms.items() if form and form.total <= model.form.total * 7 // 8]
-        assert fit.largest == max(holding, default=None), (name, fit)
 
 
 # what a budget would not notice

@@ -115,6 +115,7 @@ def test_an_untied_decoder_is_counted(tmp_path: Path, capsys: pytest.CaptureFixt
         "- A = 12 (num_attention_heads) is in no formula: heads divide D, they do not multiply it",
         "- what is tied is counted once; written out again it would be 118,537,744",  # DESIGN: a counter that loses the tie
         "- a count is not a size in bytes: as float32 it takes 409,161,248 of them, 390.2 MiB",  # 4 · 102,290,312
+        "- vocab_size 21,128 is no multiple of 64: padded to 21,184 it costs 43,064 parameters more",  # 56 · 769
     ],
 )
 def test_what_is_usually_got_wrong_is_said(note: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -170,6 +171,26 @@ def test_a_class_without_its_pooler_by_a_constructor_argument(capsys: pytest.Cap
     # SOURCES E: 101,678,594 with the project's own Dense of 768 × 2 + 2 = 1,538, without it 101,677,056
     assert ["total", f"{101_678_594 - 1_538:,}"] in cells(out)
     assert "add_pooling_layer=false" in out.splitlines()[0]
+
+
+def test_rows_that_the_tokenizer_beside_the_config_does_not_reach_are_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path / "config.json", read(CHINESE))
+    (tmp_path / "vocab.txt").write_text("".join(f"{index}\n" for index in range(21_120)), encoding="utf-8")
+    _, out, _ = explained(str(tmp_path), capsys=capsys)
+    said = "embeddings.word has 21,128 rows, and vocab.txt 21,120 ids: 8 rows of 768 = 6,144 parameters"
+    assert f"- {said} that no token reaches" in " ".join(out.split())
+
+
+def test_a_file_beside_the_config_that_is_no_tokenizer_keeps_nothing_from_being_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path / "config.json", read(CHINESE))
+    (tmp_path / "tokenizer.json").write_text("[]", encoding="utf-8")
+    status, out, err = explained(str(tmp_path), capsys=capsys)
+    assert (status, err) == (GOOD, "")
+    assert "102,290,312" in out
 
 
 def test_warnings_are_notes_with_their_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -66,9 +66,9 @@ def test_what_changed_and_what_each_key_cost() -> None:
 
 def test_what_would_fit_and_what_the_next_change_would_cost() -> None:
     text = words(failing())
-    assert "num_hidden_layers is 14: 8 is the largest that fits, with 105,027,444 parameters" in text
-    assert "max_position_embeddings is 1,024: no value of it alone fits" in text
+    assert "What would fit num_hidden_layers 14 → 8: 105,027,444" in text
     assert "one more layer num_hidden_layers 14 → 15 +7,087,872" in text
+    assert "Notes on its shape vocab_size 30,522 is no multiple of 64: padded to 30,528 it costs 4,614" in text
 
 
 def test_a_layer_unfolds_into_its_tensors() -> None:

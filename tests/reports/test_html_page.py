@@ -125,7 +125,7 @@ def hostile() -> ModelReport:
     }
     model["base"]["changes"][0] |= {"key": HOSTILE, "before": NASTY, "after": HOSTILE, "components": {NASTY: 3}}
     model["choices"]["costs"][0] |= {"what": HOSTILE, "change": NASTY}
-    model["choices"]["fits"][0]["key"] = HOSTILE
+    model["choices"]["fits"][0]["change"] = HOSTILE
     model["layers"][0]["name"] = HOSTILE
     model["layers"][0]["tensors"][0]["name"] = NASTY
     model["findings"][0] |= {"message": NASTY, "fix": HOSTILE, "file": HOSTILE}

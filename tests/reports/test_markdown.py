@@ -225,17 +225,14 @@ def test_where_the_embeddings_end_is_one_line_under_the_table() -> None:
 
 def test_what_would_fit_is_shown_and_what_next_changes_cost_is_folded_away() -> None:
     written = render(run(failing()))
-    assert "- `num_hidden_layers` ≤ **8** (now 14), which is " in written
-    assert "- no value of `max_position_embeddings`" in written
+    assert "**What would fit:**\n\n- num_hidden_layers 14 → 8: 105,027,444 in total\n" in written
     assert "<details><summary>What the next change would cost</summary>\n\n| change | in the config |" in written
     assert cells(written, "one more layer") == ["one more layer", "num_hidden_layers 14 → 15", f"+{LAYER:,}"]
 
 
-def test_where_no_single_key_helps_it_is_one_sentence() -> None:
-    model = failing()
-    assert model["choices"]
-    model["choices"]["fits"] = model["choices"]["fits"][1:]
-    assert "**What would fit:** no value of one key alone (`max_position_embeddings`)" in render(run(model))
+def test_notes_on_a_shape_are_folded_away() -> None:
+    folded = render(run(failing())).partition("<details><summary>Notes on its shape</summary>")[2]
+    assert folded.startswith("\n\n- vocab_size 30,522 is no multiple of 64: padded to 30,528 it costs 4,614 parameters")
 
 
 def test_layers_that_differ_are_a_detail() -> None:
@@ -393,7 +390,7 @@ def _saying(word: str) -> ModelReport:
         finding |= {"message": word, "fix": word, "file": word}
     model["base"] |= {"revision": word, "said": [word], "method": word}
     model["base"]["changes"][0] |= {"key": word, "before": word, "after": word, "components": {word: 1}}
-    model["choices"]["fits"][0]["key"] = word
+    model["choices"]["fits"][0]["change"] = word
     model["choices"]["costs"][0] |= {"what": word, "change": word}
     model["layers"][0]["name"] = word
     found: ModelReport = model

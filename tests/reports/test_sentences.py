@@ -117,28 +117,14 @@ def test_what_the_code_moved_has_no_values() -> None:
     assert change(moved("code", "", "", head=768)) == "in the code, which no key explains: +768 in head"
 
 
-def fitting(**values: int | None) -> Choices:
-    found = [{"key": key, "now": 9, "largest": value, "total": value} for key, value in values.items()]
+def fitting(**totals: int) -> Choices:
+    found = [{"change": f"{key} 13 → 12", "overrides": {key: 12}, "total": total} for key, total in totals.items()]
     return {"fits": found, "costs": []}  # type: ignore[typeddict-item]
 
 
-def test_several_values_that_would_fit_are_a_choice() -> None:
-    said = fits(fitting(num_hidden_layers=12, vocab_size=21128))
-    assert said == "would fit, one of them alone: num_hidden_layers 12, or vocab_size 21,128"
-
-
-def test_one_value_that_would_fit_is_not_one_of_several() -> None:
-    assert fits(fitting(num_hidden_layers=12)) == "would fit: num_hidden_layers 12"
-
-
-def test_keys_of_which_no_value_would_fit_are_named() -> None:
-    said = fits(fitting(num_hidden_layers=12, vocab_size=8, type_vocab_size=None, intermediate_size=None))
-    assert said.endswith("vocab_size 8; no value of type_vocab_size or intermediate_size alone")
-
-
-def test_where_no_value_would_fit_the_sentence_is_whole() -> None:
-    said = fits(fitting(type_vocab_size=None, hidden_size=None))
-    assert said == "no value of type_vocab_size or hidden_size alone would fit"
+def test_several_shapes_that_would_fit_are_a_choice() -> None:
+    said = fits(fitting(num_hidden_layers=109_514_298, vocab_size=110_000_000))
+    assert said == "would fit: num_hidden_layers 13 → 12 (109,514,298); or vocab_size 13 → 12 (110,000,000)"
 
 
 def test_nothing_has_to_fit_where_no_budget_is_broken() -> None:
@@ -155,7 +141,7 @@ def test_what_the_next_change_would_cost() -> None:
 
 
 def test_no_next_change_is_no_sentence() -> None:
-    assert costs({"fits": [], "costs": []}) == ""
+    assert costs({"fits": [], "costs": [], "notes": []}) == ""
 
 
 def test_a_model_that_is_gone_is_told_with_what_it_was_held_to() -> None:

@@ -136,14 +136,18 @@ def failing() -> ModelReport:
     model["layers"] = [layer("bert.encoder.layer.12-13", 2)]
     model["choices"] = Choices(
         fits=[
-            {"key": "num_hidden_layers", "now": 14, "largest": 8, "total": bert(8, 1024, tied=False).total},
-            {"key": "max_position_embeddings", "now": 1024, "largest": None, "total": None},
+            {
+                "change": "num_hidden_layers 14 → 8",
+                "overrides": {"num_hidden_layers": 8},
+                "total": bert(8, 1024, tied=False).total,
+            },
         ],
         costs=[
             {"what": "one more layer", "change": "num_hidden_layers 14 → 15", "total": LAYER},
             {"what": "512 more positions", "change": "max_position_embeddings 1024 → 1536", "total": 393_216},
             {"what": "tie the decoder", "change": "tie_word_embeddings false → true", "total": -GROWN["head"]},
         ],
+        notes=["vocab_size 30,522 is no multiple of 64: padded to 30,528 it costs 4,614 parameters more"],
     )
     note = Finding("defaulted-key", "max_position_embeddings is missing, 1,024 is taken", severity="note")
     warning = Finding(

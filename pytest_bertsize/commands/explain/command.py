@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from pytest_bertsize.commands.console import GOOD, heading, mistaken, origin, say, style_of, warnings
@@ -84,6 +85,7 @@ def _drawn(chosen: Explained, lines: list[Line], style: Style) -> str:
 
 def notes(chosen: Explained) -> Iterator[str]:
     """What is usually got wrong by hand, in this model's own numbers."""
+    from pytest_bertsize.closed_forms.proportions import unusual
     from pytest_bertsize.closed_forms.training import training_states
     from pytest_bertsize.inventory import TOTAL
     from pytest_bertsize.wording import exact
@@ -97,6 +99,8 @@ def notes(chosen: Explained) -> Iterator[str]:
         yield f"what is tied is counted once; written out again it would be {exact(form.stored)}"
     if form.unrolled != form.stored:
         yield f"what layers share is counted once; with a copy for each pass it would be {exact(form.unrolled)}"
+    yield from unusual(chosen.derivation)
+    yield from _spare_rows(chosen)
     size = BYTES_AS_FLOAT32 * form.total
     yield f"a count is not a size in bytes: as float32 it takes {exact(size)} of them, {size / MEBIBYTE:,.1f} MiB"
     yield _trained(training_states(form.inventory))
@@ -112,6 +116,23 @@ def _trained(states: TrainingStates) -> str:
         f"two moments {exact(states.moments)}, and {STEP} for each of {plural(states.tensors, 'tensor')}; "
         "activations come on top"
     )
+
+
+def _spare_rows(chosen: Explained) -> Iterator[str]:
+    """Rows that the tokenizer beside the config does not reach, or lacks."""
+    from pytest_bertsize.checkpoint.tokenizer import rows_beside
+
+    file = Path(chosen.config.file)
+    try:
+        if chosen.declared:
+            settings, model = chosen.declared
+            beside = (chosen.config.file, model.checkpoint)
+            found = rows_beside(settings.root, model.tokenizer, beside, chosen.form.inventory)
+        else:
+            found = rows_beside(file.parent, None, (file.name,), chosen.form.inventory)
+    except Unusable:  # a file beside it that is none: no word of the config
+        return
+    yield from (each.message for each in found)
 
 
 def _without_effect(chosen: Explained, formula: Formula) -> Iterator[str]:

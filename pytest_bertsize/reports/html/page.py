@@ -193,6 +193,7 @@ def _view(model: ModelReport, report: RunReport, bounds: Bounds) -> dict[str, An
         "beside": [*filter(None, [sentences.embedding(model)]), *sentences.sentences(model)],
         "fits": choices["fits"][: bounds.changes] if choices else [],
         "costs": choices["costs"][: bounds.changes] if choices else [],
+        "notes": choices["notes"][: bounds.changes] if choices else [],
         "layers": model["layers"][: bounds.layers],
         "layers_hidden": max(len(model["layers"]) - bounds.layers, 0),
         "most_tensors": bounds.tensors,

@@ -64,6 +64,9 @@ def model_parts(model: ModelReport) -> list[Part]:
         parts.append(Part(_fits(choices["fits"])))
     if choices and choices["costs"]:
         parts.append(Part(_costs(choices), is_detail=True))
+    if choices and choices["notes"]:
+        notes = "\n".join(f"- {text(note)}" for note in choices["notes"])
+        parts.append(Part(details("Notes on its shape", notes), is_detail=True))
     return [*parts, *_layers(model["layers"]), *_formulas(model)]
 
 
@@ -228,19 +231,9 @@ def _change(change: Change) -> str:
 
 
 def _fits(fits: Sequence[Fit]) -> str:
-    """Keys that can bring the model within its budget, each on its own, and those that cannot."""
-    lines = [_fit(fit, fit["largest"]) for fit in fits if fit["largest"] is not None]
-    others = ", ".join(code(fit["key"]) for fit in fits if fit["largest"] is None)
-    if not lines:
-        return f"**What would fit:** no value of one key alone ({others})"
-    return "\n".join(
-        ["**What would fit**, all else as it is:", "", *lines, *([f"- no value of {others}"] if others else [])]
-    )
-
-
-def _fit(fit: Fit, largest: int) -> str:
-    total = "" if fit["total"] is None else f", which is {exact(fit['total'])} in total"
-    return f"- {code(fit['key'])} ≤ **{exact(largest)}** (now {exact(fit['now'])}){total}"
+    """Shapes that bring the model within its budget."""
+    lines = (f"- {text(fit['change'])}: {exact(fit['total'])} in total" for fit in fits)
+    return "\n".join(["**What would fit:**", "", *lines])
 
 
 def _costs(choices: Choices) -> str:

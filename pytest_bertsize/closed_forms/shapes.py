@@ -1,0 +1,296 @@
+"""Shapes under a budget: which other sizes a model could have, by its closed form, the nearest to today's first.
+
+Heads divide the width and stay as wide as they are, sizes are multiples of 64, and what a rule of the class refuses is
+left out. Of the shapes that hold every limit those are worth a look of which no size can take one step more, and than
+which no nearer one of the same depth has as many parameters for as few FLOPs, give or take one in a hundred.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from itertools import zip_longest
+from math import inf, log
+from operator import gt, lt
+from typing import TYPE_CHECKING
+
+from pytest_bertsize.closed_forms import flops
+from pytest_bertsize.closed_forms.axes import Axes, Wish
+from pytest_bertsize.closed_forms.polynomials import counts_of, flops_of
+from pytest_bertsize.closed_forms.what_if import Variants, change, is_over
+from pytest_bertsize.findings import Finding, Unusable
+from pytest_bertsize.inventory import TOTAL
+from pytest_bertsize.table.model import BYTES, Flops, Limit
+from pytest_bertsize.wording import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pytest_bertsize.closed_forms.axes import Point
+    from pytest_bertsize.closed_forms.derive import Derivation
+    from pytest_bertsize.closed_forms.family import ClosedForm
+
+MOST_IN_A_REPORT = 3
+REACHES = (0.1, 0.3, 0.7)
+"""How far a report looks: sums of logarithms, 0.1 for one size that is a tenth another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Other sizes with which every limit holds, counted by the closed form itself."""
+
+    changes: Mapping[str, int]
+    """By key, what is not as it is today."""
+    said: str
+    """``num_hidden_layers 13 → 12``."""
+    form: ClosedForm
+    flops: int | None
+    """Of a forward pass; ``None`` where there is no closed form of them."""
+    distance: float
+    """From today's: the sum of the logarithms of what width, depth, network, heads and rows are multiplied by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search came to."""
+
+    shapes: tuple[Shape, ...]
+    """The nearest to today's first."""
+    examined: int
+    """Combinations whose count was held against the limits."""
+    varied: tuple[str, ...]
+    """Keys of which other values were tried."""
+    smallest: int
+    """Parameters of the smallest that can be."""
+    seq_len: int
+    """Tokens of the forward pass whose FLOPs they have."""
+
+
+def shapes(derivation: Derivation, limits: Sequence[Limit], wish: Wish, *, most: int) -> Found:
+    """The shapes under some limits that are worth a look.
+
+    :param limits: of components, of the total, of what trains and of FLOPs.
+    :param most: how many are told.
+    :raises Unusable: where there is no closed form for what is limited.
+    """
+    search = _Search(derivation, limits, wish)
+    told = tuple(search.told(most))
+    return Found(told, search.examined, tuple(search.axes.varied), search.smallest, search.seq_len)
+
+
+def fits(derivation: Derivation, budget: Sequence[Limit]) -> tuple[Shape, ...]:
+    """For a budget that the closed form is over: a few shapes near today's with which all of it holds.
+
+    None has more parameters than today's, so that limits of bytes need no look.
+    """
+    if not any(is_over(limit, derivation.form) for limit in budget):
+        return ()
+    total = derivation.form.total
+    limits = [limit for limit in budget if limit.component != BYTES]
+    try:
+        search = _Search(derivation, [*limits, Limit(TOTAL, None, total, total, "")], Wish())
+    except Unusable:
+        return ()
+    found: tuple[Shape, ...] = ()
+    for search.reach in REACHES:
+        found = tuple(search.told(MOST_IN_A_REPORT))
+        if len(found) == MOST_IN_A_REPORT:
+            break
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    values: tuple[int, ...]
+    """In the order of the axes' sizes."""
+    distance: float
+    total: int
+    flops: int
+    layers: int
+
+    def is_as_good_as(self, other: _Candidate) -> bool:
+        """Of one depth, but for the distance."""
+        more, less = self.total * 100 >= other.total * 99, self.flops * 99 <= other.flops * 100
+        return self.layers == other.layers and more and less
+
+
+class _Search:
+    """One walk over all combinations of widths, networks and depths."""
+
+    def __init__(self, derivation: Derivation, limits: Sequence[Limit], wish: Wish) -> None:
+        form, self.variants = derivation.form, Variants(derivation)
+        self.axes = Axes(self.variants, wish)
+        self.reach = inf
+        """The largest distance from today's."""
+        self.limits = sorted(limits, key=lambda limit: limit.measure is not None)
+        self.seq_len = next((each.measure.seq_len for each in limits if isinstance(each.measure, Flops)), wish.seq_len)
+        symbols = [size.symbol for size in self.axes.sizes]
+        counted = [limit.component for limit in self.limits if limit.measure is None]
+        try:
+            self._counts = counts_of(form, symbols, [*counted, TOTAL])
+            self._flops = flops_of(form, symbols, self.seq_len)
+        except Exception as error:  # (whatever a contributed form does with sizes that are symbols)
+            message = f"its closed form is none of symbols: {type(error).__name__}: {error}"
+            raise Unusable(Finding("unknown-closed-form", printable(message), "correct its blocks")) from error
+        if len(counted) < len(self.limits) and self._flops is None:
+            message = f"there is no closed form for the FLOPs of {form.architecture.name}"
+            raise Unusable(Finding("unknown-closed-form", message, "leave the limit on FLOPs out"))
+        self._most = [inf if limit.maximum is None else limit.maximum for limit in self.limits]
+        self._least = [limit.minimum or 0 for limit in self.limits]
+        self._legal: dict[tuple[int, ...], bool] = {}
+        self._over: dict[tuple[int, ...], bool] = {}
+        asked = {key for rule in self.variants.rules for key in rule.keys}
+        self._asked = [place for place, size in enumerate(self.axes.sizes) if size.key in asked]
+
+    # what a shape comes to
+
+    @property
+    def examined(self) -> int:
+        return len(self._over)
+
+    def is_over(self, values: tuple[int, ...]) -> bool:
+        """By the polynomials, each shape once."""
+        if values not in self._over:
+            self._over[values] = any(map(gt, self._held(values), self._most))
+        return self._over[values]
+
+    def _is_under(self, values: Sequence[int]) -> bool:
+        return any(map(lt, self._held(values), self._least))
+
+    def _held(self, values: Sequence[int]) -> list[int]:
+        """What limits are about, in their order."""
+        counts = self._counts(*values)[:-1]
+        return counts if len(counts) == len(self.limits) or not self._flops else [*counts, *self._flops(*values)]
+
+    def _is_legal(self, values: Sequence[int]) -> bool:
+        """The rules are asked once for what they look at."""
+        key = tuple(values[place] for place in self._asked)
+        if key not in self._legal:
+            self._legal[key] = self.variants.is_legal(**self._changes(values))
+        return self._legal[key]
+
+    def _changes(self, values: Sequence[int]) -> dict[str, int]:
+        """By key, what is not as it is today."""
+        both = zip(self.axes.sizes, values, self.axes.now, strict=True)
+        return {size.key: value for size, value, now in both if value != now}
+
+    @property
+    def smallest(self) -> int:
+        """Parameters of the smallest that can be."""
+        width, of_rows = self.axes.widths[0], zip(self.axes.of_rows, self._rows, strict=True)
+        rows = [next(iter(self.axes.rows(size)), now) for size, now in of_rows]
+        depths = [points[0].values[0] for points in self.axes.depths]
+        return self._counts(*width.values, *self.axes.networks(width)[0].values, *depths, *rows)[-1]
+
+    # which there are
+
+    def _candidates(self) -> list[_Candidate]:
+        """Those that hold every limit, and of which no size can take one step more."""
+        found = [*self._with_fewer_rows()]
+        for width, wider in _with_next(self.axes.widths):
+            if width.distance > self.reach:
+                continue
+            for network, larger in _with_next(self.axes.networks(width)):
+                steps = [(*wider.values, *network.values)] if wider else []
+                steps += [(*width.values, *larger.values)] if larger else []
+                body = _Body((*width.values, *network.values), width.distance + network.distance, steps)
+                if body.distance <= self.reach:
+                    self._deepen(body, (), body.distance, found)
+        return found
+
+    def _deepen(self, body: _Body, depth: tuple[int, ...], distance: float, found: list[_Candidate]) -> bool:
+        """Whether the shallowest is over already, so that a deeper one need not be asked."""
+        if len(depth) == len(self.axes.depths):
+            return self._examine(body, depth, distance, found)
+        first = None
+        for point in self.axes.depths[len(depth)]:
+            if distance + point.distance <= self.reach:
+                is_over = self._deepen(body, (*depth, *point.values), distance + point.distance, found)
+                first = is_over if first is None else first
+                if is_over:
+                    break
+        return bool(first)
+
+    def _examine(self, body: _Body, depth: tuple[int, ...], distance: float, found: list[_Candidate]) -> bool:
+        """Whether it is over."""
+        rows = self._rows
+        values = (*body.values, *depth, *rows)
+        if self.is_over(values):
+            return True
+        larger = [*((*step, *depth) for step in body.steps), *((*body.values, *each) for each in self._deeper(depth))]
+        if not any(self._fits((*each, *rows)) for each in larger):
+            found += self._candidate(values, distance)
+        return False
+
+    @property
+    def _rows(self) -> tuple[int, ...]:
+        return self.axes.now[len(self.axes.now) - len(self.axes.of_rows) :]
+
+    def _deeper(self, depth: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+        for place, points in enumerate(self.axes.depths):
+            if depth[place] < points[-1].values[0]:
+                yield (*depth[:place], depth[place] + 1, *depth[place + 1 :])
+
+    def _fits(self, values: tuple[int, ...]) -> bool:
+        return not self.is_over(values) and self._is_legal(values)
+
+    def _with_fewer_rows(self) -> Iterator[_Candidate]:
+        """Today's shape with as many rows of one table as the limits leave, where it is over."""
+        body, rows = self.axes.now[: len(self.axes.now) - len(self._rows)], self._rows
+        if not self.is_over(self.axes.now):
+            return
+        for place, size in enumerate(self.axes.of_rows):
+            tried = [(*body, *rows[:place], count, *rows[place + 1 :]) for count in self.axes.rows(size)]
+            fitting = bisect_left(tried, 1, key=self.is_over)
+            if fitting:
+                values = tried[fitting - 1]
+                yield from self._candidate(values, log(rows[place] / values[len(body) + place]))
+
+    def _candidate(self, values: tuple[int, ...], distance: float) -> Iterator[_Candidate]:
+        if distance <= self.reach and self._is_legal(values) and not self._is_under(values):
+            first = len(values) - len(self.axes.of_rows) - len(self.axes.depths)
+            layers = sum(values[first : first + len(self.axes.depths)])
+            cost = self._flops(*values)[0] if self._flops else 0
+            yield _Candidate(values, distance, self._counts(*values)[-1], cost, layers)
+
+    # which are worth a look
+
+    def told(self, most: int) -> Iterator[Shape]:
+        """The nearest of those that no nearer one is as good as; today's own is not among them."""
+        kept: list[_Candidate] = []
+        for each in sorted(self._candidates(), key=lambda each: (each.distance, -each.total, each.flops)):
+            changes = self._changes(each.values)
+            if any(nearer.is_as_good_as(each) for nearer in kept):
+                continue
+            shape = self._counted(changes, each.distance)
+            kept += [each] if shape else []
+            if shape and changes:
+                yield shape
+                most -= 1
+                if not most:
+                    return
+
+    def _counted(self, changes: Mapping[str, int], distance: float) -> Shape | None:
+        """By the closed form itself; ``None`` where that finds it over after all."""
+        form = self.variants.varied(**changes)
+        if form is None:
+            return None
+        counted = flops.flops(form.architecture, form.dims, seq_len=self.seq_len)
+        cost = None if counted is None else flops.total(counted)
+        held = [form[limit.component] if limit.measure is None else cost or 0 for limit in self.limits]
+        if any(map(gt, held, self._most)) or any(map(lt, held, self._least)):
+            return None
+        return Shape(self.variants.together(changes), change(self.variants, changes), form, cost, distance)
+
+
+@dataclass(frozen=True, slots=True)
+class _Body:
+    """Width and network, and the next larger ones."""
+
+    values: tuple[int, ...]
+    distance: float
+    steps: list[tuple[int, ...]]
+
+
+def _with_next(points: Sequence[Point]) -> Iterator[tuple[Point, Point | None]]:
+    return zip_longest(points, points[1:])

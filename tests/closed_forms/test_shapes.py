@@ -1,0 +1,297 @@
+"""Shapes under a budget: legal ones alone, each counted by the closed form itself, the nearest to today's first."""
+
+from __future__ import annotations
+
+import time
+from functools import cache
+from random import Random
+from typing import Any
+
+import pytest
+
+from pytest_bertsize.closed_forms import FAMILIES, flops
+from pytest_bertsize.closed_forms.axes import Axes, Wish
+from pytest_bertsize.closed_forms.derive import Derivation
+from pytest_bertsize.closed_forms.polynomials import counts_of, flops_of
+from pytest_bertsize.closed_forms.shapes import Found, Shape, fits, shapes
+from pytest_bertsize.closed_forms.what_if import Variants
+from pytest_bertsize.findings import Unusable
+from pytest_bertsize.table.model import Flops, Limit
+from pytest_bertsize.table.settings import limits_from
+from tests.support.family_configs import PAIRS, Case, case
+
+BASE = {
+    "vocab_size": 30522,
+    "hidden_size": 768,
+    "num_hidden_layers": 12,
+    "num_attention_heads": 12,
+    "intermediate_size": 3072,
+    "max_position_embeddings": 512,
+    "type_vocab_size": 2,
+}
+MASKED_LM = 109_514_298
+"""BertForMaskedLM of these sizes (SOURCES C)."""
+LAYER = 7_087_872
+SMALL_BART = {
+    "d_model": 256,
+    "encoder_layers": 2,
+    "decoder_layers": 2,
+    "encoder_ffn_dim": 1024,
+    "decoder_ffn_dim": 1024,
+}
+SMALL_BART |= {"encoder_attention_heads": 4, "decoder_attention_heads": 4}
+
+
+def derived(found: Case) -> Derivation:
+    return Derivation(found.family, found.closed_form(), found.values(), found.options)
+
+
+def bert(**changes: Any) -> Derivation:
+    return derived(case("bert", "BertForMaskedLM", {**BASE, **changes}))
+
+
+def under(derivation: Derivation, *keep: str, most: int = 10, **limits: Any) -> Found:
+    """What a search says, 64 being the step."""
+    return shapes(derivation, limits_from(limits, file="x", line=1), Wish(frozenset(keep)), most=most)
+
+
+def of_flops(most: int) -> Limit:
+    return Limit("flops", None, most, most, "x", measure=Flops(128))
+
+
+def near(derivation: Derivation, **limits: Any) -> list[dict[str, int]]:
+    """What a report says."""
+    return [dict(shape.changes) for shape in fits(derivation, limits_from(limits, file="x", line=1))]
+
+
+def masked_lm(sizes: dict[str, int]) -> int:
+    """BertForMaskedLM with its decoder tied, summed as in the paper."""
+    V, D, L, I = (  # noqa: E741
+        sizes[key] for key in ("vocab_size", "hidden_size", "num_hidden_layers", "intermediate_size")
+    )
+    rows = V + sizes["max_position_embeddings"] + sizes["type_vocab_size"]
+    layer = 4 * (D * D + D) + 2 * D * I + I + D + 4 * D
+    return rows * D + 2 * D + L * layer + (D * D + D) + 2 * D + V
+
+
+@cache
+def under_60_million() -> tuple[Shape, ...]:
+    return under(bert(), total="60M", most=50).shapes
+
+
+# what is proposed
+
+
+def test_a_layer_too_many_is_left_out_first() -> None:
+    deeper = bert(num_hidden_layers=13)
+    assert deeper.form.total == MASKED_LM + LAYER
+    first, *others = under(deeper, total="110M").shapes
+    assert (dict(first.changes), first.said) == ({"num_hidden_layers": 12}, "num_hidden_layers 13 → 12")
+    assert first.form.total == MASKED_LM
+    assert first.flops == flops.total(flops.flops(first.form.architecture, first.form.dims, seq_len=128) or {})
+    assert [each.distance for each in others] == sorted(each.distance for each in others)
+
+
+def test_every_shape_is_whole_heads_of_64_and_multiples_of_64_and_counts_to_what_the_paper_sums_to() -> None:
+    found = under_60_million()
+    assert len(found) == 50
+    for shape in found:
+        sizes = {**BASE, **shape.changes}
+        assert shape.form.total == masked_lm(sizes) <= 60_000_000
+        assert sizes["hidden_size"] == 64 * sizes["num_attention_heads"]
+        assert sizes["intermediate_size"] % 64 == 0
+        assert sizes["hidden_size"] % 64 == 0
+
+
+def larger_by_a_step(sizes: dict[str, int]) -> list[dict[str, int]]:
+    wider = {"hidden_size": sizes["hidden_size"] + 64}
+    larger = {"intermediate_size": sizes["intermediate_size"] + 64}
+    within = larger["intermediate_size"] <= 6 * sizes["hidden_size"]  # one and a half times today's ratio, which is 4
+    deeper = {"num_hidden_layers": sizes["num_hidden_layers"] + 1}
+    return [{**sizes, **each} for each in (wider, deeper, *([larger] if within else []))]
+
+
+def test_no_size_of_a_shape_can_take_one_step_more() -> None:
+    for shape in (each for each in under_60_million() if "vocab_size" not in each.changes):
+        sizes = {**BASE, **shape.changes}
+        assert all(masked_lm(each) > 60_000_000 for each in larger_by_a_step(sizes)), sizes
+
+
+def test_of_one_depth_no_nearer_shape_is_as_good() -> None:
+    found = under_60_million()
+    depths = [shape.changes.get("num_hidden_layers", 12) for shape in found]
+    for place, shape in enumerate(found):
+        for nearer in (each for each, depth in zip(found[:place], depths, strict=False) if depth == depths[place]):
+            assert shape.flops is not None
+            assert nearer.flops is not None
+            assert shape.form.total > nearer.form.total * 1.01 or shape.flops < nearer.flops / 1.01
+
+
+def test_ten_thousand_shapes_take_less_than_three_seconds() -> None:
+    deeper = bert(num_hidden_layers=13)
+    start = time.process_time()
+    assert under(deeper, total="110M").examined >= 10_000
+    assert time.process_time() - start < 3
+
+
+def test_a_limit_on_flops_holds_too() -> None:
+    found = shapes(bert(), [of_flops(22 * 10**9), *limits_from({"total": "110M"}, file="x", line=1)], Wish(), most=10)
+    assert len(found.shapes) == 10
+    for shape in found.shapes:
+        assert shape.flops is not None
+        assert shape.flops <= 22 * 10**9
+        assert shape.form.total <= 110 * 10**6
+
+
+def test_flops_of_a_class_without_a_closed_form_of_them_are_a_sentence() -> None:
+    with pytest.raises(Unusable, match="there is no closed form for the FLOPs of DebertaModel"):
+        shapes(derived(case("deberta", "DebertaModel", {})), [of_flops(22 * 10**9)], Wish(), most=10)
+
+
+def test_what_is_kept_is_as_it_is() -> None:
+    kept = ("vocab_size", "num_hidden_layers", "max_position_embeddings")
+    found = under(bert(num_hidden_layers=13), *kept, total="110M")
+    assert not found.shapes[0].changes.keys() & {*kept}
+    assert found.varied == ("hidden_size", "num_attention_heads", "intermediate_size")
+
+
+def test_where_the_heads_are_kept_the_width_is_a_multiple_of_them() -> None:
+    found = under(bert(), "num_attention_heads", total="60M").shapes
+    assert {shape.form.dims.sizes["A"] for shape in found} == {12}
+    assert {shape.form.dims.sizes["D"] for shape in found} >= {576}
+    assert all(shape.form.dims.sizes["D"] % 192 == 0 for shape in found)  # of 12 and of 64
+
+
+def test_heads_are_as_wide_as_asked() -> None:
+    limits = limits_from({"total": "60M"}, file="x", line=1)
+    found = shapes(bert(), limits, Wish(head=128), most=5).shapes
+    assert {shape.form.dims.sizes["D"] // shape.form.dims.sizes["A"] for shape in found} == {128}
+
+
+def test_heads_that_fit_no_other_width_become_64_wide() -> None:
+    tiny = bert(hidden_size=312, num_hidden_layers=4, intermediate_size=1200)  # TinyBERT (arXiv 1909.10351)
+    found = under(tiny, "vocab_size", total="13M", most=50).shapes
+    others = [shape.form.dims.sizes for shape in found if "hidden_size" in shape.changes]
+    assert others
+    assert all(sizes["D"] == 64 * sizes["A"] for sizes in others)
+
+
+def test_positions_keep_what_their_family_adds_to_them() -> None:
+    """RoBERTa begins to count at 2 (fairseq's padding): 514 rows are 512 positions."""
+    small = derived(case("roberta", "RobertaModel", {**BASE, "max_position_embeddings": 514}))
+    (position,) = near(small, **{"embeddings.position": 512 * 768})[:1]
+    assert position == {"max_position_embeddings": 450}
+
+
+def test_embeddings_as_wide_as_the_layers_stay_so() -> None:
+    found = under(derived(case("electra", "ElectraModel", {"embedding_size": 256})), total="12M").shapes
+    assert any("hidden_size" in shape.changes for shape in found)
+    assert all(shape.changes.get("embedding_size") == shape.changes.get("hidden_size") for shape in found)
+
+
+def test_two_stacks_have_a_depth_each_and_networks_that_change_together() -> None:
+    found = under(derived(case("bart", "BartModel", SMALL_BART)), total="16M").shapes
+    assert {"encoder_layers", "decoder_layers"} <= {key for shape in found for key in shape.changes}
+    for shape in found:
+        assert shape.changes.get("encoder_ffn_dim") == shape.changes.get("decoder_ffn_dim")
+
+
+def test_a_vocabulary_that_its_padding_would_not_be_in_is_not_proposed() -> None:
+    """ModernBERT pads with 50283, which a vocabulary of 50,240 does not have."""
+    model = derived(case("modernbert", "ModernBertModel", {}))
+    total = model.form.total - 100 * 768
+    assert "vocab_size" not in {key for shape in under(model, total=total).shapes for key in shape.changes}
+
+
+# a report
+
+
+def test_a_report_shows_three_shapes_at_most_and_each_holds_the_whole_budget() -> None:
+    deeper = bert(num_hidden_layers=13)
+    found = near(deeper, total="110M", encoder="80M")
+    assert len(found) == 3
+    for changes in found:
+        form = Variants(deeper).varied(**changes)
+        assert form is not None
+        assert form.total <= 110_000_000
+        assert form["encoder"] <= 80_000_000
+
+
+def test_none_of_them_is_larger_than_today() -> None:
+    limits = limits_from({"encoder": "80M"}, file="x", line=1)
+    assert all(shape.form.total <= MASKED_LM for shape in fits(bert(), limits))
+
+
+def test_a_width_that_nobody_would_train_is_never_proposed() -> None:
+    for limit in (60, 95, 110):
+        for changes in near(bert(num_hidden_layers=13), total=f"{limit}M"):
+            assert all(value % 64 == 0 for key, value in changes.items() if key.endswith(("_size", "embeddings")))
+
+
+@pytest.mark.parametrize("limits", [{}, {"total": "110M"}, {"total": {"min": "110M"}}, {"bytes": "1MB"}])
+def test_a_budget_that_no_count_is_over_needs_none(limits: dict[str, Any]) -> None:
+    assert near(bert(), **limits) == []
+
+
+def test_what_no_shape_near_todays_holds_has_none() -> None:
+    labelled = derived(case("bert", "BertForSequenceClassification", {**BASE, "num_labels": 9}))
+    assert near(labelled, head=100) == []
+
+
+# every family
+
+
+@pytest.mark.parametrize("family", list(FAMILIES))
+def test_the_polynomials_say_what_the_closed_form_says(family: str) -> None:
+    name = next(architecture for of, architecture in PAIRS if of == family)
+    assert_polynomials(family, name)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("family", list(FAMILIES))
+def test_the_polynomials_of_every_class_do(family: str) -> None:
+    for name in (architecture for of, architecture in PAIRS if of == family):
+        assert_polynomials(family, name)
+
+
+def assert_polynomials(family: str, name: str) -> None:
+    variants = Variants(by_default(family, name))
+    form, axes = variants.form, Axes(variants, Wish())
+    symbols = [size.symbol for size in axes.sizes]
+    components = [*form.components, "total", "trainable"]
+    counts, cost = counts_of(form, symbols, components), flops_of(form, symbols, 128)
+    for values in (axes.now, *drawn(axes, Random(7))):  # noqa: S311
+        changed = variants.unchecked(**dict(zip((size.key for size in axes.sizes), values, strict=True)))
+        assert counts(*values) == [changed[component] for component in components]
+        expected = flops.flops(changed.architecture, changed.dims, seq_len=128)
+        assert (cost and cost(*values)) == (expected and [flops.total(expected)])
+
+
+def by_default(family: str, name: str, **changes: int) -> Derivation:
+    """As its config class has it, but for what that has no default for."""
+    side = {"model_type": "bert", "is_decoder": True, "add_cross_attention": True}
+    pair = {"encoder": {"model_type": "bert"}, "decoder": side}
+    needed: dict[str, dict[str, Any]] = {"encoder-decoder": pair, "esm": {"vocab_size": 33}}
+    return derived(case(family, name, {**needed.get(family, {}), **changes}))
+
+
+def drawn(axes: Axes, rng: Random) -> list[tuple[int, ...]]:
+    """Of other widths, but for those of the embeddings: where two are equal there is no projection between them."""
+    variants, found = axes.variants, []
+    narrow = {variants.form.dims.sizes.get(symbol) for symbol in ("E", "De")}
+    widths = [each for each in axes.widths if not narrow.intersection(each.values[:1])]
+    for width in rng.choices(widths, k=3):
+        depths = [rng.choice(points).values[0] for points in axes.depths]
+        rows = [rng.choice([*axes.rows(size), variants.now(size.key)]) for size in axes.of_rows]
+        found.append((*width.values, *rng.choice(axes.networks(width)).values, *depths, *rows))
+    return found
+
+
+@pytest.mark.parametrize("family", list(FAMILIES))
+def test_the_reader_of_a_config_takes_every_shape(family: str) -> None:
+    name = next(architecture for of, architecture in PAIRS if of == family)
+    model = by_default(family, name)
+    limits = limits_from({"total": model.form.total * 3 // 4}, file="x", line=1)
+    found: tuple[Shape, ...] = fits(model, limits)
+    for shape in found:
+        assert by_default(family, name, **shape.changes).form.total == shape.form.total <= model.form.total * 3 // 4

@@ -1,0 +1,200 @@
+"""``bertsize fit``: shapes under a budget, as overrides to paste."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_bertsize import closed_form
+from pytest_bertsize.__main__ import main
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+UNCASED = str(EXAMPLES / "c-bert-base-uncased" / "config.json")
+"""SOURCES C: 109,514,298 with the head of a masked language model."""
+SMALLEST_LAYER = 4 * (64 * 64 + 64) + 2 * 64 * 128 + 128 + 64 + 4 * 64
+SMALLEST = (64 + 64 + 2) * 64 + 2 * 64 + SMALLEST_LAYER + (64 * 64 + 64) + 2 * 64 + 64
+"""Of 64 tokens, 64 positions and one layer 64 wide, its network twice as wide, and the head."""
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+
+
+def lines(*arguments: str, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    assert main(["fit", *arguments]) == 0
+    printed: list[str] = capsys.readouterr().out.splitlines()
+    return printed
+
+
+def shapes(*arguments: str, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    assert main(["fit", *arguments, "--format", "json"]) == 0
+    found: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["shapes"]
+    return found
+
+
+def mistake(*arguments: str, capsys: pytest.CaptureFixture[str]) -> str:
+    assert main(["fit", *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    return err
+
+
+def declared(folder: Path, monkeypatch: pytest.MonkeyPatch, budget: str, **overrides: Any) -> None:
+    """bert-base-uncased as ``encoder``, in the current folder."""
+    said = ", ".join(f"{key} = {value}" for key, value in overrides.items())
+    table = f'[tool.bertsize.models.encoder]\nconfig = "config.json"\noverrides = {{ {said} }}\n{budget}\n'
+    (folder / "pyproject.toml").write_text(table, encoding="utf-8")
+    (folder / "config.json").write_text(Path(UNCASED).read_text("utf-8"), encoding="utf-8")
+    monkeypatch.chdir(folder)
+
+
+def test_the_nearest_shape_is_the_first_and_today_stands_above_it(capsys: pytest.CaptureFixture[str]) -> None:
+    out = lines(UNCASED, "--total", "105M", "--keep", "vocab_size", capsys=capsys)
+    start = next(number for number, line in enumerate(out) if line.split()[:2] == ["D", "A"])
+    assert out[start].split() == ["D", "A", "I", "L", "parameters", "FLOPs", "of", "128", "tokens"]
+    today, first = out[start + 2].split(), out[start + 3].split()
+    assert today == ["today", "768", "12", "3,072", "12", "109,514,298", "28,499,116,032"]
+    # 12 layers, each 2·768 weights and a bias of 256 columns less (SOURCES C)
+    assert first[:6] == ["1", "768", "12", "2,816", "12", f"{109_514_298 - 12 * 256 * (2 * 768 + 1):,}"]
+
+
+def test_what_is_pasted_is_toml_on_one_line_and_counts_to_what_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    out = lines(UNCASED, "--total", "60M", capsys=capsys)
+    totals = [line.split()[5] for line in out if re.match(r" +\d+ +\d", line)]
+    pasted = [line.split(maxsplit=1)[1] for line in out if " overrides = {" in line]
+    assert len(totals) == len(pasted) == 10
+    for total, line in zip(totals, pasted, strict=True):
+        written = {**json.loads(Path(UNCASED).read_text("utf-8")), **tomllib.loads(line)["overrides"]}
+        (tmp_path / "config.json").write_text(json.dumps(written), encoding="utf-8")
+        assert f"{closed_form(tmp_path)['total']:,}" == total
+
+
+def test_a_declared_model_is_held_to_its_own_budget_and_keeps_its_overrides(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    declared(tmp_path, monkeypatch, 'budget.total = "110M"', num_hidden_layers=13, type_vocab_size=1)
+    first = shapes("encoder", capsys=capsys)[0]
+    assert first["overrides"] == {"num_hidden_layers": 12, "type_vocab_size": 1}
+    assert first["parameters"] == 109_514_298 - 768
+    out = lines("encoder", capsys=capsys)
+    assert " 1  overrides = { num_hidden_layers = 12, type_vocab_size = 1 }" in out
+    assert "held against total 110M; " in " ".join(out)
+
+
+def test_what_a_shape_changes_of_one_backbone_of_two_stands_in_its_overrides(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    declared(tmp_path, monkeypatch, "")
+    table = '[tool.bertsize.models.dpr]\nfactory = "dpr:build"\narchitecture = "BertModel"\nbudget.total = "213M"\n'
+    table += 'backbone = { question = "config.json", context = "config.json" }\n'
+    table += "overrides = { context = { type_vocab_size = 1 } }\n"
+    (tmp_path / "pyproject.toml").write_text(table, encoding="utf-8")
+    # two of 109,482,240 less a row, and one layer less (SOURCES C)
+    first = shapes("dpr", capsys=capsys)[0]
+    assert first["parameters"] == 2 * 109_482_240 - 768 - 7_087_872
+    assert first["overrides"] == {"context": {"type_vocab_size": 1}, "question": {"num_hidden_layers": 11}}
+
+
+def test_an_alias_of_what_a_shape_changes_is_replaced(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    declared(
+        tmp_path,
+        monkeypatch,
+        'budget = "report-only"\nfamily = "xlnet"\narchitecture = "XLNetModel"',
+        num_hidden_layers=13,
+    )
+    sizes = {"d_model": 768, "n_head": 12, "n_layer": 12, "d_inner": 3072, "vocab_size": 32000}
+    (tmp_path / "config.json").write_text(json.dumps(sizes), encoding="utf-8")
+    assert shapes("encoder", "--total", "117M", capsys=capsys)[0]["overrides"] == {"n_layer": 12}
+
+
+def test_both_limits_hold_and_are_said(capsys: pytest.CaptureFixture[str]) -> None:
+    found = shapes(UNCASED, "--total", "110M", "--flops", "20G", capsys=capsys)
+    assert found
+    assert all(shape["flops"] <= 20 * 10**9 and shape["parameters"] <= 110 * 10**6 for shape in found)
+    out = " ".join(lines(UNCASED, "--total", "110M", "--flops", "80G", "--seq-len", "512", capsys=capsys))
+    assert "held against total 110M and flops 80G of 512 tokens" in out
+    assert "FLOPs of 512 tokens" in out
+
+
+def test_where_the_budget_is_used_up_today_s_shape_stands_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    keep = [part for key in ("hidden_size", "intermediate_size") for part in ("--keep", key)]
+    out = lines(UNCASED, "--total", "109514298", *keep, capsys=capsys)
+    assert "- today's is as large as the budget lets it be" in out
+    assert not any("overrides" in line for line in out)
+
+
+def test_steps_and_heads_are_as_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    found = shapes(UNCASED, "--total", "60M", "--multiple", "128", "--head-width", "32", capsys=capsys)
+    for shape in found:
+        assert shape["sizes"]["hidden_size"] == 32 * shape["sizes"]["num_attention_heads"]
+        assert shape["sizes"]["hidden_size"] % 128 == 0
+        assert shape["sizes"]["intermediate_size"] % 128 == 0
+
+
+def test_markdown_is_a_table_with_what_to_paste(capsys: pytest.CaptureFixture[str]) -> None:
+    out = lines(UNCASED, "--total", "105M", "--format", "md", capsys=capsys)
+    assert out[0] == "|  | D | A | I | L | parameters | FLOPs of 128 tokens | to paste |"
+    assert out[3].startswith("| 1 | 768 | 12 | 2,816 | 12 | 104,792,634 | ")
+    assert out[3].endswith(" | `overrides = { intermediate_size = 2816 }` |")
+    assert re.fullmatch(r".*config\.json \(sha256 [0-9a-f]{64}\); pytest-bertsize .*, transformers .*", out[-1])
+
+
+def test_a_family_whose_flops_nobody_proved_has_a_table_without_them(capsys: pytest.CaptureFixture[str]) -> None:
+    out = "\n".join(lines("answerdotai/ModernBERT-base", "--total", "140M", capsys=capsys))
+    assert "parameters" in out
+    assert "FLOPs" not in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "ERROR: there is no limit to stay under; write --total 110M, for example\n"),
+        (
+            ["--total", "40K"],
+            f"ERROR: no shape is within total 40K: the smallest has {SMALLEST:,} parameters; write a larger limit, ",
+        ),
+        (["--total", "110 mb"], "ERROR: --total '110 mb' is not a count of parameters; write a whole number, "),
+        (["--flops", "22GB"], "ERROR: --flops '22GB' is not a number of FLOPs; write a whole number, "),
+        (
+            ["--total", "110M", "--keep", "vocab_sise"],
+            "ERROR: --keep \"vocab_sise\" is no size of this model; did you mean 'vocab_size'?\n",
+        ),
+        (["--total", "110M", "--multiple", "0"], "ERROR: --multiple is 0; write a number from 1\n"),
+        (["--total", "110M", "--head-width", "-1"], "ERROR: --head-width is -1; write a number from 1\n"),
+        (["--total", "110M", "--seq-len", "0"], "ERROR: --seq-len is 0; write a number from 1\n"),
+    ],
+)
+def test_what_cannot_be_is_a_sentence(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert mistake(UNCASED, *arguments, capsys=capsys).startswith(said)
+
+
+def test_where_every_key_is_kept_there_is_nothing_to_vary(capsys: pytest.CaptureFixture[str]) -> None:
+    keys = ["hidden_size", "intermediate_size", "num_hidden_layers", "vocab_size", "max_position_embeddings"]
+    err = mistake(UNCASED, "--total", "110M", *(part for key in keys for part in ("--keep", key)), capsys=capsys)
+    assert err == "ERROR: BertForMaskedLM has no size left to vary; keep fewer keys\n"
+
+
+def test_a_model_without_a_closed_form_is_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = '[tool.bertsize.models.own]\nfactory = "own:build"\nclosed_form = false\nbudget.total = "110M"\n'
+    (tmp_path / "pyproject.toml").write_text(table, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert mistake("own", capsys=capsys).startswith("ERROR: ")
+
+
+def test_flops_of_a_family_that_nobody_proved_are_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    err = mistake("answerdotai/ModernBERT-base", "--flops", "22G", capsys=capsys)
+    said = "there is no closed form for the FLOPs of ModernBertForMaskedLM"
+    assert err == f"ERROR: {said}; leave the limit on FLOPs out\n"
