@@ -20,7 +20,7 @@ from pytest_bertsize.closed_forms.polynomials import counts_of, flops_of
 from pytest_bertsize.closed_forms.what_if import Variants, change, is_over
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import TOTAL
-from pytest_bertsize.table.model import BYTES, Flops, Limit
+from pytest_bertsize.table.model import Flops, Limit
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
@@ -78,15 +78,20 @@ def shapes(derivation: Derivation, limits: Sequence[Limit], wish: Wish, *, most:
     return Found(told, search.examined, tuple(search.axes.varied), search.smallest, search.seq_len)
 
 
-def fits(derivation: Derivation, budget: Sequence[Limit]) -> tuple[Shape, ...]:
-    """For a budget that the closed form is over: a few shapes near today's with which all of it holds.
+def of_shapes(budget: Sequence[Limit]) -> list[Limit]:
+    """The limits that a shape is held to: those of counts and of FLOPs."""
+    return [limit for limit in budget if limit.measure is None or isinstance(limit.measure, Flops)]
 
-    None has more parameters than today's, so that limits of bytes need no look.
+
+def fits(derivation: Derivation, budget: Sequence[Limit]) -> tuple[Shape, ...]:
+    """For a budget that the closed form is over: a few shapes near today's with which its counts and FLOPs hold.
+
+    None has more parameters than today's, so that limits of bytes need no look; growth is a matter of the base.
     """
     if not any(is_over(limit, derivation.form) for limit in budget):
         return ()
     total = derivation.form.total
-    limits = [limit for limit in budget if limit.component != BYTES]
+    limits = of_shapes(budget)
     try:
         search = _Search(derivation, [*limits, Limit(TOTAL, None, total, total, "")], Wish())
     except Unusable:

@@ -11,7 +11,7 @@ from pytest_bertsize.closed_forms.family import ClosedForm
 from pytest_bertsize.config.keys import LABELS, Size
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import TOTAL
-from pytest_bertsize.table.model import BYTES, Flops
+from pytest_bertsize.table.model import Flops
 from pytest_bertsize.wording import exact, signed
 
 if TYPE_CHECKING:
@@ -173,12 +173,12 @@ def _holds(form: ClosedForm, limit: Limit) -> bool:
 
 def is_over(limit: Limit, form: ClosedForm) -> bool:
     """Whether the closed form is over a limit on a count, or on FLOPs where there is one for them."""
-    if limit.maximum is None or limit.component == BYTES:
+    if limit.maximum is None:
         return False
     if isinstance(limit.measure, Flops):
         counted = flops.flops(form.architecture, form.dims, seq_len=limit.measure.seq_len)
         return counted is not None and flops.total(counted) > limit.maximum
-    return form[limit.component] > limit.maximum
+    return limit.measure is None and form[limit.component] > limit.maximum
 
 
 # what it would not notice

@@ -13,7 +13,7 @@ from pytest_bertsize.commands.console import GOOD, heading, mistaken, origin, sa
 from pytest_bertsize.commands.named_model import Explained, Named, explained
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import TOTAL
-from pytest_bertsize.table.model import BYTES, FLOPS, Flops, Limit
+from pytest_bertsize.table.model import FLOPS, Flops, Limit
 from pytest_bertsize.table.toml import inline
 from pytest_bertsize.wording import did_you_mean, exact, shown
 
@@ -154,7 +154,7 @@ def _limits(chosen: Explained, asked: Asked) -> list[Limit]:
         limit = _limit(FLOPS, "--flops", asked.flops, quantity.FLOPS)
         found.append(replace(limit, measure=Flops(asked.seq_len)))
     own = chosen.declared[1].limits if chosen.declared else ()
-    found = found or [limit for limit in own if limit.component != BYTES]
+    found = found or shapes.of_shapes(own)
     if not any(limit.maximum is not None for limit in found):
         raise Unusable(_mistake("there is no limit to stay under", "write --total 110M, for example"))
     return found
