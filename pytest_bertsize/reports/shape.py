@@ -255,8 +255,8 @@ class Checkpoint(TypedDict):
 class Totals(TypedDict):
     """Four totals, never mixed.
 
-    Unique (expected and actual), trainable, stored (ties written out), and unrolled: by the closed form, with a copy of
-    a shared layer for each pass through it as well.
+    Unique (expected and actual), trainable, stored (ties written out), and unrolled: with a copy of a shared layer for
+    each pass through it as well, which the closed form says.
     """
 
     expected: int | None

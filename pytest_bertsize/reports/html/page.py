@@ -84,6 +84,7 @@ def render(report: RunReport, _root: Path | None = None) -> str:
     return templates.get_template("page.html.jinja").render(
         report=report,
         say_why=sentences.say_why,
+        work_tree=sentences.work_tree(report),
         generator=f"pytest-bertsize {report['versions'].get('pytest_bertsize', '')}".strip(),
         alone=alone,
         headline=headline(alone) if alone else _of_the_run(report),
@@ -235,7 +236,7 @@ def _view(model: ModelReport, report: RunReport, bounds: Bounds) -> dict[str, An
         "report": report,
         "base": base,
         "unchanged": _unchanged(model),
-        "head": f"this branch ({report['commit'][:10]})" if report["commit"] else "this branch",
+        "head": sentences.head(report),
         "figures": _figures(model),
         "findings": findings[: bounds.findings],
         "findings_hidden": max(len(findings) - bounds.findings, 0),
