@@ -77,7 +77,11 @@ class _Both:
     def _new(self) -> Iterator[TensorChange]:
         roots = self.after.roots(self.new)
         ones = [_One(path, (self.after.signature(path), self._shares(path))) for path in roots]
-        for name, paths in _folded(ones):
+        for places in _by_leaf(_folded(ones), self.after):
+            if len(places) > 1:
+                yield _in_several("new", places, self.after)
+                continue
+            ((name, paths),) = places
             each = self.after.count(paths[0])
             said = words.new(name, paths, each, self._like(paths), self.after)
             yield TensorChange("new", name, each * len(paths), said, _within(self.after, paths))
@@ -89,7 +93,11 @@ class _Both:
 
     def _gone(self) -> Iterator[TensorChange]:
         ones = [_One(path, self.before.signature(path)) for path in self.before.roots(self.gone)]
-        for name, paths in _folded(ones):
+        for places in _by_leaf(_folded(ones), self.before):
+            if len(places) > 1:
+                yield _in_several("gone", places, self.before)
+                continue
+            ((name, paths),) = places
             each = self.before.count(paths[0])
             left = [path for path in self.after.siblings(paths[0]) if path in self.after.paths]
             said = words.gone(name, paths, each, len(left), self.before)
@@ -120,10 +128,15 @@ class _Both:
         for old, new in self._pairs():
             self._take(self.before.paths[old], self.after.paths[new])
             ones.append(_One(new, (taken_apart(old)[0], self.after.signature(new)), old))
-        for name, paths in _folded(ones):
-            was = {one.path: one.other for one in ones}
-            former = _names(was[path] for path in paths)
-            said = words.renamed(former, name, paths, self.after)
+        was = {one.path: one.other for one in ones}
+        moved = [(_names(was[path] for path in paths), name, paths) for name, paths in _folded(ones)]
+        for places in _by_new_name(moved):
+            paths = [path for *_, found in places for path in found]
+            if len(places) > 1:
+                name, said = words.all_renamed([each[:2] for each in places], paths, self.after)
+            else:
+                former, name, _ = places[0]
+                said = words.renamed(former, name, paths, self.after)
             both = (*_within(self.after, paths), *_within(self.before, [was[path] for path in paths]))
             yield TensorChange("renamed", name, 0, said, both)
 
@@ -278,7 +291,11 @@ class _Both:
                 if self.after.tensors[name].trainable == trains != self.before.tensors[name].trainable
             }
             ones = [_One(path, self.after.signature(path)) for path in self.after.roots(names)]
-            for name, paths in _folded(ones):
+            for places in _by_leaf(_folded(ones), self.after):
+                if len(places) > 1:
+                    yield _in_several(kind, places, self.after)
+                    continue
+                ((name, paths),) = places
                 if count := sum(self.after.count(path) for path in paths):  # what owns nothing goes with its owner
                     said = words.trained(kind, name, count, paths)
                     yield TensorChange(kind, name, 0, said, _within(self.after, paths))
@@ -294,6 +311,44 @@ def _folded(ones: Sequence[_One]) -> Iterator[tuple[str, list[str]]]:
         for box in boxes(taken_apart(one.path)[1] for one in members):
             places = _places(box)
             yield written(template, box), [put_together(template, place) for place in places]
+
+
+def _by_leaf(found: Iterable[tuple[str, list[str]]], side: Side) -> Iterable[list[tuple[str, list[str]]]]:
+    """What has one name in several modules together: tensors, and modules of the same shapes; else one by one."""
+    groups: dict[Hashable, list[tuple[str, list[str]]]] = {}
+    for name, paths in found:
+        leaf, signature = paths[0].rpartition(".")[2], side.signature(paths[0])
+        is_by_itself = leaf.isdigit() or any(each.tied_to for each in side.paths[paths[0]])
+        like = "" if paths[0] in side.tensors else signature
+        groups.setdefault((name, name) if is_by_itself else (leaf, like), []).append((name, paths))
+    return groups.values()
+
+
+def _in_several(
+    kind: Literal["new", "gone", "frozen", "trained"], places: Sequence[tuple[str, list[str]]], side: Side
+) -> TensorChange:
+    """What happened alike to what has one name in several modules."""
+    paths = [path for _, found in places for path in found]
+    where, said = words.several(kind, [name for name, _ in places], paths, side)
+    count = sum(map(side.count, paths)) * {"new": 1, "gone": -1}.get(kind, 0)
+    return TensorChange(kind, where, count, said, _within(side, paths))
+
+
+def _by_new_name(moved: Iterable[tuple[str, str, list[str]]]) -> Iterator[list[tuple[str, str, list[str]]]]:
+    """What has one other name in several modules together, and what has other names in one module; else one by one."""
+    by_name: dict[Hashable, list[tuple[str, str, list[str]]]] = {}
+    for each in moved:
+        (old, _, former), (new, _, name) = (path.rpartition(".") for path in each[:2])
+        stays = old == new and not former[-1:].isdigit() and not name[-1:].isdigit() and "[" not in former + name
+        by_name.setdefault((former, name) if stays else each[1], []).append(each)
+    by_place: dict[Hashable, list[tuple[str, str, list[str]]]] = {}
+    for key, places in by_name.items():
+        if len(places) > 1:
+            yield places
+        else:
+            place = (places[0][1].rpartition(".")[0],) if isinstance(key, tuple) else key
+            by_place.setdefault(place, []).extend(places)
+    yield from by_place.values()
 
 
 def _places(box: Sequence[range]) -> list[tuple[int, ...]]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.base.lock import ANEW
+from pytest_bertsize.base.ranges import folded
 from pytest_bertsize.base.tensor_changes import TensorChange, tensor_changes
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import Inventory
@@ -15,7 +16,7 @@ from pytest_bertsize.wording import exact, listed, printable
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pytest_bertsize.base.lock import Lock, Locked
+    from pytest_bertsize.base.lock import Lock, Locked, Weight
     from pytest_bertsize.review.check import Subject
     from pytest_bertsize.review.review import Review
 
@@ -72,17 +73,24 @@ def _finding(against: AgainstLock, subject: Subject, lock: Lock) -> Finding:
 
 
 def _buffers(before: Locked, now: Locked) -> Iterator[str]:
+    groups: dict[tuple[Weight | None, Weight | None], list[str]] = {}
     for name in dict.fromkeys((*before.buffers, *now.buffers)):
-        was, became = before.buffers.get(name), now.buffers.get(name)
-        if was == became:
-            continue
-        if was is None or became is None:
-            one = was or became
-            what = f"{exact(one.numbers)} numbers of {printable(one.dtype)}" if one else ""
-            yield f"the buffer {printable(name)} is {'new' if was is None else 'gone'}: {what}"
-        else:
-            both = " → ".join(f"{exact(one.numbers)} of {printable(one.dtype)}" for one in (was, became))
-            yield f"the buffer {printable(name)}: {both}"
+        both = before.buffers.get(name), now.buffers.get(name)
+        if both[0] != both[1]:
+            groups.setdefault(both, []).append(name)
+    for (was, became), names in groups.items():
+        for name, times in folded(names):
+            what = f"the buffer {printable(name)}" if times == 1 else f"the buffers {printable(name)}"
+            verb = "is" if times == 1 else "are"
+            if was and became:
+                yield f"{what}: {_weight(was, times)} → {_weight(became, times)}"
+            elif one := was or became:
+                yield f"{what} {verb} {'gone' if was else 'new'}: {_weight(one, times)}"
+
+
+def _weight(weight: Weight, times: int) -> str:
+    each = f"{times:,} × {exact(weight.numbers)}" if times > 1 else exact(weight.numbers)
+    return f"{each} numbers of {printable(weight.dtype)}"
 
 
 def _why(before: Locked, now: Locked) -> str:
