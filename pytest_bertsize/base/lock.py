@@ -7,13 +7,13 @@ what is written by hand and means nothing is a mistake with its line.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import tomli
 
 from pytest_bertsize.base.ranges import STAR, unescaped, unfolded
-from pytest_bertsize.inventory import Tensor
+from pytest_bertsize.inventory import FLOAT32, Tensor
 from pytest_bertsize.table.toml import line_in_toml
 from pytest_bertsize.wording import printable, shown
 
@@ -28,6 +28,7 @@ MOST_TENSORS = 1_000_000
 """Of all models together."""
 ANEW = "pytest --bert-budget --bert-budget-update"
 _MARKERS = re.compile(r"^(?:<{7}|={7}|>{7}|\|{7})(?= |$)", re.MULTILINE)
+_DTYPE = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _KEYS = {"config", "built-with", "tensors", "buffers"}
 
 
@@ -142,14 +143,13 @@ class _Reader:
         return tuple(self._with_owner(each, found, lines[each.name]) for each in found.values())
 
     def _row(self, written: str, value: object, key: tuple[str, ...]) -> Iterator[Tensor]:
-        trains = not (isinstance(value, dict) and value.keys() == {"frozen"})
-        shape = value["frozen"] if isinstance(value, dict) and not trains else value
-        if isinstance(shape, str):
+        shape, trains, dtype = _taken_apart(value)
+        if isinstance(shape, str) and shape is value:
             for name, place in self._names(written, key):
                 yield Tensor(name, (), "", tied_to=_at(shape, place))
         elif isinstance(shape, list) and all(type(size) is int and 0 <= size <= LARGEST_SIZE for size in shape):
             for name, _ in self._names(written, key):
-                yield Tensor(name, tuple(shape), "", trains)
+                yield Tensor(name, tuple(shape), "", trains, dtype=dtype)
         else:
             self._fail(
                 key, f"{shown(value)} is no shape: it is written [768, 768], or as the name of the tensor that it is"
@@ -171,7 +171,7 @@ class _Reader:
         owner = found.get(tensor.tied_to)
         if owner is None or owner.tied_to:
             self._fail(key, f"{shown(tensor.tied_to)} is no tensor with a shape of this model")
-        return Tensor(tensor.name, owner.shape, "", owner.trainable, owner.name)
+        return replace(owner, name=tensor.name, tied_to=owner.name)
 
     def _buffers(self, said: Mapping[str, Any], key: tuple[str, ...]) -> dict[str, Weight]:
         found: dict[str, Weight] = {}
@@ -200,6 +200,15 @@ class _Reader:
     def _fail(self, key: tuple[str, ...], message: str) -> NoReturn:
         line = line_in_toml(self.text, key)
         raise BadLock(f"{self.file}{f':{line}' if line else ''}: {message}; {_mend(self.file)}")
+
+
+def _taken_apart(value: object) -> tuple[object, bool, str]:
+    """A shape, whether it trains, and its dtype: ``[9, 4]``, or a table of what is not as everywhere."""
+    if isinstance(value, dict) and value.keys() in ({"frozen"}, {"frozen", "dtype"}, {"shape", "dtype"}):
+        trains, dtype = "shape" in value, value.get("dtype", FLOAT32)
+        if isinstance(dtype, str) and _DTYPE.fullmatch(dtype):
+            return value["shape" if trains else "frozen"], trains, dtype
+    return value, True, FLOAT32
 
 
 def _at(owner: str, place: Sequence[int]) -> str:

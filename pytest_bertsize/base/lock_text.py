@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pytest_bertsize.base.lock import FORMAT, Locked, Weight
 from pytest_bertsize.base.ranges import STAR, boxes, escaped, taken_apart, written
+from pytest_bertsize.inventory import FLOAT32
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -56,12 +57,13 @@ def _text(value: str) -> str:
 
 def _sorted(rows: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     """By name, a layer's number as a number."""
-    return sorted(
-        rows,
-        key=lambda row: [
-            (part.isdigit(), int(part) if part.isdigit() else 0, part) for part in re.split(r"([0-9]+)", row[0])
-        ],
-    )
+    return sorted(rows, key=lambda row: (_parts(row[0]), row[0]))
+
+
+def _parts(name: str) -> list[str | tuple[int, str]]:
+    """Words and, between them, numbers, by how many digits they have."""
+    parts = re.split(r"0*([0-9]+)", name)
+    return [(len(part), part) if at % 2 else part for at, part in enumerate(parts)]
 
 
 def _tensors(tensors: Iterable[Tensor]) -> Iterator[tuple[str, str]]:
@@ -81,7 +83,10 @@ def _value(tensor: Tensor, place: Sequence[int]) -> tuple[str, bool]:
         is_beside = bool(place) and owners_place == place
         return (template, True) if is_beside else (_text(escaped(tensor.tied_to)), False)
     shape = f"[{', '.join(map(str, tensor.shape))}]"
-    return (shape if tensor.trainable else f"{{ frozen = {shape} }}"), False
+    dtype = "" if tensor.dtype == FLOAT32 else f", dtype = {_text(tensor.dtype)}"
+    if tensor.trainable and not dtype:
+        return shape, False
+    return f"{{ {'shape' if tensor.trainable else 'frozen'} = {shape}{dtype} }}", False
 
 
 def _buffers(buffers: Mapping[str, Weight]) -> Iterator[tuple[str, str]]:

@@ -50,6 +50,7 @@ def _is(paths: Sequence[str], name: str) -> str:
 
 
 def _be(paths: Sequence[str]) -> str:
+    """Of one name; of none, that of the model."""
     return "are" if len(paths) > 1 and paths[0].rpartition(".")[2].isdigit() else "is"
 
 
@@ -247,3 +248,17 @@ def _own(paths: Sequence[str]) -> str:
 def trained(kind: Literal["frozen", "trained"], name: str, count: int, paths: Sequence[str]) -> str:
     what = "frozen" if kind == "frozen" else "trained"
     return f"{_is(paths, name)} {what} now: {exact(count)}"
+
+
+def recast(was: str, now: str, names: Sequence[str], paths: Sequence[str], count: int) -> tuple[str, str]:
+    """Where, and the sentence, of what is of another dtype.
+
+    :param names: of ``paths`` with layers folded; none of the whole model.
+    """
+    where = names[0] if len(names) == 1 else _common(names)
+    if len(names) > 1:
+        is_one, what = False, f"{printable(where) or 'the model'}: {_several(_inside(where, names))}"
+    else:
+        is_one, what = _be(paths) == "is", printable(where) or "the model"
+    is_now, was_then = ("is", "was") if is_one else ("are", "were")
+    return where, f"{what} {is_now} of {printable(now)} now, and {was_then} of {printable(was)}: {exact(count)}"

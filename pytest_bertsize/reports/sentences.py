@@ -72,7 +72,7 @@ def change(row: Change) -> str:
 
 def _value(written: str) -> str:
     """Numbers as everywhere in a report, words without their quotes."""
-    return exact(int(written)) if written.isdigit() else written.strip('"')
+    return exact(int(written)) if written.isdecimal() else written.strip('"')
 
 
 def deepest(components: Collection[str]) -> list[str]:

@@ -79,7 +79,8 @@ class TensorChange(TypedDict):
     """One thing that became of a model's tensors, however many it is told by."""
 
     kind: str
-    """``new``, ``gone``, ``renamed``, ``replaced``, ``resized``, ``untied``, ``tied``, ``frozen`` or ``trained``."""
+    """``new``, ``gone``, ``renamed``, ``replaced``, ``resized``, ``untied``, ``tied``, ``frozen``, ``trained`` or
+    ``recast``: of another dtype."""
     name: str
     """Modules or tensors, layers folded: ``bert.encoder.layer[12:14]``."""
     count: int

@@ -49,7 +49,7 @@ def held(found: Review, subject: Subject, now: Locked, lock: Lock | None) -> Rev
     else:
         changes = tensor_changes(Inventory(before.tensors), Inventory(now.tensors))
         if found.unbuilt:  # a class of the project's may have more names for one tensor than its closed form, or fewer
-            changes = [each for each in changes if each.count or each.kind not in {"new", "gone"}]
+            changes = [each for each in changes if each.count or each.kind not in {"new", "gone", "recast"}]
         said = () if found.unbuilt else (*_buffers(before, now),)
         why = _why(before, now) if (changes or said) and not found.unbuilt else ""
         against = AgainstLock(lock.file, is_there=True, changes=(*changes,), said=said, why=why)

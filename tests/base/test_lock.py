@@ -15,6 +15,8 @@ SMALL = Locked(
     (
         *tree({"layer[0:11].w": [4, 4], "layer[0:11].v": [4], "out.w": [2, 4]}).tensors,
         Tensor("embed.w", (9, 4), "", trainable=False),
+        Tensor("gate.w", (4, 2), "", dtype="bfloat16"),
+        Tensor("gate.b", (4,), "", trainable=False, dtype="float16"),
         Tensor("head.w", (9, 4), "", trainable=False, tied_to="embed.w"),
     ),
     {"pe": Weight(36, "float32")},
@@ -32,6 +34,8 @@ built-with = "transformers 5.23.0, torch 2.13.0"
 
 [models.small.tensors]
 "embed.w" = { frozen = [9, 4] }
+"gate.b" = { frozen = [4], dtype = "float16" }
+"gate.w" = { shape = [4, 2], dtype = "bfloat16" }
 "head.w" = "embed.w"
 "layer[0:11].v" = [4]
 "layer[0:11].w" = [4, 4]
@@ -101,22 +105,27 @@ ANEW = "take x.lock from git again (git checkout -- x.lock), or remove it, and r
 @pytest.mark.parametrize(
     ("written", "instead", "said"),
     [
-        ('"out.w" = [2, 4]', '"out.w" = [2, 4', "x.lock:16: not TOML: "),
-        ("[2, 4]", "[2, -4]", "x.lock:14: [2, -4] is no shape: it is written [768, 768]"),
-        ("[2, 4]", "[2, true]", "x.lock:14: [2, true] is no shape"),
-        ("[2, 4]", "2", "x.lock:14: 2 is no shape"),
+        ('"out.w" = [2, 4]', '"out.w" = [2, 4', "x.lock:18: not TOML: "),
+        ("[2, 4]", "[2, -4]", "x.lock:16: [2, -4] is no shape: it is written [768, 768]"),
+        ("[2, 4]", "[2, true]", "x.lock:16: [2, true] is no shape"),
+        ("[2, 4]", "2", "x.lock:16: 2 is no shape"),
         ("{ frozen = [9, 4] }", "{ thawed = [9, 4] }", 'x.lock:10: {"thawed": [9, 4]} is no shape'),
-        ('= "embed.w"', '= "embed"', 'x.lock:11: "embed" is no tensor with a shape of this model'),
-        ('= "embed.w"', '= "head.w"', 'x.lock:11: "head.w" is no tensor with a shape of this model'),
-        ("layer[0:11].v", "layer[11:0].v", 'x.lock:12: "layer[11:0].v" is no name: a range goes up'),
-        ("layer[0:11].v", "layer[0:999999].v", "x.lock:12: "),
-        ("layer[0:11].v", "layer[0-11].v", 'x.lock:12: "layer[0-11].v" is no name: a range is written [0:12]'),
-        ("layer[0:11].v", "layer.3.w", 'x.lock:13: "layer.3.w" stands there twice'),
+        ("shape = [4, 2],", "", 'x.lock:12: {"dtype": "bfloat16"} is no shape'),
+        (', dtype = "bfloat16"', "", 'x.lock:12: {"shape": [4, 2]} is no shape'),
+        ('"bfloat16"', '"b float\\n16"', 'x.lock:12: {"shape": [4, 2], "dtype": "b float\\\\n16"} is no shape'),
+        ('"bfloat16"', "16", "x.lock:12: "),
+        ("{ shape = [4, 2],", '{ shape = "embed.w",', "x.lock:12: "),
+        ('= "embed.w"', '= "embed"', 'x.lock:13: "embed" is no tensor with a shape of this model'),
+        ('= "embed.w"', '= "head.w"', 'x.lock:13: "head.w" is no tensor with a shape of this model'),
+        ("layer[0:11].v", "layer[11:0].v", 'x.lock:14: "layer[11:0].v" is no name: a range goes up'),
+        ("layer[0:11].v", "layer[0:999999].v", "x.lock:14: "),
+        ("layer[0:11].v", "layer[0-11].v", 'x.lock:14: "layer[0-11].v" is no name: a range is written [0:12]'),
+        ("layer[0:11].v", "layer.3.w", 'x.lock:15: "layer.3.w" stands there twice'),
         ("lock = 1", "lock = 2", "x.lock:3: it is of the format 2, and this release reads 1"),
         ("lock = 1", "", "x.lock: this is no lock of pytest-bertsize"),
         ("built-with", "builtwith", 'x.lock:7: a lock says nothing by "builtwith"'),
-        ('"float32" }', "32 }", "x.lock:17: "),
-        ("[models.small.buffers]", "[models.small.bufers]", 'x.lock:16: a lock says nothing by "bufers"'),
+        ('"float32" }', "32 }", "x.lock:19: "),
+        ("[models.small.buffers]", "[models.small.bufers]", 'x.lock:18: a lock says nothing by "bufers"'),
     ],
 )
 def test_a_lock_that_is_edited_badly_is_told_with_its_line(written: str, instead: str, said: str) -> None:
