@@ -336,7 +336,7 @@ def _owner(source: str, name: str) -> str:
     if "*" not in source:
         return source
     parts, own = source.split("."), name.split(".")
-    there = [here if part == "*" else part for part, here in zip(parts, own, strict=False)]
+    there = [here if part == "*" and here.isdecimal() else part for part, here in zip(parts, own, strict=False)]
     return ".".join([*there, *parts[len(own) :]])
 
 

@@ -17,7 +17,7 @@ from pytest_bertsize.review.accept import Refused, Verb
 from pytest_bertsize.table import rewrite
 from pytest_bertsize.table.rewrite import Change, lowered, raised, sentence, settings_after
 from pytest_bertsize.table.settings import SettingsError
-from pytest_bertsize.wording import listed
+from pytest_bertsize.wording import listed, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -131,12 +131,14 @@ class Rewriter:
             self.problem = f"{lock.file}: the run was broken off, and nothing was changed"
             return
         try:
-            rewrite.replace_pyproject(self._read.root / lock.file, lock.text, text)
+            assert self._read.lock
+            rewrite.replace_pyproject(self._read.root / self._read.lock.file, lock.text, text)
         except SettingsError as error:
             self.problem = str(error)
             return
         changed = sorted(name for name in models if models[name] is not lock.models.get(name))
-        self._locked = [*changed, *(f"{name} (which has left)" for name in lock.models if name not in models)]
+        left = (f"{printable(name)} (which has left)" for name in lock.models if name not in models)
+        self._locked = [*map(printable, changed), *left]
 
     @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.base.lock import ANEW
+from pytest_bertsize.base.lock import ANEW, line_of
 from pytest_bertsize.base.ranges import folded
 from pytest_bertsize.base.tensor_changes import TensorChange, tensor_changes
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import Inventory
-from pytest_bertsize.table.toml import line_in_toml
 from pytest_bertsize.wording import exact, listed, printable
 
 if TYPE_CHECKING:
@@ -66,7 +65,7 @@ def _finding(against: AgainstLock, subject: Subject, lock: Lock) -> Finding:
         message, fix = f"{file} does not have this model", f"have it written there: {ANEW}"
         return Finding("differs-from-lock", message, fix, severity, file=lock.file)  # type: ignore[arg-type]
     said = [*(each.said for each in against.changes), *against.said]
-    line = line_in_toml(lock.text, ("models", subject.model.name))
+    line = line_of(lock.text, ("models", subject.model.name))
     why = f" ({against.why})" if against.why else ""
     message = f"it is not as {file} has it: {listed(said, MOST_TOLD, '; ')}{why}"
     return Finding("differs-from-lock", message, ACCEPT, severity, file=lock.file, line=line)  # type: ignore[arg-type]

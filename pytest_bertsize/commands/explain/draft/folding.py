@@ -190,7 +190,7 @@ def _settled(part: Part, above: tuple[str, ...] = ()) -> Part:
 
 def _at(owner: str, path: Sequence[str]) -> str:
     parts = owner.split(".")
-    there = [here if part == STAR else part for part, here in zip(parts, path, strict=False)]
+    there = [here if part == STAR and is_index(here) else part for part, here in zip(parts, path, strict=False)]
     return ".".join([*there, *parts[len(path) :]])
 
 
