@@ -608,7 +608,7 @@ def test_a_minimum_of_bytes_and_flops_is_written_in_the_style_of_the_old(
 def test_bytes_pass_their_rounded_minimum(count: int, unit: str, places: int) -> None:
     like = f"1{'.' if places else ''}{'0' * places}{unit}"
     low = parse_bytes(restated(count, "min", like, BYTES).strip('"'))
-    assert 0 <= count - low < max(BYTE_SCALES[unit], Fraction(count, 100))
+    assert 0 <= count - low < max(Fraction(BYTE_SCALES[unit]), Fraction(count, 100))
 
 
 @given(OTHERS, st.sampled_from([unit for unit in BYTE_SCALES if unit]), st.integers(0, 12))

@@ -196,7 +196,7 @@ class _Reader:
                 self.count += 1
                 if self.count > MOST_TENSORS:
                     self._fail(key, f"these are more than {MOST_TENSORS:,} tensors")
-                if not found[0] or found[0] != printable(found[0]):
+                if "" in found[0].split(".") or found[0] != printable(found[0]):
                     self._fail(key, f"{shown(written)} is no name that a tensor has")
                 yield found
         except ValueError as error:

@@ -6,7 +6,7 @@ In: two inventories. Out: one :class:`TensorChange` for each thing that happened
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -14,13 +14,13 @@ from pytest_bertsize.base import tensor_words as words
 from pytest_bertsize.base.module_paths import Side, alike, outer
 from pytest_bertsize.base.ranges import folded, taken_apart
 from pytest_bertsize.base.together import One, by_layer, by_leaf, by_new_name, names_of
-from pytest_bertsize.inventory import levels
+from pytest_bertsize.inventory import Inventory, levels
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 
     from pytest_bertsize.base.together import Place
-    from pytest_bertsize.inventory import Inventory, Tensor
+    from pytest_bertsize.inventory import Tensor
 
 Kind: TypeAlias = Literal[
     "new", "gone", "renamed", "replaced", "resized", "untied", "tied", "frozen", "trained", "recast"
@@ -63,6 +63,7 @@ class _Both:
     def told(self) -> list[TensorChange]:
         """What takes a place that another has left is looked for first: what is left over is new, or gone."""
         found = [*self._renamed(), *self._merged("joined"), *self._merged("parted"), *self._rebuilt()]
+        self.before, self.after = _inherited(self.before, self.gone), _inherited(self.after, self.new)
         found += [
             *self._new(),
             *self._gone(),
@@ -94,7 +95,8 @@ class _Both:
         return tuple(dict.fromkeys(taken_apart(owner)[0] for owner in owners if not f"{owner}.".startswith(f"{path}.")))
 
     def _gone(self) -> Iterator[TensorChange]:
-        ones = [One(path, self.before.signature(path)) for path in self.before.roots(self.gone)]
+        roots = self.before.roots(self.gone)
+        ones = [One(path, (self.before.signature(path), self.before.count(path))) for path in roots]
         for places in by_leaf(by_layer(ones), self.before):
             if len(places) > 1:
                 yield _in_several("gone", places, self.before)
@@ -242,7 +244,7 @@ class _Both:
             if old.shape != new.shape:
                 groups.setdefault(words.steps(old.shape, new.shape), []).append((old, new))
         for pairs in groups.values():
-            count = sum(new.owned - old.owned for old, new in pairs)
+            count = sum(new.size - old.size for old, new in pairs if not old.tied_to)  # a tie that is gone has its own
             names = [new.name for _, new in pairs]
             name, said = words.resized(pairs, count, [each for each, _ in folded(names)])
             yield TensorChange("resized", name, count, said, tuple(names))
@@ -279,10 +281,14 @@ class _Both:
                 ones += [One(e.name, (taken_apart(owners[e.name])[0], e.shape), owners[e.name]) for e in inside]
         other = {one.path: one.other for one in ones}
         for name, paths in by_layer(ones):
-            tensors = _within(self.after, paths)
-            count = sum(self.after.tensors[each].owned - self.before.tensors[each].owned for each in tensors)
+            tensors = _within(there, paths)
+            count = sum(self.after.tensors[each].size * self._owns(each) for each in tensors)
             said = words.tie(kind, name, names_of(other[path] for path in paths), count, paths)
             yield TensorChange(kind, name, count, said, tensors)
+
+    def _owns(self, name: str) -> int:
+        """1 of a tensor that is one of its own only now, -1 of one that only was."""
+        return bool(self.before.tensors[name].tied_to) - bool(self.after.tensors[name].tied_to)
 
     def _trained(self) -> Iterator[TensorChange]:
         kinds: tuple[tuple[Literal["frozen", "trained"], bool], ...] = (("frozen", False), ("trained", True))
@@ -314,6 +320,21 @@ class _Both:
             count = sum(self.after.tensors[name].owned for name in names)
             where, said = words.recast(*both, [name for name, _ in folded(roots)], roots, count)
             yield TensorChange("recast", where, 0, said, tuple(names))
+
+
+def _inherited(side: Side, leaving: Collection[str]) -> Side:
+    """With an owner that stays, of what shares its storage with a tensor that comes or goes: by name alone, then."""
+    heirs: dict[str, str] = {}
+    for each in side.tensors.values():
+        if each.tied_to in leaving and each.name not in leaving:
+            heirs.setdefault(str(each.tied_to), each.name)
+    if not heirs:
+        return side
+    found = []
+    for each in side.tensors.values():
+        heir = heirs.get(each.tied_to or each.name)
+        found.append(replace(each, tied_to=heir if heir != each.name else None) if heir else each)
+    return Side(Inventory(tuple(found)))
 
 
 def _in_several(kind: Literal["new", "gone", "frozen", "trained"], places: Sequence[Place], side: Side) -> TensorChange:

@@ -208,7 +208,10 @@ def resized(pairs: Sequence[tuple[Tensor, Tensor]], count: int, names: Sequence[
     tail = f" in {many}, {change(count)}" if len(names) > 1 else f", {change(count)}"
     if len(old.shape) != len(new.shape) or sorted(old.shape) == sorted(new.shape):
         how = "is turned" if old.shape == new.shape[::-1] else "has another shape"
-        return where, f"{printable(where)} {how}: {dimensions(old.shape)} → {dimensions(new.shape)}{tail}"
+        return (
+            where,
+            f"{printable(where) or 'the model'} {how}: {dimensions(old.shape)} → {dimensions(new.shape)}{tail}",
+        )
     axes = {_axis(was, now) for was, now in pairs}
     axis = f"{next(iter(axes))} ".lstrip() if len(axes) == 1 else ""
     moved = dict.fromkeys((was, now) for was, now in zip(old.shape, new.shape, strict=True) if was != now)
