@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -156,6 +158,15 @@ def test_a_lock_outside_of_the_project_is_refused(own: OwnProject) -> None:
     with pytest.raises(
         SettingsError, match=r"^pyproject\.toml:4: tool\.bertsize\.lock: .*the lock lies outside the project"
     ):
+        own.gate()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no named pipes in folders")
+def test_a_pipe_for_a_lock_is_refused_without_waiting_for_it(own: OwnProject) -> None:
+    lock = own.git.folder / "bertsize.lock"
+    lock.unlink()
+    os.mkfifo(lock)
+    with pytest.raises(SettingsError, match=r"tool\.bertsize\.lock: bertsize\.lock: this is not a regular file"):
         own.gate()
 
 
