@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 from rich.text import Text
 
-from pytest_bertsize.base.lock import parse
+from pytest_bertsize.base.lock import BadLock, parse
 from pytest_bertsize.base.lock_text import HEAD, accepted, render
 from pytest_bertsize.plugin.longrepr import style_of
 from pytest_bertsize.reports.ci import sign_of_ci
@@ -122,7 +122,11 @@ class Rewriter:
 
     def _write_lock(self, lock: Lock, *, broken_off: bool) -> None:
         """Have the lock say what was built, of the models that were looked at and do not fail."""
-        now = parse("".join((HEAD, *self._blocks.values())), lock.file)
+        try:
+            now = parse("".join((HEAD, *self._blocks.values())), lock.file)
+        except BadLock as bad:  # names that a class has, and a lock cannot
+            self.problem = str(bad)
+            return
         models = accepted(lock.models, now, self._read.names)
         text = render(models)
         if text == lock.text or not models:
