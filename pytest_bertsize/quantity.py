@@ -30,6 +30,10 @@ LONGEST = 60
 """Characters of a quantity."""
 PRECISION = 80
 """Digits: more than any quantity has before and behind its point."""
+FEW_DIGITS = 3
+"""That anybody writes, who has written fewer of a smaller quantity: at most one percent of room."""
+_LONG = len("9,999")
+"""A number that is read without marks between its thousands."""
 LARGEST = 10**15
 """The largest count that can be written: a hundred times any model that is built, and exact in every JSON reader."""
 LARGEST_OF_OTHERS = 9 * 10**15
@@ -230,21 +234,49 @@ def restated(count: int, bound: str, like: object, quantity: Quantity) -> str:
     """What a bound has to say to let ``count`` pass: ``max`` or ``min`` in the style of ``like``, ``exact`` exactly.
 
     A maximum is rounded up, a minimum down: ``113_123_456`` like ``"110M"`` → ``'"114M"'`` and ``'"113M"'``; like
-    ``86_000_000`` → ``'113_123_456'``.
+    ``86_000_000`` → ``'113_123_456'``. What has more digits than its author would write loses some, and takes the next
+    unit: ``1_082_114`` like ``"623K"`` → ``'"1.09M"'``, and ``125_985_792`` like ``"85.1M"`` → ``'"126M"'``.
     """
     match = quantity.match(like) if isinstance(like, str) and bound != "exact" else None
     unit = match["unit"] if match else ""
     if match is None or quantity.scales[unit] == 1:
         return f'"{count:_}{unit}"' if unit else f"{count:_}"
     rounding = ROUND_FLOOR if bound == "min" else ROUND_CEILING
-    return f'"{_in_steps(count, match["digits"], quantity.scales[unit], rounding)}{unit}"'
-
-
-def _in_steps(count: int, digits: str, scale: int, rounding: str) -> str:
-    """In steps of the last digit; with powers of 1,024 in steps of whole bytes that have no more digits, as halves."""
-    places = len(digits.partition(".")[2])
-    twos = scale.bit_length() - 1 if scale.bit_count() == 1 else 0
+    written = _in_halves if quantity.scales[unit].bit_count() == 1 else _in_digits
     with localcontext(prec=PRECISION):
-        step = Decimal(1) / 2 ** min(places, twos) if twos else Decimal(1).scaleb(-places)
-        steps = (Decimal(count) / scale / step).to_integral_value(rounding)
-        return f"{steps * step:,.{places}f}".replace(",", "_")
+        return f'"{written(count, match["digits"], unit, quantity, rounding)}"'
+
+
+def _in_digits(count: int, digits: str, unit: str, quantity: Quantity, rounding: str) -> str:
+    """In steps of the last digit, of as many digits as there are in ``digits``, or a few."""
+    whole, _, behind = digits.replace("_", "").lstrip("0").partition(".")
+    scale, places = quantity.scales[unit], len(behind)
+    most = max(FEW_DIGITS, len(f"{whole}{behind}".lstrip("0")))
+    while (steps := _steps(count, scale, places, rounding)) >= 10**most:
+        places -= 1
+    while steps.scaleb(-places) >= 10 ** max(FEW_DIGITS, len(whole)) and (larger := _next(scale, quantity)):
+        scale, unit, places = scale * 1000, larger, places + 3
+    return _marked(steps.scaleb(-places), max(places, 0), digits) + unit
+
+
+def _marked(number: Decimal, places: int, like: str) -> str:
+    """Thousands have marks where the author sets them, and where nobody reads them without."""
+    text = f"{number:,.{places}f}"
+    return text.replace(",", "_" if "_" in like or len(text.partition(".")[0]) > _LONG else "")
+
+
+def _steps(count: int, scale: int, places: int, rounding: str) -> Decimal:
+    return (Decimal(count) / scale).scaleb(places).to_integral_value(rounding)
+
+
+def _next(scale: int, quantity: Quantity) -> str:
+    """The unit of a thousand of these; ``""`` above the largest."""
+    return next((unit for unit in quantity.shown if quantity.scales[unit] == scale * 1000), "")
+
+
+def _in_halves(count: int, digits: str, unit: str, quantity: Quantity, rounding: str) -> str:
+    """With powers of 1,024: in steps of whole bytes that have no more digits, as halves."""
+    scale, places = quantity.scales[unit], len(digits.partition(".")[2])
+    step = Decimal(1) / 2 ** min(places, scale.bit_length() - 1)
+    steps = (Decimal(count) / scale / step).to_integral_value(rounding)
+    return _marked(steps * step, places, digits) + unit

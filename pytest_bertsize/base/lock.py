@@ -6,28 +6,33 @@ what is written by hand and means nothing is a mistake with its line.
 
 from __future__ import annotations
 
+import json
 import re
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NoReturn
+from dataclasses import dataclass, field, replace
+from math import prod
+from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard
 
 import tomli
 
 from pytest_bertsize.base.ranges import STAR, unescaped, unfolded
-from pytest_bertsize.inventory import Tensor
-from pytest_bertsize.table.toml import line_in_toml
-from pytest_bertsize.wording import printable, shown
+from pytest_bertsize.inventory import FLOAT32, Tensor
+from pytest_bertsize.quantity import LARGEST
+from pytest_bertsize.wording import printable, reason, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 FORMAT = 1
-LARGEST = 16 * 1024 * 1024
-"""Bytes of a lock."""
-LARGEST_SIZE = 10**12
-MOST_TENSORS = 1_000_000
+LARGEST_FILE = 8 * 1024 * 1024
+"""Bytes of a lock: a thousand models have 3 MB."""
+MOST_AXES = 64
+"""As torch has it."""
+MOST_TENSORS = 500_000
 """Of all models together."""
 ANEW = "pytest --bert-budget --bert-budget-update"
-_MARKERS = re.compile(r"^(?:<{7}|={7}|>{7}|\|{7})(?= |$)", re.MULTILINE)
+_MARKERS = re.compile(r"^(?:<{7}|={7}|>{7}|\|{7})(?=[ \r]|$)", re.MULTILINE)
+_DTYPE = re.compile(r"[a-z][a-z0-9_]{0,39}")
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
 _KEYS = {"config", "built-with", "tensors", "buffers"}
 
 
@@ -87,13 +92,44 @@ def parse(text: str, file: str) -> dict[str, Locked]:
             f"{file}:{line}: a merge conflict is left in it ({marker[0]}): keep one side of each model's block, "
             f"and run {ANEW}"
         )
+    if text.startswith("\ufeff"):
+        raise BadLock(f"{file}: it begins with a byte order mark, which no TOML has; save it without one")
     try:
         data = tomli.loads(text)
     except (tomli.TOMLDecodeError, RecursionError, ValueError) as error:
         at = f":{error.lineno}" if isinstance(error, tomli.TOMLDecodeError) else ""
-        said = printable(error.msg if isinstance(error, tomli.TOMLDecodeError) else str(error))
+        said = printable(error.msg) if isinstance(error, tomli.TOMLDecodeError) else reason(error)
         raise BadLock(f"{file}{at}: not TOML: {said}; {_mend(file)}") from None
     return _Reader(text, file).models(data)
+
+
+def key_of(name: str) -> str:
+    """As a header of a lock has it."""
+    return name if _BARE.fullmatch(name) else quoted(name)
+
+
+def quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def line_of(text: str, key: Sequence[str]) -> int | None:
+    """The line of a key, else of the block that it is in; ``None`` where a lock has been written otherwise.
+
+    Its lines are as :mod:`~pytest_bertsize.base.lock_text` writes them, of which a large one has more than a reader of
+    any TOML gets through in the time of a run.
+    """
+    headers = {f"[{'.'.join(map(key_of, key[:depth]))}]": depth for depth in range(1, len(key) + 1)}
+    starts = tuple(f"{each}{end}" for each in (key[-1], quoted(key[-1])) for end in (" ", "="))
+    found: int | None = None
+    inside = deepest = 0
+    for number, line in enumerate(map(str.strip, text.split("\n")), 1):
+        if line.startswith("["):
+            inside = headers.get(line, -1)
+            if inside > deepest:
+                found, deepest = number, inside
+        elif inside == len(key) - 1 and line.startswith(starts):
+            return number
+    return found
 
 
 def _mend(file: str) -> str:
@@ -112,7 +148,7 @@ class _Reader:
             raise BadLock(
                 f"{self.file}: this is no lock of pytest-bertsize: name a file of its own, or remove this one"
             )
-        if data["lock"] != FORMAT:
+        if type(data["lock"]) is not int or data["lock"] != FORMAT:
             self._fail(("lock",), f"it is of the format {shown(data['lock'])}, and this release reads {FORMAT}")
         self._known(data, {"lock", "models"}, ())
         models = self._table(data.get("models", {}), ("models",))
@@ -123,8 +159,8 @@ class _Reader:
     def _model(self, said: Mapping[str, Any], key: tuple[str, ...]) -> Locked:
         self._known(said, _KEYS, key)
         for text in ("config", "built-with"):
-            if not isinstance(said.get(text, ""), str):
-                self._fail((*key, text), f"{text} is {shown(said[text])}, and no text")
+            if not isinstance(value := said.get(text, ""), str) or value != printable(value):
+                self._fail((*key, text), f"{text} is {shown(value)}, and no text of a line")
         tensors = self._tensors(self._table(said.get("tensors", {}), (*key, "tensors")), (*key, "tensors"))
         buffers = self._buffers(self._table(said.get("buffers", {}), (*key, "buffers")), (*key, "buffers"))
         if not tensors:
@@ -142,14 +178,13 @@ class _Reader:
         return tuple(self._with_owner(each, found, lines[each.name]) for each in found.values())
 
     def _row(self, written: str, value: object, key: tuple[str, ...]) -> Iterator[Tensor]:
-        trains = not (isinstance(value, dict) and value.keys() == {"frozen"})
-        shape = value["frozen"] if isinstance(value, dict) and not trains else value
-        if isinstance(shape, str):
+        shape, trains, dtype = _taken_apart(value)
+        if isinstance(shape, str) and shape is value:
             for name, place in self._names(written, key):
                 yield Tensor(name, (), "", tied_to=_at(shape, place))
-        elif isinstance(shape, list) and all(type(size) is int and 0 <= size <= LARGEST_SIZE for size in shape):
+        elif _is_shape(shape):
             for name, _ in self._names(written, key):
-                yield Tensor(name, tuple(shape), "", trains)
+                yield Tensor(name, (*shape,), "", trains, dtype=dtype)
         else:
             self._fail(
                 key, f"{shown(value)} is no shape: it is written [768, 768], or as the name of the tensor that it is"
@@ -161,6 +196,8 @@ class _Reader:
                 self.count += 1
                 if self.count > MOST_TENSORS:
                     self._fail(key, f"these are more than {MOST_TENSORS:,} tensors")
+                if "" in found[0].split(".") or found[0] != printable(found[0]):
+                    self._fail(key, f"{shown(written)} is no name that a tensor has")
                 yield found
         except ValueError as error:
             self._fail(key, f"{shown(written)} is no name: {error}")
@@ -171,20 +208,18 @@ class _Reader:
         owner = found.get(tensor.tied_to)
         if owner is None or owner.tied_to:
             self._fail(key, f"{shown(tensor.tied_to)} is no tensor with a shape of this model")
-        return Tensor(tensor.name, owner.shape, "", owner.trainable, owner.name)
+        return replace(owner, name=tensor.name, tied_to=owner.name)
 
     def _buffers(self, said: Mapping[str, Any], key: tuple[str, ...]) -> dict[str, Weight]:
         found: dict[str, Weight] = {}
         for written, value in said.items():
-            good = isinstance(value, dict) and value.keys() == {"numbers", "dtype"} and isinstance(value["dtype"], str)
-            if not good or type(value["numbers"]) is not int:
-                self._fail(
-                    (*key, written),
-                    f'{shown(value)} is no buffer: it is written {{ numbers = 512, dtype = "float32" }}',
-                )
-            found |= {
-                name: Weight(value["numbers"], value["dtype"]) for name, _ in self._names(written, (*key, written))
-            }
+            weight = _weight(value)
+            if weight is None:
+                message = f'{shown(value)} is no buffer: it is written {{ numbers = 512, dtype = "float32" }}'
+                self._fail((*key, written), message)
+            for name, _ in self._names(written, (*key, written)):
+                if found.setdefault(name, weight) is not weight:
+                    self._fail((*key, written), f"{shown(name)} stands there twice")
         return found
 
     def _table(self, value: object, key: tuple[str, ...]) -> Mapping[str, Any]:
@@ -198,8 +233,32 @@ class _Reader:
                 self._fail((*at, key), f"a lock says nothing by {shown(key)}: there are {', '.join(sorted(keys))}")
 
     def _fail(self, key: tuple[str, ...], message: str) -> NoReturn:
-        line = line_in_toml(self.text, key)
+        line = line_of(self.text, key)
         raise BadLock(f"{self.file}{f':{line}' if line else ''}: {message}; {_mend(self.file)}")
+
+
+def _is_shape(value: object) -> TypeGuard[list[int]]:
+    """Whether it is one of a tensor that is no larger than any model."""
+    if not isinstance(value, list) or len(value) > MOST_AXES:
+        return False
+    return all(type(size) is int and 0 <= size <= LARGEST for size in value) and prod(value) <= LARGEST
+
+
+def _weight(value: object) -> Weight | None:
+    if not isinstance(value, dict) or value.keys() != {"numbers", "dtype"}:
+        return None
+    numbers, dtype = value["numbers"], value["dtype"]
+    is_one = type(numbers) is int and 0 <= numbers <= LARGEST and isinstance(dtype, str) and _DTYPE.fullmatch(dtype)
+    return Weight(numbers, dtype) if is_one else None
+
+
+def _taken_apart(value: object) -> tuple[object, bool, str]:
+    """A shape, whether it trains, and its dtype: ``[9, 4]``, or a table of what is not as everywhere."""
+    if isinstance(value, dict) and value.keys() in ({"frozen"}, {"frozen", "dtype"}, {"shape", "dtype"}):
+        trains, dtype = "shape" in value, value.get("dtype", FLOAT32)
+        if isinstance(dtype, str) and _DTYPE.fullmatch(dtype):
+            return value["shape" if trains else "frozen"], trains, dtype
+    return value, True, FLOAT32
 
 
 def _at(owner: str, place: Sequence[int]) -> str:

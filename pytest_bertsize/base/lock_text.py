@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.base.lock import FORMAT, Locked, Weight
+from pytest_bertsize.base.lock import FORMAT, Locked, Weight, key_of, quoted
 from pytest_bertsize.base.ranges import STAR, boxes, escaped, taken_apart, written
+from pytest_bertsize.inventory import FLOAT32
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,7 +19,6 @@ HEAD = f"""\
 # A model is one block. After a merge, keep either side's and run that again.
 lock = {FORMAT}
 """
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def render(models: Mapping[str, Locked]) -> str:
@@ -36,32 +35,29 @@ def accepted(before: Mapping[str, Locked], now: Mapping[str, Locked], declared: 
 
 def block(name: str, locked: Locked) -> str:
     """One model."""
-    table = f"models.{name if _BARE.fullmatch(name) else json.dumps(name, ensure_ascii=False)}"
+    table = f"models.{key_of(name)}"
     said = [
-        f"{key} = {_text(value)}\n"
+        f"{key} = {quoted(value)}\n"
         for key, value in (("config", locked.config), ("built-with", locked.built_with))
         if value
     ]
-    rows = "".join(f"{_text(row)} = {value}\n" for row, value in _sorted(_tensors(locked.tensors)))
+    rows = "".join(f"{quoted(row)} = {value}\n" for row, value in _sorted(_tensors(locked.tensors)))
     found = f"[{table}]\n{''.join(said)}\n[{table}.tensors]\n{rows}"
     if locked.buffers:
-        buffers = "".join(f"{_text(row)} = {value}\n" for row, value in _sorted(_buffers(locked.buffers)))
+        buffers = "".join(f"{quoted(row)} = {value}\n" for row, value in _sorted(_buffers(locked.buffers)))
         found += f"\n[{table}.buffers]\n{buffers}"
     return found
 
 
-def _text(value: str) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
 def _sorted(rows: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     """By name, a layer's number as a number."""
-    return sorted(
-        rows,
-        key=lambda row: [
-            (part.isdigit(), int(part) if part.isdigit() else 0, part) for part in re.split(r"([0-9]+)", row[0])
-        ],
-    )
+    return sorted(rows, key=lambda row: (_parts(row[0]), row[0]))
+
+
+def _parts(name: str) -> list[str | tuple[int, str]]:
+    """Words and, between them, numbers, by how many digits they have."""
+    parts = re.split(r"0*([0-9]+)", name)
+    return [(len(part), part) if at % 2 else part for at, part in enumerate(parts)]
 
 
 def _tensors(tensors: Iterable[Tensor]) -> Iterator[tuple[str, str]]:
@@ -71,7 +67,7 @@ def _tensors(tensors: Iterable[Tensor]) -> Iterator[tuple[str, str]]:
         groups.setdefault((template, *_value(tensor, place)), []).append(place)
     for (template, value, is_beside), places in groups.items():
         for box in boxes(places):
-            yield written(template, box), _text(written(value, box, STAR)) if is_beside else value
+            yield written(template, box), quoted(written(value, box, STAR)) if is_beside else value
 
 
 def _value(tensor: Tensor, place: Sequence[int]) -> tuple[str, bool]:
@@ -79,9 +75,12 @@ def _value(tensor: Tensor, place: Sequence[int]) -> tuple[str, bool]:
     if tensor.tied_to:
         template, owners_place = taken_apart(escaped(tensor.tied_to))
         is_beside = bool(place) and owners_place == place
-        return (template, True) if is_beside else (_text(escaped(tensor.tied_to)), False)
+        return (template, True) if is_beside else (quoted(escaped(tensor.tied_to)), False)
     shape = f"[{', '.join(map(str, tensor.shape))}]"
-    return (shape if tensor.trainable else f"{{ frozen = {shape} }}"), False
+    dtype = "" if tensor.dtype == FLOAT32 else f", dtype = {quoted(tensor.dtype)}"
+    if tensor.trainable and not dtype:
+        return shape, False
+    return f"{{ {'shape' if tensor.trainable else 'frozen'} = {shape}{dtype} }}", False
 
 
 def _buffers(buffers: Mapping[str, Weight]) -> Iterator[tuple[str, str]]:
@@ -91,4 +90,4 @@ def _buffers(buffers: Mapping[str, Weight]) -> Iterator[tuple[str, str]]:
         groups.setdefault((template, weight), []).append(place)
     for (template, weight), places in groups.items():
         for box in boxes(places):
-            yield written(template, box), f"{{ numbers = {weight.numbers}, dtype = {_text(weight.dtype)} }}"
+            yield written(template, box), f"{{ numbers = {weight.numbers}, dtype = {quoted(weight.dtype)} }}"

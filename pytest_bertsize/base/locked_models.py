@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.base.lock import LARGEST, BadLock, Lock, Locked, Weight, parse
+from pytest_bertsize.base.lock import LARGEST_FILE, BadLock, Lock, Locked, Weight, parse
 from pytest_bertsize.files import Place
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.table.settings import SettingsError
@@ -34,7 +34,7 @@ def of_project(settings: Settings) -> Lock | None:
     try:
         if not os.path.lexists(place.path):
             return Lock(place.file, declared.strict)
-        text = place.text(place.content(LARGEST))
+        text = place.text(place.content(LARGEST_FILE))
         return Lock(place.file, declared.strict, parse(text, place.file), text)
     except Unusable as unusable:
         raise SettingsError(f"{settings.place('lock')}: {unusable.findings[0].sentence}") from None
@@ -52,7 +52,7 @@ def at_commit(files: Files, table: Mapping[str, object], revision: str) -> Lock 
     name = said.get("file") if isinstance(said, dict) else said
     if not isinstance(name, str) or not name:
         return "there is no lock of it"
-    content = files.read(name, LARGEST)
+    content = files.read(name, LARGEST_FILE)
     if content is None:
         return f"its lock {printable(name)} is not committed"
     at = f" at {printable(revision)}" if revision else ""

@@ -40,7 +40,7 @@ class Side:
     def _below(self) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
         for path in self.paths:
-            if path not in self.tensors:
+            if path and path not in self.tensors:  # a name that begins with a dot is in a module of no name
                 found.setdefault(path.rpartition(".")[0], []).append(path)
         return found
 

@@ -6,21 +6,25 @@ In: two inventories. Out: one :class:`TensorChange` for each thing that happened
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from pytest_bertsize.base import tensor_words as words
 from pytest_bertsize.base.module_paths import Side, alike, outer
-from pytest_bertsize.base.ranges import boxes, folded, put_together, taken_apart, written
-from pytest_bertsize.inventory import levels
+from pytest_bertsize.base.ranges import folded, taken_apart
+from pytest_bertsize.base.together import One, by_layer, by_leaf, by_new_name, names_of
+from pytest_bertsize.inventory import Inventory, levels
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 
-    from pytest_bertsize.inventory import Inventory, Tensor
+    from pytest_bertsize.base.together import Place
+    from pytest_bertsize.inventory import Tensor
 
-Kind: TypeAlias = Literal["new", "gone", "renamed", "replaced", "resized", "untied", "tied", "frozen", "trained"]
+Kind: TypeAlias = Literal[
+    "new", "gone", "renamed", "replaced", "resized", "untied", "tied", "frozen", "trained", "recast"
+]
 
 MOST_ALIKE = 64
 """Modules of the same shapes, of which that with the name most alike is taken."""
@@ -49,16 +53,6 @@ def tensor_changes(before: Inventory, after: Inventory) -> list[TensorChange]:
     return _Both(Side(before), Side(after)).told()
 
 
-class _One(NamedTuple):
-    """What happened at one path, before layers are folded."""
-
-    path: str
-    like: Hashable
-    """What another has to have in common to be told with it."""
-    other: str = ""
-    """The path that it was, or that it is now."""
-
-
 class _Both:
     def __init__(self, before: Side, after: Side) -> None:
         self.before, self.after = before, after
@@ -69,15 +63,28 @@ class _Both:
     def told(self) -> list[TensorChange]:
         """What takes a place that another has left is looked for first: what is left over is new, or gone."""
         found = [*self._renamed(), *self._merged("joined"), *self._merged("parted"), *self._rebuilt()]
-        found += [*self._new(), *self._gone(), *self._resized(), *self._tied(), *self._untied(), *self._trained()]
+        self.before, self.after = _inherited(self.before, self.gone), _inherited(self.after, self.new)
+        found += [
+            *self._new(),
+            *self._gone(),
+            *self._resized(),
+            *self._tied(),
+            *self._untied(),
+            *self._trained(),
+            *self._recast(),
+        ]
         return sorted(found, key=lambda each: -abs(each.count))
 
     # what came and went
 
     def _new(self) -> Iterator[TensorChange]:
         roots = self.after.roots(self.new)
-        ones = [_One(path, (self.after.signature(path), self._shares(path))) for path in roots]
-        for name, paths in _folded(ones):
+        ones = [One(path, (self.after.signature(path), self._shares(path))) for path in roots]
+        for places in by_leaf(by_layer(ones), self.after):
+            if len(places) > 1:
+                yield _in_several("new", places, self.after)
+                continue
+            ((name, paths),) = places
             each = self.after.count(paths[0])
             said = words.new(name, paths, each, self._like(paths), self.after)
             yield TensorChange("new", name, each * len(paths), said, _within(self.after, paths))
@@ -88,8 +95,13 @@ class _Both:
         return tuple(dict.fromkeys(taken_apart(owner)[0] for owner in owners if not f"{owner}.".startswith(f"{path}.")))
 
     def _gone(self) -> Iterator[TensorChange]:
-        ones = [_One(path, self.before.signature(path)) for path in self.before.roots(self.gone)]
-        for name, paths in _folded(ones):
+        roots = self.before.roots(self.gone)
+        ones = [One(path, (self.before.signature(path), self.before.count(path))) for path in roots]
+        for places in by_leaf(by_layer(ones), self.before):
+            if len(places) > 1:
+                yield _in_several("gone", places, self.before)
+                continue
+            ((name, paths),) = places
             each = self.before.count(paths[0])
             left = [path for path in self.after.siblings(paths[0]) if path in self.after.paths]
             said = words.gone(name, paths, each, len(left), self.before)
@@ -119,11 +131,16 @@ class _Both:
         ones = []
         for old, new in self._pairs():
             self._take(self.before.paths[old], self.after.paths[new])
-            ones.append(_One(new, (taken_apart(old)[0], self.after.signature(new)), old))
-        for name, paths in _folded(ones):
-            was = {one.path: one.other for one in ones}
-            former = _names(was[path] for path in paths)
-            said = words.renamed(former, name, paths, self.after)
+            ones.append(One(new, (taken_apart(old)[0], self.after.signature(new)), old))
+        was = {one.path: one.other for one in ones}
+        moved = [(names_of(was[path] for path in paths), name, paths) for name, paths in by_layer(ones)]
+        for places in by_new_name(moved):
+            paths = [path for *_, found in places for path in found]
+            if len(places) > 1:
+                name, said = words.all_renamed([each[:2] for each in places], paths, self.after)
+            else:
+                former, name, _ = places[0]
+                said = words.renamed(former, name, paths, self.after)
             both = (*_within(self.after, paths), *_within(self.before, [was[path] for path in paths]))
             yield TensorChange("renamed", name, 0, said, both)
 
@@ -179,13 +196,13 @@ class _Both:
         """Linear layers of one module that are one now, or one that is several."""
         joined = how == "joined"
         found = dict(self._in_rows(joined=joined))
-        ones = [_One(one, tuple(taken_apart(each)[0] for each in parts)) for one, parts in found.items()]
-        for name, paths in _folded(ones):
+        ones = [One(one, tuple(taken_apart(each)[0] for each in parts)) for one, parts in found.items()]
+        for name, paths in by_layer(ones):
             parts = [each for path in paths for each in found[path]]
             now, was = (paths, parts) if joined else (parts, paths)
             count = sum(map(self.after.count, now)) - sum(map(self.before.count, was))
             said = words.merged(
-                how, name, [_names(each) for each in zip(*(found[path] for path in paths), strict=True)]
+                how, name, [names_of(each) for each in zip(*(found[path] for path in paths), strict=True)]
             )
             yield TensorChange("replaced", name, count, f"{said}: {words.change(count)}", _within(self.after, now))
             self._take(_of(self.before, was), _of(self.after, now))
@@ -211,8 +228,8 @@ class _Both:
         """What has the same name, and nothing else in common."""
         was = {*self.before.roots(self.gone)}
         both = [path for path in self.after.roots(self.new) if path in was]
-        ones = [_One(path, (self.before.signature(path), self.after.signature(path))) for path in both]
-        for name, paths in _folded(ones):
+        ones = [One(path, (self.before.signature(path), self.after.signature(path))) for path in both]
+        for name, paths in by_layer(ones):
             before, after = (sum(map(side.count, paths)) for side in (self.before, self.after))
             said = words.rebuilt(name, paths, self.before, self.after)
             yield TensorChange("replaced", name, after - before, said, _within(self.after, paths))
@@ -227,7 +244,7 @@ class _Both:
             if old.shape != new.shape:
                 groups.setdefault(words.steps(old.shape, new.shape), []).append((old, new))
         for pairs in groups.values():
-            count = sum(new.owned - old.owned for old, new in pairs)
+            count = sum(new.size - old.size for old, new in pairs if not old.tied_to)  # a tie that is gone has its own
             names = [new.name for _, new in pairs]
             name, said = words.resized(pairs, count, [each for each, _ in folded(names)])
             yield TensorChange("resized", name, count, said, tuple(names))
@@ -259,15 +276,19 @@ class _Both:
             inside = there.paths[path]
             whole = {owners[each.name].removesuffix(each.name.removeprefix(path)) for each in inside}
             if len(whole) == 1:
-                ones.append(_One(path, (taken_apart(next(iter(whole)))[0], there.signature(path)), next(iter(whole))))
+                ones.append(One(path, (taken_apart(next(iter(whole)))[0], there.signature(path)), next(iter(whole))))
             else:
-                ones += [_One(e.name, (taken_apart(owners[e.name])[0], e.shape), owners[e.name]) for e in inside]
+                ones += [One(e.name, (taken_apart(owners[e.name])[0], e.shape), owners[e.name]) for e in inside]
         other = {one.path: one.other for one in ones}
-        for name, paths in _folded(ones):
-            tensors = _within(self.after, paths)
-            count = sum(self.after.tensors[each].owned - self.before.tensors[each].owned for each in tensors)
-            said = words.tie(kind, name, _names(other[path] for path in paths), count, paths)
+        for name, paths in by_layer(ones):
+            tensors = _within(there, paths)
+            count = sum(self.after.tensors[each].size * self._owns(each) for each in tensors)
+            said = words.tie(kind, name, names_of(other[path] for path in paths), count, paths)
             yield TensorChange(kind, name, count, said, tensors)
+
+    def _owns(self, name: str) -> int:
+        """1 of a tensor that is one of its own only now, -1 of one that only was."""
+        return bool(self.before.tensors[name].tied_to) - bool(self.after.tensors[name].tied_to)
 
     def _trained(self) -> Iterator[TensorChange]:
         kinds: tuple[tuple[Literal["frozen", "trained"], bool], ...] = (("frozen", False), ("trained", True))
@@ -277,35 +298,51 @@ class _Both:
                 for name in self.stay
                 if self.after.tensors[name].trainable == trains != self.before.tensors[name].trainable
             }
-            ones = [_One(path, self.after.signature(path)) for path in self.after.roots(names)]
-            for name, paths in _folded(ones):
+            ones = [One(path, self.after.signature(path)) for path in self.after.roots(names)]
+            for places in by_leaf(by_layer(ones), self.after):
+                if len(places) > 1:
+                    yield _in_several(kind, places, self.after)
+                    continue
+                ((name, paths),) = places
                 if count := sum(self.after.count(path) for path in paths):  # what owns nothing goes with its owner
                     said = words.trained(kind, name, count, paths)
                     yield TensorChange(kind, name, 0, said, _within(self.after, paths))
 
-
-def _folded(ones: Sequence[_One]) -> Iterator[tuple[str, list[str]]]:
-    """Those that are alike but for their layer, by one name."""
-    groups: dict[Hashable, list[_One]] = {}
-    for one in ones:
-        groups.setdefault((taken_apart(one.path)[0], one.like), []).append(one)
-    for members in groups.values():
-        template = taken_apart(members[0].path)[0]
-        for box in boxes(taken_apart(one.path)[1] for one in members):
-            places = _places(box)
-            yield written(template, box), [put_together(template, place) for place in places]
-
-
-def _places(box: Sequence[range]) -> list[tuple[int, ...]]:
-    found: list[tuple[int, ...]] = [()]
-    for run in box:
-        found = [(*place, index) for place in found for index in run]
-    return found
+    def _recast(self) -> Iterator[TensorChange]:
+        """What is of another dtype; a tied tensor is with its owner."""
+        groups: dict[tuple[str, str], dict[str, None]] = {}
+        for name in self.stay:
+            was, now = self.before.tensors[name].dtype, self.after.tensors[name].dtype
+            if was != now:
+                groups.setdefault((was, now), {})[name] = None
+        for both, names in groups.items():
+            roots = [] if len(names) == len(self.after.tensors) else self.after.roots(names)
+            count = sum(self.after.tensors[name].owned for name in names)
+            where, said = words.recast(*both, [name for name, _ in folded(roots)], roots, count)
+            yield TensorChange("recast", where, 0, said, tuple(names))
 
 
-def _names(paths: Iterable[str]) -> str:
-    """Several paths as one, where they differ in their layer alone."""
-    return ", ".join(name for name, _ in folded(dict.fromkeys(paths)))
+def _inherited(side: Side, leaving: Collection[str]) -> Side:
+    """With an owner that stays, of what shares its storage with a tensor that comes or goes: by name alone, then."""
+    heirs: dict[str, str] = {}
+    for each in side.tensors.values():
+        if each.tied_to in leaving and each.name not in leaving:
+            heirs.setdefault(str(each.tied_to), each.name)
+    if not heirs:
+        return side
+    found = []
+    for each in side.tensors.values():
+        heir = heirs.get(each.tied_to or each.name)
+        found.append(replace(each, tied_to=heir if heir != each.name else None) if heir else each)
+    return Side(Inventory(tuple(found)))
+
+
+def _in_several(kind: Literal["new", "gone", "frozen", "trained"], places: Sequence[Place], side: Side) -> TensorChange:
+    """What happened alike to what has one name in several modules."""
+    paths = [path for _, found in places for path in found]
+    where, said = words.several(kind, [name for name, _ in places], paths, side)
+    count = sum(map(side.count, paths)) * {"new": 1, "gone": -1}.get(kind, 0)
+    return TensorChange(kind, where, count, said, _within(side, paths))
 
 
 def _of(side: Side, paths: Iterable[str]) -> list[Tensor]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from itertools import takewhile
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from pytest_bertsize.base.ranges import folded
-from pytest_bertsize.wording import exact, plural, printable, signed
+from pytest_bertsize.wording import exact, listed, plural, printable, signed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from pytest_bertsize.base.module_paths import Side
     from pytest_bertsize.inventory import Tensor
@@ -19,6 +20,8 @@ Steps: TypeAlias = tuple[tuple[int, ...], ...] | tuple[tuple[int, int], ...]
 MOST_SHAPES = 2
 """Tensors of a module that are shown with their shapes."""
 MOST_NAMED = 3
+_FOLDED = re.compile(r"\[[0-9]+:[0-9]+\]")
+"""A range of layers, which stands behind their list without a dot."""
 AXES = {1: ("length",), 2: ("rows", "columns")}
 
 
@@ -47,6 +50,7 @@ def _is(paths: Sequence[str], name: str) -> str:
 
 
 def _be(paths: Sequence[str]) -> str:
+    """Of one name; of none, that of the model."""
     return "are" if len(paths) > 1 and paths[0].rpartition(".")[2].isdigit() else "is"
 
 
@@ -119,6 +123,23 @@ def renamed(former: str, name: str, paths: Sequence[str], after: Side) -> str:
     return f"{_is(paths, former)} {printable(name)} now, of the same shapes: {exact(count)}"
 
 
+def all_renamed(names: Sequence[tuple[str, str]], paths: Sequence[str], after: Side) -> tuple[str, str]:
+    """Where, and the sentence, of one other name in several modules, or of several in one.
+
+    :param names: former and present, with layers folded.
+    """
+    count = exact(sum(map(after.count, paths)))
+    former, now = ([path.rpartition(".")[2] for path in side] for side in zip(*names, strict=True))
+    places = [name.rpartition(".")[0] for _, name in names]
+    where = _common(places)
+    whole = f"{printable(where) or 'the model'}: "
+    if len(set(places)) == 1:
+        several, others = (_several([printable(name) for name in side]) for side in (former, now))
+        return where, f"{whole}{several} are {others} now, of the same shapes: {count}"
+    inside = _several(["itself" if place == where else _inside(where, [place])[0] for place in places])
+    return where, f"{whole}{printable(former[0])} is {printable(now[0])} now in {inside}, of the same shapes: {count}"
+
+
 def merged(how: Literal["joined", "parted"], one: str, parts: Sequence[str]) -> str:
     where = _common([one, *parts])
     several, (single,) = _and(_inside(where, parts)), _inside(where, [one])
@@ -126,6 +147,10 @@ def merged(how: Literal["joined", "parted"], one: str, parts: Sequence[str]) -> 
     if how == "joined":
         return f"{which}{several} are one layer now, {single}"
     return f"{which}{single} is {plural(len(parts), 'layer')} now, {several}"
+
+
+def _several(names: Sequence[str]) -> str:
+    return _and(names) if len(names) <= MOST_NAMED else listed(names, MOST_NAMED)
 
 
 def _and(names: Sequence[str]) -> str:
@@ -136,6 +161,36 @@ def rebuilt(name: str, paths: Sequence[str], before: Side, after: Side) -> str:
     path = paths[0]
     was, now = (f"{_counted(side.count(path), len(paths))}{_shapes(path, side)}" for side in (before, after))
     return f"{_is(paths, name)} built otherwise: {was} became {now}"
+
+
+def several(
+    kind: Literal["new", "gone", "frozen", "trained"], names: Sequence[str], paths: Sequence[str], side: Side
+) -> tuple[str, str]:
+    """Where, and the sentence, of what has one name in several modules.
+
+    :param names: with layers folded.
+    """
+    where, leaf = _common(names), printable(paths[0].rpartition(".")[2])
+    counts = [*map(side.count, paths)]
+    alike = len(set(counts)) == 1
+    what = "tensor" if paths[0] in side.tensors else "module"
+    count = _counted(counts[0], len(counts)) if alike else f"{exact(sum(counts))} in {plural(len(counts), what)}"
+    how = f"{kind}{'' if kind in {'new', 'gone'} else ' now'}: {count}"
+    whole = printable(where) or "the model"
+    if kind != "new" and set(paths) == {*_called(paths[0].rpartition(".")[2], where, paths, side)}:
+        return where, f"every {leaf} in {whole} is {how}"
+    return where, f"{whole}: {_several(_inside(where, names))} are {how}"
+
+
+def _called(leaf: str, where: str, paths: Sequence[str], side: Side) -> Iterator[str]:
+    """All of that name in the same modules: of the layers that a folded name stands for, in those that are meant."""
+    depth = len([*filter(None, where.split("."))]) + len(_FOLDED.findall(where))
+    meant = {tuple(path.split(".")[:depth]) for path in paths}
+    return (
+        path
+        for path in side.paths
+        if path.rpartition(".")[2] == leaf and tuple(path.split(".")[:depth]) in meant and side.count(path)
+    )
 
 
 def steps(old: tuple[int, ...], new: tuple[int, ...]) -> Steps:
@@ -153,7 +208,10 @@ def resized(pairs: Sequence[tuple[Tensor, Tensor]], count: int, names: Sequence[
     tail = f" in {many}, {change(count)}" if len(names) > 1 else f", {change(count)}"
     if len(old.shape) != len(new.shape) or sorted(old.shape) == sorted(new.shape):
         how = "is turned" if old.shape == new.shape[::-1] else "has another shape"
-        return where, f"{printable(where)} {how}: {dimensions(old.shape)} → {dimensions(new.shape)}{tail}"
+        return (
+            where,
+            f"{printable(where) or 'the model'} {how}: {dimensions(old.shape)} → {dimensions(new.shape)}{tail}",
+        )
     axes = {_axis(was, now) for was, now in pairs}
     axis = f"{next(iter(axes))} ".lstrip() if len(axes) == 1 else ""
     moved = dict.fromkeys((was, now) for was, now in zip(old.shape, new.shape, strict=True) if was != now)
@@ -193,3 +251,17 @@ def _own(paths: Sequence[str]) -> str:
 def trained(kind: Literal["frozen", "trained"], name: str, count: int, paths: Sequence[str]) -> str:
     what = "frozen" if kind == "frozen" else "trained"
     return f"{_is(paths, name)} {what} now: {exact(count)}"
+
+
+def recast(was: str, now: str, names: Sequence[str], paths: Sequence[str], count: int) -> tuple[str, str]:
+    """Where, and the sentence, of what is of another dtype.
+
+    :param names: of ``paths`` with layers folded; none of the whole model.
+    """
+    where = names[0] if len(names) == 1 else _common(names)
+    if len(names) > 1:
+        is_one, what = False, f"{printable(where) or 'the model'}: {_several(_inside(where, names))}"
+    else:
+        is_one, what = _be(paths) == "is", printable(where) or "the model"
+    is_now, was_then = ("is", "was") if is_one else ("are", "were")
+    return where, f"{what} {is_now} of {printable(now)} now, and {was_then} of {printable(was)}: {exact(count)}"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from pytest_bertsize.builder import structure
 from pytest_bertsize.builder.confined import NOT_IMPORTED
-from pytest_bertsize.inventory import Inventory, Loading, Tensor, common
+from pytest_bertsize.inventory import FLOAT32, Inventory, Loading, Tensor, common
 from pytest_bertsize.wording import printable, shown
 
 if TYPE_CHECKING:
@@ -142,10 +142,7 @@ class Built:
             component = (structure.components(self.tensors) if components is None else components).__getitem__
         owners = self._owners(expected) if expected else {}
         return Inventory(
-            tuple(
-                Tensor(t.name, t.shape, component(t.name), t.trainable, owners.get(t.name, t.tied_to))
-                for t in self.tensors
-            )
+            tuple(replace(t, component=component(t.name), tied_to=owners.get(t.name, t.tied_to)) for t in self.tensors)
         )
 
     def _owners(self, expected: Inventory) -> dict[str, str | None]:
@@ -232,7 +229,7 @@ def message(result: Built | NotBuilt, name: str) -> dict[str, Any]:
         return {"name": name, "error": result.reason, "fix": result.fix}
     known = {
         "name": name,
-        "tensors": [(each.name, each.shape, each.trainable, each.tied_to) for each in result.tensors],
+        "tensors": [(e.name, e.shape, e.trainable, e.tied_to, e.dtype) for e in result.tensors],
         "declared_ties": result.declared_ties,
         "transformers": result.transformers,
         "torch": result.torch,
@@ -293,12 +290,14 @@ def _flops(module: object, operations: object) -> tuple[str, int]:
     return module, operations
 
 
-def _tensor(name: object, shape: Sequence[object], trainable: object, tied_to: object) -> Tensor:
+def _tensor(
+    name: object, shape: Sequence[object], trainable: object, tied_to: object, dtype: object = FLOAT32
+) -> Tensor:
     if not (isinstance(name, str) and isinstance(trainable, bool) and isinstance(tied_to, str | None)):
         raise TypeError(name)
     if not all(type(size) is int and size >= 0 for size in shape):
         raise ValueError(shape)
-    return Tensor(name, tuple(cast("Sequence[int]", shape)), "", trainable, tied_to)
+    return Tensor(name, tuple(cast("Sequence[int]", shape)), "", trainable, tied_to, printable(str(dtype)))
 
 
 def way_out(reason: str, *, own: bool, on_cpu: bool = False) -> str:

@@ -239,10 +239,11 @@ def activation(name: str, function: str, *, component: str | None = None) -> Blo
     return block(name, *(parameter(each, 1) for each in learned), component=component) if learned else None
 
 
-def tied(module: Block, **sources: str) -> Block:
+def tied(module: Block, /, **sources: str) -> Block:
     """Tie parameters of ``module`` to others: ``tied(linear("decoder", D, V), weight="….word_embeddings.weight")``.
 
-    :param sources: for each tied parameter of the module, the full name of the tensor that owns the storage.
+    :param sources: for each tied parameter of the module, the full name of the tensor that owns the storage; a ``*`` in
+        it is the index of the layer that the module is in: ``"layer.*.up.weight"``.
     :raises ValueError: when the module has no such parameter.
     """
     unknown = sources.keys() - {child.name for child in module.children}
@@ -326,7 +327,17 @@ def tensors(node: Node) -> Iterator[Tensor]:
     """Every tensor by its full name, repeats unrolled. Dimensions must be integers."""
     for term in _walk(_block_of(node), _copies, "", "", 1, 1):
         leaf = term.parameter
-        yield Tensor(term.name, leaf.shape, term.component, leaf.trainable, leaf.tied_to)
+        owner = leaf.tied_to and _owner(leaf.tied_to, term.name)
+        yield Tensor(term.name, leaf.shape, term.component, leaf.trainable, owner)
+
+
+def _owner(source: str, name: str) -> str:
+    """``layer.*.up.weight`` of ``layer.3.down.weight`` → ``layer.3.up.weight``."""
+    if "*" not in source:
+        return source
+    parts, own = source.split("."), name.split(".")
+    there = [here if part == "*" and here.isdecimal() else part for part, here in zip(parts, own, strict=False)]
+    return ".".join([*there, *parts[len(own) :]])
 
 
 def _block_of(node: Node) -> Block:

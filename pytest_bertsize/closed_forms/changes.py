@@ -79,7 +79,7 @@ def _places(gone: Collection[str], names: Collection[str]) -> dict[str, int]:
     found: dict[str, int] = {}
     for path in {path.rpartition(".")[0] for path in gone if path.rpartition(".")[2].isdigit()}:
         heads = {name.removeprefix(f"{path}.").split(".")[0] for name in names if name.startswith(f"{path}.")}
-        stay = [at for at in sorted(int(head) for head in heads if head.isdigit()) if f"{path}.{at}" not in gone]
+        stay = [at for at in sorted(int(head) for head in heads if head.isdecimal()) if f"{path}.{at}" not in gone]
         found |= {f"{path}.{at}": place for place, at in enumerate(stay)}
     return found
 

@@ -223,7 +223,7 @@ def _path_in(node: Node, parts: list[str], inner: tuple[str, ...]) -> list[str] 
         below = _path(node.children, parts, inner) if node.name in inner else None
         return [node.name, *below] if below else None
     taken = 1 if node.times is None else 2
-    if node.times is not None and parts[1] not in map(str, copies(node)):
+    if node.times is not None and parts[1] not in {"*", *map(str, copies(node))}:
         return None
     below = _path(node.children, parts[taken:], inner) if parts[taken:] else None
     return [*parts[:taken], *below] if below else None

@@ -70,7 +70,7 @@ def _chosen(key: str, part: str, path: str, names: Collection[str], written: str
         raise ValueError(f"{key}: {shown(part)} in {shown(written)} is no slice; write [:6], [6:], [2:4], [0] or [-2:]")
     inside = f"{path}."
     heads = {name.removeprefix(inside).split(".")[0] for name in names if name.startswith(inside)}
-    there = sorted(int(head) for head in heads if head.isdigit())
+    there = sorted(int(head) for head in heads if head.isdecimal())
     if not there:
         raise ValueError(f"{key}: {printable(path)} in {shown(written)} is no list of layers; leave {part} out")
     first, colon, last = matched.groups()

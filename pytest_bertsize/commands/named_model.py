@@ -93,7 +93,8 @@ def closed_form(
     try:
         return explained(Named(str(config), architecture, family, written)).form
     except Unusable as unusable:
-        raise ValueError("\n".join(_in_python(finding.sentence) for finding in unusable.findings)) from None
+        mistakes = (finding.sentence for finding in unusable.findings if finding.severity == "error")
+        raise ValueError("\n".join(map(_in_python, mistakes))) from None
 
 
 def _in_python(sentence: str) -> str:

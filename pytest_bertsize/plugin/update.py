@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 from rich.text import Text
 
-from pytest_bertsize.base.lock import parse
+from pytest_bertsize.base.lock import BadLock, parse
 from pytest_bertsize.base.lock_text import HEAD, accepted, render
 from pytest_bertsize.plugin.longrepr import style_of
 from pytest_bertsize.reports.ci import sign_of_ci
@@ -17,7 +17,7 @@ from pytest_bertsize.review.accept import Refused, Verb
 from pytest_bertsize.table import rewrite
 from pytest_bertsize.table.rewrite import Change, lowered, raised, sentence, settings_after
 from pytest_bertsize.table.settings import SettingsError
-from pytest_bertsize.wording import listed
+from pytest_bertsize.wording import listed, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -122,7 +122,11 @@ class Rewriter:
 
     def _write_lock(self, lock: Lock, *, broken_off: bool) -> None:
         """Have the lock say what was built, of the models that were looked at and do not fail."""
-        now = parse("".join((HEAD, *self._blocks.values())), lock.file)
+        try:
+            now = parse("".join((HEAD, *self._blocks.values())), lock.file)
+        except BadLock as bad:  # names that a class has, and a lock cannot
+            self.problem = str(bad)
+            return
         models = accepted(lock.models, now, self._read.names)
         text = render(models)
         if text == lock.text or not models:
@@ -131,12 +135,14 @@ class Rewriter:
             self.problem = f"{lock.file}: the run was broken off, and nothing was changed"
             return
         try:
-            rewrite.replace_pyproject(self._read.root / lock.file, lock.text, text)
+            assert self._read.lock
+            rewrite.replace_pyproject(self._read.root / self._read.lock.file, lock.text, text)
         except SettingsError as error:
             self.problem = str(error)
             return
         changed = sorted(name for name in models if models[name] is not lock.models.get(name))
-        self._locked = [*changed, *(f"{name} (which has left)" for name in lock.models if name not in models)]
+        left = (f"{printable(name)} (which has left)" for name in lock.models if name not in models)
+        self._locked = [*map(printable, changed), *left]
 
     @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:

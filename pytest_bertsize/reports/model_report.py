@@ -115,7 +115,7 @@ def model_report(review: Review) -> ModelReport:
             actual=actual.unique if actual else None,
             trainable=held.trainable if held else None,
             stored=held.stored if held else None,
-            unrolled=review.unrolled,
+            unrolled=_unrolled(review),
         ),
         components=_components(review) if held and (expected or not review.closed_form) else [],
         measures=[_measure(measured, review) for measured in review.measured],
@@ -130,6 +130,13 @@ def model_report(review: Review) -> ModelReport:
     )
     found["headline"] = headline.of_model(found, review.headline)
     return found
+
+
+def _unrolled(review: Review) -> int | None:
+    """By the closed form, which alone says how often a layer is passed through; ties are those of what is held."""
+    if review.unrolled is None or review.expected is None or review.held is None:
+        return review.unrolled
+    return review.unrolled + review.held.stored - review.expected.stored
 
 
 def _mathml(review: Review) -> dict[str, str]:

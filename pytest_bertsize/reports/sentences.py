@@ -13,7 +13,17 @@ from pytest_bertsize.wording import exact, listed, signed
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from pytest_bertsize.reports.shape import Base, Change, Checkpoint, Choices, Measure, ModelReport, Removed, RunBase
+    from pytest_bertsize.reports.shape import (
+        Base,
+        Change,
+        Checkpoint,
+        Choices,
+        Measure,
+        ModelReport,
+        Removed,
+        RunBase,
+        RunReport,
+    )
 
 SHORT = 10
 """Characters of a commit's name that tell it from others."""
@@ -54,6 +64,19 @@ def named(revision: str, commit: str | None) -> str:
     return f"{revision} ({commit[:SHORT]})"
 
 
+def work_tree(report: RunReport) -> str:
+    """``work tree on ``, where the base is the commit that is checked out: what differs from it is not committed."""
+    base = report["base"]
+    return "work tree on " if base and base["commit"] and base["commit"] == report["commit"] else ""
+
+
+def head(report: RunReport) -> str:
+    """What was checked, beside its base: ``this branch (1a2b3c4d5e)``."""
+    if work_tree(report):
+        return "the work tree"
+    return f"this branch ({report['commit'][:SHORT]})" if report["commit"] else "this branch"
+
+
 def change(row: Change) -> str:
     """``num_hidden_layers 12 → 13: +7,087,872``, and where it went."""
     return f"{what_changed(row)}: {signed(row['total'])}{_where(row)}"
@@ -68,7 +91,7 @@ def what_changed(row: Change) -> str:
 
 def _value(written: str) -> str:
     """Numbers as everywhere in a report, words without their quotes."""
-    return exact(int(written)) if written.isdigit() else written.strip('"')
+    return exact(int(written)) if written.isdecimal() else written.strip('"')
 
 
 def deepest(components: Collection[str]) -> list[str]:
@@ -121,11 +144,17 @@ def say_why(model: Removed) -> str:
 
 
 def _removed(model: Removed, base: RunBase) -> str:
-    total = "" if model["total"] is None else f", {exact(model['total'])} parameters"
-    limit = f" under a limit of {model['limit']}" if model["limit"] else ""
-    unread = f"its table there cannot be read: {model['problem']}"
-    about = unread if model["problem"] else f"{model['config']}{total}{limit}"
-    return f"removed: {base['revision']} declares {model['name']} ({about})"
+    return f"removed: {base['revision']} declares {model['name']}{_as_it_was(model)}"
+
+
+def _as_it_was(model: Removed) -> str:
+    """`` (encoder.json, 102,290,312 parameters under a limit of 103M)``, of which nothing has to be known."""
+    if model["problem"]:
+        return f" (its table there cannot be read: {model['problem']})"
+    what = [model["config"]] if model["config"] else []
+    what += [] if model["total"] is None else [f"{exact(model['total'])} parameters"]
+    limit = [f"under a limit of {model['limit']}"] if model["limit"] else []
+    return f" ({' '.join([*filter(None, [', '.join(what)]), *limit])})" if what or limit else ""
 
 
 def differs(model: ModelReport) -> bool:

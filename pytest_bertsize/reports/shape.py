@@ -79,7 +79,8 @@ class TensorChange(TypedDict):
     """One thing that became of a model's tensors, however many it is told by."""
 
     kind: str
-    """``new``, ``gone``, ``renamed``, ``replaced``, ``resized``, ``untied``, ``tied``, ``frozen`` or ``trained``."""
+    """``new``, ``gone``, ``renamed``, ``replaced``, ``resized``, ``untied``, ``tied``, ``frozen``, ``trained`` or
+    ``recast``: of another dtype."""
     name: str
     """Modules or tensors, layers folded: ``bert.encoder.layer[12:14]``."""
     count: int
@@ -257,8 +258,8 @@ class Checkpoint(TypedDict):
 class Totals(TypedDict):
     """Four totals, never mixed.
 
-    Unique (expected and actual), trainable, stored (ties written out), and unrolled: by the closed form, with a copy of
-    a shared layer for each pass through it as well.
+    Unique (expected and actual), trainable, stored (ties written out), and unrolled: with a copy of a shared layer for
+    each pass through it as well, which the closed form says.
     """
 
     expected: int | None

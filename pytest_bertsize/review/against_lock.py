@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.base.lock import ANEW
+from pytest_bertsize.base.lock import ANEW, line_of
+from pytest_bertsize.base.ranges import folded
 from pytest_bertsize.base.tensor_changes import TensorChange, tensor_changes
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import Inventory
-from pytest_bertsize.table.toml import line_in_toml
 from pytest_bertsize.wording import exact, listed, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pytest_bertsize.base.lock import Lock, Locked
+    from pytest_bertsize.base.lock import Lock, Locked, Weight
     from pytest_bertsize.review.check import Subject
     from pytest_bertsize.review.review import Review
 
@@ -48,7 +48,7 @@ def held(found: Review, subject: Subject, now: Locked, lock: Lock | None) -> Rev
     else:
         changes = tensor_changes(Inventory(before.tensors), Inventory(now.tensors))
         if found.unbuilt:  # a class of the project's may have more names for one tensor than its closed form, or fewer
-            changes = [each for each in changes if each.count or each.kind not in {"new", "gone"}]
+            changes = [each for each in changes if each.count or each.kind not in {"new", "gone", "recast"}]
         said = () if found.unbuilt else (*_buffers(before, now),)
         why = _why(before, now) if (changes or said) and not found.unbuilt else ""
         against = AgainstLock(lock.file, is_there=True, changes=(*changes,), said=said, why=why)
@@ -65,24 +65,31 @@ def _finding(against: AgainstLock, subject: Subject, lock: Lock) -> Finding:
         message, fix = f"{file} does not have this model", f"have it written there: {ANEW}"
         return Finding("differs-from-lock", message, fix, severity, file=lock.file)  # type: ignore[arg-type]
     said = [*(each.said for each in against.changes), *against.said]
-    line = line_in_toml(lock.text, ("models", subject.model.name))
+    line = line_of(lock.text, ("models", subject.model.name))
     why = f" ({against.why})" if against.why else ""
     message = f"it is not as {file} has it: {listed(said, MOST_TOLD, '; ')}{why}"
     return Finding("differs-from-lock", message, ACCEPT, severity, file=lock.file, line=line)  # type: ignore[arg-type]
 
 
 def _buffers(before: Locked, now: Locked) -> Iterator[str]:
+    groups: dict[tuple[Weight | None, Weight | None], list[str]] = {}
     for name in dict.fromkeys((*before.buffers, *now.buffers)):
-        was, became = before.buffers.get(name), now.buffers.get(name)
-        if was == became:
-            continue
-        if was is None or became is None:
-            one = was or became
-            what = f"{exact(one.numbers)} numbers of {printable(one.dtype)}" if one else ""
-            yield f"the buffer {printable(name)} is {'new' if was is None else 'gone'}: {what}"
-        else:
-            both = " → ".join(f"{exact(one.numbers)} of {printable(one.dtype)}" for one in (was, became))
-            yield f"the buffer {printable(name)}: {both}"
+        both = before.buffers.get(name), now.buffers.get(name)
+        if both[0] != both[1]:
+            groups.setdefault(both, []).append(name)
+    for (was, became), names in groups.items():
+        for name, times in folded(names):
+            what = f"the buffer {printable(name)}" if times == 1 else f"the buffers {printable(name)}"
+            verb = "is" if times == 1 else "are"
+            if was and became:
+                yield f"{what}: {_weight(was, times)} → {_weight(became, times)}"
+            elif one := was or became:
+                yield f"{what} {verb} {'gone' if was else 'new'}: {_weight(one, times)}"
+
+
+def _weight(weight: Weight, times: int) -> str:
+    each = f"{times:,} × {exact(weight.numbers)}" if times > 1 else exact(weight.numbers)
+    return f"{each} numbers of {printable(weight.dtype)}"
 
 
 def _why(before: Locked, now: Locked) -> str:

@@ -50,7 +50,7 @@ def _as_in_the_table(location: tuple[str, ...], table: Mapping[str, Any]) -> tup
     """Without the ``max`` that stands for a limit in short."""
     node: Any = table
     for depth, part in enumerate(location):
-        if isinstance(node, list) and part.isdigit() and int(part) < len(node):
+        if isinstance(node, list) and part.isdecimal() and int(part) < len(node):
             node = node[int(part)]
         elif isinstance(node, dict):
             node = node.get(part)

@@ -28,6 +28,8 @@ from typing import Any
 import pytest
 import tomli
 
+from tests.support.untidy import untidy
+
 Project = Callable[..., pytest.Pytester]
 
 TINY: dict[str, Any] = {
@@ -130,7 +132,15 @@ def test_each_bad_model_fails_with_one_sentence_and_the_good_one_is_checked(run:
     passing = 1 + sum(case.passes for case in CASES)
     run.assert_outcomes(passed=passing, failed=1 + len(CASES) - passing)
     assert [name for name, text in said.items() if len(text) > LONGEST_HEADLINE] == []
+    sentences = [each[what] for model in models.values() for each in model["findings"] for what in ("message", "fix")]
+    assert [lost for sentence in sentences for lost in untidy(sentence)] == []
     _assert_fit_for_a_log(run.outlines)
+
+
+def test_a_sentence_that_has_lost_a_word_is_noticed() -> None:
+    assert untidy('which no  model has ("a  b", or none)') == ["which no  model has (…, or non"]
+    assert untidy("removed: main declares own ( under a limit of 1)") == [": main declares own ( under a limit of 1)"]
+    assert untidy('removed: main declares own (own.json): 3 of "x ( y"; write 2') == []
 
 
 def _said(model: Mapping[str, Any]) -> str:

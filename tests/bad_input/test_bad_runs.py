@@ -23,6 +23,7 @@ import tomlkit
 from pytest_bertsize.builder.helper import Helper
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.plugin import contributions
+from tests.support.untidy import untidy
 from tests.support.warm_helper import command
 
 if TYPE_CHECKING:
@@ -239,6 +240,7 @@ def _hold_message(lines: list[str]) -> None:
     assert first.startswith("ERROR: ")
     several = re.match(r"ERROR: (\d+) mistakes in ", first)
     assert len(rest) == (int(several[1]) if several else 0), lines
+    assert [lost for line in lines for lost in untidy(line.strip())] == []
 
 
 def _contents(folder: Path) -> dict[str, bytes | str | None]:

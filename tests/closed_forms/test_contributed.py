@@ -15,8 +15,8 @@ import pytest
 
 from pytest_bertsize.closed_forms import FAMILIES, ClosedForm, Family
 from pytest_bertsize.closed_forms.blocks import Block, Parameter
-from pytest_bertsize.closed_forms.contributed import child
-from pytest_bertsize.closed_forms.contributed.asked import ENTRY_POINTS, registry_of
+from pytest_bertsize.closed_forms.contributed import asked, child
+from pytest_bertsize.closed_forms.contributed.asked import ENTRY_POINTS, Forms, registry_of
 from pytest_bertsize.closed_forms.contributed.wire import Nonsense, block_read, family_read, family_said, node_said
 from pytest_bertsize.closed_forms.families.encoder_decoder import PairFamily
 from pytest_bertsize.commands.check import check
@@ -27,7 +27,9 @@ from pytest_bertsize.table.settings import SettingsError, load
 from tests.support.family_configs import PAIRS, typical
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    from pytest_bertsize.builder.own_process import Allowed
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "own-closed-form"
 
@@ -98,9 +100,9 @@ def test_a_side_of_a_pair_may_be_of_a_family_that_is_contributed(project: Path) 
 def crossed(family: Family) -> Family:
     """The family as the gate has it: everything that is said and asked goes through JSON."""
 
-    def ask(*call: Any) -> Any:
+    def ask(read: Callable[[Any], Any], *call: Any) -> Any:
         question = json.loads(json.dumps(call))
-        return json.loads(json.dumps(child._called(family, *question)))
+        return read(json.loads(json.dumps(child._called(family, *question))))
 
     return family_read(json.loads(json.dumps(family_said(family, NEWEST))), ask)
 
@@ -136,8 +138,12 @@ def test_a_family_that_has_crossed_counts_reads_and_refuses_as_it_did(name: str)
         ["x", [["w", [[]], None, True, None]], None, [None] * 3, 0, [], ["", ""]],
         ["x", [["w", [[[1, 0, []]]], None, True, None]], None, [None] * 3, 0, [], ["", ""]],
         ["x", [], None, [None] * 3, 0, [7], ["", ""]],
+        ["x", [["w", [10**19], None, True, None]], None, [None] * 3, 0, [], ["", ""]],
+        ["x", [["w", [[[1, 1, [["V", 10**9]]]]], None, True, None]], None, [None] * 3, 0, [], ["", ""]],
+        ["x", [["w", [[[10**40, 1, []]]], None, True, None]], None, [None] * 3, 0, [], ["", ""]],
+        ["x", [["w", [[[1, 1, [["V", 1]]]] * 201], None, True, None]], None, [None] * 3, 0, [], ["", ""]],
     ],
-    ids=str,
+    ids=lambda said: str(said)[:60],
 )
 def test_an_answer_that_is_no_block_is_refused(said: object) -> None:
     with pytest.raises(Nonsense):
@@ -164,6 +170,97 @@ def test_a_block_crosses_whole() -> None:
     assert block_read(said) == node
 
 
+@pytest.mark.parametrize(
+    ("size", "says"),
+    [
+        (True, "a size is bool, not a whole number"),
+        (128.0, "a size is float, not a whole number"),
+        (-1, "a size is -1, and no size is negative"),
+        (10**5000, "a size is a number of more than 30 digits, and no size is as large"),
+    ],
+    ids=["bool", "float", "negative", "huge"],
+)
+def test_a_size_that_is_none_is_told_as_such(size: Any, says: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=f"^{says}$"):
+        node_said(Block("x", (Parameter("w", (size,)),)))
+
+
+# a process that is not to be trusted
+
+
+def test_an_attempt_at_the_network_gives_no_answer_though_it_was_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    question = {"number": 7, "places": [["forms.py", "/forms.py"]]}
+    assert child._honest({"families": []}, question) == {"families": [], "number": 7}
+    monkeypatch.setattr(child, "ATTEMPTS", ["socket.connect"])
+    why = "it reached for the network (socket.connect), and took no for an answer"
+    assert child._honest({"families": []}, question) == {"origin": "forms.py", "error": why, "number": 7}
+    assert child._honest({"error": "it raised"}, {"number": 8}) == {"error": "it raised", "number": 8}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        [],
+        {},
+        {"number": 2, "families": []},  # of another question, or of a fork
+        {"number": 1},
+        {"number": 1, "families": [["x"]]},
+        {"number": 1, "families": [["x", {"name": 1}]]},
+        {"number": 1, "families": [["x", None]]},
+        RecursionError(),
+        ValueError(),
+    ],
+    ids=str,
+)
+def test_an_answer_that_is_none_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: object) -> None:
+    forms = answering(tmp_path, monkeypatch, said)
+    with pytest.raises(SettingsError, match=r"^who: the closed forms were not read: their process answered nonsense$"):
+        list(forms.families([("forms.py", "forms.py")], NEWEST))
+
+
+@pytest.mark.parametrize("said", [{"number": 1, "answer": ["x"]}, {"number": 2}, RecursionError(), 7], ids=str)
+def test_blocks_that_are_none_fail_their_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: object) -> None:
+    forms = answering(tmp_path, monkeypatch, said)
+    with pytest.raises(Unusable) as refused:
+        forms._ask(0, "forms.py", block_read, "blocks", 0, {})
+    (finding,) = refused.value.findings
+    assert finding.message == "the closed form gives no count: its process answered nonsense"
+
+
+def answering(folder: Path, monkeypatch: pytest.MonkeyPatch, said: object) -> Forms:
+    """With a process that says one thing, whatever it is asked."""
+
+    def read(*_: object) -> object:
+        if isinstance(said, Exception):
+            raise said
+        return said
+
+    monkeypatch.setattr(Forms, "_running", lambda _: None)
+    monkeypatch.setattr(Forms, "_read", read)
+    return Forms(folder, "who")
+
+
+def test_a_process_that_takes_its_time_over_each_answer_has_thirty_seconds_in_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, given = [0.0], []
+
+    def read(_: object, question: dict[str, Any], allowed: Allowed) -> object:
+        now[0] += 11
+        given.append(allowed.seconds)
+        return {"number": question["number"], "answer": True}
+
+    monkeypatch.setattr(Forms, "_running", lambda _: None)
+    monkeypatch.setattr(Forms, "_read", staticmethod(read))
+    monkeypatch.setattr(asked, "monotonic", lambda: now[0])
+    forms = Forms(tmp_path, "who")
+    assert [forms._ask(0, "forms.py", bool, "rule", number) for number in range(3)] == [True] * 3
+    with pytest.raises(Unusable, match=r"its 4 answers took more than 30 s"):
+        forms._ask(0, "forms.py", bool, "rule", 3)
+    assert forms._ask(0, "forms.py", bool, "rule", 2)  # what is known already is not asked for
+    assert given == [31, 20, 9]
+
+
 # mistakes
 
 
@@ -178,6 +275,10 @@ def test_a_block_crosses_whole() -> None:
             "it has no function pytest_bertsize_closed_forms; write def pytest_bertsize_closed_forms(): return [FAMILY]",
         ),
         ("import socket; socket.create_connection(('a', 1))", "it reached for the network (socket.getaddrinfo)"),
+        (
+            "import socket\ntry: socket.create_connection(('a', 1))\nexcept Exception: pytest_bertsize_closed_forms = list",
+            "it reached for the network (socket.getaddrinfo), and took no for an answer",
+        ),
     ],
 )
 def test_a_file_that_contributes_nothing_is_a_mistake_in_one_line(project: Path, text: str, says: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from io import StringIO
 from pathlib import Path
@@ -134,6 +135,139 @@ def test_a_key_that_gives_the_class_other_tensors_is_held() -> None:
     keys = family_of(text_of({"words": 30, "narrow": 8}, factorised)).keys
     assert [size.key for size in keys.sizes] == ["words"]
     assert keys.refused["narrow"].harmless == (8,)
+
+
+# ties, and what does not train
+
+Rows = list[tuple[str, tuple[int, ...], bool, str | None]]
+
+
+def of_rows(rows: Rows) -> Built:
+    return Built(tuple(Tensor(name, shape, "", trains, owner) for name, shape, trains, owner in rows), {})
+
+
+def drafted_as_built(rows: Callable[[dict[str, Any]], Rows], data: dict[str, Any], other: dict[str, Any]) -> str:
+    """The draft of a class, once it says of another config what the class builds of it, tie by tie."""
+    text = text_of(data, lambda config: of_rows(rows(config)))
+    family = family_of(text)
+    symbols = {size.key: size.symbol for size in family.keys.sizes}
+    form = ClosedForm(family.architectures[0], Dims({symbols[key]: other[key] for key in symbols}, {}))
+    said = {each.name: (each.shape, each.trainable, each.tied_to) for each in form.inventory.tensors}
+    assert said == {name: (shape, trains, owner) for name, shape, trains, owner in rows(other)}
+    return text
+
+
+LAYERS, DEEPER = {"width": 8, "depth": 3, "words": 30}, {"width": 6, "depth": 5, "words": 7}
+
+
+def tied_in_layers(config: dict[str, Any]) -> Rows:
+    """A gate that is the up projection of its own layer, norms that do not train, a head that is the table."""
+    width, words = config["width"], config["words"]
+    found: Rows = [("embed.weight", (words, width), True, None)]
+    for at in range(config["depth"]):
+        found += [(f"stack.layers.{at}.up.weight", (width, width), True, None)]
+        found += [(f"stack.layers.{at}.gate.weight", (width, width), True, f"stack.layers.{at}.up.weight")]
+        found += [(f"stack.layers.{at}.norm.weight", (width,), False, None)]
+    return [*found, ("head.weight", (words, width), True, "embed.weight"), ("head.bias", (words,), True, None)]
+
+
+def test_a_tie_inside_each_layer_is_said_once_by_the_layers_own_index() -> None:
+    text = drafted_as_built(tied_in_layers, LAYERS, DEEPER)
+    assert 'weight="stack.layers.*.up.weight"' in text
+    assert text.count("repeat(") == 1
+
+
+def test_a_tie_to_the_first_layer_is_to_that_one_whichever_layer_it_is_of() -> None:
+    def rows(config: dict[str, Any]) -> Rows:
+        owners = [None, *(["layers.0.w"] * (config["depth"] - 1))]
+        return [(f"layers.{at}.w", (config["width"],), True, owner) for at, owner in enumerate(owners)]
+
+    assert '"layers.0.w"' in drafted_as_built(rows, {"width": 8, "depth": 3}, {"width": 6, "depth": 5})
+
+
+def test_a_tie_between_two_places_of_a_list_that_are_no_layers_has_their_places() -> None:
+    def rows(config: dict[str, Any]) -> Rows:
+        width = config["width"]
+        own: Rows = [("head.0.in.w", (width, 3), True, None), ("head.0.out.w", (width, 3), True, "head.0.in.w")]
+        return [*own, ("head.2.bias", (width,), True, None)]
+
+    assert '"head.0.in.w"' in drafted_as_built(rows, {"width": 8}, {"width": 6})
+
+
+def test_a_tie_that_is_there_at_some_sizes_alone_holds_its_key() -> None:
+    def rows(config: dict[str, Any]) -> Rows:
+        owner = "words.w" if config["narrow"] == 8 else None
+        return [("words.w", (30, config["wide"]), True, None), ("out.w", (30, config["wide"]), True, owner)]
+
+    keys = family_of(text_of({"narrow": 8, "wide": 8}, lambda config: of_rows(rows(config)))).keys
+    assert keys.refused["narrow"].harmless == (8,)
+
+
+def test_what_does_not_train_is_frozen_tensor_by_tensor_or_as_a_whole() -> None:
+    def rows(config: dict[str, Any]) -> Rows:
+        width = config["width"]
+        half: Rows = [("half.weight", (width, width), False, None), ("half.bias", (width,), True, None)]
+        whole: Rows = [("whole.a.weight", (width, width), False, None), ("whole.b.bias", (width,), False, None)]
+        return [*half, *whole, ("twin.weight", (width, width), False, "half.weight"), ("scale", (1,), False, None)]
+
+    text = drafted_as_built(rows, {"width": 8}, {"width": 6})
+    assert text.count("frozen(") == 4  # half's weight, whole, the twin, the scale
+
+
+# names that somebody chose to be pasted
+
+HOSTILE = (
+    'a"b',
+    "it's",
+    "a\\b",
+    "{x}",
+    "é",
+    "😀",
+    "class",
+    "module",
+    "007",
+    "\N{FULLWIDTH DIGIT ONE}",
+    "²",
+    "*",
+    "#",
+    "${x}",
+    '"""',
+    "__class__",
+)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_name_of_a_module_or_a_tensor_is_more_than_a_name(name: str) -> None:
+    def rows(config: dict[str, Any]) -> Rows:
+        width = config["width"]
+        found: Rows = [(f"{name}.{name}", (width, 2), True, None), (f"list.{name}.w", (width,), False, None)]
+        return [*found, ("list.0.w", (width,), True, None), (f"tied.{name}", (width, 2), True, f"{name}.{name}")]
+
+    drafted_as_built(rows, {"width": 8}, {"width": 6})
+
+
+HOSTILE_KEY = "x\nraise SystemExit\n# \r\u2028\x0c"
+
+
+@pytest.mark.parametrize("key", [*HOSTILE, HOSTILE_KEY, "\N{LATIN SMALL LIGATURE FI}", "sizes", "known"])
+def test_no_key_of_a_config_is_more_than_a_key(key: str) -> None:
+    """As a size, as one that a number follows from, as one that moves nothing, and as one that is held."""
+
+    def rows(config: dict[str, Any]) -> Rows:
+        return [("a.w", (config[key],), True, None), ("b.w", (config[f"{key}2"] ** 2,), True, None)]
+
+    held = {f"{key}3": [key, float("inf"), {key: None}], f"{key}4": 0.5}
+    text = text_of({key: 8, f"{key}2": 8, **held}, lambda config: of_rows(rows(config)))
+    keys = family_of(text).keys
+    assert [size.key for size in keys.sizes] == [key, f"{key}2"]
+    assert keys.refused[f"{key}3"].harmless == ([key, float("inf"), {key: None}],)
+    assert keys.inert == {f"{key}4"}
+    assert [type(each).__name__ for each in ast.parse(text).body] == [
+        *("Expr", "ImportFrom", "FunctionDef", "FunctionDef", "FunctionDef", "Assign", "FunctionDef")
+    ]
+
+
+# BERT
 
 
 def test_a_draft_of_bert_counts_at_other_sizes_what_its_own_closed_form_does() -> None:

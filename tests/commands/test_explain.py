@@ -21,7 +21,7 @@ from pytest_bertsize.commands.explain.command import explain
 from pytest_bertsize.commands.explain.drawing import table
 from pytest_bertsize.commands.explain.leaves import leaves
 from pytest_bertsize.commands.explain.tree import Line, tree
-from pytest_bertsize.commands.named_model import Named
+from pytest_bertsize.commands.named_model import Named, closed_form
 from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.reports.terminal.drawing import Style, draw
 from tests.support.bert_reviews import BERT, chinese
@@ -371,6 +371,23 @@ def test_every_mistake_of_a_config_has_its_line(tmp_path: Path, capsys: pytest.C
     assert f"ERROR: {config}:3: " in err
     assert 'write "hidden_size"' in err
     assert f"ERROR: {config}:4: vocab_size is 1.5, which is not a whole number; write one, as in 30522" in err
+
+
+def test_what_the_gate_warns_of_is_a_warning_beside_a_mistake_and_none_itself(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "config.json"
+    odd = {"own_key": 3, "pruned_heads": {"0": [1]}, "type_vocab_size": 2, "max_position_embeddings": 512}
+    write(config, {"model_type": "bert", "architectures": ["BertModel"], "vocab_size": 1.5, **odd})
+    mistake = f"{config}:6: vocab_size is 1.5, which is not a whole number; write one, as in 30522"
+    ignored = f'{config}:7: the key "own_key" is ignored: it changes no count; '
+    status, _, err = explained(str(config), capsys=capsys)
+    kinds = [line.partition(": ")[0] for line in err.splitlines()]
+    assert (status, kinds.count("ERROR"), err.splitlines()[0]) == (MISTAKEN, 1, f"ERROR: {mistake}")
+    assert f"WARNING: {ignored}" in err
+    assert f"WARNING: {config}:8: pruned_heads = " in err
+    with pytest.raises(ValueError, match=f"^{re.escape(mistake)}$"):
+        closed_form(config)
 
 
 @pytest.mark.parametrize("command", [["explain", CHINESE], ["diff", CHINESE, CHINESE]])

@@ -13,6 +13,7 @@ import tomlkit
 from pytest_bertsize.base.lock import Locked, parse
 from pytest_bertsize.base.lock_text import block, render
 from pytest_bertsize.base.locked_models import of_project
+from pytest_bertsize.inventory import Tensor
 from pytest_bertsize.plugin.update import Rewriter, asked_for
 from pytest_bertsize.reports.ci import VARIABLES
 from pytest_bertsize.table.rewrite import Change
@@ -553,6 +554,22 @@ def test_what_was_not_looked_at_keeps_its_lines_and_what_left_loses_them(tmp_pat
     found = parse((tmp_path / "x.lock").read_text("utf-8"), "x.lock")
     assert {name: len(each.tensors) for name, each in found.items()} == {"a": 3, "b": 1}
     assert printed(rewriter)[1:] == ["→ x.lock: written for a, left (which has left); commit it"]
+
+
+def test_the_name_of_a_model_that_left_is_no_command_to_a_terminal(tmp_path: Path) -> None:
+    (tmp_path / "x.lock").write_text(render({"a\x1b[2J::error::": Locked(tree({"w": [3]}).tensors)}))
+    rewriter = locking(tmp_path)
+    looked_at(rewriter, **a_block("a"))
+    finished(rewriter)
+    assert printed(rewriter)[1:] == [r"→ x.lock: written for a, a\x1b[2J:\x3aerror:\x3a (which has left); commit it"]
+
+
+def test_what_a_class_calls_a_tensor_and_no_lock_can_is_one_line(tmp_path: Path) -> None:
+    rewriter = locking(tmp_path)
+    looked_at(rewriter, a=block("a", Locked((Tensor("a..w", (2,), ""),))))
+    assert finished(rewriter) == pytest.ExitCode.TESTS_FAILED
+    assert not (tmp_path / "x.lock").exists()
+    assert printed(rewriter)[-1].startswith('red: x.lock:7: "a..w" is no name that a tensor has; ')
 
 
 def test_a_model_that_fails_is_not_locked_and_that_is_said(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from pytest_bertsize.reports.html.page import render
 from tests.support import run_reports
 from tests.support.parsed_page import Page, words
 from tests.support.run_reports import (
+    BASE_COMMIT,
     bert,
     failing,
     gone,
@@ -157,6 +158,18 @@ def test_without_a_base_no_base_is_spoken_of() -> None:
 def test_without_a_commit_none_is_named() -> None:
     assert "commit" not in words(plain(passing()), commit=None)
     assert "main (bbbbbbbbbb) → this branch Nothing" in words(passing(), commit=None)
+
+
+def test_what_is_not_committed_has_no_commit() -> None:
+    text = words(passing(), commit=BASE_COMMIT)
+    assert "main (bbbbbbbbbb) → the work tree Nothing" in text
+    assert f"; work tree on commit {BASE_COMMIT};" in text
+
+
+def test_a_model_that_code_alone_makes_is_from_no_file() -> None:
+    model = plain(passing())
+    model["config"] = ""
+    assert "encoder: BertForMaskedLM, commit aaaaaaaaaa" in words(model)
 
 
 def test_a_new_model() -> None:

@@ -17,6 +17,7 @@ from pytest_bertsize.reports.markdown.text import LONGEST as LONGEST_TEXT
 from pytest_bertsize.reports.markdown.text import code, table, text
 from pytest_bertsize.wording import printable
 from tests.support.run_reports import (
+    BASE_COMMIT,
     GROWN,
     LAYER,
     bert,
@@ -102,6 +103,10 @@ def test_versions_and_commit_stand_at_the_end() -> None:
     assert "transformers 5.23.0, torch 2.13.0, Python 3.11.2; commit `aaaaaaaa" in last
 
 
+def test_what_is_not_committed_has_no_commit() -> None:
+    assert f"; work tree on commit `{BASE_COMMIT}`" in render(run(passing(), commit=BASE_COMMIT)).splitlines()[-1]
+
+
 # the base
 
 
@@ -119,11 +124,11 @@ def test_a_base_that_is_missing_is_said_with_its_problem() -> None:
 
 
 def test_models_that_are_gone_are_named_with_what_they_were() -> None:
-    removed = [gone("old", 1_234, "2K"), gone("lost")]
+    removed = [gone("old", 1_234, "2K"), gone("lost"), gone("own", None, "2K", config="")]
     base = {"revision": "main", "commit": "b" * 40, "problem": "", "removed": removed, "not_compared": []}
     written = render(run(passing(), base=base))
     assert " Compared with `main` (`bbbbbbbbbbbb`). " in written.splitlines()[-1]
-    assert "- `old` (`old.json`): 1,234 parameters, limit 2K\n- `lost` (`lost.json`)\n" in written
+    assert "- `old` (`old.json`): 1,234 parameters, limit 2K\n- `lost` (`lost.json`)\n- `own`: limit 2K\n" in written
 
 
 def test_each_changed_key_has_what_it_moved() -> None:

@@ -149,12 +149,21 @@ def test_a_model_that_is_gone_is_told_with_what_it_was_held_to() -> None:
         "revision": "main",
         "commit": COMMIT,
         "problem": "",
-        "removed": [gone("old", 1_000, "110M"), gone("bare")],
+        "removed": [
+            gone("old", 1_000, "110M"),
+            gone("bare"),
+            gone("own", None, "110M", config=""),
+            gone("counted", 1_000, config=""),
+            gone("nothing", config=""),
+        ],
         "not_compared": [],
     }
     assert list(removed(run)) == [
         "removed: main declares old (old.json, 1,000 parameters under a limit of 110M)",
         "removed: main declares bare (bare.json)",
+        "removed: main declares own (under a limit of 110M)",
+        "removed: main declares counted (1,000 parameters)",
+        "removed: main declares nothing",
     ]
 
 

@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from pytest_bertsize.inventory import Inventory
 from pytest_bertsize.reports.rows import share
 from pytest_bertsize.reports.shape import FoldedTensor
 from pytest_bertsize.reports.terminal import text as terminal
 from pytest_bertsize.reports.terminal.text import Style
+from tests.support import run_reports
 from tests.support.model_reports import component, finding, model
 from tests.support.run_reports import failing
 
@@ -46,6 +48,15 @@ def test_a_quiet_run_unfolds_nothing() -> None:
     told = terminal.failure(found, Style(verbosity=-1))
     assert "1 part that matches its closed form is not shown" in told
     assert told == terminal.failure(found, Style())
+
+
+def test_what_shares_no_layer_is_not_unrolled_whatever_ties_it_has() -> None:
+    form = run_reports.bert(12, 512, tied=True)
+    named_once = Inventory(tuple(each for each in form.inventory.tensors if not each.tied_to))
+    told = terminal.breakdown(run_reports.reported(form, named_once), Style(80))
+    assert form.stored > form.total == named_once.stored
+    assert "written out" not in told
+    assert "unrolled" not in told
 
 
 def test_the_report_at_80_columns() -> None:

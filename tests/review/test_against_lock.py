@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -95,6 +98,30 @@ def test_a_buffer_that_weighs_is_told(own: OwnProject) -> None:
     assert of_lock(own) == []
 
 
+def test_a_buffer_of_each_layer_is_told_once(own: OwnProject) -> None:
+    masks = [Buffer(f"encoder.layers.{index}.mask", 20_000, "float32", 80_000, saved=False) for index in range(3)]
+    own.buffers = (*masks,)
+    (found,) = of_lock(own)
+    assert "the buffers encoder.layers[0:3].mask are new: 3 × 20,000 numbers of float32 (" in found.message
+    own.accept()
+    own.buffers = (*(replace(each, dtype="float16", bytes=40_000) for each in masks),)
+    (found,) = of_lock(own)
+    told = "the buffers encoder.layers[0:3].mask: 3 × 20,000 numbers of float32 → 3 × 20,000 numbers of float16"
+    assert f"{told} (" in found.message
+
+
+def test_another_dtype_is_told_by_name_and_is_accepted_like_any_difference(own: OwnProject) -> None:
+    own.dtypes = {"head.weight": "bfloat16"}
+    (found,) = of_lock(own)
+    assert "it is not as bertsize.lock has it: head is of bfloat16 now, and was of float32: 16 (" in found.message
+    own.accept()
+    assert '"head.weight" = { shape = [2, 8], dtype = "bfloat16" }' in own.lock
+    assert of_lock(own) == []
+    own.dtypes = {}
+    (found,) = of_lock(own)
+    assert "head is of float32 now, and was of bfloat16: 16 (" in found.message
+
+
 @pytest.mark.parametrize(("table", "severity"), [(TABLE, "note"), (STRICT, "error")])
 def test_a_lock_that_is_not_there_yet_is_said_with_how_to_make_it(tmp_path: Path, table: str, severity: str) -> None:
     (found,) = of_lock(own_project(tmp_path / "project", table, locked=False))
@@ -131,6 +158,15 @@ def test_a_lock_outside_of_the_project_is_refused(own: OwnProject) -> None:
     with pytest.raises(
         SettingsError, match=r"^pyproject\.toml:4: tool\.bertsize\.lock: .*the lock lies outside the project"
     ):
+        own.gate()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no named pipes in folders")
+def test_a_pipe_for_a_lock_is_refused_without_waiting_for_it(own: OwnProject) -> None:
+    lock = own.git.folder / "bertsize.lock"
+    lock.unlink()
+    os.mkfifo(lock)
+    with pytest.raises(SettingsError, match=r"tool\.bertsize\.lock: bertsize\.lock: this is not a regular file"):
         own.gate()
 
 

@@ -115,6 +115,11 @@ def _freeze(tensors: Tensors, names: str) -> Tensors:
     return tensors | {name: replace(tensors[name], trainable=not tensors[name].trainable) for name in both}
 
 
+def _cast(tensors: Tensors, names: str, to: str) -> Tensors:
+    inside = {each.name for each in _inside(tensors, names)}
+    return {n: replace(each, dtype=to) if {n, each.tied_to} & inside else each for n, each in tensors.items()}
+
+
 def _shape(tensors: Tensors, names: str, to: list[int]) -> Tensors:
     return tensors | {name: replace(tensors[name], shape=tuple(to)) for name, _ in unfolded(names)}
 
@@ -134,6 +139,7 @@ _STEPS: dict[str, Any] = {
     "tie": _tie,
     "untie": _untie,
     "freeze": _freeze,
+    "cast": _cast,
     "shape": _shape,
     "size": _size,
 }

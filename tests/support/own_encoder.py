@@ -36,10 +36,11 @@ TABLE = """
 Code = dict[str, tuple[int, ...]]
 
 
-def tensors(config: Mapping[str, Any], code: Code) -> tuple[Tensor, ...]:
+def tensors(config: Mapping[str, Any], code: Code, dtypes: Mapping[str, str]) -> tuple[Tensor, ...]:
     """What the class builds from a config.
 
     :param code: what it builds whatever the config says.
+    :param dtypes: of what is not of float32.
     """
     width = config["width"]
     layers = {
@@ -48,7 +49,7 @@ def tensors(config: Mapping[str, Any], code: Code) -> tuple[Tensor, ...]:
         for name, shape in {"attn.weight": (width, width), "norm.weight": (width,)}.items()
     }
     shapes = {"embed.weight": (config["words"], width), **layers, "head.weight": (2, width), **code}
-    return tuple(Tensor(name, shape, "") for name, shape in shapes.items())
+    return tuple(Tensor(name, shape, "", dtype=dtypes.get(name, "float32")) for name, shape in shapes.items())
 
 
 @dataclass
@@ -57,6 +58,7 @@ class OwnProject:
 
     git: GitProject
     code: Code = field(default_factory=dict)
+    dtypes: Mapping[str, str] = field(default_factory=dict)
     buffers: tuple[Buffer, ...] = ()
     refuses: Callable[[Mapping[str, Any]], bool] = lambda _: False
     built: list[str] = field(default_factory=list)
@@ -72,10 +74,16 @@ class OwnProject:
             config = gate.requests[name].config
             if self.refuses(config):
                 return NotBuilt("ValueError: no")
-            return Built(tensors(config, self.code), {}, self.buffers, transformers="5.23.0", torch="2.13.0")
+            return Built(
+                tensors(config, self.code, self.dtypes), {}, self.buffers, transformers="5.23.0", torch="2.13.0"
+            )
 
         gate = Gate(settings, Registry(), result, baseline, Mode(verb=verb), lock)
         return gate
+
+    @property
+    def lock(self) -> str:
+        return (self.git.folder / "bertsize.lock").read_text("utf-8")
 
     def accept(self) -> None:
         """What ``--bert-budget-update`` writes to the lock."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 Row = list[Any]
-"""``[name, shape, trainable, tied to]``."""
+"""``[name, shape, trainable, tied to, dtype]``."""
 Named = tuple[str, Any]
 PACKED = "_x2"
 """How the name of a dtype ends that has two numbers in each element: ``float4_e2m1fn_x2``."""
@@ -51,8 +51,8 @@ def take_inventory(model: nn.Module, *, own: bool = False) -> dict[str, Any]:
     owner = {name: owner_of(names, declared) for names in groups for name in names}
     tied_to = {name: owned_by for name, owned_by in owner.items() if owned_by != name}
     tensors = [
-        [name, [int(size) for size in parameter.shape], bool(parameter.requires_grad), tied_to.get(name)]
-        for name, parameter in parameters.items()
+        [name, [int(size) for size in each.shape], bool(each.requires_grad), tied_to.get(name), _dtype(each)]
+        for name, each in parameters.items()
     ]
     if own:  # a module that is no library's declares nothing: there the tensors themselves say what is tied
         declared = {**{name: source for name, source in tied_to.items() if name not in declared}, **declared}
@@ -77,9 +77,12 @@ def _buffers(modules: Mapping[str, nn.Module]) -> Iterator[Row]:
             if kept is not None:
                 numbers = 0 if id(kept) in seen else kept.numel()
                 seen.add(id(kept))
-                dtype = str(kept.dtype).removeprefix("torch.")
                 saved = name not in module._non_persistent_buffers_set  # noqa: SLF001
-                yield [below(path, name), numbers, dtype, numbers * kept.element_size(), saved]
+                yield [below(path, name), numbers, _dtype(kept), numbers * kept.element_size(), saved]
+
+
+def _dtype(tensor: Any) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
 
 
 def _named_modules(module: nn.Module, path: str = "", above: tuple[nn.Module, ...] = ()) -> Iterator[Named]:
@@ -116,7 +119,7 @@ def _refuse_uncountable(parameters: Mapping[str, Any]) -> None:
         if type(parameter) is not Parameter:
             what = f"{name} is a {type(parameter).__name__}, whose shape is no count"
             raise Refused(f"{what}; build the model before it is quantised")
-        dtype = str(parameter.dtype).removeprefix("torch.")
+        dtype = _dtype(parameter)
         if not (parameter.is_floating_point() or parameter.is_complex()) or dtype.endswith(PACKED):
             raise Refused(
                 f"{name} is of {dtype}, perhaps several numbers in one; build the model before it is quantised"
@@ -175,7 +178,7 @@ def _weights_of_keras(model: Any) -> Iterator[Row]:
         seen[name] += 1
         name += f"_{seen[name]}" if seen[name] > 1 else ""
         shape = [int(size) for size in weight.shape]
-        yield [name, shape, bool(weight.trainable), owners.get(id(weight))]
+        yield [name, shape, bool(weight.trainable), owners.get(id(weight)), _dtype(weight)]
         owners.setdefault(id(weight), name)
 
 

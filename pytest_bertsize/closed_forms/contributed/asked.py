@@ -6,8 +6,11 @@ import contextlib
 import json
 import sys
 import weakref
+from dataclasses import replace
 from functools import partial
+from math import ceil
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.builder.confined import MEGABYTE, framed
@@ -22,7 +25,7 @@ from pytest_bertsize.wording import printable, shown
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from pytest_bertsize.closed_forms.family import Family
     from pytest_bertsize.release import Release
@@ -33,6 +36,10 @@ ENTRY_POINTS = HOOK
 """The group in which an installed package names its function: ``acme = "acme_sizes:closed_forms"``."""
 MODULE = "pytest_bertsize.closed_forms.contributed.child"
 ALLOWED = Allowed(seconds=30, memory=1024 * MEGABYTE, answer=16 * MEGABYTE)
+"""Of one process; a tenth of a second more for each answer, of which a thousand models ask for tens of thousands."""
+MORE_SECONDS = 0.1
+NONSENSE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
+"""What reading an answer raises that is none."""
 MEND = "correct its blocks"
 
 
@@ -96,6 +103,7 @@ class Forms:
         self._known: dict[str, Any] = {}
         self._process: subprocess.Popen[bytes] | None = None
         self._lost: Lost | None = None
+        self._asked, self._spent = 0, 0.0
 
     def families(self, places: Sequence[tuple[str, str]], release: Release) -> Iterator[tuple[str, Family]]:
         """Who contributes, and what.
@@ -105,54 +113,68 @@ class Forms:
         """
         asked = {"root": str(self._root), "places": places, "release": [*release]}
         try:
-            said = self._answer(json.dumps(asked))
+            said = self._answer(asked)
             if "error" in said:
                 raise SettingsError(printable(f"{self._of}: {said['origin']}: {said['error']}"))
             for at, (origin, family) in enumerate(said["families"]):
                 yield str(origin), family_read(family, partial(self._ask, at, printable(str(origin))))
         except Lost as lost:
             raise SettingsError(f"{self._of}: the closed forms were not read: {lost}") from None
-        except (KeyError, TypeError, ValueError):
+        except NONSENSE:
             raise SettingsError(
                 f"{self._of}: the closed forms were not read: their process answered nonsense"
             ) from None
 
-    def _ask(self, at: int, origin: str, *call: Any) -> Any:
+    def _ask(self, at: int, origin: str, read: Callable[[Any], Any], *call: Any) -> Any:
         """Call a function of a family, once for all that it is given.
 
         :param at: the family's place among all that are contributed.
+        :param read: makes of the answer what the function returns.
         :raises Unusable: with what it raises.
         """
-        question = json.dumps({"family": at, "call": call}, default=str)
+        key = json.dumps([at, call], default=str)
         try:
-            if question not in self._known:
-                said = self._answer(question)
+            if key not in self._known:
+                said = self._answer({"family": at, "call": json.loads(key)[1]})
                 if "error" in said:
                     raise _unusable(origin, str(said["error"]))
-                self._known[question] = said["answer"]
-            return self._known[question]
+                self._known[key] = read(said["answer"])
+            return self._known[key]
         except Lost as lost:
             raise _unusable(origin, str(lost)) from None
-        except (KeyError, TypeError, ValueError):
+        except NONSENSE:
             raise _unusable(origin, "its process answered nonsense") from None
 
-    def _answer(self, question: str) -> Any:
-        """:param question: as JSON."""
+    def _answer(self, question: Mapping[str, Any]) -> Any:
+        """:raises Lost: where there is none, and for all that is asked after that."""
         if self._lost:
             raise self._lost
+        self._asked += 1
+        began = monotonic()
         try:
-            return self._read(self._running(), question)
+            said = self._read(self._running(), {**question, "number": self._asked}, self._allowed())
         except Lost as lost:
             self._lost = lost
             raise
+        finally:
+            self._spent += monotonic() - began
+        if said["number"] != self._asked:  # of a process that has forked, each would answer
+            raise ValueError(said["number"])
+        return said
+
+    def _allowed(self) -> Allowed:
+        left = ALLOWED.seconds + MORE_SECONDS * self._asked - self._spent
+        if left <= 0:
+            raise Lost(f"its {self._asked:,} answers took more than {ALLOWED.seconds:g} s")
+        return replace(ALLOWED, seconds=ceil(left))
 
     @staticmethod
-    def _read(process: subprocess.Popen[bytes], question: str) -> Any:
+    def _read(process: subprocess.Popen[bytes], question: Mapping[str, Any], allowed: Allowed) -> Any:
         assert process.stdin is not None
         with contextlib.suppress(OSError):  # a process that is dead already is noticed where it is read
-            process.stdin.write(framed(question.encode()))
+            process.stdin.write(framed(json.dumps(question).encode()))
             process.stdin.flush()
-        return json.loads(line_of(process, ALLOWED))
+        return json.loads(line_of(process, allowed))
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.builder.confined import (
+    ATTEMPTS,
     NetworkRefused,
     answer,
     in_words,
@@ -48,10 +49,18 @@ def main() -> None:
     if not sys.flags.isolated:
         sys.path.insert(0, first["root"])
     families: list[Family] = []
-    answer(answers, _contributed(first, families))
+    answer(answers, _honest(_contributed(first, families), first))
     for question in asked:
-        answer(answers, _said(question, families, first["root"]))
+        answer(answers, _honest(_said(question, families, first["root"]), question))
     os._exit(0)
+
+
+def _honest(said: dict[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
+    """With the question's number; what reached for the network gives no answer, whatever it made of the refusal."""
+    if ATTEMPTS and "error" not in said:
+        error = f"it reached for the network ({ATTEMPTS[0]}), and took no for an answer"
+        said = {"origin": ", ".join(origin for origin, _ in asked.get("places", ())), "error": error}
+    return {**said, "number": asked["number"]}
 
 
 def _contributed(asked: Mapping[str, Any], families: list[Family]) -> dict[str, Any]:

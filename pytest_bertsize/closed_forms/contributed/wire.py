@@ -25,7 +25,7 @@ from pytest_bertsize.config.keys import (
 )
 from pytest_bertsize.config.symbols import Expression, Floor, Monomial
 from pytest_bertsize.release import Release
-from pytest_bertsize.wording import printable
+from pytest_bertsize.wording import number, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -34,10 +34,18 @@ if TYPE_CHECKING:
     from pytest_bertsize.config.symbols import Base
 
     Ask = Callable[..., Any]
-    """Calls a function of the other side: ``ask("blocks", 0, ...)``, its place and what it is given."""
+    """Calls a function of the other side: ``ask(block_read, "blocks", 0, ...)``, what reads its answer, its place and
+    what it is given."""
 
 DEEPEST = 50
 """Blocks inside one another; the deepest family has a tenth."""
+
+
+LARGEST_SIZE = 10**18
+LARGEST_NUMBER = 10**30
+LARGEST_EXPONENT = 64
+MOST_SUMMANDS = 200
+"""Of one size: the gate multiplies them out for its formulas."""
 
 
 class Nonsense(ValueError):
@@ -96,6 +104,8 @@ def _count_said(count: Count) -> Any:
         ]
     if type(count) is not int:
         raise TypeError(f"a size is {type(count).__name__}, not a whole number")
+    if not 0 <= count <= LARGEST_SIZE:
+        raise ValueError(f"a size is {number(count)}, and no size is {'negative' if count < 0 else 'as large'}")
     return count
 
 
@@ -106,29 +116,34 @@ def _base_said(base: Base) -> Any:
 
 
 def _count_read(said: object, depth: int = 0) -> Any:
-    if type(said) is int and said >= 0:
+    if type(said) is int and 0 <= said <= LARGEST_SIZE:
         return said
-    if not isinstance(said, list) or not said or depth > DEEPEST:
+    if not isinstance(said, list) or not 0 < len(said) <= MOST_SUMMANDS or depth > DEEPEST:
         raise Nonsense(str(said)[:80])
     return Expression(tuple(_monomial_read(each, depth) for each in said))
 
 
 def _monomial_read(said: object, depth: int) -> Monomial:
     match said:
-        case [int(above), int(below), list(powers)] if below > 0:
+        case [int(above), int(below), list(powers)] if below > 0 and max(abs(above), below) <= LARGEST_NUMBER:
             return Monomial(Fraction(above, below), tuple(_power_read(each, depth) for each in powers))
     raise Nonsense(str(said)[:80])
 
 
 def _power_read(said: object, depth: int) -> tuple[Base, int]:
     match said:
-        case [str(name), int(exponent)]:
-            return printable(name), exponent
-        case [{"floor": quotient}, int(exponent)]:
-            return Floor(_expression_read(quotient, depth)), exponent
-        case [quotient, int(exponent)]:
-            return _expression_read(quotient, depth), exponent
+        case [base, int(exponent)] if 0 < abs(exponent) <= LARGEST_EXPONENT:
+            return _base_read(base, depth), exponent
     raise Nonsense(str(said)[:80])
+
+
+def _base_read(said: object, depth: int) -> Base:
+    match said:
+        case str(name):
+            return printable(name)
+        case {"floor": quotient}:
+            return Floor(_expression_read(quotient, depth))
+    return _expression_read(said, depth)
 
 
 def _expression_read(said: object, depth: int) -> Expression:
@@ -211,7 +226,7 @@ def family_read(said: Mapping[str, Any], ask: Ask) -> Family:
     name = _text(said["name"])
     if said["derives"]:
         return Deriving(
-            name, keys, architectures, derive=lambda written: values_read(ask("derive", dict(written))), **named
+            name, keys, architectures, derive=lambda written: ask(values_read, "derive", dict(written)), **named
         )
     return Family(name, keys, architectures, **named)
 
@@ -219,7 +234,7 @@ def family_read(said: Mapping[str, Any], ask: Ask) -> Family:
 def _architecture_read(said: Mapping[str, Any], ask: Ask, at: int) -> Architecture:
     return Architecture(
         _text(said["name"]),
-        lambda dims: block_read(ask("blocks", at, dims_said(dims))),
+        lambda dims: ask(block_read, "blocks", at, dims_said(dims)),
         labels=bool(said["labels"]),
         options={_text(name): bool(value) for name, value in said["options"].items()},
         defined_in=_text(said["defined_in"]),
@@ -288,16 +303,20 @@ def _rule_said(rule: Rule) -> dict[str, Any]:
 
 def _rule_read(said: Mapping[str, Any], ask: Ask, place: tuple[Any, ...]) -> Rule:
     keys = tuple(map(_text, said["keys"]))
-    return Rule(keys, lambda values: bool(ask(*place, dict(values))), _text(said["message"]), _text(said["fix"]))
+    return Rule(keys, lambda values: bool(ask(bool, *place, dict(values))), _text(said["message"]), _text(said["fix"]))
 
 
 def _ignored_read(key: str, said: Mapping[str, Any], ask: Ask) -> Ignored:
     def cost(value: Any, dims: Dims) -> int | None:
-        found = ask("cost", key, value, dims_said(dims))
-        return None if found is None else int(found)
+        cost: int | None = ask(_cost_read, "cost", key, value, dims_said(dims))
+        return cost
 
     read = Ignored(**{**values_read(said), "cost": None})
     return replace(read, cost=cost) if said["cost"] else read
+
+
+def _cost_read(said: object) -> int | None:
+    return None if said is None else int(cast("int", said))
 
 
 def _text(said: object) -> str:

@@ -77,6 +77,7 @@ def render(report: RunReport, _root: Path | None = None) -> str:
     return page.render(
         report=report,
         say_why=sentences.say_why,
+        work_tree=sentences.work_tree(report),
         generator=f"pytest-bertsize {report['versions'].get('pytest_bertsize', '')}".strip(),
         alone=only,
         headline=report["headline"],
@@ -176,7 +177,7 @@ def _view(model: ModelReport, report: RunReport, bounds: Bounds) -> dict[str, An
         "report": report,
         "base": base,
         "unchanged": unchanged(model),
-        "head": f"this branch ({report['commit'][:10]})" if report["commit"] else "this branch",
+        "head": sentences.head(report),
         "figures": _figures(model),
         "findings": findings[: bounds.findings],
         "findings_hidden": max(len(findings) - bounds.findings, 0),

@@ -8,7 +8,7 @@ from pytest_bertsize.reports.headline import alone, is_quiet
 from pytest_bertsize.reports.markdown.model import Part, model_parts
 from pytest_bertsize.reports.markdown.text import code, table, text
 from pytest_bertsize.reports.rows import counted, room, total
-from pytest_bertsize.reports.sentences import limited_by, say_why
+from pytest_bertsize.reports.sentences import limited_by, say_why, work_tree
 from pytest_bertsize.wording import exact, listed, plural, signed
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def _base(base: RunBase | None) -> list[str]:
     removed = sorted(base["removed"], key=lambda each: not each["failed"])
     if not removed:
         return missing
-    lines = [f"- {code(each['name'], _NAME)} ({_config(each)}){_was(each)}{_why(each)}" for each in removed]
+    lines = [f"- {code(each['name'], _NAME)}{_config(each)}{_was(each)}{_why(each)}" for each in removed]
     rest = len(removed) - MOST_NAMES
     more = [f"- and {exact(rest)} more"] if rest > 0 else []
     return [*missing, "**No longer declared, and no longer checked:**", "\n".join([*lines[:MOST_NAMES], *more])]
@@ -130,7 +130,8 @@ def _base(base: RunBase | None) -> list[str]:
 
 def _config(removed: Removed) -> str:
     unread = f"its table cannot be read: {text(removed['problem'])}"
-    return unread if removed["problem"] else code(removed["config"], _NAME)
+    what = unread if removed["problem"] else removed["config"] and code(removed["config"], _NAME)
+    return f" ({what})" if what else ""
 
 
 def _why(removed: Removed) -> str:
@@ -189,5 +190,5 @@ def _foot(report: RunReport) -> str:
     versions = ", ".join(
         f"{text(names.get(name, name), _NAME)} {text(version, _NAME)}" for name, version in report["versions"].items()
     )
-    commit = f"; commit {code(report['commit'])}" if report["commit"] else ""
+    commit = f"; {work_tree(report)}commit {code(report['commit'])}" if report["commit"] else ""
     return f"<sub>Model size: {counts}{build}.{compared} {versions}{commit}</sub>"

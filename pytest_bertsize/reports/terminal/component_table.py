@@ -89,10 +89,10 @@ def _left_out(hidden: int, model: ModelReport) -> str:
 def _other_totals(model: ModelReport) -> str:
     """What a counter that writes shared weights out would say, where that is another number."""
     totals = model["totals"]
-    stored, unrolled, expected = totals["stored"], totals["unrolled"], totals["expected"]
+    stored, unrolled = totals["stored"], totals["unrolled"]
     parts = [] if stored in {None, unique(model)} else [f"with ties written out {exact(stored or 0)}"]
-    if unrolled is not None and unrolled not in {stored, expected} and unique(model) == expected:
-        parts.append(f"with shared layers unrolled {exact(unrolled)}")
+    if unrolled not in {None, stored} and unique(model) == totals["expected"]:
+        parts.append(f"with shared layers unrolled {exact(unrolled or 0)}")
     return "; ".join(parts)
 
 

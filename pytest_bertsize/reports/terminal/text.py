@@ -97,7 +97,7 @@ def base_of_run(base: RunBase, models: Sequence[ModelReport], style: Style) -> s
 def _title(model: ModelReport) -> RenderableType:
     title = Text()
     title.append(model["architecture"], style="bold")
-    title.append(f"  {model['config']}  ", style="cyan")
+    title.append(f"  {model['config']}  " if model["config"] else "  ", style="cyan")
     title.append(" ".join(f"{symbol}={size}" for symbol, size in model["symbols"].items()), style="dim")
     return title
 

@@ -105,9 +105,15 @@ def _architecture(factory: str, family: str) -> str:
     return f"Own{name}" if taken else name
 
 
+def _quoted(value: str) -> str:
+    """For TOML, and for a terminal, which obeys more characters than those that TOML has to escape."""
+    text = json.dumps(value, ensure_ascii=False)
+    return "".join(each if each.isprintable() else f"\\U{ord(each):08x}" for each in text)
+
+
 def _to_write(named: Named, factory: str, family: str, architecture: str) -> str:
     said = {"factory": factory, "config": named.config, "family": family, "architecture": architecture}
-    rows = "".join(f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in said.items() if value)
+    rows = "".join(f"{key} = {_quoted(value)}\n" for key, value in said.items() if value)
     return (
         f"A draft: what it says is what the class does. Put it into a file of the project, as {FILE}, and write\n\n"
         f"[tool.bertsize]\nclosed_forms = [{json.dumps(FILE)}]\n\n[tool.bertsize.models.NAME]\n{rows}"

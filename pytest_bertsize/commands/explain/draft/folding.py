@@ -36,11 +36,14 @@ def module_of(tensors: Iterable[Tensor]) -> Module:
         at = root
         for each in path:
             at = at.modules.setdefault(each, Module())
-        at.tensors[name] = tensor
+        at.tensors[name] = replace(tensor, tied_to=tensor.tied_to and _beside(tensor.name, tensor.tied_to))
     return root
 
 
 ZERO = Size(0)
+STAR = "*"
+"""In the name of an owner: the place in a list that the tensor itself has."""
+LONGEST_INDEX = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,7 @@ class Leaf:
     shape: tuple[Size, ...]
     trainable: bool = True
     tied_to: str | None = None
+    """The owner's full name, with a star for the index of the layer that both are in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +96,7 @@ class Drawing:
         :param modules: of each point its build.
         :raises Otherwise: at the first point that does not fit the first build.
         """
-        return self._single("", "", "", modules)
+        return _settled(self._single("", "", "", modules))
 
     def _single(self, name: str, path: str, pattern: str, modules: Sequence[Module]) -> Part:
         first = modules[0]
@@ -167,12 +171,40 @@ class Drawing:
         return Size(numbers[0])
 
 
+def _beside(name: str, owner: str) -> str:
+    """``layer.*.a.weight`` for an owner in the same layer: stars for places in lists that both names have."""
+    parts, shared = owner.split("."), True
+    for at, part in enumerate(name.split(".")[: len(parts)]):
+        shared = shared and part == parts[at]
+        if shared and is_index(part):
+            parts[at] = STAR
+    return ".".join(parts)
+
+
+def _settled(part: Part, above: tuple[str, ...] = ()) -> Part:
+    """With stars in the names of owners where a layer repeats, and nowhere else."""
+    path = (*above, *filter(None, part.name.split(".")), *((STAR,) if part.times else ()))
+    leaves = tuple(replace(leaf, tied_to=leaf.tied_to and _at(leaf.tied_to, path)) for leaf in part.leaves)
+    return replace(part, leaves=leaves, parts=tuple(_settled(each, path) for each in part.parts))
+
+
+def _at(owner: str, path: Sequence[str]) -> str:
+    parts = owner.split(".")
+    there = [here if part == STAR and is_index(here) else part for part, here in zip(parts, path, strict=False)]
+    return ".".join([*there, *parts[len(path) :]])
+
+
+def is_index(name: str) -> bool:
+    """Whether it is a place in a list, and no name that looks like one: ``007``."""
+    return name.isascii() and name.isdecimal() and str(int(name[:LONGEST_INDEX])) == name
+
+
 def _named(module: Module) -> list[str]:
-    return [name for name in module.modules if not name.isdecimal()]
+    return [name for name in module.modules if not is_index(name)]
 
 
 def _numbered(module: Module) -> list[int]:
-    return sorted(int(name) for name in module.modules if name.isdecimal())
+    return sorted(int(name) for name in module.modules if is_index(name))
 
 
 def _starts(module: Module) -> list[int]:

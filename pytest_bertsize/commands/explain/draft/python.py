@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, replace
 from functools import cached_property
 from keyword import iskeyword
+from math import isfinite
 from typing import TYPE_CHECKING
 
+from pytest_bertsize.commands.explain.draft.folding import is_index
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.keys import LABELS
 from pytest_bertsize.config.vocabulary import SYNONYMS
+from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from pytest_bertsize.commands.explain.draft.drafting import Draft
     from pytest_bertsize.commands.explain.draft.fitting import Size
@@ -92,7 +94,7 @@ class _Writer:
         of_field = {name: symbol for symbol, names in SYNONYMS.items() for name in names}
         found = {key: LABELS for key in self.draft.sizes if key == NUM_LABELS}
         for key in self.draft.sizes:
-            own = key if key.isidentifier() and not iskeyword(key) else "S"
+            own = key if _is_name(key) else "S"
             some = (of_field.get(key, own), own, *(f"{own}{index}" for index in range(2, len(self.draft.sizes) + 3)))
             taken = RESERVED.union(found.values())
             found.setdefault(key, next(each for each in some if each not in taken))
@@ -125,7 +127,7 @@ class _Writer:
     def _part(self, part: Part, above: tuple[str, ...], *, frozen: bool) -> str:
         all_frozen = not any(leaf.trainable for each in _all(part) for leaf in each.leaves)
         freezes = all_frozen and not frozen
-        path = (*above, *(name for name in part.name.split(".") if name and not name.isdecimal()))
+        path = (*above, *(name for name in part.name.split(".") if name and not is_index(name)))
         holds = part.leaves or any(not each.name for each in part.parts)
         component = len(above) < _LEVELS and (len(path) >= _LEVELS or (holds and path != above))
         end = [f"component={_text(_component(path))}"] if component else []
@@ -191,7 +193,8 @@ class _Writer:
         rows = [f"{' ' * 12}{self._declared(key, value)},\n" for key, value in sizes.items()]
         yield f"        sizes=(\n{''.join(rows)}        ),\n" if rows else "        sizes=(),\n"
         if self.draft.unfitted:
-            comments = [f"# {what}: a number, moved by {', '.join(keys)}" for what, keys in self.draft.unfitted.items()]
+            unfitted = self.draft.unfitted.items()
+            comments = [f"# {printable(what)}: a number, moved by {_comment(keys)}" for what, keys in unfitted]
             keys = dict.fromkeys(key for keys in self.draft.unfitted.values() for key in keys)
             rules = [f"only({_text(key)}, {self.draft.sizes[key]})," for key in keys]
             lines = "".join(f"{' ' * 12}{line}\n" for line in [*comments, *rules])
@@ -212,6 +215,11 @@ class _Writer:
         return f"Size({_text(key)}, {_text(self.symbols[key])}, default={value}{more})"
 
 
+def _comment(keys: Iterable[str]) -> str:
+    """Behind a hash mark: a key with a line's end in it would write Python."""
+    return ", ".join(map(printable, keys))
+
+
 _FLAT = 6
 """Arguments on one line."""
 _IN_FUNCTION = 8
@@ -225,12 +233,28 @@ _EXPORTED = (
 )
 
 
+def _is_name(text: str) -> bool:
+    """Whether Python takes it for a name, and for no other one: it makes two letters of a ligature."""
+    return text.isascii() and text.isidentifier() and not iskeyword(text)
+
+
 def _text(name: str) -> str:
-    return json.dumps(name)
+    """In quotes, and in characters that Python reads as they were meant; JSON writes two for one of a higher plane."""
+    return '"' + name.encode("unicode_escape").decode().replace('"', r"\"") + '"'
 
 
 def _value(value: object) -> str:
-    return _text(value) if isinstance(value, str) else repr(value)
+    """What a config says, as Python; JSON has numbers that are none."""
+    match value:
+        case str():
+            return _text(value)
+        case float() if not isfinite(value):
+            return f'float("{value}")'
+        case list() | tuple():
+            return f"[{', '.join(map(_value, value))}]"
+        case dict():
+            return f"{{{', '.join(f'{_value(key)}: {_value(each)}' for key, each in value.items())}}}"
+    return repr(value)
 
 
 def _all(part: Part) -> Iterator[Part]:
@@ -256,7 +280,7 @@ def _tied(text: str, leaves: tuple[Leaf, ...] | list[Leaf]) -> str:
     sources = [(leaf.name, leaf.tied_to) for leaf in leaves if leaf.tied_to]
     if not sources:
         return text
-    named = all(name.isidentifier() for name, _ in sources)
+    named = all(_is_name(name) for name, _ in sources)
     if named:
         return f"tied({text}, {', '.join(f'{name}={_text(source)}' for name, source in sources)})"
-    return f"tied({text}, **{json.dumps(dict(sources))})"
+    return f"tied({text}, **{_value(dict(sources))})"
