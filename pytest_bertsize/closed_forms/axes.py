@@ -8,6 +8,8 @@ from functools import cached_property
 from math import inf, lcm, log
 from typing import TYPE_CHECKING
 
+from pytest_bertsize.config.values import MOST_LAYERS
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -206,7 +208,7 @@ class Axes:
 
     def _depth(self, size: Size) -> list[Point]:
         now = self._now(size)
-        top = max(FURTHEST * now, DEEPEST)
+        top = min(max(FURTHEST * now, DEEPEST), MOST_LAYERS)
         tried = range(max(1, size.minimum), top + 1, -(-top // MOST_DEPTHS))
         others = [Point((each,), abs(log(each / now)) if now else inf) for each in tried if each != now]
         return sorted([Point((now,), 0), *others], key=lambda point: point.values)
