@@ -8,6 +8,8 @@ from functools import cached_property
 from math import inf, lcm, log
 from typing import TYPE_CHECKING
 
+from pytest_bertsize.config.values import MOST_LAYERS
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -27,6 +29,9 @@ MOST_APART = 5
 """Steps from one width that heads go into to the next, before heads become 64 wide."""
 MOST_STEPS = 96
 """Values of one size that are tried; fewer where there are several stacks of layers to combine them with."""
+MOST_DEPTHS = 256
+MOST_STACKS = 2
+"""Stacks of layers that vary, the deepest: of more there would be too many combinations."""
 LEAST_RATIO, MOST_RATIO = 0.5, 1.5
 """How many times today's ratio the feed-forward network may be to the width."""
 HEADS = ("A", "Ad", "Q")
@@ -71,7 +76,9 @@ class Axes:
         self._head_widths = [size for size in free.values() if size.key in HEAD_WIDTHS and self._heads]
         self._as_wide = self._equal_to_the_width(free)
         self._networks = [free[each] for each in NETWORKS if each in free]
-        self._depths = [size for size in free.values() if size.repeats and size.symbol.startswith("L")]
+        stacks = [size for size in free.values() if size.repeats and size.symbol.startswith("L")]
+        deepest = sorted(stacks, key=self._now, reverse=True)[:MOST_STACKS]
+        self._depths = [size for size in stacks if size in deepest]
         width = [self._width] if self._width else []
         self._of_width = [*width, *self._as_wide, *self._heads, *self._head_widths]
         self.of_rows = [free[each] for each in ROWS if each in free]
@@ -201,7 +208,8 @@ class Axes:
 
     def _depth(self, size: Size) -> list[Point]:
         now = self._now(size)
-        tried = range(max(1, size.minimum), max(FURTHEST * now, DEEPEST) + 1)
+        top = min(max(FURTHEST * now, DEEPEST), MOST_LAYERS)
+        tried = range(max(1, size.minimum), top + 1, -(-top // MOST_DEPTHS))
         others = [Point((each,), abs(log(each / now)) if now else inf) for each in tried if each != now]
         return sorted([Point((now,), 0), *others], key=lambda point: point.values)
 

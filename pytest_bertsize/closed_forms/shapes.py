@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from math import inf, log
 from operator import gt, lt
 from typing import TYPE_CHECKING
@@ -142,6 +142,8 @@ class _Search:
             raise Unusable(Finding("unknown-closed-form", message, "leave the limit on FLOPs out"))
         self._most = [inf if limit.maximum is None else limit.maximum for limit in self.limits]
         self._least = [limit.minimum or 0 for limit in self.limits]
+        stacks = ([point.values[0] for point in points] for points in self.axes.depths)
+        self._deeper_by = [dict(pairwise(depths)) for depths in stacks]
         self._legal: dict[tuple[int, ...], bool] = {}
         self._over: dict[tuple[int, ...], bool] = {}
         asked = {key for rule in self.variants.rules for key in rule.keys}
@@ -232,9 +234,9 @@ class _Search:
         return self.axes.now[len(self.axes.now) - len(self.axes.of_rows) :]
 
     def _deeper(self, depth: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-        for place, points in enumerate(self.axes.depths):
-            if depth[place] < points[-1].values[0]:
-                yield (*depth[:place], depth[place] + 1, *depth[place + 1 :])
+        for place, each in enumerate(depth):
+            if each in self._deeper_by[place]:
+                yield (*depth[:place], self._deeper_by[place][each], *depth[place + 1 :])
 
     def _fits(self, values: tuple[int, ...]) -> bool:
         return not self.is_over(values) and self._is_legal(values)
@@ -245,11 +247,15 @@ class _Search:
         if not self.is_over(self.axes.now):
             return
         for place, size in enumerate(self.axes.of_rows):
-            tried = [(*body, *rows[:place], count, *rows[place + 1 :]) for count in self.axes.rows(size)]
-            fitting = bisect_left(tried, 1, key=self.is_over)
+            tried = self.axes.rows(size)
+
+            def with_rows(count: int, place: int = place) -> tuple[int, ...]:
+                return (*body, *rows[:place], count, *rows[place + 1 :])
+
+            fitting = bisect_left(tried, 1, key=lambda count: self.is_over(with_rows(count)))
             if fitting:
-                values = tried[fitting - 1]
-                yield from self._candidate(values, log(rows[place] / values[len(body) + place]))
+                fewer = tried[fitting - 1]
+                yield from self._candidate(with_rows(fewer), log(rows[place] / fewer))
 
     def _candidate(self, values: tuple[int, ...], distance: float) -> Iterator[_Candidate]:
         if distance <= self.reach and self._is_legal(values) and not self._is_under(values):

@@ -238,6 +238,13 @@ def test_what_no_shape_near_todays_holds_has_none() -> None:
     assert near(labelled, head=100) == []
 
 
+def test_a_model_of_absurd_sizes_is_searched_as_fast_as_any() -> None:
+    absurd = bert(vocab_size=10**9, hidden_size=64_000, num_attention_heads=1_000, num_hidden_layers=1_000)
+    start = time.process_time()
+    near(absurd, total="1B")
+    assert time.process_time() - start < 1
+
+
 # every family
 
 
