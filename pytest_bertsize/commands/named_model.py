@@ -57,10 +57,15 @@ class Named:
 class Explained:
     """A config and what the closed form makes of it."""
 
+    model: Model
+    """As the table or the command line declares it."""
     config: ModelConfig
     derivation: Derivation
-    asked: Mapping[str, bool]
-    """The constructor arguments that the command line names."""
+
+    @property
+    def asked(self) -> Mapping[str, bool]:
+        """The constructor arguments that are named."""
+        return self.model.options
 
     @property
     def form(self) -> ClosedForm:
@@ -114,7 +119,7 @@ def explained(named: Named) -> Explained:
         config = _read(model)
         config = renamed(config, renaming) if (renaming := _renaming(named.keys)) else config
         chosen = choose(model, config, registry)
-        return Explained(config, derive(model, config, chosen), model.options)
+        return Explained(model, config, derive(model, config, chosen))
     except Unusable as unusable:
         raise Unusable(*(_for_command_line(finding, registry) for finding in unusable.findings)) from None
     except Exception as error:
@@ -168,7 +173,7 @@ def _declared(named: Named) -> Explained:
     config = source.read(model, settings)
     registry = _registry(settings)
     chosen = choose(model, config, registry, adapter_of(model, settings, config))
-    return Explained(config, derive(model, config, chosen), model.options)
+    return Explained(model, config, derive(model, config, chosen))
 
 
 def _table_of(named: Named) -> tuple[Settings, Model]:

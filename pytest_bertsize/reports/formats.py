@@ -41,6 +41,8 @@ class Format:
 
 JSON = Format("json")
 CODE_QUALITY = Format("gitlab")
+WHAT_IF = Format("html.what_if")
+"""No report, but a page of one model."""
 BY_SUFFIX = {
     ".codequality.json": CODE_QUALITY,
     ".json": JSON,

@@ -76,7 +76,7 @@ class Bounds:
 
 def render(report: RunReport, _root: Path | None = None) -> str:
     """The page of a run. What is not shown is counted, and is in the JSON report."""
-    templates = _templates()
+    templates = environment()
     ordered = sorted(report["models"], key=lambda model: model["verdict"] == "passed")
     of_one = len(ordered) == report["configured"] == 1 and report["complete"]
     alone = ordered[0] if of_one and not _left(report) else None
@@ -100,7 +100,7 @@ def is_ours(text: str) -> bool:
 
 def _model(model: ModelReport, index: int, report: RunReport, alone: bool) -> Markup:  # noqa: FBT001
     """One model's part, with as much of it as fits."""
-    template = _templates().get_template("model.html.jinja")
+    template = environment().get_template("model.html.jinja")
     bounds = Bounds()
     while True:
         view = _view(model, report, bounds)
@@ -111,7 +111,7 @@ def _model(model: ModelReport, index: int, report: RunReport, alone: bool) -> Ma
 
 
 @cache
-def _templates() -> Environment:
+def environment() -> Environment:
     templates = Environment(
         loader=PackageLoader("pytest_bertsize.reports.html", ""),
         autoescape=True,

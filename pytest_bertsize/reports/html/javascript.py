@@ -1,0 +1,76 @@
+"""Sums of sizes, and what they depend on, as JavaScript: whole numbers of any length, rounded down as in Python.
+
+Sizes are named by their place, ``x0``, ``x1``, …, and never by a word from a config. ``floor`` is the page's own.
+"""
+
+from __future__ import annotations
+
+from math import lcm
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pytest_bertsize.config.branches import Branch
+from pytest_bertsize.config.symbols import Floor, terms_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pytest_bertsize.config.branches import Ways
+    from pytest_bertsize.config.symbols import Base, Count, Monomial
+
+T = TypeVar("T")
+
+
+def function(ways: Ways[T], symbols: Mapping[str, Any], end: Callable[[T, Mapping[str, str]], str]) -> str:
+    """A function of an array of sizes, in the order of their symbols.
+
+    :param end: writes what one way comes to, with the names of the sizes.
+    """
+    names = {symbol: f"x{place}" for place, symbol in enumerate(symbols)}
+
+    def written(ways: Ways[T]) -> str:
+        if not isinstance(ways, Branch):
+            return end(ways.value, names)
+        asked = f"{expression(ways.condition.count, names)} {'===' if ways.condition.is_zero else '>'} 0n"
+        return f"({asked} ? {written(ways.then)} : {written(ways.otherwise)})"
+
+    return f"([{', '.join(names.values())}]) => ({written(ways)})"
+
+
+def expression(count: Count, names: Mapping[str, str]) -> str:
+    """A whole number, as a sum of products.
+
+    :param names: of the sizes, by their symbols.
+    :raises ValueError: for what is divided and not rounded, which no count is.
+    """
+    above, below = _fraction(terms_of(count), names)
+    if below != "1n":
+        raise ValueError(f"a count is a whole number, and {count} is divided")
+    return above
+
+
+def _fraction(terms: tuple[Monomial, ...], names: Mapping[str, str]) -> tuple[str, str]:
+    """What stands above the line, and below it, once all is brought over one."""
+    divisor = lcm(*(term.number.denominator for term in terms))
+    below: dict[Base, int] = {}
+    for term in terms:
+        for base, exponent in term.powers:
+            below[base] = max(below.get(base, 0), -exponent)
+    products = [
+        _product(int(term.number * divisor), {**below, **{base: n + below[base] for base, n in term.powers}}, names)
+        for term in terms
+    ]
+    return " + ".join(products) or "0n", _product(divisor, below, names)
+
+
+def _product(number: int, powers: Mapping[Base, int], names: Mapping[str, str]) -> str:
+    factors = [_factor(base, names) for base, exponent in powers.items() for _ in range(exponent)]
+    return "*".join(factors if factors and number == 1 else [f"{number}n", *factors])
+
+
+def _factor(base: Base, names: Mapping[str, str]) -> str:
+    if isinstance(base, str):
+        return names[base]
+    if isinstance(base, Floor):
+        above, below = _fraction(base.quotient.terms, names)
+        return f"floor({above}, {below})"
+    return f"({expression(base, names)})"
