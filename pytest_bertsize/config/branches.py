@@ -218,5 +218,5 @@ class Traced:
     __str__ = __repr__ = __format__ = __abs__ = __pos__ = __invert__ = _needed
     __truediv__ = __rtruediv__ = __divmod__ = __rdivmod__ = __rpow__ = __reduce_ex__ = _needed
     __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _needed
-    __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _needed
+    __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = at = _needed
     """What no formula can follow."""

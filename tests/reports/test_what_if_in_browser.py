@@ -55,18 +55,22 @@ def models_of(family: str) -> list[tuple[str, list[list[str]], list[Any]]]:
     return found
 
 
+PLAIN = """
+const counts = rows => Object.fromEntries([...rows].map(([name, count]) => [name, String(count)]))
+const plain = ({found, rows}) => rows ? counts(rows) : found
+"""
+
+
 @pytest.fixture(scope="module")
 def answers(browser: webdriver.Chrome, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[tuple[Any, Any]]]:
     """Of every family, what Python and what one page say to the same sizes."""
-    counting = f"const counting = (COUNTS, HOLDS, MODEL) => {{{source(SCRIPTS[0])}\nreturn judge}}"
-    scripts, expected = ["'use strict'", counting, "const ANSWERS = []"], []
+    counting = source(SCRIPTS[0])
+    scripts, expected = ["'use strict'", PLAIN, "const ANSWERS = []"], []
     for family in FAMILIES:
         for script, written, said in models_of(family):
-            run = f"ANSWERS.push({json.dumps(written)}.map(counting(COUNTS, HOLDS, MODEL)).map(plain))"
-            scripts.append(f"{{{script}\n{run}}}")
+            run = f"ANSWERS.push({json.dumps(written)}.map(judge).map(plain))"
+            scripts.append(f"{{{script}\n{counting}\n{run}}}")
             expected.append((family, said))
-    plain = "const plain = ({found, rows}) => rows ? Object.fromEntries([...rows].map(([name, count]) => [name, String(count)])) : found"
-    scripts.insert(1, plain)
     path = tmp_path_factory.mktemp("what-if") / "all.html"
     path.write_text(f"<!doctype html><meta charset=utf-8><script>{chr(10).join(scripts)}</script>", "utf-8")
     browser.get(path.as_uri())

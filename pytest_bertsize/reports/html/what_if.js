@@ -17,7 +17,6 @@ const signed = count => (count > 0n ? '+' : '') + grouped(count)
 const part = (count, whole) => whole ? Number(count * 1000000n / whole) / 10000 : 0
 const percent = (count, whole) => `${part(count, whole).toFixed(1)}%`
 const relative = (change, before) => before && Math.abs(part(change, before)) >= 0.05 ? ` (${change > 0n ? '+' : ''}${percent(change, before)})` : ''
-const direction = change => change > 0n ? 'more' : change < 0n ? 'less' : ''
 
 function rounded(count, units, scale = 1000) {
   let value = Number(count), unit = 0
@@ -116,7 +115,6 @@ function showFigures(rows) {
   const total = rows?.get('total'), before = AT_START.get('total'), limit = MODEL.limits.total
   $('total').textContent = rows ? grouped(total) : '–'
   $('change').textContent = !rows ? 'not counted' : total === before ? 'as in the config' : `${signed(total - before)}${relative(total - before, before)} against the config`
-  $('change').className = rows ? direction(total - before) : ''
   $('fp32').textContent = rows ? inBytes(4n * total) : '–'
   $('bf16').textContent = rows ? `${inBytes(2n * total)} in bf16` : ''
   $('budget').hidden = !limit
@@ -147,7 +145,7 @@ function showCounts(rows) {
   $('parts').replaceChildren(...lines.map(row => line(row, rows, total, largest)), line({name: 'total'}, rows, total, null))
   $('bytes').replaceChildren(...MODEL.dtypes.map(({bits, name}) => {
     const [now, before] = [total, AT_START.get('total')].map(count => (count * BigInt(bits) + 7n) / 8n)
-    return element('tr', '', heading(name), element('td', 'n', grouped(now)), element('td', `n ${direction(now - before)}`, now === before ? '–' : signed(now - before)))
+    return element('tr', '', heading(name), element('td', 'n', grouped(now)), element('td', 'n', now === before ? '–' : signed(now - before)))
   }))
 }
 
@@ -164,8 +162,8 @@ function line({name, colour}, rows, total, largest) {
   made.append(
     heading(name.split('.').at(-1), ...(largest ? [track(count, before, largest, colour)] : [])),
     element('td', 'n', grouped(count)),
-    element('td', 'n', percent(count, total)),
-    element('td', `n ${direction(count - before)}`, count === before ? '–' : signed(count - before)),
+    element('td', 'n share', percent(count, total)),
+    element('td', 'n', count === before ? '–' : signed(count - before)),
     element('td', 'n budget limits', limit ? limit.said : ''),
     element('td', `n limits${broken ? ' bad' : ''}`, left === null ? '' : grouped(left)),
   )

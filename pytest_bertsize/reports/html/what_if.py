@@ -18,6 +18,7 @@ from markupsafe import Markup
 from pytest_bertsize.builder.confined import MEGABYTE
 from pytest_bertsize.closed_forms import derive
 from pytest_bertsize.closed_forms.everywhere import Counts, Everywhere, everywhere
+from pytest_bertsize.closed_forms.what_if import Variants
 from pytest_bertsize.config.branches import ends
 from pytest_bertsize.config.keys import LABELS
 from pytest_bertsize.config.values import (
@@ -30,12 +31,12 @@ from pytest_bertsize.config.values import (
     TOO_SMALL,
 )
 from pytest_bertsize.dtypes import OF_PARAMETERS
-from pytest_bertsize.inventory import TOTAL, levels, parents_first
+from pytest_bertsize.inventory import TOTAL, TRAINABLE, levels, parents_first
 from pytest_bertsize.reports.html.bars import colour_of
 from pytest_bertsize.reports.html.javascript import expression, function
 from pytest_bertsize.reports.html.page import environment
 from pytest_bertsize.reports.rows import NOTHING
-from pytest_bertsize.wording import exact, shown
+from pytest_bertsize.wording import exact, shown, signed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.config.keys import Rule, Size
     from pytest_bertsize.config.model_config import ModelConfig
-    from pytest_bertsize.table.model import Model
+    from pytest_bertsize.table.model import Limit, Model
 
 FOLDER = "pytest_bertsize.reports.html"
 SCRIPTS = ("what_if_counting.js", "what_if.js")
@@ -52,7 +53,7 @@ GENERATOR = '<meta name="generator" content="bertsize explain'
 """In the head of every such page, and of no report."""
 _HEAD = 4_096
 """Characters of a page in which that stands."""
-WHY_FIXED = "it says which parts there are"
+WHY_FIXED = "another value may be another formula"
 
 
 def render(model: Model, config: ModelConfig, derivation: Derivation) -> str:
@@ -73,7 +74,7 @@ def render(model: Model, config: ModelConfig, derivation: Derivation) -> str:
             config=config,
             sizes=[_field(size, found, derivation) for size in found.free.values()],
             fixed=list(_fixed(found, derivation)),
-            limits=[str(each) for each in model.limits if each.measure is not None],
+            uncounted=[f"{each.component} {each}" for each in model.limits if not _is_counted(each)],
             declared=model.name,
             generator=Markup(GENERATOR),  # noqa: S704  (our own)
             version=version("pytest-bertsize"),
@@ -119,7 +120,8 @@ def _names(found: Everywhere) -> list[str]:
 def _said(found: Everywhere, model: Model, derivation: Derivation) -> dict[str, Any]:
     """What the script needs to know besides the formulas."""
     own = _names(found)
-    rows = parents_first({level: None for name in own for level in levels(name)})
+    limited = [each.component for each in model.limits if _is_counted(each)]
+    rows = parents_first({level: None for name in (*own, *limited) if name != TOTAL for level in levels(name)})
     tops = [name for name in rows if "." not in name]
     places = {size.key: place for place, size in enumerate(found.free.values())}
     keys = derivation.family.keys_of(derivation.form.dims)
@@ -130,7 +132,7 @@ def _said(found: Everywhere, model: Model, derivation: Derivation) -> dict[str, 
         "limits": {
             each.component: {"min": _text(each.minimum), "max": _text(each.maximum), "said": str(each)}
             for each in model.limits
-            if each.measure is None and (each.component == TOTAL or each.component in rows)
+            if _is_counted(each)
         },
         "rules": [_rule(ruled.rule, places, derivation) for ruled in found.rules],
         "divisible": [[places[one], places[of]] for one, of in keys.divisible if {one, of} <= places.keys()],
@@ -154,6 +156,11 @@ def _said(found: Everywhere, model: Model, derivation: Derivation) -> dict[str, 
         "dtypes": [{"bits": bits, "name": name} for bits, name in _dtypes()],
         "table": f"tool.bertsize.models.{model.name}" if model.name else "",
     }
+
+
+def _is_counted(limit: Limit) -> bool:
+    """Whether the page counts what it bounds: neither bytes nor FLOPs, nor what trains."""
+    return limit.measure is None and limit.component != TRAINABLE
 
 
 def _text(number: int | None) -> str | None:
@@ -219,19 +226,37 @@ def _fixed(found: Everywhere, derivation: Derivation) -> Iterable[tuple[str, str
     for key, why in found.fixed.items():
         value = values.get(key)
         yield key, NOTHING if value is None else exact(value), why
+    variants = Variants(derivation)
+    needs = {switch.key: switch.needs for switch in keys.switches if switch.needs}
     moved = {size.key for size in keys.sizes} | {index.key for index in keys.indices}
-    for key in keys.own:
-        if key in derivation.values.assumed and key not in moved:
-            value = derivation.values.assumed[key]
-            yield key, shown(list(value) if isinstance(value, tuple) else value), WHY_FIXED
+    for key in (key for key in keys.own if key in derivation.values.assumed and key not in moved):
+        value = derivation.values.assumed[key]
+        lacking = needs.get(key, "") if value is False and not dims.switches.get(needs.get(key, "")) else ""
+        why = f"true needs {lacking}" if lacking else _why(variants, key, value)
+        yield key, shown(list(value) if isinstance(value, tuple) else value), why
     for option, switch in derivation.options.items():
-        yield option, shown(switch), f"{WHY_FIXED}: an argument of the class, --option {option}={shown(not switch)}"
+        why = f"--option {option}={shown(not switch)}, an argument of the class: {_why(variants, option, switch)}"
+        yield option, shown(switch), why
+
+
+def _why(variants: Variants, key: str, value: object) -> str:
+    """What the other value of a switch would make of the model as it is; of a word or a list, that it matters."""
+    if not isinstance(value, bool) or key not in variants.form.dims.switches:
+        return WHY_FIXED
+    other = variants.varied(**{key: not value})
+    if other is None:
+        return f"the class refuses {shown(not value)} here"
+    change = other.total - variants.form.total
+    if not change:
+        return f"{shown(not value)} would change no count here"
+    return f"{shown(not value)} would be another formula: {signed(change)} parameters here"
 
 
 def _dtypes() -> Iterable[tuple[int, str]]:
-    """Widths of a number, with what is as wide; what quantisation adds is none of them."""
+    """Widths of a number, with what is as wide."""
     for bits in sorted({each.bits for each in OF_PARAMETERS.values()}, reverse=True):
-        yield bits, ", ".join(name for name, each in OF_PARAMETERS.items() if each.bits == bits and "fn" not in name)
+        kinds = dict.fromkeys(name.partition("_")[0] for name, each in OF_PARAMETERS.items() if each.bits == bits)
+        yield bits, ", ".join(kinds)
 
 
 def source(name: str) -> str:
