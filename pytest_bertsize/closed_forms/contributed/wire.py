@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pytest_bertsize.closed_forms.blocks import Block, Parameter
 from pytest_bertsize.closed_forms.family import Architecture, Deriving, Family
+from pytest_bertsize.config.branches import End, Traced, plain
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.keys import (
     Choice,
@@ -23,7 +24,7 @@ from pytest_bertsize.config.keys import (
     Size,
     Switch,
 )
-from pytest_bertsize.config.symbols import Expression, Floor, Monomial
+from pytest_bertsize.config.symbols import Expression, Floor, Monomial, substituted
 from pytest_bertsize.release import Release
 from pytest_bertsize.wording import printable
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pytest_bertsize.closed_forms.blocks import Count, Kind, Node, Reads
+    from pytest_bertsize.config.branches import Ways
     from pytest_bertsize.config.symbols import Base
 
     Ask = Callable[..., Any]
@@ -89,6 +91,7 @@ def _node_read(said: object, depth: int) -> Node:
 
 def _count_said(count: Count) -> Any:
     """A number, or the summands of an expression: numerator, denominator, and what it has powers of."""
+    count = plain(count)
     if isinstance(count, Expression):
         return [
             [*term.number.as_integer_ratio(), [[_base_said(base), exponent] for base, exponent in term.powers]]
@@ -138,6 +141,50 @@ def _expression_read(said: object, depth: int) -> Expression:
     return found
 
 
+# every way that a function of free sizes can go
+
+
+def ways_said(ways: Ways[Any]) -> Any:
+    """:param ways: what they come to is plain already."""
+    if isinstance(ways, End):
+        return {"end": ways.value}
+    then, otherwise = ways_said(ways.then), ways_said(ways.otherwise)
+    return {
+        "of": _count_said(ways.condition.count),
+        "zero": ways.condition.is_zero,
+        "then": then,
+        "otherwise": otherwise,
+    }
+
+
+def way_taken(said: Any, free: Mapping[str, Traced]) -> Any:
+    """What it comes to on the way that the free sizes of this side take; what it asks of them is asked of these.
+
+    :raises NeedsNumber: where it needs one of them.
+    :raises Nonsense: for what is no way.
+    """
+    while True:
+        match said:
+            case {"end": end}:
+                return end
+            case {"needs": [str(name), *_]} if name in free:
+                int(free[name])
+            case {"of": count, "zero": bool(is_zero), "then": then, "otherwise": otherwise}:
+                value = substituted(_count_read(count), free)
+                said = then if (value == 0 if is_zero else value > 0) else otherwise
+            case _:
+                raise Nonsense(str(said)[:80])
+
+
+def _with_counts(node: Node, free: Mapping[str, Traced]) -> Any:
+    """The same blocks, with the free sizes of this side."""
+    if isinstance(node, Parameter):
+        return replace(node, shape=tuple(substituted(size, free) for size in node.shape))
+    counts = {each: getattr(node, each) for each in ("times", "passes", "attends")}
+    there = {each: substituted(count, free) for each, count in counts.items() if count is not None}
+    return replace(node, children=tuple(_with_counts(each, free) for each in node.children), **there)
+
+
 # what blocks are a function of
 
 
@@ -149,6 +196,10 @@ def dims_said(dims: Dims) -> dict[str, Any]:
         "symbolic": dims.numbers is not None,
         "release": [*dims.release],
     }
+
+
+def _free(values: Mapping[str, Any]) -> dict[str, Traced]:
+    return {name: value for name, value in values.items() if isinstance(value, Traced)}
 
 
 def dims_read(said: Mapping[str, Any]) -> Dims:
@@ -216,10 +267,20 @@ def family_read(said: Mapping[str, Any], ask: Ask) -> Family:
     return Family(name, keys, architectures, **named)
 
 
+def _blocks_asked(ask: Ask, at: int, dims: Dims) -> Block:
+    free = _free(dims.sizes)
+    if not free:
+        return block_read(ask("blocks", at, dims_said(dims)))
+    known = {name: size for name, size in dims.sizes.items() if name not in free}
+    said = ask("ways", list(free), "blocks", at, dims_said(replace(dims, sizes=known, numbers=None)))
+    made: Block = _with_counts(block_read(way_taken(said, free)), free)
+    return made
+
+
 def _architecture_read(said: Mapping[str, Any], ask: Ask, at: int) -> Architecture:
     return Architecture(
         _text(said["name"]),
-        lambda dims: block_read(ask("blocks", at, dims_said(dims))),
+        lambda dims: _blocks_asked(ask, at, dims),
         labels=bool(said["labels"]),
         options={_text(name): bool(value) for name, value in said["options"].items()},
         defined_in=_text(said["defined_in"]),
@@ -288,7 +349,15 @@ def _rule_said(rule: Rule) -> dict[str, Any]:
 
 def _rule_read(said: Mapping[str, Any], ask: Ask, place: tuple[Any, ...]) -> Rule:
     keys = tuple(map(_text, said["keys"]))
-    return Rule(keys, lambda values: bool(ask(*place, dict(values))), _text(said["message"]), _text(said["fix"]))
+
+    def holds(values: Mapping[str, Any]) -> bool:
+        free = _free(values)
+        if not free:
+            return bool(ask(*place, dict(values)))
+        known = {key: value for key, value in values.items() if key not in free}
+        return bool(way_taken(ask("ways", list(free), *place, known), free))
+
+    return Rule(keys, holds, _text(said["message"]), _text(said["fix"]))
 
 
 def _ignored_read(key: str, said: Mapping[str, Any], ask: Ask) -> Ignored:

@@ -5,11 +5,10 @@ Sizes are named by their place, ``x0``, ``x1``, …, and never by a word from a 
 
 from __future__ import annotations
 
-from math import lcm
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pytest_bertsize.config.branches import Branch
-from pytest_bertsize.config.symbols import Floor, terms_of
+from pytest_bertsize.config.symbols import Floor, over_one_line, terms_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -44,22 +43,14 @@ def expression(count: Count, names: Mapping[str, str]) -> str:
     """
     above, below = _fraction(terms_of(count), names)
     if below != "1n":
-        raise ValueError(f"a count is a whole number, and {count} is divided")
+        raise ValueError("a count is a whole number, and this one is divided")
     return above
 
 
 def _fraction(terms: tuple[Monomial, ...], names: Mapping[str, str]) -> tuple[str, str]:
     """What stands above the line, and below it, once all is brought over one."""
-    divisor = lcm(*(term.number.denominator for term in terms))
-    below: dict[Base, int] = {}
-    for term in terms:
-        for base, exponent in term.powers:
-            below[base] = max(below.get(base, 0), -exponent)
-    products = [
-        _product(int(term.number * divisor), {**below, **{base: n + below[base] for base, n in term.powers}}, names)
-        for term in terms
-    ]
-    return " + ".join(products) or "0n", _product(divisor, below, names)
+    above, below = over_one_line(terms)
+    return " + ".join(_product(*each, names) for each in above) or "0n", _product(*below, names)
 
 
 def _product(number: int, powers: Mapping[Base, int], names: Mapping[str, str]) -> str:
