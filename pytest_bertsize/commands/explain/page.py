@@ -9,7 +9,7 @@ from pytest_bertsize.commands.named_model import Named, explained
 from pytest_bertsize.files import replace_file
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.reports.formats import WHAT_IF, may_be_replaced
-from pytest_bertsize.wording import exact, printable, reason
+from pytest_bertsize.wording import printable, reason
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,11 +25,10 @@ def page(named: Named, path: Path, out: TextIO, err: TextIO) -> int:
     try:
         _refuse(path)
         chosen = explained(named)
-        text = _rendered(chosen)
-        _write(path, text)
+        _write(path, _rendered(chosen))
     except Unusable as unusable:
         return mistaken(unusable, err)
-    say(f"{printable(str(path))}: what if {chosen.form.architecture.name}, {exact(len(text.encode()))} bytes", out)
+    say(f"{printable(str(path))}: what if {chosen.form.architecture.name}", out)
     return GOOD
 
 
