@@ -163,11 +163,11 @@ def _ruled(derivation: Derivation, keys: ConfigKeys, free: Mapping[str, Size]) -
         except Exception:  # noqa: BLE001  (whatever a rule does with values that make no sense to it)
             return None
 
-    known: set[tuple[tuple[str, ...], str]] = set()  # a model of several parts has each of theirs twice
+    known: list[tuple[tuple[str, ...], Ways[bool | None]]] = []  # a model of several parts has some of theirs twice
     for rule in (*keys.all_rules, *derivation.form.architecture.rules):
         ways = every_way(lambda sizes, rule=rule: asked(rule, sizes), free)  # type: ignore[misc]
-        if ways != End(value=True) and (rule.keys, rule.message) not in known:
-            known.add((rule.keys, rule.message))
+        if ways != End(value=True) and (rule.keys, ways) not in known:
+            known.append((rule.keys, ways))
             yield Ruled(rule, ways)
 
 

@@ -181,9 +181,12 @@ def _size(size: Size, derivation: Derivation) -> dict[str, Any]:
 
 
 def _rule(rule: Rule, places: Mapping[str, int], derivation: Derivation) -> dict[str, Any]:
+    """What it is about, and what it says; of a part of the model, its name first."""
+    named = [name for _, name, _, _ in Formatter().parse(rule.message) if name]
+    part = next((key.removesuffix(f".{name}") for name in named for key in rule.keys if key.endswith(f".{name}")), "")
     return {
         "keys": list(rule.keys),
-        "message": list(_parts(rule.message, rule.keys, places, derivation)),
+        "message": [*([f"{part}: "] if part else []), *_parts(rule.message, rule.keys, places, derivation)],
         "fix": list(_parts(rule.fix, rule.keys, places, derivation)),
     }
 

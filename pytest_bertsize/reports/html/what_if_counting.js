@@ -15,6 +15,7 @@ function judge(written) {
     if (!said) return
     wrong.add(size.key)
     found.push(said)
+    values[place] = BigInt(size.example) // as the reader takes it, for rules about other keys
   })
   MODEL.rules.forEach((rule, number) => {
     if (rule.keys.some(key => wrong.has(key)) || computed(() => HOLDS[number](values), false)) return
