@@ -176,6 +176,37 @@ def test_what_the_class_refuses_is_said_in_the_words_of_the_reader(folder: Path)
     assert rule["message"] == message
 
 
+OWN = """
+[tool.bertsize.models.two]
+factory = "m:f"
+backbone = { ctx = "config.json", question = "other.json" }
+budget.total = "300M"
+
+[tool.bertsize.models.cut]
+config = "config.json"
+architecture = "BertModel"
+factory = "m:f"
+backbone = "bert"
+without = ["bert.encoder.layer[6:]", "bert.pooler"]
+extra = [{ name = "more", linear = ["2*hidden_size + 16", "num_labels"], component = "head" }]
+budget.total = "300M"
+"""
+
+
+@pytest.mark.parametrize(("model", "key", "fixed"), [("two", "D_c", set()), ("cut", "D", {"num_hidden_layers"})])
+def test_a_class_of_the_projects_own_is_followed_with_what_it_adds_and_lacks(
+    folder: Path, model: str, key: str, fixed: set[str]
+) -> None:
+    """At 960 it comes to what the gate counts of a config that says 960; layers that go are named by their number."""
+    Path("pyproject.toml").write_text(OWN, "utf-8")
+    Path("other.json").write_text(json.dumps({**BERT, "num_hidden_layers": 2}), "utf-8")
+    derivation = explained(Named(model)).derivation
+    found, sizes = everywhere(derivation), derivation.form.dims.sizes
+    assert found.fixed.keys() == fixed
+    Path("config.json").write_text(json.dumps({**BERT, "hidden_size": 960}), "utf-8")
+    assert found.components_at({**sizes, key: 960}) == explained(Named(model)).form.components
+
+
 def test_a_class_whose_count_changes_from_call_to_call_is_one_sentence(folder: Path) -> None:
     """What is followed has to come to what was counted, or there is no page."""
     derivation = explained(Named("config.json")).derivation

@@ -28,7 +28,7 @@ def page(named: Named, path: Path, out: TextIO, err: TextIO) -> int:
         _write(path, _rendered(chosen))
     except Unusable as unusable:
         return mistaken(unusable, err)
-    say(f"{printable(str(path))}: what if {chosen.form.architecture.name}", out)
+    say(f"{printable(str(path))}: what if {chosen.model.name or chosen.form.architecture.name}", out)
     return GOOD
 
 

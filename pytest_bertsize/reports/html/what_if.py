@@ -248,7 +248,7 @@ def _why(variants: Variants, key: str, value: object) -> str:
         return WHY_FIXED
     other = variants.varied(**{key: not value})
     if other is None:
-        return f"the class refuses {shown(not value)} here"
+        return f"{shown(not value)} is refused here"
     change = other.total - variants.form.total
     if not change:
         return f"{shown(not value)} would change no count here"
