@@ -47,6 +47,7 @@ TABLE = """
 [tool.bertsize.models.encoder]
 config = "config.json"
 budget.total = "110M"
+budget.encoder = "85.1M"
 """
 SIDE = re.compile(r"\b(encoder|decoder)(\.|: )")
 """Of a pair, whose line or table the reader's message stands at."""
@@ -176,7 +177,7 @@ def test_it_starts_with_the_counts_of_the_config(show: Show) -> None:
     # Devlin et al. 2018's BERT-base with its decoder tied: 109,514,298 (README)
     assert text(shown, "#total") == "109,514,298"
     assert text(shown, "#change") == "as in the config"
-    assert row(shown, "encoder") == ["encoder", "85,054,464", "77.7%", NOTHING, "", ""]
+    assert row(shown, "encoder") == ["encoder", "85,054,464", "77.7%", NOTHING, "85.1M", "45,536"]
     assert shown.find_element("id", "reset").get_property("disabled")
 
 

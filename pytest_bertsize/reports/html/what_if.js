@@ -263,6 +263,6 @@ addEventListener('hashchange', () => {
   readAddress()
   show()
 })
-document.body.classList.toggle('limited', Object.keys(MODEL.limits).length > 0)
+document.body.classList.toggle('limited', Object.keys(MODEL.limits).some(name => name !== 'total'))
 readAddress()
 show()
