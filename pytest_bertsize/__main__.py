@@ -77,6 +77,10 @@ def _explain(given: argparse.Namespace) -> int:
     named = Named(given.config, given.architecture, given.family, given.option, given.keys)
     if given.draft is not None:
         return _draft(named, given)
+    if given.page is not None:
+        from pytest_bertsize.commands.explain.page import page
+
+        return page(named, given.page, sys.stdout, sys.stderr)
     return explain(named, sys.stdout, sys.stderr, names=given.names, tensors=given.tensors, form=given.format)
 
 
@@ -216,6 +220,13 @@ def _add_explain(commands: Commands) -> None:
         help="name the lines as transformers, bert4keras or tensorflow (Google's checkpoints) does",
     )
     explain.add_argument("--tensors", action="store_true", help="go down to tensors and their shapes")
+    explain.add_argument(
+        "--page",
+        type=Path,
+        metavar="PATH",
+        help="write what if: a page of its own (.html) with a slider for every size, which counts in the browser and "
+        "fetches nothing; nothing else is printed then",
+    )
     explain.add_argument(
         "--draft",
         metavar="FACTORY",

@@ -34,6 +34,8 @@ BYTES_OF_A_TENSOR = 3_600
 """What a tensor takes on the meta device, with its share of modules and its name: measured, 3.4 to 3.6 KB."""
 BYTES_OF_A_LABEL = 190
 """transformers writes the name of each into two dictionaries."""
+TOO_MUCH = "by the closed form this is {parts}, which would take {takes} MB to build, more than {most} MB"
+TOO_MANY = "by the closed form this is {count} parameters, more than {most}"
 RANK = "r"
 """The symbol of an adapter's rank (Hu et al. 2021, arXiv 2106.09685)."""
 CONTRIBUTE = (
@@ -183,19 +185,23 @@ def _refuse_the_absurd(form: ClosedForm, config: ModelConfig, build: Build) -> N
     """Count by the closed form first: what would take minutes or is no model is never built, nor listed.
 
     :param build: how much the table lets it take; a fifth of that is for what nobody foresees.
+    :raises Unusable: for what would.
     """
-    most = max(MOST_MEMORY, (build.memory or 0) * 4 // 5)
     labels = form.dims.sizes.get(LABELS) or 0
-    memory = form.tensor_count * BYTES_OF_A_TENSOR + labels * BYTES_OF_A_LABEL
+    memory, most = form.tensor_count * BYTES_OF_A_TENSOR + labels * BYTES_OF_A_LABEL, most_memory(build)
     if memory > most:
         parts = f"{exact(form.tensor_count)} tensors" + (f" and {exact(labels)} labels" if labels else "")
-        takes = f"would take {exact(memory // MEGABYTE)} MB to build, more than {exact(most // MEGABYTE)}"
-        message = f"by the closed form this is {parts}, which {takes}"
+        message = TOO_MUCH.format(parts=parts, takes=exact(memory // MEGABYTE), most=exact(most // MEGABYTE))
         raise Unusable(Finding("config-refused", message, "write the layers that the model has", file=config.file))
     if form.unrolled > MOST_PARAMETERS:
         count = form.total if form.total > MOST_PARAMETERS else form.unrolled
-        message = f"by the closed form this is {exact(count)} parameters, more than {exact(MOST_PARAMETERS)}"
+        message = TOO_MANY.format(count=exact(count), most=exact(MOST_PARAMETERS))
         raise Unusable(Finding("config-refused", message, "correct its sizes", file=config.file))
+
+
+def most_memory(build: Build) -> int:
+    """What a build may take by the closed form, in bytes."""
+    return max(MOST_MEMORY, (build.memory or 0) * 4 // 5)
 
 
 # which family, which class, which constructor arguments: what the table and the config's own words say

@@ -86,6 +86,10 @@ class Family:
 
         return resolve(self.keys, config, overrides, architecture)
 
+    def keys_of(self, dims: Dims) -> ConfigKeys:  # noqa: ARG002  (of those that are made of others)
+        """The keys that stand behind a model's sizes and switches; of one that is made of others, theirs."""
+        return self.keys
+
     def component_names(self, dims: Dims) -> list[str]:
         """Every component that some architecture of the family has, at every level: what a budget may name.
 

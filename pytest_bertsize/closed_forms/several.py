@@ -72,12 +72,7 @@ class Part:
 
     @property
     def rules(self) -> Iterator[Rule]:
-        for rule in (*self.family.keys.all_rules, *self.architecture.rules):
-            yield replace(rule, keys=tuple(f"{self.said}{key}" for key in rule.keys), holds=partial(self._holds, rule))
-
-    def _holds(self, rule: Rule, values: Mapping[str, Any]) -> bool:
-        own = {key.removeprefix(self.said): value for key, value in values.items() if key.startswith(self.said)}
-        return rule.holds(own)
+        return (rule.below(self.said) for rule in (*self.family.keys.all_rules, *self.architecture.rules))
 
     def dims(self, whole: Dims) -> Dims:
         """The whole's sizes and switches as the part's own."""
@@ -179,6 +174,17 @@ class Several(Family):
         """Of each part."""
         return tuple(each for part in self.parts for each in part.family.unread(part.dims(dims)))
 
+    def keys_of(self, dims: Dims) -> ConfigKeys:  # noqa: ARG002  (which its own keys say)
+        """With what else its parts read, by the names that it has in the whole."""
+        own = [part.family.keys.below(part.said) for part in self.parts]
+        return replace(
+            self.keys,
+            switches=tuple(each for keys in own for each in keys.switches),
+            choices=tuple(each for keys in own for each in keys.choices),
+            lists=tuple(each for keys in own for each in keys.lists),
+            indices=tuple(each for keys in own for each in keys.indices),
+        )
+
     def component_names(self, dims: Dims) -> list[str]:
         """What each part's family has, below that part's name."""
         names: dict[str, None] = {}
@@ -229,16 +235,12 @@ def several(like: Several, parts: Iterable[Part]) -> Several:
     parts = tuple(parts)
     keys = ConfigKeys(
         tuple(size for part in parts for size in part.as_a_whole),
-        divisible=tuple(_pair(part, pair) for part in parts for pair in part.family.keys.divisible),
-        equal=tuple(_pair(part, pair) for part in parts for pair in part.family.keys.equal),
+        divisible=tuple(pair for part in parts for pair in part.family.keys.below(part.said).divisible),
+        equal=tuple(pair for part in parts for pair in part.family.keys.below(part.said).equal),
         rules=tuple(rule for part in parts for rule in part.rules),
         open=True,
     )
     return replace(like, parts=parts, keys=keys)
-
-
-def _pair(part: Part, pair: tuple[str, str]) -> tuple[str, str]:
-    return f"{part.said}{pair[0]}", f"{part.said}{pair[1]}"
 
 
 # which parts there are

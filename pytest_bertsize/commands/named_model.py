@@ -57,12 +57,17 @@ class Named:
 class Explained:
     """A config and what the closed form makes of it."""
 
+    model: Model
+    """As the table or the command line declares it."""
     config: ModelConfig
     derivation: Derivation
-    asked: Mapping[str, bool]
-    """The constructor arguments that the command line names."""
     declared: tuple[Settings, Model] | None = None
     """The table that declares it, and what that says; ``None`` for a config by its place."""
+
+    @property
+    def asked(self) -> Mapping[str, bool]:
+        """The constructor arguments that are named."""
+        return self.model.options
 
     @property
     def form(self) -> ClosedForm:
@@ -119,7 +124,7 @@ def explained(named: Named) -> Explained:
         config = _read(model)
         config = renamed(config, renaming) if (renaming := _renaming(named.keys)) else config
         chosen = choose(model, config, registry)
-        return Explained(config, derive(model, config, chosen), model.options)
+        return Explained(model, config, derive(model, config, chosen))
     except Unusable as unusable:
         raise Unusable(*(_for_command_line(finding, registry) for finding in unusable.findings)) from None
     except Exception as error:
@@ -173,7 +178,7 @@ def _declared(named: Named) -> Explained:
     config = source.read(model, settings)
     registry = _registry(settings)
     chosen = choose(model, config, registry, adapter_of(model, settings, config))
-    return Explained(config, derive(model, config, chosen), model.options, (settings, model))
+    return Explained(model, config, derive(model, config, chosen), (settings, model))
 
 
 def _declared_at(named: Named) -> Explained:
@@ -186,7 +191,7 @@ def _declared_at(named: Named) -> Explained:
     _refuse_what_the_table_says(named)
     model, config, adapter = declared_at(named.config)
     chosen = choose(model, config, _registry(_settings_with_closed_forms()), adapter)
-    return Explained(config, derive(model, config, chosen), model.options)
+    return Explained(model, config, derive(model, config, chosen))
 
 
 def _refuse_what_the_table_says(named: Named) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -98,6 +98,19 @@ class Rule:
     message: str
     """Format string over the values by key."""
     fix: str
+
+    def below(self, place: str) -> Rule:
+        """The rule of a part of a model, asked with the values of the whole; its message keeps the part's names.
+
+        :param place: what stands before each key in the whole: ``"encoder."``.
+        """
+        keys = tuple(f"{place}{key}" for key in self.keys)
+        return replace(self, keys=keys, holds=partial(_holds_below, self, place))
+
+
+def _holds_below(rule: Rule, place: str, values: Mapping[str, Any]) -> bool:
+    own = {key.removeprefix(place): value for key, value in values.items() if key.startswith(place)}
+    return rule.holds(own)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +225,39 @@ class ConfigKeys:
         sizes = (replace(size, default=defaults.get(size.key, size.default)) for size in self.sizes)
         return replace(self, sizes=tuple(sizes))
 
+    def below(self, place: str, suffix: str = "") -> ConfigKeys:
+        """The keys of a part of a model by the names that they have in the whole.
+
+        :param place: what stands before each: ``"encoder."``.
+        :param suffix: of each symbol.
+        """
+        sizes = (replace(each, symbol=f"{each.symbol}{suffix}", aliases=(), unread=()) for each in self.sizes)
+
+        def named(each: Any) -> Any:
+            return replace(each, key=f"{place}{each.key}")
+
+        def pairs(of: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+            return tuple((f"{place}{one}", f"{place}{other}") for one, other in of)
+
+        return replace(
+            self,
+            sizes=tuple(map(named, sizes)),
+            switches=tuple(map(named, self.switches)),
+            choices=tuple(map(named, self.choices)),
+            lists=tuple(map(named, self.lists)),
+            indices=tuple(map(named, self.indices)),
+            divisible=pairs(self.divisible),
+            equal=pairs(self.equal),
+            rules=tuple(rule.below(place) for rule in self.rules),
+        )
+
+    @property
+    def own(self) -> list[str]:
+        """The keys whose values it reads."""
+        words = (*(each.key for each in self.choices), *(each.key for each in self.lists))
+        switches, indices = (each.key for each in self.switches), (each.key for each in self.indices)
+        return [*(size.key for size in self.sizes), *switches, *words, *indices]
+
     @cached_property
     def shape_keys(self) -> list[str]:
         return [*(size.key for size in self.sizes), "num_labels"]
@@ -228,9 +274,7 @@ class ConfigKeys:
 
     @cached_property
     def meaningful(self) -> frozenset[str]:
-        words = (*(each.key for each in self.choices), *(each.key for each in self.lists))
-        words = (*words, *(index.key for index in self.indices))
-        return frozenset((*self.shape_keys, *self.aliases, *(each.key for each in self.switches), *words, "id2label"))
+        return frozenset((*self.own, *self.aliases, "num_labels", "id2label"))
 
     @cached_property
     def all_ignored(self) -> Mapping[str, Ignored]:

@@ -133,6 +133,44 @@ def expanded(count: Count) -> Count:
     return _sum(each for term in terms_of(count) for each in _expanded(term))
 
 
+def over_one_line(terms: Iterable[Monomial]) -> tuple[list[tuple[int, dict[Base, int]]], tuple[int, dict[Base, int]]]:
+    """A sum of fractions as one: the products above the line, and the one below it, whole numbers all of them."""
+    terms = list(terms)
+    divisor = math.lcm(*(term.number.denominator for term in terms))
+    below: dict[Base, int] = {}
+    for term in terms:
+        for base, exponent in term.powers:
+            below[base] = max(below.get(base, 0), -exponent)
+    above = [
+        (int(term.number * divisor), {**below, **{base: exponent + below[base] for base, exponent in term.powers}})
+        for term in terms
+    ]
+    return above, (divisor, below)
+
+
+def substituted(count: Count, sizes: Mapping[str, Any]) -> Any:
+    """With other sizes in place of its symbols, by their own arithmetic: a whole number again, or what that makes.
+
+    :raises ValueError: for what is divided and not rounded, which no count is.
+    """
+
+    def product(number: int, powers: Mapping[Base, int]) -> Any:
+        return math.prod((of(base) ** exponent for base, exponent in powers.items() if exponent), start=number)
+
+    def of(base: Base) -> Any:
+        if isinstance(base, str):
+            return sizes[base]
+        if isinstance(base, Expression):
+            return substituted(base, sizes)
+        above, below = over_one_line(base.quotient.terms)
+        return sum(product(*each) for each in above) // product(*below)
+
+    above, below = over_one_line(terms_of(count))
+    if product(*below) != 1:
+        raise ValueError("a count is a whole number, and this one is divided")
+    return sum(product(*each) for each in above)
+
+
 def with_even_quotients(count: Count, sizes: Mapping[str, Any]) -> Count:
     """Without a floor where a quotient comes out even: ``A·floor(D/A)`` → ``D`` where A divides D."""
 

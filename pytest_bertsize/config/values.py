@@ -10,7 +10,7 @@ from pytest_bertsize.config.handed_over import handed_over, unknown
 from pytest_bertsize.config.keys import LABELS, Asks, Choice, ConfigKeys, Index, Listing, Size, Switch, Values
 from pytest_bertsize.config.other_keys import check_keys, note_what_is_read, note_what_is_unknown, without_effect
 from pytest_bertsize.config.sheet import Sheet
-from pytest_bertsize.findings import Unusable
+from pytest_bertsize.findings import Kind, Unusable
 from pytest_bertsize.wording import did_you_mean, exact, number, shown
 
 if TYPE_CHECKING:
@@ -25,6 +25,11 @@ LONGEST_LIST = 1_000
 """Entries of a list, and the sum of its numbers: each is a module that costs time to build."""
 MOST_LABELS = 100_000
 """transformers makes a name for each label before it makes a model: 10⁸ of them end in a MemoryError."""
+NOT_WHOLE = "{key} is {value}, which is not a whole number", "write one, as in {example}"
+TOO_SMALL = "{key} is {value}: a size is at least {least}", "write one, as in {example}"
+TOO_LARGE = "{key} is {value}, more than {most}", "write the size that the model has"
+TOO_DEEP = "{key} is {value}: more than {most} layers are not built", "write the number of layers that the model has"
+"""What is said of a size, and what to write."""
 
 
 def resolve(keys: ConfigKeys, config: ModelConfig, overrides: Mapping[str, object], architecture: Asks) -> Values:
@@ -93,8 +98,7 @@ class _Reading:
         default = size.minimum if size.default is None else size.default
         value = self._whole_number(size.key, default, LARGEST_SIZE, size.minimum)
         if size.repeats and value > MOST_LAYERS:
-            message = f"{size.key} is {value:,}: more than {MOST_LAYERS:,} layers are not built"
-            self.sheet.note(size.key, message, "write the number of layers that the model has", "config-refused")
+            self._note(TOO_DEEP, "config-refused", key=size.key, value=exact(value), most=exact(MOST_LAYERS))
         return value
 
     def _say_missing(self, key: str, default: object) -> None:
@@ -110,21 +114,18 @@ class _Reading:
     def _whole_number(self, key: str, default: int, largest: int, minimum: int = 1) -> int:
         value = self.written[key]
         if type(value) is not int:
-            self.sheet.note(key, f"{key} is {shown(value)}, which is not a whole number", f"write one, as in {default}")
+            self._note(NOT_WHOLE, key=key, value=shown(value), example=default)
         elif value < minimum:
-            self.sheet.note(
-                key, f"{key} is {number(value)}: a size is at least {minimum}", f"write one, as in {default}"
-            )
+            self._note(TOO_SMALL, key=key, value=number(value), least=minimum, example=default)
         elif value > largest:
-            self.sheet.note(
-                key,
-                f"{key} is {number(value)}, more than {largest:,}",
-                "write the size that the model has",
-                "config-refused",
-            )
+            self._note(TOO_LARGE, "config-refused", key=key, value=number(value), most=exact(largest))
         else:
             return value
         return default
+
+    def _note(self, said: tuple[str, str], kind: Kind = "config-invalid", *, key: str, **values: object) -> None:
+        message, fix = (each.format(key=key, **values) for each in said)
+        self.sheet.note(key, message, fix, kind)
 
     def _index(self, index: Index) -> int | None:
         value = self.written.get(index.key, index.default)

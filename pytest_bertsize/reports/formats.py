@@ -42,6 +42,8 @@ class Format:
 PAGE = ".html"
 JSON = Format("json")
 CODE_QUALITY = Format("gitlab")
+WHAT_IF = Format("html.what_if")
+"""No report, but a page of one model."""
 BY_SUFFIX = {
     ".codequality.json": CODE_QUALITY,
     ".json": JSON,

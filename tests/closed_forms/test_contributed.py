@@ -18,6 +18,7 @@ from pytest_bertsize.closed_forms.blocks import Block, Parameter
 from pytest_bertsize.closed_forms.contributed import asked, child
 from pytest_bertsize.closed_forms.contributed.asked import ENTRY_POINTS, Forms, registry_of
 from pytest_bertsize.closed_forms.contributed.wire import Nonsense, block_read, family_read, family_said, node_said
+from pytest_bertsize.closed_forms.everywhere import everywhere
 from pytest_bertsize.closed_forms.families.encoder_decoder import PairFamily
 from pytest_bertsize.commands.check import check
 from pytest_bertsize.commands.named_model import closed_form
@@ -25,6 +26,7 @@ from pytest_bertsize.findings import Unusable
 from pytest_bertsize.release import NEWEST
 from pytest_bertsize.table.settings import SettingsError, load
 from tests.support.family_configs import PAIRS, typical
+from tests.support.what_ifs import derived
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -105,6 +107,19 @@ def crossed(family: Family) -> Family:
         return read(json.loads(json.dumps(child._called(family, *question))))
 
     return family_read(json.loads(json.dumps(family_said(family, NEWEST))), ask)
+
+
+@pytest.mark.parametrize(("name", "architecture"), [("electra", "ElectraModel"), ("canine", "CanineModel")])
+def test_a_family_that_has_crossed_is_followed_for_all_sizes_as_it_was(name: str, architecture: str) -> None:
+    """Two widths differ or do not in ELECTRA, a number of hashes is asked for itself in CANINE; both have rules."""
+    derivation = derived(name, architecture, {})
+    there = crossed(FAMILIES[name])
+    (same,) = (each for each in there.architectures if each.name == architecture)
+    form = replace(derivation.form, architecture=same)
+    found, own = everywhere(replace(derivation, family=there, form=form)), everywhere(derivation)
+    assert (found.counts, found.fixed) == (own.counts, own.fixed)
+    assert [ruled.holds for ruled in found.rules] == [ruled.holds for ruled in own.rules]
+    assert own.rules
 
 
 @pytest.mark.parametrize("name", [name for name in FAMILIES if not isinstance(FAMILIES[name], PairFamily)])

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from selenium import webdriver
-from selenium.webdriver.chrome.options import Options
-from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.keys import Keys
 
 from pytest_bertsize.reports.html.page import render
-from tests.support.install_chromium import ABSENT, found
+from tests.support.browsers import READABLE, STICKING_OUT, UNREADABLE, chromium, seen_at
 from tests.support.run_reports import (
     bert,
     failing,
@@ -35,24 +31,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from selenium import webdriver
+
     from pytest_bertsize.reports.shape import ModelReport, RunReport
 
 pytestmark = pytest.mark.tool
 
-FLAGS = (
-    *(
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-quic",
-        "--no-first-run",
-        "--no-default-browser-check",
-    ),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"),
-)
 WIDTHS = (360, 800, 1600)
-READABLE = 4.5
-"""Contrast of text, WCAG 2.2 level AA."""
 HOSTILE = "<script>window.harmed = 1; alert(1)</script><img src=x onerror='window.harmed = 1'>"
 
 BARS = """
@@ -63,62 +48,12 @@ return [...document.querySelectorAll('.bar')].map(bar => ({
     return {level: cell.parentNode.className, title: cell.title, left: box.left, width: box.width}
   })}))
 """
-STICKING_OUT = """
-const scrolls = element => ['auto', 'scroll', 'hidden', 'clip'].includes(getComputedStyle(element).overflowX)
-return [...document.querySelectorAll('body *')].filter(element => {
-  if (!element.checkVisibility()) return false
-  for (let outer = element.parentElement; outer; outer = outer.parentElement) if (scrolls(outer)) return false
-  const box = element.getBoundingClientRect()
-  return box.width > 1 && (box.left < -0.5 || box.right > innerWidth + 0.5)
-}).map(element => element.outerHTML.slice(0, 200))
-"""
-UNREADABLE = """
-const number = text => text.match(/[-\\d.]+/g).map(Number)
-const colour = text => {
-  const parts = number(text.replace(/^color\\(srgb/, ''))
-  const scale = text.startsWith('color(srgb') ? 1 : 255
-  return {rgb: parts.slice(0, 3).map(part => part / scale), alpha: parts.length > 3 ? parts[3] : 1}
-}
-const light = rgb => rgb.map(c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
-  .reduce((sum, c, index) => sum + c * [0.2126, 0.7152, 0.0722][index], 0)
-const behind = element => {
-  for (let outer = element; outer; outer = outer.parentElement) {
-    const style = getComputedStyle(outer)
-    if (style.backgroundImage !== 'none') return null
-    const found = colour(style.backgroundColor)
-    if (found.alpha === 1) return found.rgb
-    if (found.alpha > 0) return null
-  }
-  return null
-}
-const wrong = [], texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
-let looked = 0
-while (texts.nextNode()) {
-  const element = texts.currentNode.parentElement
-  if (!texts.currentNode.data.trim() || !element.checkVisibility()) continue
-  looked += 1
-  const back = behind(element)
-  const [dark, bright] = back ? [light(colour(getComputedStyle(element).color).rgb), light(back)].sort((a, b) => a - b) : [0, 0]
-  const ratio = (bright + 0.05) / (dark + 0.05)
-  if (ratio < arguments[0]) wrong.push([texts.currentNode.data.trim(), ratio])
-}
-return [looked, wrong, behind(document.body)]
-"""
 
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
-    where = found()
-    if where is None:
-        (pytest.fail if "CI" in os.environ else pytest.skip)(ABSENT)
-    options = Options()
-    options.binary_location = where[0]
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(where[1]))
-    yield driver
-    driver.quit()
+    with chromium(tmp_path_factory.mktemp("chromium")) as driver:
+        yield driver
 
 
 Show = Callable[..., Any]
@@ -132,10 +67,7 @@ def show(browser: webdriver.Chrome, tmp_path: Path) -> Show:
         report: RunReport = what[0] if "models" in what[0] else run(*what)
         path = tmp_path / "report.html"
         path.write_text(render(report), encoding="utf-8")
-        feature = {"name": "prefers-color-scheme", "value": scheme}
-        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": [feature]})
-        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        seen_at(browser, width, scheme, media)
         browser.get_log("performance")
         browser.get(path.as_uri())
         if unfolded:

@@ -9,7 +9,9 @@ import importlib
 import importlib.util
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.builder.confined import (
@@ -26,14 +28,16 @@ from pytest_bertsize.builder.confined import (
 )
 from pytest_bertsize.builder.offline import cut_off
 from pytest_bertsize.closed_forms.contributed.hook import HOOK, NoForms, families_in
-from pytest_bertsize.closed_forms.contributed.wire import dims_read, family_said, node_said, values_read
+from pytest_bertsize.closed_forms.contributed.wire import dims_read, family_said, node_said, values_read, ways_said
 from pytest_bertsize.closed_forms.family import Deriving
+from pytest_bertsize.config.branches import NeedsNumber, every_way
 from pytest_bertsize.release import Release
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from pytest_bertsize.closed_forms.family import Family
+    from pytest_bertsize.config.dims import Dims
     from pytest_bertsize.config.keys import Rule
 
 
@@ -110,15 +114,20 @@ def _said(asked: Mapping[str, Any], families: list[Family], root: str) -> dict[s
         return {"error": in_words(error, root)}
 
 
-def _called(family: Family, what: str, *given: Any) -> Any:
-    """A function of a family, by its place."""
+def _called(family: Family, what: str, *given: Any, free: Mapping[str, Any] = MappingProxyType({})) -> Any:
+    """A function of a family, by its place.
+
+    :param free: sizes that may have any value, where every way is asked for that it can go.
+    """
     match what, *given:
+        case "ways", names, *call:
+            return _every_way(family, names, call)
         case "blocks", at, dims:
-            return node_said(family.architectures[at].blocks(dims_read(dims)))
+            return node_said(family.architectures[at].blocks(_mixed(dims_read(dims), free)))
         case "rule", None, number, values:
-            return _holds(family.keys.rules[number], values)
+            return _holds(family.keys.rules[number], {**values, **free})
         case "rule", at, number, values:
-            return _holds(family.architectures[at].rules[number], values)
+            return _holds(family.architectures[at].rules[number], {**values, **free})
         case "cost", key, value, dims:
             cost = family.keys.all_ignored[key].cost
             assert cost
@@ -126,6 +135,18 @@ def _called(family: Family, what: str, *given: Any) -> Any:
         case "derive", written if isinstance(family, Deriving):
             return dict(family.derive(values_read(written)))
     raise LookupError(what)
+
+
+def _every_way(family: Family, names: Sequence[str], call: Sequence[Any]) -> Any:
+    try:
+        return ways_said(every_way(lambda sizes: _called(family, *call, free=sizes), names))
+    except NeedsNumber as needs:
+        return {"needs": sorted(needs.symbols)}
+
+
+def _mixed(dims: Dims, free: Mapping[str, Any]) -> Dims:
+    sizes = {**dims.sizes, **free}
+    return replace(dims, sizes=sizes, numbers=sizes) if free else dims
 
 
 def _holds(rule: Rule, values: Mapping[str, Any]) -> bool:

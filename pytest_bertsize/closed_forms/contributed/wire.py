@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from pytest_bertsize.closed_forms.blocks import Block, Parameter
 from pytest_bertsize.closed_forms.family import Architecture, Deriving, Family
+from pytest_bertsize.config.branches import MOST_WAYS, Branch, Condition, End, NeedsNumber, Traced, plain
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.keys import (
     Choice,
@@ -23,7 +25,7 @@ from pytest_bertsize.config.keys import (
     Size,
     Switch,
 )
-from pytest_bertsize.config.symbols import Expression, Floor, Monomial
+from pytest_bertsize.config.symbols import Expression, Floor, Monomial, substituted
 from pytest_bertsize.release import Release
 from pytest_bertsize.wording import number, printable
 
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pytest_bertsize.closed_forms.blocks import Count, Kind, Node, Reads
+    from pytest_bertsize.config.branches import Ways
     from pytest_bertsize.config.symbols import Base
 
     Ask = Callable[..., Any]
@@ -97,6 +100,7 @@ def _node_read(said: object, depth: int) -> Node:
 
 def _count_said(count: Count) -> Any:
     """A number, or the summands of an expression: numerator, denominator, and what it has powers of."""
+    count = plain(count)
     if isinstance(count, Expression):
         return [
             [*term.number.as_integer_ratio(), [[_base_said(base), exponent] for base, exponent in term.powers]]
@@ -153,6 +157,57 @@ def _expression_read(said: object, depth: int) -> Expression:
     return found
 
 
+# every way that a function of free sizes can go
+
+
+def ways_said(ways: Ways[Any]) -> Any:
+    """:param ways: what they come to is plain already."""
+    if isinstance(ways, End):
+        return {"end": ways.value}
+    then, otherwise = ways_said(ways.then), ways_said(ways.otherwise)
+    return {
+        "of": _count_said(ways.condition.count),
+        "zero": ways.condition.is_zero,
+        "then": then,
+        "otherwise": otherwise,
+    }
+
+
+def ways_read(end: Callable[[Any], Any], said: object, depth: int = 0) -> Ways[Any]:
+    """:param end: makes of the answer what a way comes to; :class:`NeedsNumber` stands where there is none."""
+    match said:
+        case {"end": found}:
+            return End(end(found))
+        case {"needs": [*names]}:
+            return End(NeedsNumber(map(_text, names)))
+        case {"of": count, "zero": bool(is_zero), "then": then, "otherwise": otherwise} if depth < MOST_WAYS:
+            condition = Condition(_expression_read(count, 0), is_zero)
+            return Branch(condition, ways_read(end, then, depth + 1), ways_read(end, otherwise, depth + 1))
+    raise Nonsense(str(said)[:80])
+
+
+def way_taken(ways: Ways[Any], free: Mapping[str, Traced]) -> Any:
+    """What it comes to on the way that the free sizes of this side take; what it asks of them is asked of these.
+
+    :raises NeedsNumber: where it needs one of them.
+    """
+    while isinstance(ways, Branch):
+        value = substituted(ways.condition.count, free)
+        ways = ways.then if (value == 0 if ways.condition.is_zero else value > 0) else ways.otherwise
+    if isinstance(ways.value, NeedsNumber):
+        raise NeedsNumber(ways.value.symbols & free.keys() or free)
+    return ways.value
+
+
+def _with_counts(node: Node, free: Mapping[str, Traced]) -> Any:
+    """The same blocks, with the free sizes of this side."""
+    if isinstance(node, Parameter):
+        return replace(node, shape=tuple(substituted(size, free) for size in node.shape))
+    counts = {each: getattr(node, each) for each in ("times", "passes", "attends")}
+    there = {each: substituted(count, free) for each, count in counts.items() if count is not None}
+    return replace(node, children=tuple(_with_counts(each, free) for each in node.children), **there)
+
+
 # what blocks are a function of
 
 
@@ -164,6 +219,10 @@ def dims_said(dims: Dims) -> dict[str, Any]:
         "symbolic": dims.numbers is not None,
         "release": [*dims.release],
     }
+
+
+def _free(values: Mapping[str, Any]) -> dict[str, Traced]:
+    return {name: value for name, value in values.items() if isinstance(value, Traced)}
 
 
 def dims_read(said: Mapping[str, Any]) -> Dims:
@@ -231,10 +290,21 @@ def family_read(said: Mapping[str, Any], ask: Ask) -> Family:
     return Family(name, keys, architectures, **named)
 
 
+def _blocks_asked(ask: Ask, at: int, dims: Dims) -> Block:
+    free = _free(dims.sizes)
+    if not free:
+        return cast("Block", ask(block_read, "blocks", at, dims_said(dims)))
+    known = {name: size for name, size in dims.sizes.items() if name not in free}
+    asked = dims_said(replace(dims, sizes=known, numbers=None))
+    ways = ask(partial(ways_read, block_read), "ways", list(free), "blocks", at, asked)
+    made: Block = _with_counts(way_taken(ways, free), free)
+    return made
+
+
 def _architecture_read(said: Mapping[str, Any], ask: Ask, at: int) -> Architecture:
     return Architecture(
         _text(said["name"]),
-        lambda dims: ask(block_read, "blocks", at, dims_said(dims)),
+        lambda dims: _blocks_asked(ask, at, dims),
         labels=bool(said["labels"]),
         options={_text(name): bool(value) for name, value in said["options"].items()},
         defined_in=_text(said["defined_in"]),
@@ -303,7 +373,15 @@ def _rule_said(rule: Rule) -> dict[str, Any]:
 
 def _rule_read(said: Mapping[str, Any], ask: Ask, place: tuple[Any, ...]) -> Rule:
     keys = tuple(map(_text, said["keys"]))
-    return Rule(keys, lambda values: bool(ask(bool, *place, dict(values))), _text(said["message"]), _text(said["fix"]))
+
+    def holds(values: Mapping[str, Any]) -> bool:
+        free = _free(values)
+        if not free:
+            return bool(ask(bool, *place, dict(values)))
+        known = {key: value for key, value in values.items() if key not in free}
+        return bool(way_taken(ask(partial(ways_read, bool), "ways", list(free), *place, known), free))
+
+    return Rule(keys, holds, _text(said["message"]), _text(said["fix"]))
 
 
 def _ignored_read(key: str, said: Mapping[str, Any], ask: Ask) -> Ignored:

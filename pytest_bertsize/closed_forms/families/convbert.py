@@ -80,7 +80,8 @@ def convbert(dims: Dims, *, pooler: bool = False, name: str = "") -> Block:  # n
 
 
 def _left(values: Mapping[str, Any]) -> int:
-    return int(max(values["num_attention_heads"] // values["head_ratio"], 1))
+    left: int = max(values["num_attention_heads"] // values["head_ratio"], 1)
+    return left
 
 
 WHOLE_HEADS = Rule(

@@ -13,11 +13,11 @@ from pytest_bertsize.closed_forms.blocks import Block, Parameter, block, linear,
 from pytest_bertsize.closed_forms.families import FAMILIES
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.config.dims import Dims
-from pytest_bertsize.config.keys import ConfigKeys, Ignored, Values
+from pytest_bertsize.config.keys import ConfigKeys, Ignored, Rule, Values
 from pytest_bertsize.config.other_keys import without_effect
 from pytest_bertsize.findings import Finding, Kind, Unusable
 from pytest_bertsize.inventory import levels, parents_first
-from pytest_bertsize.wording import printable, shown
+from pytest_bertsize.wording import exact, printable, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 SIDES = {"encoder": "e", "decoder": "d"}
 """Each side with the suffix of its symbols: ``De`` is the encoder's width, ``Dd`` the decoder's."""
 CROSS_WIDTH = "cross_attention_hidden_size"
+NOT_AS_WIDE = f"{CROSS_WIDTH} is {{width}}, and the encoder is {{encoder}} wide: the class refuses that"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +139,25 @@ class PairFamily(Family):
         """Of either side."""
         return tuple(each for side in (dims.encoder, dims.decoder) for each in side.family.unread(side.dims(dims)))
 
+    def keys_of(self, dims: Dims) -> ConfigKeys:
+        """Those of either side, by the names that they have in the pair."""
+        sides: list[Side] = [dims.encoder, dims.decoder]
+        own = [side.family.keys.below(f"{side.name}.", SIDES[side.name]) for side in sides]
+        rules = [rule.below(f"{side.name}.") for side in sides for rule in side.architecture.rules]
+        if dims.cross_width:
+            rules.append(_as_wide(dims).below("encoder."))
+        one, other = own
+        return ConfigKeys(
+            (*one.sizes, *other.sizes),
+            (*one.switches, *other.switches),
+            (*one.choices, *other.choices),
+            (*one.lists, *other.lists),
+            (*one.indices, *other.indices),
+            (*one.divisible, *other.divisible),
+            (*one.equal, *other.equal),
+            (*one.rules, *other.rules, *rules),
+        )
+
     def component_names(self, dims: Dims) -> list[str]:
         """What either side's family has, under that side's name."""
         names = {
@@ -230,9 +250,17 @@ def _cross_width(config: ModelConfig, values: Mapping[str, Values]) -> int | Non
     encoder = values["encoder"].sizes["D"]
     if width is None or (type(width) is int and width == encoder):
         return width
-    message = f"{CROSS_WIDTH} is {shown(width)}, and the encoder is {encoder:,} wide: the class refuses that"
+    message = NOT_AS_WIDE.format(width=shown(width), encoder=exact(encoder or 0))
     line = config.line("decoder", CROSS_WIDTH)
     raise Unusable(Finding("config-invalid", message, f'write "{CROSS_WIDTH}": {encoder}', file=config.file, line=line))
+
+
+def _as_wide(dims: Dims) -> Rule:
+    """The same of a pair that has the key, and as wide an encoder."""
+    width = dims.known.De
+    key = next(size.key for size in dims.encoder.family.keys.sizes if size.symbol == "D")
+    message = NOT_AS_WIDE.format(width=width, encoder=f"{{{key}:,}}")
+    return Rule((key,), lambda values: bool(values[key] == width), message, f'write "{CROSS_WIDTH}": {{{key}}}')
 
 
 def _blind(config: ModelConfig, decoder: Values) -> list[Finding]:

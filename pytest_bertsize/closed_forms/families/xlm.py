@@ -93,7 +93,8 @@ def _increasing(values: Mapping[str, Any]) -> bool:
 
 def _narrowest(values: Mapping[str, Any]) -> int:
     """Width of the last and least frequent cluster."""
-    return int(values["emb_dim"] // (values["asm_div_value"] or 1) ** len(values.get("asm_cutoffs", ())))
+    width: int = values["emb_dim"] // (values["asm_div_value"] or 1) ** len(values.get("asm_cutoffs", ()))
+    return width
 
 
 ADAPTIVE_SOFTMAX = (

@@ -80,7 +80,7 @@ NO_LIMIT = Rule(
 )
 HEAD_WIDTH = Rule(
     ("d_head", "d_model", "n_head"),
-    lambda values: values["d_head"] in {None, values["d_model"] // values["n_head"]},
+    lambda values: values["d_head"] in (None, values["d_model"] // values["n_head"]),
     "d_head is {d_head:,}, and not d_model {d_model:,} by n_head {n_head:,}, which is all that the class takes",
     "remove it",
 )

@@ -90,7 +90,7 @@ def _bar(label: str, counts: Mapping[str, int], before: Mapping[str, int] | None
     above, below = [], []
     start = 0
     for name, count in _bounded(_level(counts, ""), most):
-        colour = _colour(name, [*_level(counts, "")])
+        colour = colour_of(name, [*_level(counts, "")])
         above.append(Cell(name, start, count, name, _rounded(count), colour))
         below += _second_level(name, count, start, colour, counts, before, most)
         start += count
@@ -143,7 +143,7 @@ def _second_level(
     return cells
 
 
-def _colour(name: str, names: Sequence[str]) -> int:
+def colour_of(name: str, names: Sequence[str]) -> int:
     if name in CANONICAL:
         return CANONICAL.index(name)
     others = [each for each in names if each not in CANONICAL]

@@ -1,0 +1,182 @@
+"""The closed form of one model for all values of its sizes at once: what it counts, and what its class refuses.
+
+Its switches, words and lists stay as they are: they say which parts there are. So does a size that is asked for itself,
+as where layers are picked by their number. All others are free, and every way that the blocks and the rules can go for
+them is a branch, with what it depends on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from pytest_bertsize.closed_forms.blocks import terms
+from pytest_bertsize.config.branches import End, NeedsNumber, conditions, end_at, ends, every_way, plain
+from pytest_bertsize.config.keys import LABELS, Size
+from pytest_bertsize.config.symbols import symbols_of
+from pytest_bertsize.findings import Finding, Unusable
+from pytest_bertsize.inventory import roll_up
+from pytest_bertsize.wording import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from pytest_bertsize.closed_forms.derive import Derivation
+    from pytest_bertsize.config.branches import Ways
+    from pytest_bertsize.config.keys import ConfigKeys, Rule
+    from pytest_bertsize.config.symbols import Count
+
+NOT_WRITTEN = "not written: the library takes another size in its place"
+ONE_BY_ONE = "which parts there are depends on the number itself"
+OF_AN_ADAPTER = "the adapter's own file says it"
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """On one way."""
+
+    own: Mapping[str, Count]
+    """Parameters of each component itself, without those of the components below it."""
+    tensors: Count
+    """How many there are."""
+    unrolled: Count
+    """Parameters with ties written out and a copy of a shared layer for each pass."""
+
+    @property
+    def symbols(self) -> frozenset[str]:
+        every = (*self.own.values(), self.tensors, self.unrolled)
+        return frozenset(name for count in every for name in symbols_of(count))
+
+
+@dataclass(frozen=True, slots=True)
+class Ruled:
+    """What the class asks of its sizes."""
+
+    rule: Rule
+    holds: Ways[bool | None]
+    """``None`` where the rule itself makes no sense of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Everywhere:
+    """All that one model can count."""
+
+    free: Mapping[str, Size]
+    """By symbol, the keys that may have any value."""
+    fixed: Mapping[str, str]
+    """Keys of sizes that keep theirs, and why."""
+    counts: Ways[Counts | str]
+    """A sentence in place of a count where there is none."""
+    rules: tuple[Ruled, ...]
+
+    @property
+    def counted(self) -> frozenset[str]:
+        """The symbols that a count depends on."""
+        asked = (name for each in conditions(self.counts) for name in each.count.symbols)
+        return frozenset(asked).union(*(each.symbols for each in ends(self.counts) if isinstance(each, Counts)))
+
+    @property
+    def asked(self) -> frozenset[str]:
+        """The symbols that a rule depends on."""
+        return frozenset(
+            name for ruled in self.rules for each in conditions(ruled.holds) for name in each.count.symbols
+        )
+
+    def components_at(self, sizes: Mapping[str, int]) -> dict[str, int] | str:
+        """Parameters of every component at every level; why there are none where there are none."""
+        found = end_at(self.counts, sizes)
+        if isinstance(found, str):
+            return found
+        return roll_up(
+            {name: count if isinstance(count, int) else int(count.at(sizes)) for name, count in found.own.items()}
+        )
+
+
+def everywhere(derivation: Derivation) -> Everywhere:
+    """Follow the closed form of one model, and the rules of its class.
+
+    :raises Unusable: where what was followed does not come to what the closed form counts.
+    """
+    keys = _with_labels(derivation)
+    dims = derivation.form.dims
+    there = {size.symbol: size for size in keys.sizes if dims.sizes.get(size.symbol) is not None}
+    fixed = {size.key: NOT_WRITTEN for size in keys.sizes if dims.sizes.get(size.symbol) is None}
+    fixed |= {name: OF_AN_ADAPTER for name, size in dims.sizes.items() if size is not None and name not in there}
+    pinned: set[str] = set()
+    while True:
+        free = {name: size for name, size in there.items() if name not in pinned}
+        try:
+            counts = every_way(lambda sizes: _counts(derivation, sizes), free)
+            rules = tuple(_ruled(derivation, keys, free))
+            break
+        except NeedsNumber as needs:
+            if not needs.symbols - pinned:
+                raise
+            pinned |= needs.symbols
+    fixed |= {there[name].key: ONE_BY_ONE for name in there if name in pinned}
+    found = Everywhere(free, fixed, counts, rules)
+    _check(found, derivation)
+    return found
+
+
+def _with_labels(derivation: Derivation) -> ConfigKeys:
+    form = derivation.form
+    keys = derivation.family.keys_of(form.dims)
+    if LABELS not in form.dims.sizes or any(size.symbol == LABELS for size in keys.sizes):
+        return keys
+    return replace(keys, sizes=(*keys.sizes, Size("num_labels", LABELS, keys.labels)))
+
+
+def _counts(derivation: Derivation, sizes: Mapping[str, Any]) -> Counts | str:
+    """What one way comes to.
+
+    :param sizes: the free ones.
+    """
+    form = derivation.form
+    mixed = {**form.dims.sizes, **sizes}
+    try:
+        found = list(terms(form.architecture.blocks(replace(form.dims, sizes=mixed, numbers=mixed))))
+        own: dict[str, Any] = {}
+        for term in found:
+            own[term.component] = own.get(term.component, 0) + term.total
+        tensors, unrolled = sum(term.times for term in found), sum(term.passes * term.size for term in found)
+    except NeedsNumber:
+        raise
+    except Unusable as unusable:
+        return unusable.findings[0].sentence
+    except Exception as error:  # noqa: BLE001  (whatever blocks do with sizes that make no sense to them)
+        return printable(
+            f"the closed form for {form.architecture.name} gives no count: {type(error).__name__}: {error}"
+        )
+    return Counts({name: plain(count) for name, count in own.items()}, plain(tensors), plain(unrolled))
+
+
+def _ruled(derivation: Derivation, keys: ConfigKeys, free: Mapping[str, Size]) -> Iterable[Ruled]:
+    """The rules that depend on a free size; what depends on none held when the config was read."""
+    values = {**dict.fromkeys(keys.own), **derivation.values.assumed}
+
+    def asked(rule: Rule, sizes: Mapping[str, Any]) -> bool | None:
+        try:
+            return bool(rule.holds({**values, **{free[name].key: size for name, size in sizes.items()}}))
+        except NeedsNumber:
+            raise
+        except Exception:  # noqa: BLE001  (whatever a rule does with values that make no sense to it)
+            return None
+
+    known: list[tuple[tuple[str, ...], Ways[bool | None]]] = []  # a model of several parts has some of theirs twice
+    for rule in (*keys.all_rules, *derivation.form.architecture.rules):
+        ways = every_way(lambda sizes, rule=rule: asked(rule, sizes), free)  # type: ignore[misc]
+        if ways != End(value=True) and (rule.keys, ways) not in known:
+            known.append((rule.keys, ways))
+            yield Ruled(rule, ways)
+
+
+def _check(found: Everywhere, derivation: Derivation) -> None:
+    """Whether it comes to the model's own count at the model's own sizes."""
+    form = derivation.form
+    counts = found.components_at(form.dims.sizes)
+    refused = [each.rule.message for each in found.rules if not end_at(each.holds, form.dims.sizes)]
+    if counts != form.components or refused:
+        what = counts if isinstance(counts, str) else "; ".join(refused) or "the formulas come to another count"
+        message = f"the closed form of {form.architecture.name} holds for this config alone: {what}"
+        raise Unusable(Finding("unknown-closed-form", printable(message), "show it without --page"))

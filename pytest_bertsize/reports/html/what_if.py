@@ -1,0 +1,273 @@
+"""The what-if page of one model: its closed form as a script, with a slider for every size, and nothing to fetch.
+
+A file of its own, because it runs a script; the report of a run has none. The script is let run by its hash.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from hashlib import sha256
+from importlib.metadata import version
+from importlib.resources import files
+from string import Formatter
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+
+from pytest_bertsize.builder.confined import MEGABYTE
+from pytest_bertsize.closed_forms import derive
+from pytest_bertsize.closed_forms.everywhere import Counts, Everywhere, everywhere
+from pytest_bertsize.closed_forms.what_if import Variants
+from pytest_bertsize.config.branches import ends
+from pytest_bertsize.config.keys import LABELS
+from pytest_bertsize.config.values import (
+    LARGEST_SIZE,
+    MOST_LABELS,
+    MOST_LAYERS,
+    NOT_WHOLE,
+    TOO_DEEP,
+    TOO_LARGE,
+    TOO_SMALL,
+)
+from pytest_bertsize.dtypes import OF_PARAMETERS
+from pytest_bertsize.inventory import TOTAL, TRAINABLE, levels, parents_first
+from pytest_bertsize.reports.html.bars import colour_of
+from pytest_bertsize.reports.html.javascript import expression, function
+from pytest_bertsize.reports.html.page import templates
+from pytest_bertsize.reports.rows import NOTHING
+from pytest_bertsize.wording import exact, shown, signed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from pytest_bertsize.closed_forms.derive import Derivation
+    from pytest_bertsize.config.keys import Rule, Size
+    from pytest_bertsize.config.model_config import ModelConfig
+    from pytest_bertsize.table.model import Limit, Model
+
+FOLDER = "pytest_bertsize.reports.html"
+SCRIPTS = ("what_if_counting.js", "what_if.js")
+"""What counts, and what shows it."""
+GENERATOR = '<meta name="generator" content="bertsize explain'
+"""In the head of every such page, and of no report."""
+_HEAD = 4_096
+"""Characters of a page in which that stands."""
+WHY_FIXED = "another value may be another formula"
+
+
+def render(model: Model, config: ModelConfig, derivation: Derivation) -> str:
+    """The page of a model, at the sizes that its config has.
+
+    :raises Unusable: where its closed form cannot be followed for other sizes.
+    """
+    found = everywhere(derivation)
+    script = "\n".join(["'use strict'", constants(found, model, derivation), *map(source, SCRIPTS)])
+    digest = b64encode(sha256(script.encode()).digest()).decode()
+    return (
+        templates()
+        .get_template("what_if.html.jinja")
+        .render(
+            name=model.name or derivation.form.architecture.name,
+            architecture=derivation.form.architecture.name,
+            family=derivation.family,
+            config=config,
+            sizes=[_field(size, found, derivation) for size in found.free.values()],
+            fixed=list(_fixed(found, derivation)),
+            uncounted=[f"{each.component} {each}" for each in model.limits if not _is_counted(each)],
+            declared=model.name,
+            generator=Markup(GENERATOR),  # noqa: S704  (our own)
+            version=version("pytest-bertsize"),
+            script=Markup(script),  # noqa: S704  (our own; what it quotes of a config is escaped)
+            digest=digest,
+        )
+    )
+
+
+def is_ours(text: str) -> bool:
+    """Whether it is a page that :func:`render` has made."""
+    return GENERATOR in text[:_HEAD]
+
+
+def constants(found: Everywhere, model: Model, derivation: Derivation) -> str:
+    """What the script is about: ``COUNTS`` and ``HOLDS``, functions of an array of sizes, and ``MODEL``."""
+    return f"{_formulas(found)}\nconst MODEL = {_json(_said(found, model, derivation))}"
+
+
+def _formulas(found: Everywhere) -> str:
+    """What each component counts, and whether a rule holds."""
+    components = _names(found)
+
+    def counted(end: Counts | str, places: Mapping[str, str]) -> str:
+        if isinstance(end, str):
+            return _json(end)
+        own = ", ".join(expression(end.own.get(name, 0), places) for name in components)
+        tensors, unrolled = expression(end.tensors, places), expression(end.unrolled, places)
+        return f"{{own: [{own}], tensors: {tensors}, unrolled: {unrolled}}}"
+
+    def holds(end: bool | None, _: Mapping[str, str]) -> str:  # noqa: FBT001  (an end of a rule's ways)
+        return _json(end)
+
+    rules = [function(ruled.holds, found.free, holds) for ruled in found.rules]
+    return f"const COUNTS = {function(found.counts, found.free, counted)}\nconst HOLDS = [{', '.join(rules)}]"
+
+
+def _names(found: Everywhere) -> list[str]:
+    """The components that have parameters of their own, on any way."""
+    return list(dict.fromkeys(name for end in ends(found.counts) if isinstance(end, Counts) for name in end.own))
+
+
+def _said(found: Everywhere, model: Model, derivation: Derivation) -> dict[str, Any]:
+    """What the script needs to know besides the formulas."""
+    own = _names(found)
+    limited = [each.component for each in model.limits if _is_counted(each)]
+    rows = parents_first({level: None for name in (*own, *limited) if name != TOTAL for level in levels(name)})
+    tops = [name for name in rows if "." not in name]
+    places = {size.key: place for place, size in enumerate(found.free.values())}
+    keys = derivation.family.keys_of(derivation.form.dims)
+    return {
+        "sizes": [_size(size, derivation) for size in found.free.values()],
+        "own": own,
+        "rows": [{"name": name, "colour": colour_of(name.partition(".")[0], tops)} for name in rows],
+        "limits": {
+            each.component: {"min": _text(each.minimum), "max": _text(each.maximum), "said": str(each)}
+            for each in model.limits
+            if _is_counted(each)
+        },
+        "rules": [_rule(ruled.rule, places, derivation) for ruled in found.rules],
+        "divisible": [[places[one], places[of]] for one, of in keys.divisible if {one, of} <= places.keys()],
+        "equal": [[places[one], places[of]] for one, of in keys.equal if {one, of} <= places.keys()],
+        "memory": {
+            "tensor": derive.BYTES_OF_A_TENSOR,
+            "label": derive.BYTES_OF_A_LABEL,
+            "labels": next((place for place, name in enumerate(found.free) if name == LABELS), None),
+            "most": derive.most_memory(model.build),
+            "megabyte": MEGABYTE,
+        },
+        "parameters": str(derive.MOST_PARAMETERS),
+        "words": {
+            "whole": NOT_WHOLE,
+            "small": TOO_SMALL,
+            "large": TOO_LARGE,
+            "deep": TOO_DEEP,
+            "much": (derive.TOO_MUCH, "write the layers that the model has"),
+            "many": (derive.TOO_MANY, "correct its sizes"),
+        },
+        "dtypes": [{"bits": bits, "name": name} for bits, name in _dtypes()],
+        "table": f"tool.bertsize.models.{model.name}" if model.name else "",
+    }
+
+
+def _is_counted(limit: Limit) -> bool:
+    """Whether the page counts what it bounds: neither bytes nor FLOPs, nor what trains."""
+    return limit.measure is None and limit.component != TRAINABLE
+
+
+def _text(number: int | None) -> str | None:
+    """A number as JSON carries it to a BigInt."""
+    return None if number is None else str(number)
+
+
+def _size(size: Size, derivation: Derivation) -> dict[str, Any]:
+    labels = size.symbol == LABELS or size.key.endswith(".num_labels")
+    return {
+        "key": size.key,
+        "start": str(derivation.form.dims.sizes[size.symbol]),
+        "least": str(size.minimum),
+        "most": str(MOST_LABELS if labels else LARGEST_SIZE),
+        "deepest": str(MOST_LAYERS) if size.repeats else None,
+        "example": str(size.minimum if size.default is None else size.default),
+    }
+
+
+def _rule(rule: Rule, places: Mapping[str, int], derivation: Derivation) -> dict[str, Any]:
+    """What it is about, and what it says; of a part of the model, its name first."""
+    named = [name for _, name, _, _ in Formatter().parse(rule.message) if name]
+    part = next((key.removesuffix(f".{name}") for name in named for key in rule.keys if key.endswith(f".{name}")), "")
+    return {
+        "keys": list(rule.keys),
+        "message": [*([f"{part}: "] if part else []), *_parts(rule.message, rule.keys, places, derivation)],
+        "fix": list(_parts(rule.fix, rule.keys, places, derivation)),
+    }
+
+
+def _parts(
+    template: str, keys: Sequence[str], places: Mapping[str, int], derivation: Derivation
+) -> Iterable[str | dict[str, Any]]:
+    """A message in pieces: text, and the places of sizes; what is fixed is in it already."""
+    for text, name, form, _ in Formatter().parse(template):
+        if text:
+            yield text
+        if name is None:
+            continue
+        key = next((key for key in keys if key == name or key.endswith(f".{name}")), name)
+        if key in places:
+            yield {"size": places[key], "grouped": bool(form)}
+        else:
+            yield _written(derivation.values.assumed.get(key), form)
+
+
+def _written(value: object, form: str | None) -> str:
+    """A fixed value as the message has it."""
+    if isinstance(value, tuple):
+        return shown(list(value))
+    return exact(value) if form and isinstance(value, int) else str(value)
+
+
+def _field(size: Size, found: Everywhere, derivation: Derivation) -> dict[str, Any]:
+    """What is written beside an input."""
+    counted, asked = size.symbol in found.counted, size.symbol in found.asked
+    note = "" if counted else "in no formula; the class asks for it" if asked else "changes no count"
+    return {"key": size.key, "symbol": size.symbol, "start": derivation.form.dims.sizes[size.symbol], "note": note}
+
+
+def _fixed(found: Everywhere, derivation: Derivation) -> Iterable[tuple[str, str, str]]:
+    """What has no slider: key, value and why."""
+    dims = derivation.form.dims
+    keys = derivation.family.keys_of(dims)
+    values = {size.key: dims.sizes.get(size.symbol) for size in keys.sizes} | dict(dims.sizes)
+    for key, why in found.fixed.items():
+        value = values.get(key)
+        yield key, NOTHING if value is None else exact(value), why
+    variants = Variants(derivation)
+    needs = {switch.key: switch.needs for switch in keys.switches if switch.needs}
+    moved = {size.key for size in keys.sizes} | {index.key for index in keys.indices}
+    for key in (key for key in keys.own if key in derivation.values.assumed and key not in moved):
+        value = derivation.values.assumed[key]
+        lacking = needs.get(key, "") if value is False and not dims.switches.get(needs.get(key, "")) else ""
+        why = f"true needs {lacking}" if lacking else _why(variants, key, value)
+        yield key, shown(list(value) if isinstance(value, tuple) else value), why
+    for option, switch in derivation.options.items():
+        why = f"--option {option}={shown(not switch)}, an argument of the class: {_why(variants, option, switch)}"
+        yield option, shown(switch), why
+
+
+def _why(variants: Variants, key: str, value: object) -> str:
+    """What the other value of a switch would make of the model as it is; of a word or a list, that it matters."""
+    if not isinstance(value, bool) or key not in variants.form.dims.switches:
+        return WHY_FIXED
+    other = variants.varied(**{key: not value})
+    if other is None:
+        return f"{shown(not value)} is refused here"
+    change = other.total - variants.form.total
+    if not change:
+        return f"{shown(not value)} would change no count here"
+    return f"{shown(not value)} would be another formula: {signed(change)} parameters here"
+
+
+def _dtypes() -> Iterable[tuple[int, str]]:
+    """Widths of a number, with what is as wide."""
+    for bits in sorted({each.bits for each in OF_PARAMETERS.values()}, reverse=True):
+        kinds = dict.fromkeys(name.partition("_")[0] for name, each in OF_PARAMETERS.items() if each.bits == bits)
+        yield bits, ", ".join(kinds)
+
+
+def source(name: str) -> str:
+    """One of :data:`SCRIPTS`."""
+    return files(FOLDER).joinpath(name).read_text("utf-8")
+
+
+def _json(value: object) -> str:
+    """As JavaScript in a page can hold it: nothing that ends the script or begins another element."""
+    text = json.dumps(value, ensure_ascii=True)
+    return text.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")

@@ -1,0 +1,120 @@
+"""A closed form followed for all sizes at once comes to what it counts at each, and refuses what the reader refuses."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+
+from pytest_bertsize.closed_forms import FAMILIES
+from pytest_bertsize.closed_forms.everywhere import NOT_WRITTEN, ONE_BY_ONE, everywhere
+from pytest_bertsize.closed_forms.families.encoder_decoder import CROSS_WIDTH
+from pytest_bertsize.config.branches import end_at, ends
+from tests.support.what_ifs import by_python, derived, fitting_values, odd_values, overriding
+
+PAIR = {
+    "encoder": {"model_type": "bert", "hidden_size": 96},
+    "decoder": {"model_type": "bert", "hidden_size": 64, "num_attention_heads": 4, "is_decoder": True},
+}
+SMALL: dict[str, dict[str, Any]] = {
+    "esm": {"vocab_size": 33},
+    "encoder-decoder": PAIR,
+    "xlm": {"asm": True, "asm_cutoffs": [10, 20], "asm_div_value": 2},
+    "deberta-v2": {"conv_kernel_size": 3, "conv_groups": 2, "position_buckets": 8, "relative_attention": True},
+    "opt": {"word_embed_proj_dim": 64},
+    "xlnet": {"d_head": 64},
+}
+"""What a family's default config does not have, or not enough of."""
+BRANCHING = {
+    "electra": "ElectraForMaskedLM",  # E == D
+    "convbert": "ConvBertModel",  # A // R, at least one, and groups
+    "deberta-v2": "DebertaV2Model",  # -1 for all distances
+    "layoutlmv3": "LayoutLMv3ForTokenClassification",  # fewer than ten labels
+    "xlm": "XLMWithLMHeadModel",  # languages, an adaptive softmax
+    "opt": "OPTForCausalLM",
+    "xlnet": "XLNetModel",
+    "encoder-decoder": "EncoderDecoderModel",
+}
+
+
+def held(family: str, architecture: str, draws: int) -> None:
+    config = SMALL.get(family, {})
+    derivation = derived(family, architecture, config)
+    found = everywhere(derivation)
+    start = derivation.form.dims.sizes
+    rng = Random(f"{family} {architecture}")  # noqa: S311
+    for _ in range(draws):
+        values = rng.choice((odd_values, fitting_values_of))(found, start, rng)
+        counted = by_python(family, architecture, config, {}, overriding(found.free, values))
+        sizes = {**start, **values}
+        if isinstance(counted, list):
+            refused = is_outside(counted) or not all(end_at(ruled.holds, sizes) for ruled in found.rules)
+            assert refused or isinstance(found.components_at(sizes), str), (counted, values)
+        else:
+            assert found.components_at(sizes) == {name: n for name, n in counted.items() if name != "total"}, values
+            assert all(end_at(ruled.holds, sizes) for ruled in found.rules), values
+
+
+def fitting_values_of(found: Any, start: Any, rng: Random) -> dict[str, int]:
+    """Every width so many times as large, and a few layers more."""
+    other = {
+        symbol: size if size is None else size + found.free[symbol].repeats
+        for symbol, size in start.items()
+        if symbol in found.free
+    }
+    return fitting_values(found, start, other, rng)
+
+
+def is_outside(refused: list[tuple[str, str]]) -> bool:
+    """What is refused for its own size, which is no rule: the page says it by the reader's words."""
+    return any("at least" in message or "more than" in message for message, _ in refused)
+
+
+@pytest.mark.parametrize(("family", "architecture"), BRANCHING.items())
+def test_a_count_that_branches_is_followed_along_both_ways(family: str, architecture: str) -> None:
+    held(family, architecture, 12)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("family", "architecture"),
+    [(family.name, each.name) for family in FAMILIES.values() for each in family.architectures],
+)
+def test_every_class_of_every_family_is_followed(family: str, architecture: str) -> None:
+    held(family, architecture, 40)
+
+
+def test_a_projection_is_there_where_two_sizes_differ_and_gone_where_they_do_not() -> None:
+    """ELECTRA: E·D + D, of 128 and 256 (the library's defaults), and nothing for 256 and 256."""
+    derivation = derived("electra", "ElectraModel", {})
+    found, start = everywhere(derivation), derivation.form.dims.sizes
+    assert len(ends(found.counts)) == 2
+    at_start, equal = (found.components_at({**start, "E": width}) for width in (128, 256))
+    assert isinstance(at_start, dict)
+    assert isinstance(equal, dict)
+    assert at_start["embeddings.projection"] == 128 * 256 + 256
+    assert "embeddings.projection" not in equal
+
+
+def test_a_size_that_the_config_leaves_out_and_one_that_is_asked_for_itself_are_fixed() -> None:
+    assert everywhere(derived("canine", "CanineModel", {})).fixed == {"num_hash_functions": ONE_BY_ONE}
+    assert everywhere(derived("gpt2", "GPT2Model", {})).fixed == {"n_inner": NOT_WRITTEN}
+
+
+def test_a_pair_has_the_sizes_and_rules_of_both_sides() -> None:
+    found = everywhere(derived("encoder-decoder", "EncoderDecoderModel", PAIR))
+    keys = {size.key for size in found.free.values()}
+    assert {"encoder.hidden_size", "decoder.hidden_size", "decoder.vocab_size"} <= keys
+    assert [ruled.rule.keys for ruled in found.rules] == [
+        ("encoder.hidden_size", "encoder.num_attention_heads"),
+        ("decoder.hidden_size", "decoder.num_attention_heads"),
+    ]
+
+
+def test_a_pair_whose_decoder_says_how_wide_its_encoder_is_refuses_another_width() -> None:
+    pair = {**PAIR, "decoder": {**PAIR["decoder"], CROSS_WIDTH: 96}}
+    derivation = derived("encoder-decoder", "EncoderDecoderModel", pair)
+    (rule,) = [ruled for ruled in everywhere(derivation).rules if CROSS_WIDTH in ruled.rule.message]
+    holds = [end_at(rule.holds, {**derivation.form.dims.sizes, "De": width}) for width in (96, 120)]
+    assert holds == [True, False]

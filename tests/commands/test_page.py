@@ -1,0 +1,249 @@
+"""``bertsize explain --page``: one file that counts what a model would be with other sizes, whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64encode
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_bertsize.__main__ import main
+from pytest_bertsize.closed_forms.blocks import linear
+from pytest_bertsize.closed_forms.everywhere import everywhere
+from pytest_bertsize.closed_forms.family import Architecture, Family
+from pytest_bertsize.commands.console import GOOD, MISTAKEN
+from pytest_bertsize.commands.named_model import Named, explained
+from pytest_bertsize.config.branches import end_at, every_way, plain
+from pytest_bertsize.findings import Unusable
+from pytest_bertsize.reports.html.javascript import expression
+from pytest_bertsize.reports.html.page import is_ours as is_report
+from pytest_bertsize.reports.html.what_if import is_ours
+from tests.support.parsed_page import Page
+
+SIZES = {
+    "vocab_size": 30522,
+    "hidden_size": 768,
+    "num_hidden_layers": 12,
+    "num_attention_heads": 12,
+    "intermediate_size": 3072,
+    "max_position_embeddings": 512,
+    "type_vocab_size": 2,
+}
+BERT = {"model_type": "bert", "architectures": ["BertForMaskedLM"], **SIZES}
+TABLE = """
+[tool.bertsize.models.encoder]
+config = "config.json"
+budget.total = "110M"
+budget.pooler = 0
+budget.bytes = "440MB"
+"""
+HOSTILE = "<script>alert(1)<!--.json"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("config.json").write_text(json.dumps(BERT), "utf-8")
+    Path("pyproject.toml").write_text(TABLE, "utf-8")
+    return tmp_path
+
+
+def page(*arguments: str) -> str:
+    assert main(["explain", *arguments, "--page", "what-if.html"]) == GOOD
+    return Path("what-if.html").read_text("utf-8")
+
+
+def model_in(text: str) -> dict[str, Any]:
+    """What the script knows besides formulas."""
+    found: dict[str, Any] = json.loads(re.findall(r"^const MODEL = (.*)$", text, re.MULTILINE)[0])
+    return found
+
+
+# the file
+
+
+def test_one_file_is_written_and_that_is_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert page("config.json").startswith("<!doctype html>\n")
+    assert capsys.readouterr().out == "what-if.html: what if BertForMaskedLM\n"
+    assert {path.name for path in folder.iterdir()} == {"config.json", "pyproject.toml", "what-if.html"}
+
+
+def test_nothing_is_loaded_and_the_one_script_runs_by_its_hash(folder: Path) -> None:
+    text = page("encoder")
+    assert not re.search(r"https?:|url\(|@import|\bsrc=|<link|<img|<iframe|\son\w+=|\beval\b|innerHTML", text)
+    (script,) = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', text)
+    digest = b64encode(sha256(script.encode()).digest()).decode()
+    assert policy.split("; ") == [
+        "default-src 'none'",
+        "style-src 'unsafe-inline'",
+        f"script-src 'sha256-{digest}'",
+        "base-uri 'none'",
+        "form-action 'none'",
+    ]
+
+
+def test_every_input_has_a_label(folder: Path) -> None:
+    text = page("encoder")
+    labels = set(re.findall(r'<label for="([^"]*)"', text))
+    inputs = re.findall(r"<input [^>]*>", text)
+    assert len(inputs) == 2 * len(SIZES)
+    for each in inputs:
+        (name,) = re.findall(r'\bid="([^"]*)"', each)
+        assert name in labels or "aria-label=" in each
+    Page(re.sub(r"<script>.*?</script>|<input [^>]*>", "", text, flags=re.DOTALL))  # well formed
+
+
+def test_a_page_is_replaced_and_a_report_or_another_file_is_not(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert is_ours(page("config.json"))
+    assert not is_report(page("config.json"))
+    capsys.readouterr()
+    for content in ("somebody's", '<meta name="generator" content="pytest-bertsize 0.1">'):
+        Path("what-if.html").write_text(content, "utf-8")
+        assert main(["explain", "config.json", "--page", "what-if.html"]) == MISTAKEN
+        assert Path("what-if.html").read_text("utf-8") == content
+        said = "ERROR: --page what-if.html: there is a file, and it is no such page; remove it, or name another\n"
+        assert capsys.readouterr().err == said
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("page.json", "the file must end in .html; write --page what-if.html"),
+        ("nowhere/page.html", "not a file in an existing folder; create the folder, or name another"),
+        ("link.html", "not a file in an existing folder; create the folder, or name another"),
+    ],
+)
+def test_what_cannot_be_a_page_is_one_sentence(
+    folder: Path, capsys: pytest.CaptureFixture[str], path: str, said: str
+) -> None:
+    Path("link.html").symlink_to("config.json")
+    assert main(["explain", "config.json", "--page", path]) == MISTAKEN
+    assert capsys.readouterr().err == f"ERROR: --page {path}: {said}\n"
+    assert json.loads(Path("config.json").read_text("utf-8")) == BERT
+
+
+def test_a_config_that_cannot_be_explained_writes_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("config.json").write_text(json.dumps({**BERT, "hidden_size": "x"}), "utf-8")
+    assert main(["explain", "config.json", "--page", "what-if.html"]) == MISTAKEN
+    assert 'hidden_size is "x", which is not a whole number' in capsys.readouterr().err
+    assert not Path("what-if.html").exists()
+
+
+def test_a_file_that_is_named_like_a_script_is_a_name(folder: Path) -> None:
+    Path("config.json").rename(HOSTILE)
+    text = page(HOSTILE)
+    assert text.count("<script") == text.count("</script") == 1
+    assert "&lt;script&gt;alert(1)&lt;!--.json" in text
+
+
+# what it is about
+
+
+def test_a_declared_model_brings_its_budget_and_says_what_is_not_counted(folder: Path) -> None:
+    text = page("encoder")
+    model = model_in(text)
+    assert model["table"] == "tool.bertsize.models.encoder"
+    assert model["limits"] == {
+        "total": {"min": None, "max": "110000000", "said": "110M"},
+        "pooler": {"min": None, "max": "0", "said": "0"},
+    }
+    assert "pooler" in [row["name"] for row in model["rows"]]
+    assert "Limits that are not counted here: bytes 440MB." in text
+
+
+def test_every_size_has_its_field_and_what_is_fixed_says_why(folder: Path) -> None:
+    text = page("encoder")
+    assert {size["key"]: int(size["start"]) for size in model_in(text)["sizes"]} == SIZES
+    seen = Page(re.sub(r"<script>.*?</script>|<input [^>]*>", "", text, flags=re.DOTALL)).text
+    assert "num_attention_heads A in no formula; the class asks for it" in seen
+    # untied, the decoder has V·D of its own and a second bias: 30,522·768 + 30,522
+    assert "tie_word_embeddings true false would be another formula: +23,471,418 parameters here" in seen
+    assert "add_cross_attention false true needs is_decoder" in seen
+    assert 'hidden_act "gelu" another value may be another formula' in seen
+
+
+def test_what_the_class_refuses_is_said_in_the_words_of_the_reader(folder: Path) -> None:
+    (rule,) = model_in(page("encoder"))["rules"]
+    message = ["hidden_size ", {"size": 1, "grouped": True}]
+    message += [" is not a multiple of num_attention_heads ", {"size": 3, "grouped": True}]
+    assert rule["message"] == message
+
+
+OWN = """
+[tool.bertsize.models.two]
+factory = "m:f"
+backbone = { ctx = "config.json", question = "other.json" }
+budget.total = "300M"
+
+[tool.bertsize.models.cut]
+config = "config.json"
+architecture = "BertModel"
+factory = "m:f"
+backbone = "bert"
+without = ["bert.encoder.layer[6:]", "bert.pooler"]
+extra = [{ name = "more", linear = ["2*hidden_size + 16", "num_labels"], component = "head" }]
+budget.total = "300M"
+"""
+
+
+@pytest.mark.parametrize(("model", "key", "fixed"), [("two", "D_c", set()), ("cut", "D", {"num_hidden_layers"})])
+def test_a_class_of_the_projects_own_is_followed_with_what_it_adds_and_lacks(
+    folder: Path, model: str, key: str, fixed: set[str]
+) -> None:
+    """At 960 it comes to what the gate counts of a config that says 960; layers that go are named by their number."""
+    Path("pyproject.toml").write_text(OWN, "utf-8")
+    Path("other.json").write_text(json.dumps({**BERT, "num_hidden_layers": 2}), "utf-8")
+    derivation = explained(Named(model)).derivation
+    found, sizes = everywhere(derivation), derivation.form.dims.sizes
+    assert found.fixed.keys() == fixed
+    Path("config.json").write_text(json.dumps({**BERT, "hidden_size": 960}), "utf-8")
+    assert found.components_at({**sizes, key: 960}) == explained(Named(model)).form.components
+
+
+def test_a_class_whose_count_changes_from_call_to_call_is_one_sentence(folder: Path) -> None:
+    """What is followed has to come to what was counted, or there is no page."""
+    derivation = explained(Named("config.json")).derivation
+    turns = iter(range(1, 100))
+    moody = Architecture("Moody", lambda dims: linear("x", dims.D, next(turns)))
+    form = type(derivation.form)(moody, derivation.form.dims)
+    assert form.total
+    with pytest.raises(Unusable, match="the closed form of Moody holds for this config alone"):
+        everywhere(type(derivation)(Family("x", derivation.family.keys, (moody,)), form, derivation.values, {}))
+
+
+# formulas as JavaScript
+
+
+def in_python(script: str, sizes: dict[str, int]) -> int:
+    """What is written of whole numbers is, but for the n behind them, what Python says."""
+    python = re.sub(r"(?<=\d)n\b", "", script)
+    value: int = eval(python, {"__builtins__": {}, "floor": lambda above, below: above // below, **sizes})  # noqa: S307
+    return value
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        lambda v, d: v * d + 2 * d - 7,
+        lambda v, d: (v - d) * (d + 1) ** 2,
+        lambda v, d: v // d // 2 * d,
+        lambda v, d: (v + 3 * d) // (2 * d + 1) - v % 5,
+        lambda v, d: (-v) // 7 + (d - v) // (d + 1),
+        lambda v, d: (v * d // 4 + d // 6 + v // 3) // d,
+        lambda v, _: 0 * v,
+    ],
+)
+def test_a_count_is_written_in_whole_numbers_that_come_to_it(formula: Any) -> None:
+    written = expression(
+        plain(end_at(every_way(lambda of: formula(of["V"], of["D"]), "VD"), {})), {"V": "x0", "D": "x1"}
+    )
+    assert not re.search(r"\d+(?![\dn])(?<!x\d)", written), written  # BigInt throughout
+    for V, D in ((1, 1), (30522, 768), (7, 12), (10**9, 999_999_937)):
+        assert in_python(written, {"x0": V, "x1": D}) == formula(V, D)

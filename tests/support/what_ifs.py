@@ -1,0 +1,87 @@
+"""Models of every family at other sizes than their config has, by the what-if page and by the gate's own reader."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from pytest_bertsize.closed_forms import FAMILIES
+from pytest_bertsize.closed_forms.derive import Chosen, Derivation, derive
+from pytest_bertsize.config.model_config import ModelConfig
+from pytest_bertsize.findings import Unusable
+from pytest_bertsize.table.model import Model
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from random import Random
+
+    from pytest_bertsize.closed_forms.everywhere import Everywhere
+    from pytest_bertsize.config.keys import Size
+
+ODD = (-1, 0, 1, 2, 3, 5, 7, 9, 10, 12, 64, 100, 768, 1_000, 1_001, 100_001, 10**9, 10**9 + 1, 2**63)
+"""Values at which something changes, and values that are refused."""
+
+
+def model_of(architecture: str, options: Mapping[str, bool] | None = None, **overrides: Any) -> Model:
+    return Model("", "config.json", None, architecture, overrides, options or {}, (), ())
+
+
+def derived(
+    family: str,
+    architecture: str,
+    config: Mapping[str, Any],
+    options: Mapping[str, bool] | None = None,
+    **overrides: Any,
+) -> Derivation:
+    """As the gate derives it, from a config and the overrides of a table."""
+    found = FAMILIES[family].architecture(architecture)
+    assert found is not None
+    data = {"model_type": family, **config}
+    file = ModelConfig("config.json", (), data, json.dumps(data), "")
+    return derive(model_of(architecture, options, **overrides), file, Chosen(FAMILIES[family], found))
+
+
+def overriding(free: Mapping[str, Size], values: Mapping[str, int]) -> dict[str, Any]:
+    """Sizes by symbol as a table's overrides: ``encoder.hidden_size`` is in a table of its own."""
+    found: dict[str, Any] = {}
+    for symbol, value in values.items():
+        *place, key = free[symbol].key.split(".")
+        inside = found.setdefault(place[0], {}) if place else found
+        inside[key] = value
+    return found
+
+
+def by_python(
+    family: str,
+    architecture: str,
+    config: Mapping[str, Any],
+    options: Mapping[str, bool],
+    overrides: Mapping[str, Any],
+) -> dict[str, int] | list[tuple[str, str]]:
+    """What the gate counts; what is wrong, and what to write, where it refuses."""
+    try:
+        form = derived(family, architecture, config, options, **overrides).form
+    except Unusable as unusable:
+        return sorted((each.message, each.fix) for each in unusable.findings if each.severity == "error")
+    return {**form.components, "total": form.total}
+
+
+def odd_values(found: Everywhere, start: Mapping[str, int], rng: Random) -> dict[str, int]:
+    """A few sizes at which something may change, the others as they are."""
+    values = {symbol: start[symbol] for symbol in found.free}
+    for symbol in rng.sample([*values], min(len(values), rng.randint(1, 3))):
+        values[symbol] = rng.choice([*ODD, *values.values()])
+    return values
+
+
+def fitting_values(
+    found: Everywhere, start: Mapping[str, int], other: Mapping[str, int | None], rng: Random
+) -> dict[str, int]:
+    """The sizes of another model of the class, as they are or all of its widths so many times as large."""
+    scale = rng.choice((1, 1, 64, 1_000, 10**6))
+    values = {}
+    for symbol, size in found.free.items():
+        value = other.get(symbol)
+        value = start[symbol] if value is None else value
+        values[symbol] = value if size.repeats or value < 1 else value * scale
+    return values
