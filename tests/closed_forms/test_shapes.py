@@ -248,7 +248,11 @@ def test_a_model_of_absurd_sizes_is_searched_as_fast_as_any() -> None:
 # every family
 
 
-@pytest.mark.parametrize("family", list(FAMILIES))
+OFTEN = ("bert", "electra", "modernbert", "squeezebert", "xlnet", "t5", "bart", "encoder-decoder")
+"""Each is read, or put together, in another way."""
+
+
+@pytest.mark.parametrize("family", OFTEN)
 def test_the_polynomials_say_what_the_closed_form_says(family: str) -> None:
     name = next(architecture for of, architecture in PAIRS if of == family)
     assert_polynomials(family, name)
@@ -294,7 +298,9 @@ def drawn(axes: Axes, rng: Random) -> list[tuple[int, ...]]:
     return found
 
 
-@pytest.mark.parametrize("family", list(FAMILIES))
+@pytest.mark.parametrize(
+    "family", [pytest.param(each, marks=() if each in OFTEN else pytest.mark.long) for each in FAMILIES]
+)
 def test_the_reader_of_a_config_takes_every_shape(family: str) -> None:
     name = next(architecture for of, architecture in PAIRS if of == family)
     model = by_default(family, name)
