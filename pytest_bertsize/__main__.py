@@ -222,7 +222,6 @@ def _add_explain(commands: Commands) -> None:
     explain.add_argument("--tensors", action="store_true", help="go down to tensors and their shapes")
     explain.add_argument(
         "--page",
-        type=Path,
         metavar="PATH",
         help="write what if: a page of its own (.html) with a slider for every size, which counts in the browser and "
         "fetches nothing; nothing else is printed then",

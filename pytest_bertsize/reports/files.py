@@ -96,41 +96,59 @@ def report_files(given: Sequence[str], folder: Path, settings: Settings, option:
     return ReportFiles(paths, settings, step_summary=github.summary_path())
 
 
-def page_path(given: str, folder: Path, settings: Settings, option: str) -> Path:
-    """The page that a command is asked to write beside what it prints, where a report may stand.
+def page_path(given: str, folder: Path, kind: formats.Format, example: str, settings: Settings | None = None) -> Path:
+    """The page that a command is asked to write by ``--page``.
 
-    :raises SettingsError: for one that cannot be written, that has another suffix, or that is no page of ours.
+    :param example: a name for it.
+    :param settings: whose models' files are never overwritten; ``None`` where no table is read.
+    :raises SettingsError: for one that cannot be written, that has another suffix, or that is no page of this kind.
     """
+    said = f"--page={printable(given)}"
     if not given.endswith(formats.PAGE):
-        raise SettingsError(
-            f"{option}={printable(given)}: the file must end in {formats.PAGE}; write {option}=log.html"
-        )
-    return _report_path(given, folder, settings, option)
+        raise SettingsError(f"{said}: the file must end in {formats.PAGE}; write --page={example}")
+    return _free(folder / given, kind, settings, said)
+
+
+def write_page(path: Path, text: str) -> None:
+    """Replace a page, at once or not at all.
+
+    :raises SettingsError: where it cannot be written.
+    """
+    try:
+        files.replace_file(path, text.encode(errors="backslashreplace"))
+    except OSError as error:
+        said = f"the page {printable(str(path))} could not be written: {reason(error)}"
+        raise SettingsError(f"{said}; make its folder writable, or name another file") from None
 
 
 def _report_path(given: str, folder: Path, settings: Settings, option: str) -> Path:
     said = f"{option}={printable(given)}"
+    found = formats.format_of(folder / given)
+    if found is None:
+        raise SettingsError(f"{said}: the file must end in {formats.SUFFIXES}; write {option}=bertsize.json")
+    return _free(folder / given, found, settings, said)
+
+
+def _free(path: Path, kind: formats.Format, settings: Settings | None, said: str) -> Path:
+    """:param said: the option with what it was given."""
     try:
-        if wrong := _wrong(folder / given, settings, option):
+        if wrong := _wrong(path, kind, settings):
             raise SettingsError(f"{said}: {wrong}")
     except (OSError, ValueError, RuntimeError) as error:  # a name that is too long, a NUL byte, a loop of symlinks
         raise SettingsError(f"{said}: the path cannot be followed: {reason(error)}; name another file") from None
-    return folder / given
+    return path
 
 
-def _wrong(path: Path, settings: Settings, option: str) -> str:
-    """Why a report may not stand there, and the way out; ``""`` if it may."""
-    found = formats.format_of(path)
-    if found is None:
-        return f"the file must end in {formats.SUFFIXES}; write {option}=bertsize.json"
+def _wrong(path: Path, kind: formats.Format, settings: Settings | None) -> str:
+    """Why a report or a page may not stand there, and the way out; ``""`` if it may."""
     if path.is_symlink() or (path.exists() and not path.is_file()) or not path.parent.is_dir():
         return "not a file in an existing folder; create the folder, or name another"
-    if _leads_out(path.parent, settings.root):
+    if settings and _leads_out(path.parent, settings.root):
         return "its folder leads out of the project by a symlink; name another"
-    if path.resolve() in _inputs(settings):
+    if settings and path.resolve() in _inputs(settings):
         return "that belongs to a model, and is never overwritten; name another file"
-    if path.exists() and not formats.may_be_replaced(path, found):
-        return "that is not a report of pytest-bertsize, and is not overwritten; name another file"
+    if path.exists() and not formats.may_be_replaced(path, kind):
+        return f"that is not {kind.called}, and is not overwritten; name another file"
     return ""
 
 

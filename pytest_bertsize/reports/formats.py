@@ -32,6 +32,7 @@ class Format:
     """A kind of report, by the module of this room that writes it."""
 
     module: str
+    called: str = "a report of pytest-bertsize"
 
     @property
     def reporter(self) -> Reporter:
@@ -42,8 +43,8 @@ class Format:
 PAGE = ".html"
 JSON = Format("json")
 CODE_QUALITY = Format("gitlab")
-WHAT_IF = Format("html.what_if")
-"""No report, but a page of one model."""
+LOG = Format("html.log", "a page of bertsize log")
+WHAT_IF = Format("html.what_if", "a page of bertsize explain")
 BY_SUFFIX = {
     ".codequality.json": CODE_QUALITY,
     ".json": JSON,

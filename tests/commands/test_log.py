@@ -486,7 +486,7 @@ def test_a_page_has_a_line_of_steps_and_nothing_that_runs(
         (["HEAD...main"], '"HEAD...main" is no range of commits; write one, as in v1..HEAD'),
         (["fits", "HEAD"], '"HEAD" is no range of commits; write one, as in v1..HEAD'),
         (["--page", "log.txt"], "--page=log.txt: the file must end in .html; write --page=log.html"),
-        (["--page", "pyproject.html"], "that is not a report of pytest-bertsize, and is not overwritten"),
+        (["--page", "pyproject.html"], "that is not a page of bertsize log, and is not overwritten"),
     ],
 )
 def test_a_mistake_in_the_command_says_what_to_write(

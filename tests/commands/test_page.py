@@ -108,14 +108,17 @@ def test_a_page_is_replaced_and_a_report_or_another_file_is_not(
         Path("what-if.html").write_text(content, "utf-8")
         assert main(["explain", "config.json", "--page", "what-if.html"]) == MISTAKEN
         assert Path("what-if.html").read_text("utf-8") == content
-        said = "ERROR: --page what-if.html: there is a file, and it is no such page; remove it, or name another\n"
+        said = (
+            "ERROR: --page=what-if.html: that is not a page of bertsize explain, and is not overwritten; "
+            "name another file\n"
+        )
         assert capsys.readouterr().err == said
 
 
 @pytest.mark.parametrize(
     ("path", "said"),
     [
-        ("page.json", "the file must end in .html; write --page what-if.html"),
+        ("page.json", "the file must end in .html; write --page=what-if.html"),
         ("nowhere/page.html", "not a file in an existing folder; create the folder, or name another"),
         ("link.html", "not a file in an existing folder; create the folder, or name another"),
     ],
@@ -125,7 +128,7 @@ def test_what_cannot_be_a_page_is_one_sentence(
 ) -> None:
     Path("link.html").symlink_to("config.json")
     assert main(["explain", "config.json", "--page", path]) == MISTAKEN
-    assert capsys.readouterr().err == f"ERROR: --page {path}: {said}\n"
+    assert capsys.readouterr().err == f"ERROR: --page={path}: {said}\n"
     assert json.loads(Path("config.json").read_text("utf-8")) == BERT
 
 

@@ -13,7 +13,7 @@ from pytest_bertsize.closed_forms.contributed.asked import registry_of
 from pytest_bertsize.commands.console import GOOD, MISTAKEN, say, style_of
 from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.table.settings import Settings, SettingsError, load
-from pytest_bertsize.wording import did_you_mean, printable, shown
+from pytest_bertsize.wording import did_you_mean, shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +37,7 @@ class Asked:
 
 
 def log(asked: Asked, out: TextIO, err: TextIO) -> int:
-    """Print the rows, and write the page.
+    """Write the page, and print the rows.
 
     :returns: the exit status; that a model could not be counted in some commit is a row of its own.
     """
@@ -48,6 +48,8 @@ def log(asked: Asked, out: TextIO, err: TextIO) -> int:
         release = asked_about(settings)
         found = grown(settings, registry_of(settings, release.release), span, by_tag=asked.by_tag)
         lines = _named(found.lines, name)
+        if page:
+            _write(page, found, lines, str(release))
     except (SettingsError, NoRevision) as error:
         say(f"ERROR: {error}", err)
         return MISTAKEN
@@ -59,7 +61,7 @@ def log(asked: Asked, out: TextIO, err: TextIO) -> int:
         from pytest_bertsize.commands.log.quoting import quoted
 
         say(quoted(found, lines, asked.form, str(release)), out)
-    return GOOD if page is None or _written(page, found, lines, str(release), err) else MISTAKEN
+    return GOOD
 
 
 def _which(asked: Asked, settings: Settings) -> tuple[str, str]:
@@ -84,17 +86,13 @@ def _page(asked: Asked, settings: Settings) -> Path | None:
     if not asked.page:
         return None
     from pytest_bertsize.reports.files import page_path
+    from pytest_bertsize.reports.formats import LOG
 
-    return page_path(asked.page, Path.cwd(), settings, "--page")
+    return page_path(asked.page, Path.cwd(), LOG, "log.html", settings)
 
 
-def _written(page: Path, found: Growth, lines: Sequence[Line], release: str, err: TextIO) -> bool:
-    from pytest_bertsize.files import replace_file
+def _write(page: Path, found: Growth, lines: Sequence[Line], release: str) -> None:
+    from pytest_bertsize.reports.files import write_page
     from pytest_bertsize.reports.html.log import render
 
-    try:
-        replace_file(page, render(found, lines, release).encode(errors="backslashreplace"))
-    except OSError as error:
-        say(f"ERROR: the page {printable(str(page))} could not be written: {error.strerror or error}", err)
-        return False
-    return True
+    write_page(page, render(found, lines, release))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from pytest_bertsize.reports.growth_words import headline, notes, said
-from pytest_bertsize.reports.html.page import templates
+from pytest_bertsize.reports.html.page import HEAD, templates
 from pytest_bertsize.wording import exact, signed
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from pytest_bertsize.base.growth import Growth, Line, Row
 
+GENERATOR = '<meta name="generator" content="bertsize log'
+"""How a page of this kind is recognised."""
 WIDTH, HEIGHT = 1000, 100
 """Of the drawing, in units of its own: it takes the width that there is."""
 MARGIN = 8
@@ -56,7 +58,8 @@ def render(found: Growth, lines: Sequence[Line], release: str) -> str:
         templates()
         .get_template("log.html.jinja")
         .render(
-            generator=f"pytest-bertsize {ours}",
+            generator=Markup(GENERATOR),  # noqa: S704  (our own)
+            version=ours,
             models=[(line, headline(line), _chart(line), _rows(line)) for line in lines],
             notes=[*notes(found, lines)],
             asked=found.span.asked,
@@ -65,6 +68,11 @@ def render(found: Growth, lines: Sequence[Line], release: str) -> str:
             day=DAY,
         )
     )
+
+
+def is_ours(text: str) -> bool:
+    """Whether it is a page that :func:`render` has made."""
+    return GENERATOR in text[:HEAD]
 
 
 def _rows(line: Line) -> list[tuple[Row, str, list[str]]]:

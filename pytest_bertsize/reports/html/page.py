@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 GENERATOR = '<meta name="generator" content="pytest-bertsize'
 """In the head of every page of ours."""
-_HEAD = 4_096
+HEAD = 4_096
 """Characters of a page in which that stands."""
 MOST_BYTES = 50_000
 """Of one model's part of the page; the rest of a page of one model is less than 14,000."""
@@ -89,7 +89,7 @@ def render(report: RunReport, _root: Path | None = None) -> str:
 
 def is_ours(text: str) -> bool:
     """Whether it is a page that :func:`render` has made."""
-    return GENERATOR in text[:_HEAD]
+    return GENERATOR in text[:HEAD]
 
 
 def _model(model: ModelReport, index: int, report: RunReport, alone: bool) -> Markup:  # noqa: FBT001

@@ -34,7 +34,7 @@ from pytest_bertsize.dtypes import OF_PARAMETERS
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, levels, parents_first
 from pytest_bertsize.reports.html.bars import colour_of
 from pytest_bertsize.reports.html.javascript import expression, function
-from pytest_bertsize.reports.html.page import templates
+from pytest_bertsize.reports.html.page import HEAD, templates
 from pytest_bertsize.reports.rows import NOTHING
 from pytest_bertsize.wording import exact, shown, signed
 
@@ -51,8 +51,6 @@ SCRIPTS = ("what_if_counting.js", "what_if.js")
 """What counts, and what shows it."""
 GENERATOR = '<meta name="generator" content="bertsize explain'
 """In the head of every such page, and of no report."""
-_HEAD = 4_096
-"""Characters of a page in which that stands."""
 WHY_FIXED = "another value may be another formula"
 
 
@@ -86,7 +84,7 @@ def render(model: Model, config: ModelConfig, derivation: Derivation) -> str:
 
 def is_ours(text: str) -> bool:
     """Whether it is a page that :func:`render` has made."""
-    return GENERATOR in text[:_HEAD]
+    return GENERATOR in text[:HEAD]
 
 
 def constants(found: Everywhere, model: Model, derivation: Derivation) -> str:
