@@ -66,7 +66,7 @@ def inventory(model: Any) -> Inventory:
                 trainable,
                 tied,
             )
-            for name, shape, trainable, tied in take_inventory(model)["tensors"]
+            for name, shape, trainable, tied, _ in take_inventory(model)["tensors"]
         )
     )
 
