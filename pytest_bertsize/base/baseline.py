@@ -27,7 +27,7 @@ from pytest_bertsize.table import settings
 from pytest_bertsize.table.globs import BadGlob, matching, matching_in
 from pytest_bertsize.table.model import NAMES
 from pytest_bertsize.table.settings import NothingDeclared, Settings, SettingsError
-from pytest_bertsize.wording import printable, visible
+from pytest_bertsize.wording import listed, printable, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.config.model_config import ModelConfig
     from pytest_bertsize.table.model import Model
+
+MOST_NAMED = 6
+"""Files that a sentence names before it counts the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +157,12 @@ def read(today: Settings, revision: BaseRevision, registry: Registry, *, is_aske
         with Files(today.root, revision.commit) as files:
             then = table_of(files, today, revision.name, partial(_matching, files, today))
             reader = AtCommit(files, revision.name, hub_of(then.table), today.root)
+            anew = _anew(files, today, then.table)
             models = {
-                name: _former(model, reader, today, registry, revision.name) for name, model in then.models.items()
+                name: _unless_anew(
+                    _former(model, reader, today, registry, revision.name), reader, today, registry, anew
+                )
+                for name, model in then.models.items()
             }
             became = matched(today, models, files)
             lock = locked_models.at_commit(files, then.table, revision.name)
@@ -192,6 +199,39 @@ def _not_compared(found: Baseline, today: Settings) -> Iterator[str]:
         former = found.former(model.name)
         if former.derivation is None and former.locked is None if former else found.mistake(model):
             yield model.name
+
+
+def _anew(files: Files, today: Settings, table: Mapping[str, object]) -> set[str]:
+    """Today's files of closed forms that are none of the base's, by any name.
+
+    :param table: the base's, as it was parsed.
+    """
+    said = table.get("closed_forms")
+    names = [each for each in said if isinstance(each, str)] if isinstance(said, list) else []
+    try:
+        contents = map(files.read, names if today.closed_forms else [])
+        before = {content.replace(b"\r\n", b"\n") for content in contents if content is not None}
+    except Unreadable:
+        before = set()
+    return {name for name in today.closed_forms if _content(today.root / name) not in before}
+
+
+def _content(path: Path) -> bytes:
+    """As git has it."""
+    return path.read_bytes().replace(b"\r\n", b"\n")
+
+
+def _unless_anew(former: Former, reader: AtCommit, today: Settings, registry: Registry, anew: set[str]) -> Former:
+    """A count by a closed form that the base did not have is none of the base."""
+    if not anew or former.derivation is None:
+        return former
+    again = _former(former.model, reader, today, registry.without(anew), "").derivation
+    now = former.derivation
+    if again and (again.family.name, again.form.architecture.name) == (now.family.name, now.form.architecture.name):
+        return former
+    names = listed(sorted(map(printable, anew)), MOST_NAMED)
+    why = f"{names} {'is' if len(anew) == 1 else 'are'} not what it was{reader.at}, and code of the base is never run"
+    return Former(former.model, former.config, problem=f"{why}: a lock committed there would say what it counted to")
 
 
 def _text(table: object, *path: str) -> str:

@@ -5,6 +5,7 @@ A merge is then one step, of all that it brought, and what the steps add up to i
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,8 @@ MOST_NAMES = 1_000
 SHORT = 10
 """Characters of a commit's name that tell it from others."""
 _FIELDS = "%H%x00%P%x00%cI%x00%s"
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T")
+"""What git makes of what a commit says; of what is no date, the letters of our own format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,7 @@ class Commit:
     name: str
     parents: tuple[str, ...]
     date: str
-    """Of the commit, as ISO 8601 has it."""
+    """Of the commit, as ISO 8601 has it; ``""`` where the commit says none, or one behind the year 9999."""
     subject: str
     """Foreign text."""
     tags: tuple[str, ...] = ()
@@ -133,7 +136,10 @@ def _described() -> tuple[str, ...]:
 def _commits(lines: Sequence[str]) -> list[Commit]:
     """Each has two lines: ``commit`` with its name, and its fields."""
     fields = (line.split("\0") for line in lines[1::2])
-    return [Commit(name, tuple(parents.split()), date, subject) for name, parents, date, subject in fields]
+    return [
+        Commit(name, tuple(parents.split()), date if _DATE.match(date) else "", subject)
+        for name, parents, date, subject in fields
+    ]
 
 
 def _few(places: Collection[bytes]) -> list[str]:

@@ -11,7 +11,7 @@ from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.release import NEWEST
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from pytest_bertsize.closed_forms.family import Architecture, Family
     from pytest_bertsize.release import Release
@@ -63,6 +63,20 @@ class Registry:
         if builtin and builtin.architecture(architecture):
             return "pytest-bertsize itself"
         return self._origins.get((family, architecture), "")
+
+    def without(self, origins: Collection[str]) -> Registry:
+        """The same, but for what some contribute.
+
+        :param origins: who.
+        """
+        rest = Registry(builtin=self._builtin, release=self.release, installed=self._installed)
+        rest._origins = {known: origin for known, origin in self._origins.items() if origin not in origins}
+        rest._contributed = [
+            family
+            for family in self._contributed
+            if not any(self._origins[family.name, each.name] in origins for each in family.architectures)
+        ]
+        return rest
 
     @property
     def names(self) -> list[str]:

@@ -103,9 +103,12 @@ def _without_ways_out(verdict: str, model: ModelReport) -> str:
 
 
 def _within(model: ModelReport, whole: Component | None) -> str:
-    """Of a model that passed, what it is held to."""
+    """Of a model that passed, what it is held to, or which limit it broke at the base already."""
     held = "within its budget"
-    if model["report_only"]:
+    let_pass = [each["component"] for each in model["findings"] if each["kind"] == "over-budget" and each["component"]]
+    if let_pass:
+        held = f"already over its {_limit(whole) if whole and TOTAL in let_pass else f'limit of {let_pass[0]}'}"
+    elif model["report_only"]:
         held = "held to no limit"
     elif whole and whole["limit"]:
         how = "exactly" if whole["min"] == whole["max"] else "above" if whole["max"] is None else "within"

@@ -446,6 +446,19 @@ def test_a_subject_steers_no_terminal(history: History) -> None:
     assert r":\x3aerror:\x3ax" in said
 
 
+@pytest.mark.parametrize("written", ["x y", "9224318016000000 +0000"], ids=["no date", "the year 292,308,971"])
+def test_what_a_commit_says_instead_of_a_date_is_none(history: History, tmp_path: Path, written: str) -> None:
+    history.commit("two", num_hidden_layers=4)
+    before, after = history.project.git("rev-parse", "HEAD^", "HEAD^{tree}").split()
+    made = f"tree {after}\nparent {before}\nauthor a <b> 1 +0000\ncommitter a <b> {written}\n\ntwo\n"
+    (tmp_path / "commit").write_text(made)
+    name = history.project.git("hash-object", "-t", "commit", "-w", "--literally", str(tmp_path / "commit"))
+    history.project.git("reset", "--quiet", "--soft", name)
+    assert [row["date"] for row in history.rows()][1:] == [""]
+    (line,) = [line for line in history.said().splitlines() if line.endswith("  two")]
+    assert line == f"  {name[:10]}{' ' * 14}{TOTAL + LAYER:,}  +{LAYER:,}  two"
+
+
 def test_markdown_shows_a_subject_as_it_is(history: History) -> None:
     history.commit(FOREIGN, num_hidden_layers=4)
     lines = history.said("--format", "md").splitlines()

@@ -149,6 +149,18 @@ def test_a_file_that_is_named_like_a_script_is_a_name(folder: Path) -> None:
 # what it is about
 
 
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [('"enc.small@2"', "enc.small@2"), ('"bert-{stem}"', "bert-config")],
+    ids=["a name with dots", "a table of several models"],
+)
+def test_what_is_to_be_pasted_has_the_header_that_the_table_has(folder: Path, written: str, name: str) -> None:
+    pattern = "*.json" if "{" in written else "config.json"
+    table = TABLE.replace("encoder", written).replace("config.json", pattern)
+    Path("pyproject.toml").write_text(table, "utf-8")
+    assert f"[{model_in(page(name))['table']}]" in table
+
+
 def test_a_declared_model_brings_its_budget_and_says_what_is_not_counted(folder: Path) -> None:
     text = page("encoder")
     model = model_in(text)

@@ -78,6 +78,22 @@ def test_the_verdict_is_against_the_budget_as_its_author_wrote_it(budget: dict[s
     assert grown(**budget)["headline"].partition("12 → 13; ")[2] == verdict
 
 
+@pytest.mark.parametrize(
+    ("component", "budget", "verdict"),
+    [
+        ("total", {"total": "110M"}, "already over its 110M"),
+        ("total", {"total": {"exact": BASE}}, "already over its 109,514,298"),
+        ("head", {"total": "120M", "head": "0.6M"}, "already over its limit of head"),
+    ],
+)
+def test_a_limit_that_the_base_broke_and_that_is_let_pass_is_not_held(
+    component: str, budget: dict[str, Any], verdict: str
+) -> None:
+    model = grown(**budget)
+    model["verdict"], model["findings"] = "passed", [finding("over", severity="warning") | {"component": component}]
+    assert headline.of_model(model, "").endswith(f"; {verdict}")
+
+
 def test_what_kept_a_model_from_being_checked_is_told_before_a_limit() -> None:
     model = grown(total="110M")
     model["findings"].insert(0, finding("V is none") | {"kind": "config-invalid"})

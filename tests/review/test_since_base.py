@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_bertsize.base import baseline
+from pytest_bertsize.closed_forms import Architecture, Block, Dims, Family, linear
+from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.review.check import conclude_unbuilt, examine
 from pytest_bertsize.table.settings import limits_from, load
@@ -222,6 +225,42 @@ def test_a_base_of_which_no_count_is_known_is_red_unless_this_change_says_why(
     made.declare(MODEL.format(budget='reason = "mended"\nbudget.total = 60_000\nbudget.growth = 0'))
     found = [each for each in growth(review(made)) if each.component == "growth"]
     assert [(each.severity, each.fix) for each in found] == [("note", 'its reason: "mended"')]
+
+
+def projecting(file: str, width: int) -> Registry:
+    """What a file contributes: BERT, and a matrix on it of ``width``·D."""
+
+    def projection(dims: Dims) -> Block:
+        return linear("linear", dims.D, width, bias=False, component="head.projection")
+
+    architecture = Architecture("Projecting", bert.BODY.under(projection, pooler=True), defined_in="projecting")
+    return Registry([(file, Family(name="bert", keys=bert.KEYS, architectures=(architecture,)))])
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "kinds"),
+    [("forms.py", "WIDTH = 8", ["not-compared"]), ("forms.py", "WIDTH = 4", []), ("other.py", "WIDTH = 4", [])],
+    ids=["another form", "the same", "the same by another name"],
+)
+def test_what_a_closed_form_counts_that_the_base_did_not_have_is_no_count_of_the_base(
+    tmp_path: Path, tiny: dict[str, Any], name: str, code: str, kinds: list[str]
+) -> None:
+    table = '[tool.bertsize]\nclosed_forms = ["{}"]' + MODEL.format(budget="budget.growth = 0")
+    made = repository(tmp_path)
+    made.write("config.json", {**tiny, "architectures": ["Projecting"]})
+    made.write("forms.py", "WIDTH = 4")
+    made.declare(table.format("forms.py"))
+    made.commit()
+    (tmp_path / "forms.py").unlink()
+    made.write(name, code)
+    made.declare(table.format(name))
+    settings = load(tmp_path / "pyproject.toml")
+    forms = projecting(name, int(code[-1]))
+    then = baseline.of_run(settings, "main", forms, "--base")
+    found = conclude_unbuilt(examine(settings.models["fits"], settings, forms), settings, (), then)
+    assert [each.kind for each in growth(found)] == kinds
+    if kinds:
+        assert "forms.py is not what it was at main, and code of the base is never run" in growth(found)[0].message
 
 
 # what was over already

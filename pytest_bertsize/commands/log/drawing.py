@@ -49,7 +49,7 @@ def _of_model(line: Line, style: Style) -> Iterator[RenderableType]:
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row, (label, total, change) in zip(rows, cells, strict=True):
         numbers = f"{total:>{widths[1]}}  {change:>{widths[2]}}"
-        head = f"{INDENT}{label:<{widths[0]}}  {row.commit.date[:DAY]}  {numbers}"
+        head = f"{INDENT}{label:<{widths[0]}}  {row.commit.date[:DAY]:{DAY}}  {numbers}"
         yield Text.assemble(head, *_subject(row, usable(style) - cell_len(head)))
         yield from (hanging(INDENT * 2, "", each, style) for each in said(row))
 

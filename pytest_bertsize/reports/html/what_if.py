@@ -36,6 +36,7 @@ from pytest_bertsize.reports.html.bars import colour_of
 from pytest_bertsize.reports.html.javascript import expression, function
 from pytest_bertsize.reports.html.page import HEAD, templates
 from pytest_bertsize.reports.rows import NOTHING
+from pytest_bertsize.table.mistakes import dotted
 from pytest_bertsize.wording import exact, shown, signed
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ def _said(found: Everywhere, model: Model, derivation: Derivation) -> dict[str, 
             "many": (derive.TOO_MANY, "correct its sizes"),
         },
         "dtypes": [{"bits": bits, "name": name} for bits, name in _dtypes()],
-        "table": f"tool.bertsize.models.{model.name}" if model.name else "",
+        "table": dotted(model.table_key) if model.name else "",
     }
 
 
