@@ -360,7 +360,7 @@ def test_forty_unchanged_models_are_one_line_of_markdown() -> None:
 def test_of_many_models_those_that_are_as_they_were_are_counted_and_not_shown() -> None:
     written = markdown(run(*(passing(f"m{n}") for n in range(38)), grown("a", total="130M"), warned("b")))
     assert "\n38 models more passed, and nothing of them changed.\n" in written
-    assert [line.split()[2] for line in written.splitlines() if line.startswith("### ")] == ["a:", "b:"]
+    assert [line.split()[2] for line in written.splitlines() if line.startswith("### ")] == ["a", "b:"]
 
 
 def test_without_a_change_nothing_is_annotated() -> None:
