@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 MOST_NAMED = 3
 """Models that a line names, before the rest is counted."""
 NOT_BUILT = "by the closed form, not built"
-_TOLD = {"budget-loosened", "drafted-closed-form", "differs-from-lock"}
+_LOOSENED = "budget-loosened"
+_TOLD = {_LOOSENED, "drafted-closed-form", "differs-from-lock"}
 """Notes of which a reviewer has to hear of a model that is as it was."""
 _BEFORE_A_LIMIT = {*UNCHECKED, "read-otherwise"}
 """Errors that say more than a limit that does not hold."""
@@ -54,8 +55,13 @@ def _since(base: Base, count: int, model: ModelReport) -> str:
             cause,
         ]
     else:
-        parts = [now, f"as {'many as ' if cause else ''}at {_revision(base)}", cause]
+        parts = [now, f"as {'many as ' if cause else ''}at {_revision(base)}", cause or _former_name(base)]
     return ", ".join(filter(None, parts))
+
+
+def _former_name(base: Base) -> str:
+    """``renamed: the table at main calls it ranker``; ``""`` where it is called the same there."""
+    return next((said for said in base["said"] if said.startswith("renamed: ")), "")
 
 
 def _in_percent(delta: int, before: int) -> str:
@@ -92,7 +98,14 @@ def _verdict(model: ModelReport, verdict: str) -> str:
         return _without_ways_out(verdict.removeprefix(f"{model['name']}: "), model)
     more = f"; {plural(len(errors) - 1, 'more finding')}" if errors[1:] else ""
     below = whole["min"] is not None and (unique(model) or 0) < whole["min"]
-    return f"{'under' if below else 'over'} its {_limit(whole)}{more}"
+    return f"{'under' if below else 'over'} its {_limit(whole)}{_already(model)}{more}"
+
+
+def _already(model: ModelReport) -> str:
+    """What the finding of the total says of the base, where the limit was broken there."""
+    messages = [each["message"] for each in model["findings"] if each["component"] == TOTAL]
+    said = next((message.rpartition("; already ")[2] for message in messages if "; already " in message), "")
+    return f", already {said.partition(', and this change')[0]}" if said else ""
 
 
 def _without_ways_out(verdict: str, model: ModelReport) -> str:
@@ -112,8 +125,19 @@ def _within(model: ModelReport, whole: Component | None) -> str:
         held = "held to no limit"
     elif whole and whole["limit"]:
         how = "exactly" if whole["min"] == whole["max"] else "above" if whole["max"] is None else "within"
-        held = f"{how} its {_limit(whole)}"
-    return held if model["closed_form"] else f"{held}, not compared with a closed form"
+        is_over = (room(whole) or 0) < 0  # as it was at the base, which its table lets pass
+        held = f"over its {_limit(whole)}{_already(model)}" if is_over else f"{how} its {_limit(whole)}"
+    held = held if model["closed_form"] else f"{held}, not compared with a closed form"
+    return "; ".join(filter(None, [held, _loosened(model)]))
+
+
+def _loosened(model: ModelReport) -> str:
+    """Which limits let more pass than at the base, for a reason that the table gives."""
+    found = [each["component"] for each in model["findings"] if each["kind"] == _LOOSENED]
+    named = [name for name in found if name]
+    if not found:
+        return ""
+    return f"loosened here: {listed(named, MOST_NAMED)}" if len(named) == len(found) else "its budget is loosened here"
 
 
 def _limit(row: Component) -> str:
@@ -130,8 +154,10 @@ def of_run(report: RunReport) -> str:
     missing = [f"not compared with {base['revision']}"] if base and base["problem"] else []
     if only := alone(report):
         return "; ".join([only["headline"], *missing])
-    missing += ["by the closed form: nothing was built"] if report["mode"] == "no-build" else []
-    return "; ".join([*_incomplete(report), *_verdicts(report), *_changes(report), *missing, *_named(models)])
+    named = [*_named(models)]
+    if report["mode"] == "no-build" and not any(NOT_BUILT in each for each in named):
+        missing += ["by the closed form: nothing was built"]
+    return "; ".join([*_incomplete(report), *_verdicts(report), *_changes(report), *missing, *named])
 
 
 def alone(report: RunReport) -> ModelReport | None:
@@ -173,11 +199,15 @@ def _changes(report: RunReport) -> Iterator[str]:
         if counts and report["complete"] and base is None:
             yield f"{exact(sum(counts))} parameters"
         return
-    compared = [model for model in models if model["base"] and model["base"]["total"] is not None]
+    compared = [model for model in models if _is_compared(model)]
     if moved := [model for model in compared if not unchanged(model)]:
         net = sum(delta_of(model) for model in compared)
         before = sum((unique(model) or 0) - delta_of(model) for model in compared)
-        yield f"{exact(len(moved))} changed, net {signed(net)}{_in_percent(net, before) if net else ''}"
+        told = moved == [_most_urgent(models)]  # what its own line says is not said twice
+        beside = "" if told else f", net {signed(net)}{_in_percent(net, before) if net else ''}"
+        yield f"{exact(len(moved))} changed{beside}"
+    elif compared and any(unique(model) is None for model in models):
+        yield f"{exact(len(compared))} as at {base['revision']}"
     elif compared:
         yield f"none changed against {base['revision']}"
     absent = (model["name"] for model in models if model["base"] and model["base"]["config"] is None)
@@ -190,14 +220,22 @@ def _changes(report: RunReport) -> Iterator[str]:
 
 
 def _named(models: Sequence[ModelReport]) -> Iterator[str]:
-    """The line of the model that failed and changed most, else of the one that changed most; and who changed more."""
+    """The line of the model that is read first; and who changed more."""
+    if named := _most_urgent(models):
+        yield named["headline"]
+        largest = max(models, key=lambda model: abs(delta_of(model)))
+        if abs(delta_of(largest)) > abs(delta_of(named)):
+            yield f"the most changed is {largest['name']}, {signed(delta_of(largest))}"
+
+
+def _most_urgent(models: Sequence[ModelReport]) -> ModelReport | None:
+    """That which failed and changed most, else that which changed most, else one with another limit or name."""
     by_change = sorted(models, key=lambda model: -abs(delta_of(model)))
     failed = [model for model in by_change if model["verdict"] == "failed"]
-    largest = next((model for model in by_change if delta_of(model)), None)
-    if named := failed[0] if failed else largest:
-        yield named["headline"]
-        if largest and largest is not named and abs(delta_of(largest)) > abs(delta_of(named)):
-            yield f"the most changed is {largest['name']}, {signed(delta_of(largest))}"
+    others = [model for model in by_change if delta_of(model)]
+    others += [model for model in models if _loosened(model)]
+    others += [model for model in models if _is_compared(model) and not unchanged(model)]
+    return next(iter([*failed, *others]), None)
 
 
 # what has to be told
@@ -209,11 +247,14 @@ def delta_of(model: ModelReport) -> int:
     return 0 if count is None or base is None or base["total"] is None else count - base["total"]
 
 
+def _is_compared(model: ModelReport) -> bool:
+    """Whether it was counted, here and at the base."""
+    return unique(model) is not None and model["base"] is not None and model["base"]["total"] is not None
+
+
 def unchanged(model: ModelReport) -> bool:
     """Whether it was compared with the base, and neither a key nor a count nor a tensor is another one."""
-    base = model["base"]
-    compared = base is not None and base["total"] is not None
-    return compared and not sentences.differs(model) and not any(map(changed, model["components"]))
+    return _is_compared(model) and not sentences.differs(model) and not any(map(changed, model["components"]))
 
 
 def is_quiet(model: ModelReport) -> bool:

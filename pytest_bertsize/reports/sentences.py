@@ -237,9 +237,8 @@ def trains(model: ModelReport) -> str:
     trainable, actual = totals["trainable"], totals["actual"] if model["built"] else totals["expected"]
     if trainable is None or not actual or trainable == actual:
         return ""
-    tenths = -(-1000 * trainable // actual)
     frozen = f"; frozen: {listed(model['frozen'], MOST_FROZEN)}" if model["frozen"] else ""
-    return f"{exact(trainable)} of {exact(actual)} parameters train ({tenths / 10:g}%){frozen}"
+    return f"{exact(trainable)} of {exact(actual)} parameters train ({share(trainable, actual)}){frozen}"
 
 
 def checkpoint(row: Checkpoint) -> str:

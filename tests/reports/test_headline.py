@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
@@ -203,6 +203,64 @@ def test_failures_come_first_and_who_changed_more_is_named_behind_them() -> None
     )
 
 
+def test_of_one_that_changed_its_own_line_says_the_net() -> None:
+    assert run(passing("a"), grown("b", total="110M"))["headline"] == (
+        "1 of 2 models failed; 1 changed; "
+        "b: 109,514,298 → 116,602,170, +7,087,872 (+6.5 %), num_hidden_layers 12 → 13; over its 110M"
+    )
+
+
+def test_a_model_that_was_not_counted_is_not_said_to_be_as_it_was() -> None:
+    unread = renamed(refused(), "b")
+    unread["base"] = passing()["base"]
+    report = run(passing("a"), unread)
+    assert headline.unchanged(unread) is False
+    assert report["headline"].startswith("1 of 2 models failed; 1 as at main; b: ")
+
+
+def test_that_nothing_was_built_is_said_once() -> None:
+    model = grown("b", total="120M")
+    model["built"], model["totals"]["actual"] = False, None
+    model["headline"] = headline.of_model(model, "")
+    said = run(passing("a"), model, mode="no-build")["headline"]
+    assert said.endswith("12 → 13, by the closed form, not built; within its 120M")
+    assert "nothing was built" not in said
+
+
+def test_a_renamed_model_is_named_and_says_what_it_was_called() -> None:
+    model = passing("b")
+    assert model["base"]
+    model["base"]["said"] = ["renamed: the table at main calls it a"]
+    model["headline"] = headline.of_model(model, "")
+    assert run(passing("c"), model)["headline"] == (
+        "All 2 models passed; 1 changed; "
+        "b: 109,514,298 parameters, as at main, renamed: the table at main calls it a; within its 110.2M"
+    )
+
+
+def test_a_limit_that_was_raised_for_a_reason_is_told_although_all_passed() -> None:
+    model = loosened()
+    model["findings"][0]["component"] = "total"
+    model["headline"] = headline.of_model(model, "")
+    assert run(passing("a"), model)["headline"] == (
+        "All 2 models passed; none changed against main; "
+        "encoder: 109,514,298 parameters, as at main; within its 110.2M; loosened here: total"
+    )
+    model["findings"][0]["component"] = None
+    assert headline.of_model(model, "").endswith("; its budget is loosened here")
+
+
+@pytest.mark.parametrize("verdict", ["failed", "passed"])
+def test_a_limit_that_the_base_had_broken_says_so_whether_it_passes_or_not(
+    verdict: Literal["failed", "passed"],
+) -> None:
+    model = grown(total="109M")
+    told = finding("total is 116,602,170; already 514,298 over at main, and this change adds 7,087,872")
+    model["verdict"] = verdict
+    model["findings"] = [told | {"component": "total", "kind": "over-budget"}]
+    assert headline.of_model(model, "").endswith("; over its 109M, already 514,298 over at main")
+
+
 def test_without_a_base_it_is_the_sum_and_the_verdict() -> None:
     models = [reported(bert(12, 512, tied=True), name=name, total="110M") for name in ("a", "b")]
     assert run(*models)["headline"] == "All 2 models passed; 219,028,596 parameters"
@@ -318,7 +376,7 @@ def test_forty_unchanged_models_are_one_line_of_markdown() -> None:
 def test_of_many_models_those_that_are_as_they_were_are_counted_and_not_shown() -> None:
     written = markdown(run(*(passing(f"m{n}") for n in range(38)), grown("a", total="130M"), warned("b")))
     assert "\n38 models more passed, and nothing of them changed.\n" in written
-    assert [line.split()[2] for line in written.splitlines() if line.startswith("### ")] == ["a:", "b:"]
+    assert [line.split()[2] for line in written.splitlines() if line.startswith("### ")] == ["a", "b:"]
 
 
 def test_without_a_change_nothing_is_annotated() -> None:
@@ -328,5 +386,5 @@ def test_without_a_change_nothing_is_annotated() -> None:
 
 def test_a_line_of_many_models_is_that_of_the_run_and_each_has_its_own() -> None:
     text = Page(page(run(passing("good"), renamed(failing(), "bad")))).text
-    assert "1 of 2 models failed; 1 changed, net +38,041,146 (+17.4 %); bad: 109,514,298 → 147,555,444" in text
+    assert "1 of 2 models failed; 1 changed; bad: 109,514,298 → 147,555,444" in text
     assert "✓ passed good 109,514,298 parameters, as at main; within its 110.2M" in text

@@ -86,6 +86,24 @@ def test_a_model_within_its_budget_that_did_not_change() -> None:
     assert "What changed" not in text
 
 
+def test_a_model_that_did_not_change_has_one_bar() -> None:
+    shown = Page(render(run(passing("a"), renamed(failing(), "b")))).of("div")
+    bars = [box["aria-label"].partition(":")[0] for box in shown if box.get("role") == "img"]
+    assert bars == ["main", "this branch", "this branch"]
+
+
+def test_of_a_model_that_was_not_counted_nobody_says_that_it_is_as_it_was() -> None:
+    model = refused()
+    model["base"] = passing()["base"]
+    assert "Nothing changed" not in words(model)
+
+
+def test_the_heading_of_a_model_whose_line_is_the_title_is_its_name() -> None:
+    written = render(run(passing("good"), renamed(failing(), "bad")))
+    assert 'class="name">bad</span></h2>' in written
+    assert 'class="name">good:</span> 109,514,298 parameters, as at main; within its 110.2M</h2>' in written
+
+
 def test_a_key_that_changed_and_cost_nothing_is_a_change() -> None:
     model = passing()
     assert model["base"]

@@ -82,7 +82,7 @@ def test_of_many_models_that_were_not_checked_some_are_named_and_all_are_counted
 
 def test_models_that_failed_come_first() -> None:
     written = render(run(plain(passing("a")), renamed(failing(), "b"), plain(passing("c"))))
-    assert [line.split()[2] for line in written.splitlines() if line.startswith("### ")] == ["b:", "a:", "c:"]
+    assert [line.split()[2] for line in written.splitlines() if line.startswith("### ")] == ["b", "a:", "c:"]
     assert [line.split()[2] for line in lines_with("BertForMaskedLM |", written)] == ["b", "a", "c"]
 
 
@@ -197,6 +197,14 @@ def test_a_row_has_what_its_columns_promise() -> None:
     ]
 
 
+def test_of_a_limit_that_was_raised_the_limit_is_what_stands_out() -> None:
+    model = failing()
+    for row in model["components"]:
+        if row["name"] == "total":
+            row["max"], row["limit"] = 150_000_000, "150M"
+    assert cells(render(run(model)), "✗ total")[-2:] == ["**150M**", "+2,444,556"]  # 150,000,000 - 147,555,444
+
+
 def test_a_model_that_passed_folds_its_table_away() -> None:
     written = render(run(plain(passing())))
     assert "<details><summary>Components</summary>\n\n| component | actual |" in written
@@ -274,6 +282,20 @@ def test_a_model_that_lacks_something_says_what(model: ModelReport, said: str) -
     assert "None" not in written
 
 
+def test_of_a_model_that_was_not_counted_no_count_and_no_comparison_is_told() -> None:
+    model = against_the_base_and_not_counted()
+    written = render(run(model, failed=1, mode="no-build"))
+    assert "**not built" not in written
+    assert "**Since" not in written
+
+
+def against_the_base_and_not_counted() -> ModelReport:
+    """Its config cannot be read any more."""
+    model = refused()
+    model["built"], model["base"] = False, passing()["base"]
+    return model
+
+
 def test_a_real_run_is_told(project: Project) -> None:
     pytester = project('[tool.bertsize.models.tiny]\nconfig = "config.json"\nbudget.head = 2_548\n')
     pytester.runpytest("--bert-budget", "--bert-budget-report=size.md")
@@ -304,7 +326,7 @@ def test_details_go_before_any_model_does() -> None:
 
 def test_later_models_go_before_earlier_ones() -> None:
     written = render(run(*(renamed(failing(), f"m{n}") for n in range(200))))
-    shown = re.findall(r"^### ✗ m(\d+):", written, re.MULTILINE)
+    shown = re.findall(r"^### ✗ m(\d+)", written, re.MULTILINE)
     assert shown == [str(n) for n in range(len(shown))]
     assert 10 < len(shown) < 200
 

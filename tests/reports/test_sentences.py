@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pytest_bertsize.reports.sentences import against, change, costs, differs, fits, named, removed
+from pytest_bertsize.reports.sentences import against, change, costs, differs, fits, named, removed, trains
 from pytest_bertsize.reports.shape import Base, Change, Choices, RunBase
 from tests.support.run_reports import failing, gone, new, not_built, passing
 
@@ -179,3 +179,9 @@ def test_a_changed_key_is_worth_a_line_even_where_it_moved_nothing() -> None:
     assert model["base"]
     model["base"]["changes"] = [moved("num_attention_heads", "12", "16")]
     assert differs(model)
+
+
+def test_what_trains_has_the_share_that_the_table_has() -> None:
+    model = passing()
+    model["totals"] |= {"trainable": 1_184_261, "actual": 125_833_738}  # 0.94 %
+    assert trains(model) == "1,184,261 of 125,833,738 parameters train (0.9%)"

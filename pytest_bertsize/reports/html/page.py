@@ -174,6 +174,7 @@ def _view(model: ModelReport, report: RunReport, bounds: Bounds) -> dict[str, An
     return {
         "model": model,
         "headline": _behind_name(model),
+        "in_title": model["headline"] in report["headline"],
         "report": report,
         "base": base,
         "unchanged": unchanged(model),
@@ -253,7 +254,7 @@ def _bars(model: ModelReport, most: int) -> Bars | None:
         return None
     base, whole = model["base"], total(model)
     before = None
-    if base and base["total"] is not None:
+    if base and base["total"] is not None and not unchanged(model):
         before = {row["name"]: row["base"] for row in model["components"] if row["base"] and row["name"] != TRAINABLE}
         before[TOTAL] = base["total"]
     label = base["revision"] if base else ""

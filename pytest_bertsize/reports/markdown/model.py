@@ -48,10 +48,13 @@ class Part:
     """Whether the report is understood without it."""
 
 
-def model_parts(model: ModelReport) -> list[Part]:
-    """The headline is the first; what changed stands before what is found, and before what to write to accept it."""
+def model_parts(model: ModelReport, *, in_title: bool = False) -> list[Part]:
+    """The headline is the first; what changed stands before what is found, and before what to write to accept it.
+
+    :param in_title: whether the page's title says the headline, of which the name is enough then.
+    """
     base, choices = model["base"], model["choices"]
-    parts = [Part(_headline(model)), *_subject(model)]
+    parts = [Part(_headline(model["name"] if in_title else model["headline"], model)), *_subject(model)]
     if base:
         parts += _changes(base, model)
     if rows := [row for row in model["components"] if counted(row) is not None]:
@@ -70,8 +73,8 @@ def model_parts(model: ModelReport) -> list[Part]:
     return [*parts, *_layers(model["layers"]), *_formulas(model)]
 
 
-def _headline(model: ModelReport) -> str:
-    return f"### {'✓' if model['verdict'] == 'passed' else '✗'} {text(model['headline'])}"
+def _headline(said: str, model: ModelReport) -> str:
+    return f"### {'✓' if model['verdict'] == 'passed' else '✗'} {text(said)}"
 
 
 def _subject(model: ModelReport) -> list[Part]:
@@ -81,7 +84,7 @@ def _subject(model: ModelReport) -> list[Part]:
     said = [each for each in (what, symbols) if each]
     if model["report_only"]:
         said.append("**report-only: held to no limit**")
-    if not model["built"]:
+    if not model["built"] and unique(model) is not None:
         said.append("**not built: counts are the closed form's**")
     if not model["closed_form"]:
         said.append("**held to its budget alone: not compared with a closed form**")
@@ -104,7 +107,7 @@ def _components(rows: Sequence[Component], model: ModelReport) -> list[Part]:
         "off formula": [_difference(off_by(row)) for row in shown],
         "base": [_number(row["base"]) if any(map(changed, rows)) else "" for row in shown],
         "change": [_difference(changed_by(row)) for row in shown],
-        "budget": [text(row["limit"] or "") for row in shown],
+        "budget": [_limit(row) for row in shown],
         "left": [_left(row) for row in shown],
     }
     used = {name: cells for name, cells in columns.items() if any(cells)}
@@ -133,18 +136,22 @@ def _difference(delta: int | None) -> str:
     return signed(delta) if delta else ""
 
 
+def _limit(row: Component) -> str:
+    """Bold where it is the limit that is wrong, and not what is left of it: one that was raised without a word."""
+    written = text(row["limit"] or "")
+    return written if (room(row) or 0) < 0 else _bold(written, row)
+
+
 def _left(row: Component) -> str:
     left = room(row)
-    return "" if left is None else _bold(signed(left), row)
+    return "" if left is None else _bold(signed(left), row) if left < 0 else signed(left)
 
 
 def _notes(rows: Sequence[Component], hidden: int, model: ModelReport) -> list[str]:
     """Sentences under the table, without their full stops."""
     notes = [said[:1].upper() + said[1:]] if (said := sentences.embedding(model)) else []
     compared = [row for row in rows if row["expected"] is not None and row["actual"] is not None]
-    if any(row["actual"] is None for row in rows):
-        notes.append("Not built: the counts are those of the closed form")
-    elif compared and not any(map(differs, compared)) and not _is_off(model):
+    if compared and not any(map(differs, compared)) and not _is_off(model):
         notes.append("Every component is what its closed form says")
     if hidden:
         notes.append(f"{plural(hidden, 'component is', 'components are')} not shown")
@@ -192,16 +199,11 @@ def _changes(base: Base, model: ModelReport) -> list[Part]:
         lines.append(f"- {exact(len(rest))} more keys together: **{moved}**")
     if base["method"]:
         lines.append(f"- <sub>{text(base['method'])}</sub>")
-    return [
-        Part(
-            "\n".join(
-                [
-                    f"**Since {code(base['revision'])}**{_by(base)}{_moved(base, now, model)}",
-                    *(["", *lines] if lines else []),
-                ]
-            )
-        )
-    ]
+    moved = _moved(base, now, model)
+    if not moved and not lines:
+        return []
+    since = f"**Since {code(base['revision'])}**{_by(base)}{moved}"
+    return [Part("\n".join([since, *(["", *lines] if lines else [])]))]
 
 
 def _by(base: Base) -> str:

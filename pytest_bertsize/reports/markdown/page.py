@@ -41,7 +41,7 @@ def render(report: RunReport, _root: Path | None = None) -> str:
     overview = _overview(told, len(models) - len(told))
     shelf.put(overview)
     behind_title = 1 if alone(report) else 0  # the title is its headline
-    sections = [model_parts(model)[behind_title:] for model in told]
+    sections = [model_parts(model, in_title=model["headline"] in report["headline"])[behind_title:] for model in told]
     for section in sections:
         if not shelf.full and shelf.put(section[:1]):
             shelf.put([part for part in section[1:] if not part.is_detail])
