@@ -101,9 +101,9 @@ def _verdict(model: ModelReport, verdict: str) -> str:
     return f"{'under' if below else 'over'} its {_limit(whole)}{_already(model)}{more}"
 
 
-def _already(model: ModelReport) -> str:
-    """What the finding of the total says of the base, where the limit was broken there."""
-    messages = [each["message"] for each in model["findings"] if each["component"] == TOTAL]
+def _already(model: ModelReport, component: str = TOTAL) -> str:
+    """What the finding of a component says of the base, where the limit was broken there."""
+    messages = [each["message"] for each in model["findings"] if each["component"] == component]
     said = next((message.rpartition("; already ")[2] for message in messages if "; already " in message), "")
     return f", already {said.partition(', and this change')[0]}" if said else ""
 
@@ -120,13 +120,14 @@ def _within(model: ModelReport, whole: Component | None) -> str:
     held = "within its budget"
     let_pass = [each["component"] for each in model["findings"] if each["kind"] == "over-budget" and each["component"]]
     if let_pass:
-        held = f"already over its {_limit(whole) if whole and TOTAL in let_pass else f'limit of {let_pass[0]}'}"
+        component = TOTAL if TOTAL in let_pass else let_pass[0]
+        broken = _limit(whole) if whole and component == TOTAL else f"limit of {component}"
+        held = f"over its {broken}{_already(model, component)}"
     elif model["report_only"]:
         held = "held to no limit"
     elif whole and whole["limit"]:
         how = "exactly" if whole["min"] == whole["max"] else "above" if whole["max"] is None else "within"
-        is_over = (room(whole) or 0) < 0  # as it was at the base, which its table lets pass
-        held = f"over its {_limit(whole)}{_already(model)}" if is_over else f"{how} its {_limit(whole)}"
+        held = f"{how} its {_limit(whole)}"
     held = held if model["closed_form"] else f"{held}, not compared with a closed form"
     return "; ".join(filter(None, [held, _loosened(model)]))
 

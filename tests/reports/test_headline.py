@@ -81,16 +81,22 @@ def test_the_verdict_is_against_the_budget_as_its_author_wrote_it(budget: dict[s
 @pytest.mark.parametrize(
     ("component", "budget", "verdict"),
     [
-        ("total", {"total": "110M"}, "already over its 110M"),
-        ("total", {"total": {"exact": BASE}}, "already over its 109,514,298"),
-        ("head", {"total": "120M", "head": "0.6M"}, "already over its limit of head"),
+        ("total", {"total": "110M"}, "over its 110M, already 2 over at main"),
+        ("total", {"total": {"exact": BASE}}, "over its 109,514,298, already 2 over at main"),
+        ("head", {"total": "120M", "head": "0.6M"}, "over its limit of head, already 2 over at main"),
     ],
 )
 def test_a_limit_that_the_base_broke_and_that_is_let_pass_is_not_held(
     component: str, budget: dict[str, Any], verdict: str
 ) -> None:
     model = grown(**budget)
-    model["verdict"], model["findings"] = "passed", [finding("over", severity="warning") | {"component": component}]
+    model["verdict"], model["findings"] = (
+        "passed",
+        [
+            finding("over; already 2 over at main, and this change adds 0", severity="warning")
+            | {"component": component}
+        ],
+    )
     assert headline.of_model(model, "").endswith(f"; {verdict}")
 
 
