@@ -227,7 +227,8 @@ def test_a_run_puts_its_page_once_behind_what_stands_there(
     (page,) = pages
     assert "## ✗ 1 of 2 models failed; 119,098 parameters; bursts: head 2,549, limit 2,548 (+1)" in page
     assert "<sub>Model size: 2 configured, 2 checked, 1 failed. " in page
-    assert "### ✗ bursts: head 2,549, limit 2,548 (+1)" in page
+    assert "### ✗ bursts\n" in page
+    assert page.count("bursts: head 2,549, limit 2,548 (+1)") == 1
     assert "$`L \\cdot (4 \\cdot D^{2} + 4 \\cdot D)`$" in page
 
 

@@ -13,7 +13,7 @@ from markupsafe import Markup, escape
 from pytest_bertsize.inventory import TOTAL, TRAINABLE
 from pytest_bertsize.quantity import compact_left
 from pytest_bertsize.reports import sentences
-from pytest_bertsize.reports.headline import alone, unchanged
+from pytest_bertsize.reports.headline import alone, is_quiet, unchanged
 from pytest_bertsize.reports.html.bars import Bars, bars
 from pytest_bertsize.reports.model_report import by_severity
 from pytest_bertsize.reports.rows import (
@@ -178,6 +178,7 @@ def _view(model: ModelReport, report: RunReport, bounds: Bounds) -> dict[str, An
         "report": report,
         "base": base,
         "unchanged": unchanged(model),
+        "quiet": is_quiet(model),
         "head": sentences.head(report),
         "figures": _figures(model),
         "findings": findings[: bounds.findings],
