@@ -220,11 +220,8 @@ def conclude_unbuilt(
 def with_limits(subject: Subject, limits: tuple[Limit, ...]) -> Subject:
     """The same model, held to another budget."""
     fits = _fits(subject.derivation, limits) if subject.derivation else ()
-    return replace(
-        subject,
-        model=replace(subject.model, limits=limits),
-        review=replace(subject.review, budget=limits, fits=fits),
-    )
+    held = replace(subject.review, budget=limits, fits=fits)
+    return replace(subject, model=replace(subject.model, limits=limits), review=held)
 
 
 def _fits(derivation: Derivation, limits: tuple[Limit, ...]) -> tuple[Shape, ...]:
@@ -247,14 +244,11 @@ def _against_base(
     """With what became of the model, what was loosened, and the line of every finding."""
     put_back = accepted.put_back.get(subject.model.name)
     today = Today(subject.model, subject.config, subject.derivation, found.actual, found.components, put_back)
-    comparison = compared(today, baseline)
-    former = baseline.former(subject.model.name) if baseline else None
-    if comparison and former:
-        found = replace(found, measured=(*measures_at_base.with_base(found, today, former, comparison),))
-    found = replace(found, comparison=comparison)
-    known = subject.known_components
-    if subject.derivation is None and found.held:
-        known = partial(by_structure.known, found.held)
+    found = replace(found, comparison=compared(today, baseline))
+    if former := baseline.former(subject.model.name) if baseline else None:
+        found = replace(found, measured=(*measures_at_base.with_base(found, today, former),))
+    held = found.held if subject.derivation is None else None
+    known = partial(by_structure.known, held) if held else subject.known_components
     found = since_base(found, subject.model, baseline, known)
     findings = (*found.findings, *_loosened(subject, baseline, settings, found.base))
     return replace(found, findings=tuple(_placed(finding, subject.model, settings) for finding in findings))

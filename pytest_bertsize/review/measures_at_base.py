@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pytest_bertsize.base.baseline import Former
-    from pytest_bertsize.base.comparison import Comparison, Today
+    from pytest_bertsize.base.comparison import Today
     from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.config.model_config import ModelConfig
     from pytest_bertsize.inventory import Inventory
@@ -30,10 +30,11 @@ TOKENS = 128
 """Of the text whose forward pass is counted where the budget says no number of them, if the model takes as many."""
 
 
-def with_base(found: Review, today: Today, former: Former, comparison: Comparison) -> Iterator[Measured]:
+def with_base(found: Review, today: Today, former: Former) -> Iterator[Measured]:
     """What is limited, with what it was at the base, and behind it what is not limited and has changed."""
-    inventory = comparison.inventory
-    if inventory is None or found.held is None:
+    comparison = found.comparison
+    inventory = comparison.inventory if comparison else None
+    if comparison is None or inventory is None or found.held is None:
         yield from found.measured
         return
     for each in found.measured:

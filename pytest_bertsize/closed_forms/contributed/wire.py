@@ -213,12 +213,8 @@ def _with_counts(node: Node, free: Mapping[str, Traced]) -> Any:
 
 def dims_said(dims: Dims) -> dict[str, Any]:
     sizes = dims.sizes if dims.numbers is None else dims.numbers
-    return {
-        "sizes": dict(sizes),
-        "switches": dict(dims.switches),
-        "symbolic": dims.numbers is not None,
-        "release": [*dims.release],
-    }
+    said = {"sizes": dict(sizes), "switches": dict(dims.switches)}
+    return {**said, "symbolic": dims.numbers is not None, "release": [*dims.release]}
 
 
 def _free(values: Mapping[str, Any]) -> dict[str, Traced]:
