@@ -93,6 +93,15 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
     pluginmanager.add_hookspecs(hookspecs)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Have the helper process import torch while conftests are loaded."""
+    if early_config.known_args_namespace.bert_budget:
+        from pytest_bertsize.plugin import startup
+
+        startup.start_early(early_config)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARKER)
     config.pluginmanager.register(FailureReports(config))

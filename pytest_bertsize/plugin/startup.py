@@ -1,23 +1,43 @@
 """How a run is opened: by ``--bert-budget`` for every declared model, or by tests with the marker or the fixture.
 
-The helper process starts first: it imports torch while the gate itself is imported here.
+The helper process starts first: it imports torch while conftests are loaded, and the gate itself is imported here.
 """
 
 from __future__ import annotations
 
 import gc
+import os
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
 from pytest_bertsize.builder.helper import Helper
+from pytest_bertsize.builder.own_process import environment
 from pytest_bertsize.table.interpreter import may_be_named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from argparse import Namespace
+    from collections.abc import Iterator, Mapping
 
 OPENED = pytest.StashKey[bool]()
+
+
+class Early(NamedTuple):
+    """A helper that was started before any conftest was loaded, and what it has inherited."""
+
+    helper: Helper
+    environment: Mapping[str, str]
+    folder: str
+
+
+EARLY = pytest.StashKey[Early]()
+
+
+def start_early(config: pytest.Config) -> None:
+    """Start the helper process as soon as the command line is known; a worker of xdist has none."""
+    if "PYTEST_XDIST_WORKER" not in os.environ and _builds_here(config, config.known_args_namespace):
+        config.stash[EARLY] = Early(_started(config), environment(), os.getcwd())  # noqa: PTH109  (as it is)
 
 
 def open_for_run(config: pytest.Config) -> None:
@@ -26,8 +46,7 @@ def open_for_run(config: pytest.Config) -> None:
     :raises pytest.UsageError: for any mistake in the table or in an option.
     """
     config.stash[OPENED] = True
-    is_worker = hasattr(config, "workerinput")
-    helper = None if is_worker else _started(config, builds=not config.getoption("bert_budget_no_build"))
+    helper = None if hasattr(config, "workerinput") else _helper(config)
     with _collector_paused():
         from pytest_bertsize.plugin import session
 
@@ -42,7 +61,7 @@ def open_for_tests(config: pytest.Config) -> None:
     if OPENED in config.stash:
         return
     config.stash[OPENED] = True
-    helper = _started(config, builds=True)
+    helper = _helper(config)
     from pytest_bertsize.plugin import session
 
     session.arm_tests(config, helper)
@@ -50,20 +69,46 @@ def open_for_tests(config: pytest.Config) -> None:
 
 @contextmanager
 def _collector_paused() -> Iterator[None]:
-    """What is imported stays, and looking through it for garbage again and again takes a tenth of the time."""
+    """What is imported stays: to look through it for garbage, again and again and at the end, is a fifth of the time.
+
+    Once in a process: what a run within another one leaves behind is garbage like any.
+    """
     was_on = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if was_on:
+            if not gc.get_freeze_count():
+                gc.freeze()
             gc.enable()
 
 
-def _started(config: pytest.Config, *, builds: bool) -> Helper:
+def _helper(config: pytest.Config) -> Helper:
+    """The helper of the run, which is started where there is something to build by this interpreter."""
+    early = config.stash.get(EARLY, None)
+    if early and (early.environment, early.folder) == (environment(), os.getcwd()):  # noqa: PTH109
+        return early.helper
+    if early:  # a conftest has changed what the process would have inherited
+        early.helper.stop()
+    return _started(config) if _builds_here(config, config.option) else _ended_with(config)
+
+
+def _builds_here(config: pytest.Config, given: Namespace) -> bool:
+    """Whether models are built, as far as the options say, and the table by a glance."""
+    if given.bert_budget_no_build or given.collectonly or given.bert_budget_python:
+        return False
+    return not may_be_named(config.rootpath / "pyproject.toml")
+
+
+def _started(config: pytest.Config) -> Helper:
+    helper = _ended_with(config)
+    helper.start()
+    return helper
+
+
+def _ended_with(config: pytest.Config) -> Helper:
+    """One that does not outlive the run, however that ends."""
     helper = Helper()
     config.add_cleanup(helper.stop)
-    named = config.getoption("bert_budget_python") or may_be_named(config.rootpath / "pyproject.toml")
-    if builds and not named and not config.getoption("collectonly"):
-        helper.start()
     return helper
