@@ -6,14 +6,28 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from measuring import Bound, Line, Samples, Table, added, is_installed, megabytes, seconds, shape, slope
-from projects import NO_BUILD, alike, deep, labelled, many, run_gate, run_log, write_history, write_project
+from measuring import REFERENCE, Bound, Line, Samples, Table, added, is_installed, megabytes, seconds, shape, slope
+from projects import (
+    NO_BUILD,
+    alike,
+    deep,
+    labelled,
+    many,
+    run_check,
+    run_gate,
+    run_log,
+    write_changed,
+    write_history,
+    write_project,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 TWO_WORKERS = ("-p", "xdist", "-n", "2")
+MOST_OF_A_BASE = 0.0031
+"""What a base may add for one model, over the import of the model class: 10 ms where that takes 3.2 s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +104,9 @@ def probes(samples: Samples, folder: Path, sizes: Sizes) -> Iterator[Callable[[]
                 keys.add(one.key(size))
                 yield partial(run_gate, samples, one.key(size), project(one, size), *one.options, may_fail=True)
     yield partial(run_gate, samples, "alike", folder / "alike")
+    changed = write_changed(folder / "changed", sizes.most)
+    for base in ("none", "HEAD^"):
+        yield partial(run_check, samples, f"base {base}", changed, "--no-build", "--base", base)
     for count in sizes.commits:
         yield partial(run_log, samples, f"log {count}", write_history(folder / f"commits-{count}", count))
     if is_installed("xdist"):
@@ -99,7 +116,7 @@ def probes(samples: Samples, folder: Path, sizes: Sizes) -> Iterator[Callable[[]
 
 
 def table(samples: Samples, sizes: Sizes) -> Table:
-    lines = [*(_line(samples, one) for one in series(sizes)), _log(samples, sizes.commits)]
+    lines = [*(_line(samples, one) for one in series(sizes)), _base(samples, sizes), _log(samples, sizes.commits)]
     columns = ("wall time by size", "one more", "grows", "memory of one more")
     return Table("growth", columns, [*lines, _alike(samples, sizes), *_workers(samples, sizes)])
 
@@ -125,6 +142,15 @@ def _line(samples: Samples, one: Series) -> Line:
     )
     ratio = samples.ratio(f"{last} seconds", f"{first} seconds")
     return Line(one.what, figures, Bound(ratio, one.most, says="last ÷ first") if one.most else None)
+
+
+def _base(samples: Samples, sizes: Sizes) -> Line:
+    """Models that have all changed since the base, beside the same without one."""
+    without, based = (samples.median(f"base {base} seconds") for base in ("none", "HEAD^"))
+    figures = (f"none: {seconds(without)} · HEAD^: {seconds(based)}", added((based - without) / sizes.most * 1e3, "ms"))
+    share = (based - without) / samples.median(f"{REFERENCE} seconds")
+    bound = Bound(share, MOST_OF_A_BASE * sizes.most, says="added ÷ import")
+    return Line(f"`check --no-build --base`, {sizes.most:,} models", (*figures, "", ""), bound)
 
 
 def _log(samples: Samples, commits: Sequence[int]) -> Line:

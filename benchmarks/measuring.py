@@ -27,6 +27,8 @@ OF_THE_RUN = ("GITHUB_", "CI_", "GITLAB_CI", "PYTEST_", "COVERAGE_", "PYTHONDONT
 """Variables that would change what is measured: CI gives the gate a base, and compiled modules have to be kept."""
 FLAT = 0.10
 """What is added over all sizes, of what the smallest takes, up to which growth is called flat."""
+FINE = 0.1
+"""A bound below this is printed to three places."""
 STEEPER = 2.0
 """The slope of the last step over that of the steps before, from which growth is called steeper than linear."""
 
@@ -114,6 +116,12 @@ class Samples:
             one / other for one, other in zip(self._by_round(what), self._by_round(to), strict=True)
         )
 
+    def above(self, what: str, below: str) -> float:
+        """By how much one takes longer than another, over the import of the model class."""
+        ones, others, references = (self._by_round(f"{each} seconds") for each in (what, below, REFERENCE))
+        rounds = zip(ones, others, references, strict=True)
+        return statistics.median((one - other) / reference for one, other, reference in rounds)
+
     def to_import(self, what: str, of: str = "seconds") -> float:
         return self.ratio(f"{what} {of}", f"{REFERENCE} {of}")
 
@@ -135,8 +143,9 @@ class Bound:
         return self.measured <= self.most
 
     def __str__(self) -> str:
-        shown = f"{self.most:,.0f}" if self.is_count else f"{self.most:.2f} ×"
-        what = f"{self.says} {self.measured:.2f} " if self.says else ""
+        places = 2 if self.most >= FINE else 3
+        shown = f"{self.most:,.0f}" if self.is_count else f"{self.most:.{places}f} ×"
+        what = f"{self.says} {self.measured:.{places}f} " if self.says else ""
         return f"{what}≤ {shown} {'ok' if self.is_held else 'MISSED'}"
 
 

@@ -32,13 +32,13 @@ CHINESE: dict[str, object] = {
 """bert-base-chinese: BERT-base with a vocabulary of 21,128."""
 LARGE = CHINESE | {"hidden_size": 1_024, "num_hidden_layers": 24, "num_attention_heads": 16, "intermediate_size": 4_096}
 
+AUTHOR = "-c user.name=A -c user.email=a@example.org"
 NOTE_PEAKS = """
-import json, pathlib, resource, pytest
+import atexit, json, pathlib, resource
 
-@pytest.hookimpl(tryfirst=True)  # cleanups run last in, first out: this one when the helper process is gone
 def pytest_configure(config):
     if not hasattr(config, "workerinput"):
-        config.add_cleanup(note_peaks)
+        atexit.register(note_peaks)  # when the helper process is gone
 
 def note_peaks():
     peaks = [resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
@@ -76,6 +76,16 @@ def write_project(folder: Path, models: Mapping[str, Mapping[str, object]]) -> P
     return folder
 
 
+def write_changed(folder: Path, count: int) -> Path:
+    """A project each of whose models has a layer more than in the commit before the last."""
+    write_project(folder, many(count))
+    _git(folder, "init -q -b main", "add -A", f"{AUTHOR} commit -q -m twelve")
+    for name, config in many(count).items():
+        (folder / f"{name}.json").write_text(json.dumps(config | {"num_hidden_layers": 13}))
+    _git(folder, f"{AUTHOR} commit -q -a -m thirteen")
+    return folder
+
+
 def write_history(folder: Path, commits: int) -> Path:
     """A project whose model has another size in each commit."""
     write_project(folder, many(1))
@@ -87,10 +97,14 @@ def write_history(folder: Path, commits: int) -> Path:
         parts.append(f"commit refs/heads/main\ncommitter A <a@example.org> {10**9 + number} +0000\ndata 1\nx\n")
         for path, text in (files if number else {**files, "pyproject.toml": table}).items():
             parts.append(f"M 644 inline {path}\ndata {len(text.encode())}\n{text}\n")
-    for command, said in (("init -q -b main", ""), ("fast-import --quiet", "".join(parts)), ("reset -q --hard", "")):
+    _git(folder, "init -q -b main", "fast-import --quiet", "reset -q --hard", said="".join(parts))
+    return folder
+
+
+def _git(folder: Path, *commands: str, said: str = "") -> None:
+    for command in commands:
         git = ["git", *command.split()]
         subprocess.run(git, cwd=folder, input=said, text=True, check=True)
-    return folder
 
 
 def run_log(samples: Samples, what: str, project: Path) -> None:

@@ -26,6 +26,7 @@ NUMBERS = {
 TABLES = {
     "the gate": [
         "`from transformers import BertForMaskedLM`",
+        "the same, `gc` disabled, left by `os._exit`: the floor",
         "`import torch`",
         "`pytest`, no plugin, no tests",
         "`pytest --bert-budget`, 1 model",
@@ -53,6 +54,7 @@ TABLES = {
         "layers, full",
         "labels, no build",
         "labels, full",
+        "`check --no-build --base`, 3 models",
         "commits, `bertsize log`",
         "models of one config, full (built once)",
         "3 models under `-n 2`, full",
