@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -98,14 +97,3 @@ def test_a_run_that_never_starts_leaves_none_behind(
     assert said in f"{result.stdout.str()}{result.stderr.str()}"
     assert len(processes) == 1
     assert processes[0].returncode is not None
-
-
-def test_what_a_run_imports_is_looked_through_for_garbage_once_at_most(project: Project) -> None:
-    """Frozen once in a process: of a run within another one, its garbage would be frozen along."""
-    project(FITS)
-    frozen = []
-    for _ in range(2):
-        pytest.main(["--bert-budget", "--bert-budget-no-build", "-p", "no:cacheprovider"])
-        frozen.append(gc.get_freeze_count())
-    assert 0 < frozen[0] == frozen[1]
-    assert gc.isenabled()
