@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import selectors
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from secrets import token_hex
 from time import monotonic
 from typing import IO, TYPE_CHECKING, Any
@@ -35,7 +35,7 @@ class Task:
     project's: it can answer neither for those after it nor for those that are built beside it."""
 
     def question(self) -> dict[str, Any]:
-        return asdict(replace(self.request, name=self.secret, memory=self.memory))
+        return {**self.request.fields(), "name": self.secret, "memory": self.memory}
 
 
 @dataclass(eq=False)
