@@ -7,6 +7,7 @@ from functools import cache, partial
 from itertools import pairwise
 from time import perf_counter
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 from measuring import REFERENCE, Bound, Line, Samples, Table, is_installed, run, seconds, seconds_of, times
 from projects import CHINESE, LARGE, alike, many, write_project
@@ -89,27 +90,22 @@ def count_modules(samples: Samples, project: Path) -> None:
 # helper processes
 
 
-def one_helper_or_two(samples: Samples, folder: Path, count: int) -> None:
-    """The run's helper builds all; or each of two workers has one that builds half."""
+def one_process_or_every_core(samples: Samples, folder: Path, count: int) -> None:
+    """The run's helper builds all by itself, or forks builders."""
     requests = _requests(folder, many(count))
-    half = len(requests) // 2
-    samples.note("one helper", seconds_of(partial(_build, [requests])))
-    samples.note("two helpers", seconds_of(partial(_build, [requests[:half], requests[half:]])))
+    with patch("pytest_bertsize.builder.helper.builders_for", return_value=1):
+        samples.note("one process", seconds_of(partial(_build, requests)))
+    samples.note("every core", seconds_of(partial(_build, requests)))
 
 
-def _build(shares: Sequence[Sequence[Request]]) -> None:
-    helpers = [Helper() for _ in shares]
+def _build(requests: Sequence[Request]) -> None:
+    helper = Helper()
     try:
-        for helper in helpers:
-            helper.start()
-        for helper, share in zip(helpers, shares, strict=True):
-            helper.ask(share)
-        for helper, share in zip(helpers, shares, strict=True):
-            for request in share:
-                helper.result(request.name)
+        helper.ask(requests)
+        for request in requests:
+            helper.result(request.name)
     finally:
-        for helper in helpers:
-            helper.stop()
+        helper.stop()
 
 
 def count_builds(samples: Samples, folder: Path, count: int) -> None:
@@ -222,10 +218,10 @@ def _counts(samples: Samples, count: int) -> Iterator[Line]:
 
 
 def _times(samples: Samples, count: int) -> Iterator[Line]:
-    helpers = samples.ratio("one helper", "two helpers")
-    both = f"{seconds(samples.median('one helper'))}, {seconds(samples.median('two helpers'))}"
-    what = f"one helper for {count:,} models, and two for half of them each, at once"
-    yield Line(what, (both, f"one ÷ two {helpers:.2f} ×"))
+    cores = samples.ratio("every core", "one process")
+    both = f"{seconds(samples.median('one process'))}, {seconds(samples.median('every core'))}"
+    what = f"one process that builds {count:,} models, and one for each core"
+    yield Line(what, (both, f"cores ÷ one {cores:.2f} ×"))
     steps = ("built", "reviewed")
     more = sum(samples.median(f"large {step}") - samples.median(f"base {step}") for step in steps)
     share = more / samples.median(f"{REFERENCE} seconds")

@@ -61,7 +61,7 @@ def probes(samples: Samples, folder: Path, sizes: Sizes, *, quick: bool) -> list
         *growth.probes(samples, folder / "growth", sizes),
         partial(inside.import_plugins, samples),
         partial(inside.count_modules, samples, one),
-        partial(inside.one_helper_or_two, samples, several, sizes.most),
+        partial(inside.one_process_or_every_core, samples, several, sizes.most),
         partial(inside.count_builds, samples, folder / "growth" / "alike", sizes.most),
         partial(inside.base_and_large(folder / "sizes"), samples),
         partial(inside.closed_forms, samples),

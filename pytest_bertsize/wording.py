@@ -15,6 +15,7 @@ LONGEST = 200
 """The most characters of a foreign text that a message shows."""
 LONGEST_NUMBER = 10**30
 _STEERING = {"::": r":\x3a", "##": r"#\x23", "```": r"``\x60"}
+_STEERS = re.compile("|".join(_STEERING))
 _PARTS = re.compile(rf"{'|'.join(_STEERING)}|.", re.DOTALL)
 _EMPTY = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
 """Letters, marks and symbols that show nothing: fillers, an empty pattern of Braille, selectors of a variant."""
@@ -40,7 +41,7 @@ def printable(text: str, longest: int = LONGEST) -> str:
     No control characters, nothing that turns the direction of writing, no command of a build server, which reads
     ``::error`` and ``##[error]`` in what it logs, and no end of the code block that a log is quoted in.
     """
-    if len(text) <= longest and text.isprintable() and not any(start in text for start in _STEERING):
+    if len(text) <= longest and text.isprintable() and not _STEERS.search(text):
         return text
     parts = [_STEERING.get(part) or _escaped(part) for part in _PARTS.findall(text[: longest + 1])]
     if sum(map(len, parts)) <= longest:

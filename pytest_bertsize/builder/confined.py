@@ -46,13 +46,11 @@ def question() -> Any:
     return asked
 
 
-def questions() -> Iterator[Any]:
-    """What is asked for on standard input, one after the other: how many bytes, on a line, and as many of JSON.
+def questions(asked: int) -> Iterator[Any]:
+    """What is asked for on a descriptor, one after the other: how many bytes, on a line, and as many of JSON.
 
     Nothing is read before it is asked for: what a fork is not to know is not in this process yet.
     """
-    asked = os.dup(0)
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     while length := b"".join(iter(lambda: os.read(asked, 1).strip(), b"")):
         said = bytearray()
         while len(said) < int(length):
@@ -77,10 +75,10 @@ _PR_SET_DUMPABLE = 4
 """Of linux/prctl.h."""
 
 
-def close_all_but(kept: int) -> None:
+def close_all_but(*kept: int) -> None:
     """Close what a fork has from the process that it was, but for standard input, output and error."""
     for descriptor in [int(each.name) for each in Path("/dev/fd").iterdir()]:
-        if descriptor > 2 and descriptor != kept:  # noqa: PLR2004
+        if descriptor > 2 and descriptor not in kept:  # noqa: PLR2004
             with contextlib.suppress(OSError):  # the list of them was one
                 os.close(descriptor)
 
@@ -97,6 +95,13 @@ def take_over_descriptors() -> int:
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
     return answers
+
+
+def take_over_input() -> int:
+    """Keep standard input for the questions; foreign code has nothing to read."""
+    asked = os.dup(0)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    return asked
 
 
 def answer(descriptor: int, message: Mapping[str, Any]) -> None:

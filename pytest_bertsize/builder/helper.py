@@ -5,25 +5,16 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import selectors
 import sys
-from dataclasses import asdict, dataclass, field, replace
-from secrets import token_hex
-from threading import Thread
-from time import monotonic
-from typing import IO, TYPE_CHECKING, Any
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.builder import another
-from pytest_bertsize.builder.confined import LONGEST_ANSWER, MEGABYTE, NOT_IMPORTED, cause_of_death, framed
-from pytest_bertsize.builder.messages import Built, NotBuilt, Request, understood
-from pytest_bertsize.builder.own_process import (
-    BETWEEN_LOOKS,
-    ISOLATION,
-    WINDOWS,
-    end,
-    memory_of,
-    started,
-)
+from pytest_bertsize.builder.confined import MEGABYTE, NOT_IMPORTED, cause_of_death
+from pytest_bertsize.builder.lane import NONSENSE, Lane, Task, speaking
+from pytest_bertsize.builder.messages import Built, NotBuilt, Request
+from pytest_bertsize.builder.own_process import ISOLATION, WINDOWS, Lost, end, free_memory, started
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
@@ -33,6 +24,10 @@ if TYPE_CHECKING:
 
 
 NOT_ON_WINDOWS = "check it there without a build (--no-build), and with one on Linux, WSL or macOS"
+WORTH_A_FORK = 16
+"""Models that a builder has to have, or its fork costs more than it saves."""
+AHEAD = 4
+"""Models that a process is given before it has answered: nobody may listen to it for a while."""
 NAME_ANOTHER = 'name a Python of 3.9 or newer that has torch, as in python = ".venv/bin/python"'
 
 
@@ -63,27 +58,28 @@ class Limits:
 class Helper:
     """The helper process of one run. :meth:`start` and :meth:`ask` return at once; :meth:`result` waits.
 
-    A helper that dies, hangs or answers nonsense fails the model that it was at, and another one builds the rest.
+    Few models it builds itself; where there are many, it forks builders, which share what it has imported. One that
+    dies, hangs or answers nonsense fails the model that it was at, and another one builds the rest.
     """
 
     limits: Limits = field(default_factory=Limits)
     command: Sequence[str] = (sys.executable, ISOLATION, "-m", "pytest_bertsize.builder.child")
     versions: dict[str, str] = field(default_factory=dict)
     _process: subprocess.Popen[bytes] | None = None
-    _pending: list[Request] = field(default_factory=list)
-    _secrets: list[str] = field(default_factory=list)
-    """By which the answer about each of these is known. The process has a secret only while it is at that model, and so
-    has what it runs of the project's: it cannot answer for those after it."""
+    _lanes: list[Lane] = field(default_factory=list)
+    """The helper process first, and then its builders."""
+    _builders: int = 1
+    """How many processes are to build; where it is one, that is the helper process itself."""
+    _open: dict[str, Request] = field(default_factory=dict)
+    """What has no result yet."""
+    _waiting: deque[Request] = field(default_factory=deque)
+    """Those of them that no process was given."""
     _results: dict[str, Built | NotBuilt] = field(default_factory=dict)
-    _buffer: bytearray = field(default_factory=bytearray)
     _built_as: dict[str, str] = field(default_factory=dict)
     """Each model by the name of the first that is built from the same: one build does for all of them."""
-    _importing: bool = True
     _started_by: int = 0
     """The process whose child the helper is; a fork of it has the same pipes, and may not read them."""
-    _inherited: subprocess.Popen[bytes] | None = None
-    _watched: tuple[int, int] | None = None
-    """The process that is building, and the bytes that it may have; ``None`` where ours is importing."""
+    _inherited: tuple[object, ...] = ()
     _another: str = ""
     """Another interpreter that builds, by the name that it has in the table."""
 
@@ -100,12 +96,13 @@ class Helper:
         """Say which models to build; once in a helper's life. Where there is none, the process ends."""
         first: dict[str, str] = {}
         for request in requests:
-            said = json.dumps(asdict(replace(request, name="")))  # in the order that a factory is given
+            said = json.dumps({**request.fields(), "name": ""})  # in the order that a factory is given
             self._built_as[request.name] = first.setdefault(said, request.name)
-        self._pending = [request for request in requests if self._built_as[request.name] == request.name]
+        self._open = {request.name: request for request in requests if self._built_as[request.name] == request.name}
+        self._builders = builders_for([*self._open.values()], self.limits)
         if WINDOWS:
             self._give_up("models are not built on Windows", NOT_ON_WINDOWS)
-        elif self._pending:
+        elif self._open:
             self._send()
         else:
             self.stop()
@@ -115,85 +112,145 @@ class Helper:
         name = self._built_as.get(name, name)
         if self._is_inherited():
             self._begin_anew(name)
+        for lane in self._lanes:
+            lane.begin_to_wait()
         while name not in self._results:
-            if name not in {request.name for request in self._pending}:
+            if name not in self._open:
                 return NotBuilt("it was never asked for")
-            self._next_answer()
+            self._go_on()
         return self._results[name]
 
     def stop(self) -> None:
-        """End the process, whatever it is doing."""
-        if self._process is None:
-            return
-        if not self._is_inherited():
+        """End the processes, whatever they are doing."""
+        if self._is_inherited():
+            self._leave()
+        elif self._process is not None:
+            for builder in self._lanes[1:]:
+                builder.end()
             end(self._process)
-        self._process = None
+            self._process, self._lanes = None, []
 
     def _is_inherited(self) -> bool:
         """Whether this is a fork of the process that started the helper, as of a plugin that runs each test in one."""
         return self._process is not None and self._started_by != os.getpid()
 
     def _begin_anew(self, name: str) -> None:
-        """Leave the helper to the process that it belongs to; another builds the models that are still to come."""
-        self._inherited, self._process = self._process, None  # it is not ours to wait for
-        self._pending.sort(key=lambda request: request.name != name)
-        if any(request.name == name for request in self._pending):
+        """Another helper builds the models that are still to come."""
+        self._leave()
+        if name in self._open:
+            self._open = {name: self._open[name], **self._open}
             self._send()
+
+    def _leave(self) -> None:
+        """To the process that it belongs to: it is not ours to wait for."""
+        self._inherited = self._process, *self._lanes
+        self._process, self._lanes = None, []
 
     def start(self) -> None:
         """Start the process, which imports torch and transformers whatever it will be asked for; not on Windows."""
         if self._process is not None or WINDOWS:
             return
-        self._buffer.clear()
-        self._importing = True
         self._process = started(self.command)
-        self._watched = self._at_rest()
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        pipes = self._process.stdin, self._process.stdout
+        self._lanes = [Lane(self._process.pid, *pipes, self.limits.importing, self._at_rest)]
         self._started_by = os.getpid()
 
+    @property
+    def _at_rest(self) -> int:
+        """Bytes that a process may have while it is at no model; 0: ours are not watched."""
+        return self.limits.another if self._another else 0
+
     def _send(self) -> None:
-        """Hand the requests over; more than a pipe holds wait in a thread until the process has imported."""
+        """Have all that has no result built."""
         self.start()
+        self._waiting = deque(self._open.values())
+        self._deal()
+
+    def _deal(self) -> None:
+        """Give each process that builds so many models that it has enough while nobody listens to it."""
+        if self._builders > 1 and self._lanes and self._lanes[0].importing:  # it forks before it knows of any
+            return
+        for lane in self._lanes[1:] or self._lanes:
+            while self._waiting and len(lane.tasks) < AHEAD:
+                request = self._waiting.popleft()
+                lane.give(Task(request, request.seconds or self.limits.building, self.limits.of(request)))
+        if not self._open:
+            for lane in self._lanes:
+                lane.close()
+
+    def _go_on(self) -> None:
+        """Hear what the processes say, for a moment, and move on accordingly."""
+        if not self._lanes:
+            return self._give_up("the helper process is gone")
+        busy = [lane for lane in self._lanes if lane.importing or lane.tasks]
+        heard = speaking(busy)
+        for lane in busy:
+            if lane not in self._lanes:  # lost with another
+                continue
+            try:
+                if lane in heard:
+                    for message in lane.messages():
+                        self._take(lane, message)
+                else:
+                    lane.hold_to_limits()
+            except EOFError:
+                self._lose(lane, self._cause_of_death(lane))
+            except Lost as lost:
+                self._lose(lane, str(lost))
+            except NONSENSE:
+                self._lose(lane, "the helper process answered nonsense")
+        return self._deal()
+
+    def _take(self, lane: Lane, message: Any) -> None:
+        if "name" in message:
+            request, result = lane.answered(message)
+            self._results[request.name] = self._with_way_out(result)
+            del self._open[request.name]
+            self._deal()
+        elif "ready" in message:
+            lane.importing = 0.0
+            self.versions.update((str(name), str(version)) for name, version in message["ready"].items())
+            if self._builders > 1 and message.get("forks") is True:
+                self._fork()
+            self._deal()
+        elif "failed" in message:
+            self._give_up(f"{NOT_IMPORTED}: {printable(str(message['failed']))}")
+        elif "refused" in message:
+            self._give_up(f"{self._another} {printable(str(message['refused']))}", NAME_ANOTHER)
+        else:
+            lane.watch(message)
+
+    def _fork(self) -> None:
+        """Have the helper process fork as many builders as there are to be; where it can none, another builds alone."""
+        helper, *builders = self._lanes
+        with contextlib.suppress(EOFError, Lost, OSError, *NONSENSE):
+            while len(builders) < self._builders:
+                builders.append(forked(helper, self.limits.building))
+        self._lanes = [helper, *builders]
+        if not builders:
+            self._builders = 1
+            self._begin_again()
+
+    def _begin_again(self) -> None:
+        self.stop()
+        if self._open:
+            self._send()
+
+    def _cause_of_death(self, lane: Lane) -> str:
+        """Of a builder, its parent knows it."""
         assert self._process is not None
-        assert self._process.stdin is not None
-        self._secrets = [token_hex(16) for _ in self._pending]
-        pairs = zip(self._pending, self._secrets, strict=True)
-        named = (replace(each, name=secret, memory=self.limits.of(each)) for each, secret in pairs)
-        content = b"".join(framed(json.dumps(asdict(each)).encode()) for each in named)
-        Thread(target=_write, args=(self._process.stdin, content), daemon=True).start()
-
-    def _next_answer(self) -> None:
-        """Read one message, and move on accordingly."""
+        helper = self._lanes[0]
         try:
-            message = self._message()
-            if "name" in message:
-                self._watched = self._at_rest()
-                self._results[self._pending[0].name] = self._with_way_out(understood(message, self._secrets[0]))
-                self._pending.pop(0)
-                self._secrets.pop(0)
-            elif "ready" in message:
-                self._importing = False
-                self.versions.update((str(name), str(version)) for name, version in message["ready"].items())
-            elif "failed" in message:
-                self._give_up(f"{NOT_IMPORTED}: {printable(str(message['failed']))}")
-            elif "refused" in message:
-                self._give_up(f"{self._another} {printable(str(message['refused']))}", NAME_ANOTHER)
-            else:
-                self._watched = self._to_watch(message)
-        except _HelperLost as lost:
-            self._lose(str(lost))
-        except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
-            self._lose("the helper process answered nonsense")
-
-    def _to_watch(self, message: Any) -> tuple[int, int]:
-        """What it says of its own memory is believed where it is less than what is seen now, which may be late."""
-        if message["building"] != self._secrets[0]:
-            raise ValueError(message)
-        process = int(message["process"])
-        memory = min(int(message["memory"]), memory_of(process))
-        return process, memory + self.limits.of(self._pending[0])
-
-    def _at_rest(self) -> tuple[int, int] | None:
-        return (self._process.pid, self.limits.another) if self._another and self._process else None
+            if lane is not helper:
+                status = int(helper.reply({"ended": lane.process}, self.limits.building)["ended"])
+                return cause_of_death(status, "the helper process")
+        except (Lost, *NONSENSE):
+            return "the helper process answered nonsense"
+        except EOFError:  # which died with it
+            pass
+        return cause_of_death(self._process.wait(), "the helper process")
 
     def _with_way_out(self, result: Built | NotBuilt) -> Built | NotBuilt:
         """With what to write where another environment lacks torch or transformers."""
@@ -203,67 +260,60 @@ class Helper:
         install = f"install them there: {self._another} -m pip install torch transformers"
         return NotBuilt(result.reason.replace(NOT_IMPORTED, where, 1), install)
 
-    def _lose(self, reason: str) -> None:
-        """The model at hand is lost with its helper; the rest get a new one, unless it never came up."""
-        self.stop()
+    def _lose(self, lane: Lane, reason: str) -> None:
+        """The model at hand is lost with its process; the rest get a new one, unless the first never came up."""
+        if lane not in self._lanes:  # all is given up already
+            return None
         if not self.versions and self._another:
             return self._give_up(f"{self._another} does not run as Python does: {reason}", NAME_ANOTHER)
         if not self.versions:
             return self._give_up(reason)
-        self._results[self._pending.pop(0).name] = NotBuilt(reason)
-        if self._pending:
-            self._send()
+        for task in lane.tasks[:1]:
+            self._results[task.request.name] = NotBuilt(reason)
+            del self._open[task.request.name]
+        self._waiting.extendleft(task.request for task in reversed(lane.tasks[1:]))
+        if lane is self._lanes[0]:
+            return self._begin_again()
+        lane.end()
+        self._lanes.remove(lane)
+        if self._waiting:
+            self._fork()
         return None
 
     def _give_up(self, reason: str, fix: str = "") -> None:
         result = self._with_way_out(NotBuilt(reason, fix))
-        self._results.update((request.name, result) for request in self._pending)
-        self._pending.clear()
+        self._results.update((name, result) for name in self._open)
+        self._open.clear()
+        self._waiting.clear()
         self.stop()
 
-    def _message(self) -> Any:
-        """The next line of the helper, or the reason why there is none."""
-        building = self._pending[0].seconds or self.limits.building
-        seconds = self.limits.importing if self._importing else building
-        deadline = monotonic() + seconds
-        while b"\n" not in self._buffer:
-            self._read_some(deadline, seconds)
-        line, _, rest = self._buffer.partition(b"\n")
-        self._buffer = bytearray(rest)
-        return json.loads(bytes(line))
 
-    def _read_some(self, deadline: float, seconds: float) -> None:
-        if self._process is None or self._process.stdout is None:
-            raise _HelperLost("the helper process is gone")
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._process.stdout, selectors.EVENT_READ)
-            while not selector.select(min(BETWEEN_LOOKS, max(0.0, deadline - monotonic()))):
-                if monotonic() >= deadline:
-                    what = "torch and transformers were not imported" if self._importing else "it was not built"
-                    raise _HelperLost(f"{what} within {seconds:g} s")
-                if self._watched and memory_of(self._watched[0]) > self._watched[1]:
-                    raise self._over_memory()
-        chunk = os.read(self._process.stdout.fileno(), 1 << 20)
-        if not chunk:
-            raise _HelperLost(cause_of_death(self._process.wait(), "the helper process"))
-        self._buffer += chunk
-        if len(self._buffer) > LONGEST_ANSWER:
-            raise _HelperLost(f"the helper process answered more than {LONGEST_ANSWER:,} bytes")
+def builders_for(requests: Sequence[Request], limits: Limits) -> int:
+    """How many processes build these: no more than have a core each, enough to do, and room for the largest model.
 
-    def _over_memory(self) -> _HelperLost:
-        if self._watched == self._at_rest():
-            return _HelperLost(f"it took more than {self.limits.another // MEGABYTE:,} MB of memory")
-        request = self._pending[0]
-        most = self.limits.of(request)
-        said = most // (10**6 if request.memory else MEGABYTE)  # as the table writes it
-        return _HelperLost(f"it took more than {said:,} MB of memory")
+    On Linux; elsewhere one: Python warns of forks on macOS, whose own libraries may crash in them.
+    """
+    if sys.platform != "linux":
+        return 1
+    most = min(len(os.sched_getaffinity(0)), len(requests) // WORTH_A_FORK)
+    if most <= 1:
+        return 1
+    return max(1, min(most, free_memory() // max(limits.of(each) for each in requests)))
 
 
-def _write(stream: IO[bytes], content: bytes) -> None:
-    with contextlib.suppress(OSError, ValueError):  # a process that is dead already is noticed where it is read
-        stream.write(content)
-        stream.close()
+def forked(helper: Lane, seconds: float) -> Lane:
+    """A builder, which the helper process forks from itself.
 
-
-class _HelperLost(Exception):
-    """The helper process is dead, silent or babbling."""
+    :raises Lost, EOFError, OSError, ValueError: where it does not.
+    """
+    (asked, asking), (answers, answering) = os.pipe(), os.pipe()
+    builder = Lane(0, os.fdopen(asking, "wb"), os.fdopen(answers, "rb"), at_rest=helper.at_rest)
+    try:
+        builder.process = int(helper.reply({"builder": True}, seconds, (asked, answering))["builder"])
+    except BaseException:
+        builder.end()
+        raise
+    finally:
+        os.close(asked)
+        os.close(answering)
+    return builder

@@ -63,6 +63,10 @@ class Request:
     memory: int = 0
     """Bytes that it may take; 0: what every model of its kind may."""
 
+    def fields(self) -> dict[str, Any]:
+        """By name, to be written as JSON; ``asdict`` copies all that is in them."""
+        return {each: getattr(self, each) for each in self.__slots__}
+
 
 @dataclass(frozen=True, slots=True)
 class ConfigSaid:
@@ -297,7 +301,8 @@ def _tensor(
         raise TypeError(name)
     if not all(type(size) is int and size >= 0 for size in shape):
         raise ValueError(shape)
-    return Tensor(name, tuple(cast("Sequence[int]", shape)), "", trainable, tied_to, printable(str(dtype)))
+    held_as = FLOAT32 if dtype == FLOAT32 else printable(str(dtype))
+    return Tensor(name, tuple(cast("Sequence[int]", shape)), "", trainable, tied_to, held_as)
 
 
 def way_out(reason: str, *, own: bool, on_cpu: bool = False) -> str:

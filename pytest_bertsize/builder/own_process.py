@@ -18,9 +18,6 @@ from pytest_bertsize.builder.confined import MEGABYTE, cause_of_death
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
-
-    import psutil
-
 WINDOWS = sys.platform == "win32"
 BETWEEN_LOOKS = 0.05
 """Seconds between two looks at the memory of the process."""
@@ -77,11 +74,26 @@ def answer_of(module: str, question: Mapping[str, Any], folder: Path | None, all
 
 
 def started(command: Sequence[str], folder: Path | None = None) -> subprocess.Popen[bytes]:
-    """A process that leads a group of its own, by which :func:`end` finds what it has started in turn."""
+    """A process that leads a group of its own, by which :func:`end` finds what it has started in turn.
+
+    Its standard input is a socket where there are such, by which it can be given descriptors.
+    """
+    if WINDOWS:
+        return _started(command, folder, subprocess.PIPE)
+    import socket
+
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        process = _started(command, folder, theirs.fileno())
+        process.stdin = os.fdopen(ours.detach(), "wb")
+    return process
+
+
+def _started(command: Sequence[str], folder: Path | None, asked: int) -> subprocess.Popen[bytes]:
     return subprocess.Popen(  # noqa: S603  (our own module, by our own interpreter)
         list(command),
         cwd=folder,
-        stdin=subprocess.PIPE,
+        stdin=asked,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env=environment(),
@@ -91,12 +103,9 @@ def started(command: Sequence[str], folder: Path | None = None) -> subprocess.Po
 
 def end(process: subprocess.Popen[bytes]) -> None:
     """Kill a process and all that it has started: by their parents, and by the group those whose parent has ended."""
-    found = _started_by(process.pid)
+    kill(process.pid)
     with contextlib.suppress(ProcessLookupError, PermissionError, AttributeError):  # Windows has no groups
         os.killpg(process.pid, signal.SIGKILL)
-    for each in found:
-        with contextlib.suppress(Exception):  # it has ended, or is not ours to end
-            each.kill()
     for stream in (process.stdin, process.stdout):
         if stream:
             with contextlib.suppress(OSError):
@@ -104,15 +113,16 @@ def end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _started_by(number: int) -> list[psutil.Process]:
+def kill(number: int) -> None:
     """A process, and all that have come of it and whose parents are still there."""
     import psutil
 
-    try:
-        process = psutil.Process(number)
-        return [process, *process.children(recursive=True)]
-    except psutil.Error:
-        return []
+    found: list[psutil.Process] = []
+    with contextlib.suppress(psutil.Error):
+        found = [psutil.Process(number), *psutil.Process(number).children(recursive=True)]
+    for each in found:
+        with contextlib.suppress(Exception):  # it has ended, or is not ours to end
+            each.kill()
 
 
 def line_of(process: subprocess.Popen[bytes], allowed: Allowed) -> bytes:
@@ -158,3 +168,10 @@ def memory_of(number: int) -> int:
         return int(psutil.Process(number).memory_info().rss)
     except psutil.Error:
         return 0
+
+
+def free_memory() -> int:
+    """The bytes of memory that the system could give away now."""
+    import psutil
+
+    return int(psutil.virtual_memory().available)

@@ -76,7 +76,7 @@ TABLES = {
         "modules that `check --no-build` loads",
         "of torch, transformers, numpy and sympy among them",
         "builds for 3 models of one config",
-        "one helper for 3 models, and two for half of them each, at once",
+        "one process that builds 3 models, and one for each core",
         "BERT-large rather than BERT-base, built and reviewed",
         f"the slowest of all {CLOSED_FORMS} closed forms, counted a thousand layers deep",
     ],

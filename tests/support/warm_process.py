@@ -45,7 +45,7 @@ def fork(path: str) -> Forked:
     """A helper process, from the warm process that listens at ``path``."""
     from pytest_bertsize.builder.own_process import environment
 
-    (questions, stdin), (stdout, answers) = os.pipe(), os.pipe()
+    (questions, stdin), (stdout, answers) = (each.detach() for each in socket.socketpair()), os.pipe()
     given = {"folder": str(Path.cwd()), "environment": environment()}
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(path)

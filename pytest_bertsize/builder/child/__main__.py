@@ -13,6 +13,8 @@ import json
 import os
 import platform
 import signal
+import socket
+import stat
 import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -39,6 +41,7 @@ from pytest_bertsize.builder.confined import (
     questions,
     refuse_the_network,
     take_over_descriptors,
+    take_over_input,
 )
 from pytest_bertsize.builder.offline import cut_off
 
@@ -65,11 +68,43 @@ def main() -> None:
         os._exit(1)
     gc.freeze()
     gc.enable()
-    answer(answers, {"ready": {**versions, "python": platform.python_version()}})
+    asked = take_over_input()
+    forks = sys.platform.startswith("linux") and stat.S_ISSOCK(os.fstat(asked).st_mode)
+    answer(answers, {"ready": {**versions, "python": platform.python_version()}, "forks": forks})
     sys.addaudithook(refuse_the_network)
-    for request in questions():
-        answer(answers, {**_answer_to(request, answers), "name": request["name"]})
+    _serve(asked, answers)
     os._exit(0)
+
+
+def _serve(asked: int, answers: int) -> None:
+    """Build what is asked for, one model after the other, or fork others that do, and say how they ended."""
+    for request in questions(asked):
+        if "builder" in request:
+            answer(answers, {"builder": _builder(asked)})
+        elif "ended" in request:
+            _, status = os.waitpid(request["ended"], 0)
+            answer(answers, {"ended": os.waitstatus_to_exitcode(status)})
+        else:
+            answer(answers, {**_answer_to(request, answers), "name": request["name"]})
+
+
+def _builder(asked: int) -> int:
+    """Fork a process that has imported all that this one has, and builds what the two pipes that it is given ask for.
+
+    It has nothing else of the gate's open, and has read of no model: neither those of others nor what they answer.
+    """
+    with socket.socket(fileno=os.dup(asked)) as connection:
+        _, pipes, *_ = socket.recv_fds(connection, 1, 2)
+    child = os.fork()
+    if not child:
+        try:
+            close_all_but(*pipes)
+            _serve(*pipes)
+        finally:
+            os._exit(0)
+    for each in pipes:
+        os.close(each)
+    return child
 
 
 def _imported() -> dict[str, str]:

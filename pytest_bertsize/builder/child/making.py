@@ -10,7 +10,7 @@ import os
 import re
 import sys
 import warnings
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.builder.child.from_pretrained import answering
@@ -60,6 +60,7 @@ def prepare(request: Mapping[str, Any]) -> None:
     make_a_first_module()
 
 
+@cache
 def make_a_first_module() -> None:
     """It imports 80 MB of torch and sympy where transformers 5 has not done so already, which are no model's."""
     import torch

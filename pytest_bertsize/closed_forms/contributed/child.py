@@ -25,6 +25,7 @@ from pytest_bertsize.builder.confined import (
     questions,
     refuse_the_network,
     take_over_descriptors,
+    take_over_input,
 )
 from pytest_bertsize.builder.offline import cut_off
 from pytest_bertsize.closed_forms.contributed.hook import HOOK, NoForms, families_in
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 def main() -> None:
     keep_to_oneself()
     answers = take_over_descriptors()
-    asked = questions()
+    asked = questions(take_over_input())
     first = next(asked)
     cut_off()
     sys.addaudithook(refuse_the_network)
