@@ -25,16 +25,10 @@ def main(arguments: list[str] | None = None) -> int:
     return status
 
 
-def _without_plugins_of_pydantic() -> None:
-    """Looking for them takes longer than anything that we ask of it, and what they are is the environment's to say."""
-    os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"
-
-
 def _check(given: argparse.Namespace) -> int:
     from pytest_bertsize.builder.confined import keep_to_oneself
 
     keep_to_oneself()  # a factory would find here what is asked after it, and where it is answered
-    _without_plugins_of_pydantic()
     if given.no_build:
         return _checked(given, None)
     from pytest_bertsize.builder.helper import Helper
@@ -59,7 +53,6 @@ def _init(given: argparse.Namespace) -> int:
     from pytest_bertsize.builder.confined import keep_to_oneself
 
     keep_to_oneself()
-    _without_plugins_of_pydantic()
     from pytest_bertsize.builder.helper import Helper
     from pytest_bertsize.commands.init.command import start
 
@@ -88,7 +81,6 @@ def _draft(named: Named, given: argparse.Namespace) -> int:
     from pytest_bertsize.builder.confined import keep_to_oneself
 
     keep_to_oneself()
-    _without_plugins_of_pydantic()
     from pytest_bertsize.commands.explain.draft.command import draft
 
     return draft(named, given.draft, sys.stdout, sys.stderr)
@@ -104,7 +96,6 @@ def _diff(given: argparse.Namespace) -> int:
 
 
 def _log(given: argparse.Namespace) -> int:
-    _without_plugins_of_pydantic()
     from pytest_bertsize.commands.log.command import Asked, log
 
     asked = Asked(given.project, given.name, given.commits, given.tags, given.format, given.page)

@@ -13,7 +13,6 @@ from threading import Thread
 from time import monotonic
 from typing import IO, TYPE_CHECKING, Any
 
-from pytest_bertsize.builder import another
 from pytest_bertsize.builder.confined import LONGEST_ANSWER, MEGABYTE, NOT_IMPORTED, cause_of_death, framed
 from pytest_bertsize.builder.messages import Built, NotBuilt, Request, understood
 from pytest_bertsize.builder.own_process import (
@@ -93,6 +92,8 @@ class Helper:
         :param python: its path, absolute.
         :param written: what messages call it.
         """
+        from pytest_bertsize.builder import another
+
         self.stop()
         self.command, self._another = another.command(python), printable(written)
 
