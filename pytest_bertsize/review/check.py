@@ -16,7 +16,6 @@ from pytest_bertsize.inventory import parents_first
 from pytest_bertsize.review import build_request, measures, published_configs
 from pytest_bertsize.review.put_back import NOTHING, Accepted, fingerprint
 from pytest_bertsize.review.review import Review, review, review_unbuilt
-from pytest_bertsize.review.with_checkpoint import stored, with_checkpoint
 from pytest_bertsize.table.model import Growth
 from pytest_bertsize.wording import printable
 
@@ -64,7 +63,7 @@ def examine(
         known = replace(known, config=config.reference, config_sha256=config.sha256)
         known = replace(known, published=published_configs.of_table(model, config))
         adapter = _adapter(model, settings, config)
-        known = replace(known, stored=stored(model, settings))
+        known = replace(known, stored=_stored(model, settings))
         if not model.closed_form:
             return _without_closed_form(known, model, settings, config, registry, adapter)
         chosen = choose(model, config, registry, adapter)
@@ -87,6 +86,14 @@ def examine(
         finding = Finding("config-invalid", message, "report it, with the config", file=known.config)
         return Subject(replace(known, findings=(finding,)), None, list, model, config)
     return _derived(Subject(known, request, list, model, config, found), found, formulas=formulas)
+
+
+def _stored(model: Model, settings: Settings) -> Stored | None:
+    if model.checkpoint is None:
+        return None
+    from pytest_bertsize.review.with_checkpoint import stored
+
+    return stored(model, settings)
 
 
 def _adapter(model: Model, settings: Settings, config: ModelConfig) -> Adapter | None:
@@ -269,6 +276,7 @@ def _reviewed(before: Review, subject: Subject, built: Built | NotBuilt, former:
             ),
         )
     from pytest_bertsize.review import by_structure, missing_rows, one_module_twice, read_otherwise
+    from pytest_bertsize.review.with_checkpoint import with_checkpoint
 
     said = (
         *read_otherwise.by_another_release(subject.derivation, built),
