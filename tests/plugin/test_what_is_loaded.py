@@ -122,7 +122,12 @@ def test_without_a_build_the_command_imports_what_the_table_asks_for_and_nothing
 
 
 def test_without_a_build_pytest_imports_what_the_table_asks_for_and_nothing_heavy(project: Project) -> None:
-    found = modules_of_pytest(project(FITS), "--bert-budget", "--bert-budget-no-build")
+    pytester = project(FITS, of_pydantic="plugin = None")
+    installed = pytester.mkdir("of_pydantic-1.dist-info")
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: of-pydantic\nVersion: 1\n")
+    (installed / "entry_points.txt").write_text("[pydantic]\nany = of_pydantic:plugin\n")
+    found = modules_of_pytest(pytester, "--bert-budget", "--bert-budget-no-build")
+    assert "of_pydantic" not in found
     assert "pytest_bertsize.review.check" in found
     assert not HEAVY & found
     assert not too_many(found, OF_PYTEST)
