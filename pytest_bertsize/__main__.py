@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import os
 import sys
 from pathlib import Path
@@ -25,16 +26,10 @@ def main(arguments: list[str] | None = None) -> int:
     return status
 
 
-def _without_plugins_of_pydantic() -> None:
-    """Looking for them takes longer than anything that we ask of it, and what they are is the environment's to say."""
-    os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"
-
-
 def _check(given: argparse.Namespace) -> int:
     from pytest_bertsize.builder.confined import keep_to_oneself
 
     keep_to_oneself()  # a factory would find here what is asked after it, and where it is answered
-    _without_plugins_of_pydantic()
     if given.no_build:
         return _checked(given, None)
     from pytest_bertsize.builder.helper import Helper
@@ -50,8 +45,12 @@ def _check(given: argparse.Namespace) -> int:
 
 
 def _checked(given: argparse.Namespace, helper: Helper | None) -> int:
+    gc.disable()  # what is imported stays, and is not looked through for garbage while it comes
     from pytest_bertsize.commands.check import check
 
+    gc.freeze()
+    gc.unfreeze()  # it is old now
+    gc.enable()
     return check(given.project, helper, given.report, base=given.base, python=given.python, verbosity=given.verbose)
 
 
@@ -59,7 +58,6 @@ def _init(given: argparse.Namespace) -> int:
     from pytest_bertsize.builder.confined import keep_to_oneself
 
     keep_to_oneself()
-    _without_plugins_of_pydantic()
     from pytest_bertsize.builder.helper import Helper
     from pytest_bertsize.commands.init.command import start
 
@@ -88,7 +86,6 @@ def _draft(named: Named, given: argparse.Namespace) -> int:
     from pytest_bertsize.builder.confined import keep_to_oneself
 
     keep_to_oneself()
-    _without_plugins_of_pydantic()
     from pytest_bertsize.commands.explain.draft.command import draft
 
     return draft(named, given.draft, sys.stdout, sys.stderr)
@@ -104,7 +101,6 @@ def _diff(given: argparse.Namespace) -> int:
 
 
 def _log(given: argparse.Namespace) -> int:
-    _without_plugins_of_pydantic()
     from pytest_bertsize.commands.log.command import Asked, log
 
     asked = Asked(given.project, given.name, given.commits, given.tags, given.format, given.page)

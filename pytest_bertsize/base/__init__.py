@@ -2,6 +2,6 @@
 
 In: today's Settings and a revision. Out: a Baseline, a Comparison for each model, ``budget-loosened``,
 ``not-compared``, and the models that left.
-Doors: ``baseline``, ``comparison``, ``loosening``, ``git``; ``locked_models`` and ``lock_text`` for the lock,
-``tensor_changes`` for what became of tensors; ``growth`` for what every commit of a range made of the models.
+Doors: ``of_run``, ``baseline``, ``comparison``, ``loosening``, ``git``; ``locked_models`` and ``lock_text`` for the
+lock, ``tensor_changes`` for what became of tensors; ``growth`` for what every commit of a range made of the models.
 """

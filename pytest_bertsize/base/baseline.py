@@ -12,10 +12,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.base import locked_models
-from pytest_bertsize.base.git import NoRevision
 from pytest_bertsize.base.lock import Lock
 from pytest_bertsize.base.matching import matched
-from pytest_bertsize.base.revision import base_revision
 from pytest_bertsize.base.tree import Files, Unreadable
 from pytest_bertsize.closed_forms.derive import choose, derive
 from pytest_bertsize.config import by_hub_name, source
@@ -124,26 +122,6 @@ class Baseline:
     def mistake(self, model: Model) -> Mistaken | None:
         """Where nobody can tell what the base says of a model of today."""
         return self.mistaken.get(model.name) or self.mistaken.get(model.table_key[-1])
-
-
-def of_run(today: Settings, asked: str | None, registry: Registry, option: str) -> Baseline | None:
-    """What a run is compared with, ``None`` where that is nothing.
-
-    :param asked: what the option says, ``None`` where it is not given.
-    :param option: what messages call it: ``"--bert-budget-base"``.
-    :raises SettingsError: when the revision that was asked for, or its table, cannot be read.
-    """
-    said = f"{option}={printable(asked or '')}"
-    try:
-        revision = base_revision(today.root, asked)
-    except NoRevision as error:
-        raise SettingsError(f"{said}: {error}") from None
-    if revision is None:
-        return None
-    found = read(today, revision, registry, is_asked_for=asked is not None)
-    if asked is not None and found.problem:
-        raise SettingsError(f"{said}: {found.problem}")
-    return found
 
 
 def read(today: Settings, revision: BaseRevision, registry: Registry, *, is_asked_for: bool = True) -> Baseline:

@@ -10,7 +10,6 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pytest_bertsize.builder import another
 from pytest_bertsize.builder.confined import MEGABYTE, NOT_IMPORTED, cause_of_death
 from pytest_bertsize.builder.lane import NONSENSE, Lane, Task, speaking
 from pytest_bertsize.builder.messages import Built, NotBuilt, Request
@@ -89,6 +88,8 @@ class Helper:
         :param python: its path, absolute.
         :param written: what messages call it.
         """
+        from pytest_bertsize.builder import another
+
         self.stop()
         self.command, self._another = another.command(python), printable(written)
 

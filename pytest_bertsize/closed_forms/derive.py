@@ -7,9 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
 from pytest_bertsize.builder.confined import MEGABYTE
-from pytest_bertsize.closed_forms import several
 from pytest_bertsize.closed_forms.family import ClosedForm
-from pytest_bertsize.closed_forms.own_class import NO_FAMILY, own_class
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.keys import LABELS
 from pytest_bertsize.findings import Finding, Kind, Unusable
@@ -119,11 +117,14 @@ def choose(model: Model, config: ModelConfig, registry: Registry, adapter: Adapt
 
 def _class(model: Model, config: ModelConfig, registry: Registry) -> tuple[Family, Architecture]:
     """The class, without adapters."""
+    if model.factory is None and not config.parts:
+        return closed_form_of(model, config, registry)
+    from pytest_bertsize.closed_forms import several
+    from pytest_bertsize.closed_forms.own_class import NO_FAMILY, own_class
+
     if config.parts:
         found = several.of_config(model, config, registry, closed_form_of)
         return own_class(model, *found, config.flat) if model.factory else found
-    if model.factory is None:
-        return closed_form_of(model, config, registry)
     written = {**config.data, **model.overrides}
     says_nothing = not (model.architecture or model.family or config.model_type or config.architectures)
     if not says_nothing:

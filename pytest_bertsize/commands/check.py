@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from pytest_bertsize.base import baseline, interpreter, locked_models
+from pytest_bertsize.base import interpreter
+from pytest_bertsize.base.of_run import base_of, lock_of
 from pytest_bertsize.closed_forms.contributed.asked import registry_of
 from pytest_bertsize.commands.console import FOUND, GOOD, MISTAKEN, say, style_of
 from pytest_bertsize.config.which_release import asked_about
@@ -52,9 +53,9 @@ def check(  # noqa: PLR0913  (what the command line says)
         settings = interpreter.named(load(root / "pyproject.toml"), python, "--python")
         about = asked_about(settings)
         registry = registry_of(settings, about.release)
-        former = baseline.of_run(settings, base, registry, "--base")
+        former = base_of(settings, base, registry, "--base")
         interpreter.refuse(settings, python, former, "--python", builds=helper is not None)
-        lock = locked_models.of_project(settings)
+        lock = lock_of(settings)
         asked = report_files(reports, Path.cwd(), settings, "--report")
     except SettingsError as error:
         return _mistaken([str(error)], err)

@@ -42,18 +42,14 @@ _BYTES = {
 _ENTRY = r"[\w.-]++"
 _COMMENTS = r"(?:\s|[;#].*+\n)*+"  # possessive, here and below: a megabyte of spaces is read once
 _TEXTS = {
-    re.compile(r"(?:\s|//.*+\n|\#.*+\n|/\*(?s:.*?)\*/)*+local\s++\w++\s*+[=(]"): JSONNET,
-    re.compile(r"(?:\s|\#.*+\n)*+(?:(?:import|from|def|class)\s++\w|@\w|\"{3}(?!\")|'{3}(?!'))"): PYTHON_FILE,
-    re.compile(rf"{_COMMENTS}\[[^\]\n\"{{}}]++\][^\S\n]*+\n{_COMMENTS}{_ENTRY}\s*+="): Mistaken(
+    r"(?:\s|//.*+\n|\#.*+\n|/\*(?s:.*?)\*/)*+local\s++\w++\s*+[=(]": JSONNET,
+    r"(?:\s|\#.*+\n)*+(?:(?:import|from|def|class)\s++\w|@\w|\"{3}(?!\")|'{3}(?!'))": PYTHON_FILE,
+    rf"{_COMMENTS}\[[^\]\n\"{{}}]++\][^\S\n]*+\n{_COMMENTS}{_ENTRY}\s*+=": Mistaken(
         "this is an INI file, not JSON", "write the model's sizes as a JSON object"
     ),
-    re.compile(r"\s*+(?:<\?xml|<!doctype|<html)", re.IGNORECASE): Mistaken(
-        "this is a web page, not the config", "download the file itself"
-    ),
-    re.compile(r"\s*+(?:\w++\s*+=\s*+)?+(?:dict\(|\{\s*+')"): PYTHON,
-    re.compile(rf"{_COMMENTS}(?:---\s*+)?+{_ENTRY}:\s"): Mistaken(
-        "this is YAML, not JSON", "give it a name that ends with .yaml"
-    ),
+    r"(?i)\s*+(?:<\?xml|<!doctype|<html)": Mistaken("this is a web page, not the config", "download the file itself"),
+    r"\s*+(?:\w++\s*+=\s*+)?+(?:dict\(|\{\s*+')": PYTHON,
+    rf"{_COMMENTS}(?:---\s*+)?+{_ENTRY}:\s": Mistaken("this is YAML, not JSON", "give it a name that ends with .yaml"),
 }
 _TOML_ALONE = re.compile(
     r"^[^\S\n]*+[\w.\"-]++[^\S\n]*+=[^\S\n]*+(?:[\"\[{']|true\b|false\b|\d+_)|^\[[\w-]++\.[\w.-]++\]", re.MULTILINE
@@ -73,7 +69,7 @@ def by_text(text: str, error: JSONDecodeError) -> Mistaken:
     if _TOML_ALONE.search(text) and _is_toml(text):
         return TOML
     for pattern, mistaken in _TEXTS.items():
-        if pattern.match(text):
+        if re.match(pattern, text):
             return mistaken
     if _PYTHON_WORD.match(text, error.pos):
         return PYTHON

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_bertsize.base import baseline, interpreter, locked_models
+from pytest_bertsize.base import interpreter
+from pytest_bertsize.base.of_run import base_of, lock_of
 from pytest_bertsize.config.which_release import asked_about
-from pytest_bertsize.plugin import always_on, another_table, contributions, results, update, xdist
+from pytest_bertsize.plugin import always_on, another_table, contributions, results, xdist
 from pytest_bertsize.plugin.items import GATE, Collector
 from pytest_bertsize.plugin.makereport import Attachments
 from pytest_bertsize.reports.model_report import run_base
 from pytest_bertsize.review.gate import Gate, Mode
-from pytest_bertsize.table import rewrite
 from pytest_bertsize.table.model import Growth
 from pytest_bertsize.table.settings import SettingsError, load
 
@@ -39,14 +39,14 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
     """
     builds = not config.getoption("bert_budget_no_build")
     try:
-        verb = update.asked_for(config)
+        verb = _verb_of(config)
         another_table.refuse(config)
         python, option = config.getoption("bert_budget_python"), "--bert-budget-python"
         settings = interpreter.named(load(another_table.table_path(config)), python, option)
         lock = _lock_of(settings, verb)
         asked = asked_about(settings)
         registry = contributions.registry(config, settings, asked.release)
-        base = baseline.of_run(settings, config.getoption("bert_budget_base"), registry, "--bert-budget-base")
+        base = base_of(settings, config.getoption("bert_budget_base"), registry, "--bert-budget-base")
         interpreter.refuse(settings, python, base, option, builds=builds)
         reports = replace(results.asked_for(config, settings), base=run_base(base), builds=builds, asked=asked)
     except SettingsError as error:
@@ -65,6 +65,8 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
         config.pluginmanager.register(xdist.Controller([*gate.requests], helper))
         _ask(helper, gate, config)
     if verb and helper:
+        from pytest_bertsize.plugin import update
+
         rewriter = update.Rewriter(settings, verb, lock)
         config.stash[LEDGER].rewriter = rewriter
         config.pluginmanager.register(rewriter)
@@ -73,15 +75,31 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
     config.pluginmanager.register(Attachments())
 
 
+def _verb_of(config: pytest.Config) -> Verb | None:
+    """What the run is to do with budgets.
+
+    :raises SettingsError: when it may do nothing with them.
+    """
+    if not (config.getoption("bert_budget_update") or config.getoption("bert_budget_tighten")):
+        return None
+    from pytest_bertsize.plugin import update
+
+    return update.asked_for(config)
+
+
 def _lock_of(settings: Settings, verb: Verb | None) -> Lock | None:
     """What the table's lock says.
 
     :raises SettingsError: for one that cannot be read, and where what the run is to change cannot be replaced.
     """
     if verb:
+        from pytest_bertsize.table import rewrite
+
         rewrite.refuse_another(settings.path, settings.text)
-    lock = locked_models.of_project(settings)
+    lock = lock_of(settings)
     if verb == "update" and lock:
+        from pytest_bertsize.table import rewrite
+
         rewrite.refuse_another(settings.root / lock.file, lock.text)
     return lock
 
@@ -93,8 +111,8 @@ def arm_tests(config: pytest.Config, helper: Helper) -> None:
         settings = load(another_table.table_path(config))
         interpreter.refuse(settings, None, None, "", builds=True)
         registry = contributions.registry(config, settings, asked_about(settings).release)
-        base = baseline.of_run(settings, None, registry, "--bert-budget-base") if _needs_base(settings) else None
-        gate = Gate(settings, registry, helper.result, base, lock=locked_models.of_project(settings))
+        base = base_of(settings, None, registry, "--bert-budget-base") if _needs_base(settings) else None
+        gate = Gate(settings, registry, helper.result, base, lock=lock_of(settings))
     except SettingsError as error:
         helper.stop()
         config.stash[GATE] = error

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_bertsize import files
-from pytest_bertsize.base import git as repository
 from pytest_bertsize.reports import formats, github, json
 from pytest_bertsize.table.model import NAMES
 from pytest_bertsize.table.settings import SettingsError
@@ -44,6 +43,8 @@ class ReportFiles:
     @cached_property
     def commit(self) -> str | None:
         """Asked of git where a report is written, which no xdist worker does."""
+        from pytest_bertsize.base import git as repository
+
         return repository.commit(self.settings.root)
 
     def __bool__(self) -> bool:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import platform
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.reports import headline
@@ -40,6 +38,9 @@ def document(
     :param base: what the run was compared with.
     :param builds: whether the models were built.
     """
+    import platform
+    from importlib.metadata import version
+
     not_checked = names_not_checked(models, settings.names)
     python = versions.get("python", platform.python_version())
     found: RunReport = {

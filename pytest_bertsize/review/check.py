@@ -6,40 +6,24 @@ from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from pytest_bertsize.base.comparison import Today, compared
-from pytest_bertsize.base.lock import Locked
-from pytest_bertsize.base.locked_models import locked
-from pytest_bertsize.base.loosening import lock_loosened, loosened, not_compared
 from pytest_bertsize.builder.messages import Built, NotBuilt, Request, way_out
 from pytest_bertsize.checkpoint import tokenizer
 from pytest_bertsize.closed_forms import what_if
 from pytest_bertsize.closed_forms.derive import Derivation, choose, derive
 from pytest_bertsize.config import source
-from pytest_bertsize.config.adapter import adapter_of
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import parents_first
-from pytest_bertsize.review import (
-    against_lock,
-    build_request,
-    by_structure,
-    dead_weight,
-    measures,
-    measures_at_base,
-    missing_rows,
-    one_module_twice,
-    published_configs,
-    read_otherwise,
-)
+from pytest_bertsize.review import build_request, measures, published_configs
 from pytest_bertsize.review.put_back import NOTHING, Accepted, fingerprint
 from pytest_bertsize.review.review import Review, review, review_unbuilt
-from pytest_bertsize.review.since_base import since_base
-from pytest_bertsize.review.with_checkpoint import stored, with_checkpoint
+from pytest_bertsize.table.model import Growth
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pytest_bertsize.base.baseline import Baseline
+    from pytest_bertsize.base.lock import Locked
     from pytest_bertsize.checkpoint.headers import Stored
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.closed_forms.shapes import Shape
@@ -78,8 +62,8 @@ def examine(
         config = source.read(model, settings)
         known = replace(known, config=config.reference, config_sha256=config.sha256)
         known = replace(known, published=published_configs.of_table(model, config))
-        adapter = adapter_of(model, settings, config)
-        known = replace(known, stored=stored(model, settings))
+        adapter = _adapter(model, settings, config)
+        known = replace(known, stored=_stored(model, settings))
         if not model.closed_form:
             return _without_closed_form(known, model, settings, config, registry, adapter)
         chosen = choose(model, config, registry, adapter)
@@ -102,6 +86,22 @@ def examine(
         finding = Finding("config-invalid", message, "report it, with the config", file=known.config)
         return Subject(replace(known, findings=(finding,)), None, list, model, config)
     return _derived(Subject(known, request, list, model, config, found), found, formulas=formulas)
+
+
+def _stored(model: Model, settings: Settings) -> Stored | None:
+    if model.checkpoint is None:
+        return None
+    from pytest_bertsize.review.with_checkpoint import stored
+
+    return stored(model, settings)
+
+
+def _adapter(model: Model, settings: Settings, config: ModelConfig) -> Adapter | None:
+    if model.adapter is None:
+        return None
+    from pytest_bertsize.config.adapter import adapter_of
+
+    return adapter_of(model, settings, config)
 
 
 def _derived(subject: Subject, found: Derivation, *, formulas: bool) -> Subject:
@@ -188,7 +188,10 @@ def conclude(
     before = _with_limits(subject, extra)
     former = baseline.former(subject.model.name) if baseline else None
     found = before if built is None else _reviewed(before, subject, built, former.locked if former else None)
-    if isinstance(built, Built):
+    if isinstance(built, Built) and accepted.lock:
+        from pytest_bertsize.base.locked_models import locked
+        from pytest_bertsize.review import against_lock
+
         found = against_lock.held(found, subject, locked(built, fingerprint(subject)), accepted.lock)
     return _against_base(found, subject, settings, baseline, accepted)
 
@@ -212,7 +215,10 @@ def conclude_unbuilt(
         before = replace(before, findings=(*before.findings, Finding("checkpoint-differs", message, "", "warning")))
     found = review_unbuilt(before, known_components=subject.known_components)
     found = replace(found, findings=(*found.findings, *_insensitive(found, subject)))
-    if found.expected:
+    if found.expected and accepted.lock:
+        from pytest_bertsize.base.lock import Locked
+        from pytest_bertsize.review import against_lock
+
         found = against_lock.held(found, subject, Locked(found.expected.tensors), accepted.lock)
     return _against_base(found, subject, settings, baseline, accepted)
 
@@ -242,16 +248,11 @@ def _against_base(
     found: Review, subject: Subject, settings: Settings, baseline: Baseline | None, accepted: Accepted
 ) -> Review:
     """With what became of the model, what was loosened, and the line of every finding."""
-    put_back = accepted.put_back.get(subject.model.name)
-    today = Today(subject.model, subject.config, subject.derivation, found.actual, found.components, put_back)
-    found = replace(found, comparison=compared(today, baseline))
-    if former := baseline.former(subject.model.name) if baseline else None:
-        found = replace(found, measured=(*measures_at_base.with_base(found, today, former),))
-    held = found.held if subject.derivation is None else None
-    known = partial(by_structure.known, held) if held else subject.known_components
-    found = since_base(found, subject.model, baseline, known)
-    findings = (*found.findings, *_loosened(subject, baseline, settings, found.base))
-    return replace(found, findings=tuple(_placed(finding, subject.model, settings) for finding in findings))
+    if baseline or subject.model.passes_already_over or any(isinstance(each.measure, Growth) for each in found.budget):
+        from pytest_bertsize.review import against_base
+
+        found = against_base.held(found, subject, settings, baseline, accepted)
+    return replace(found, findings=tuple(_placed(finding, subject.model, settings) for finding in found.findings))
 
 
 def _insensitive(concluded: Review, subject: Subject) -> list[Finding]:
@@ -274,6 +275,9 @@ def _reviewed(before: Review, subject: Subject, built: Built | NotBuilt, former:
                 Finding("build-failed", message, built.fix or _way_out(subject, built.reason)),
             ),
         )
+    from pytest_bertsize.review import by_structure, missing_rows, one_module_twice, read_otherwise
+    from pytest_bertsize.review.with_checkpoint import with_checkpoint
+
     said = (
         *read_otherwise.by_another_release(subject.derivation, built),
         *published_configs.notes(built.answered, "factory"),
@@ -312,6 +316,8 @@ def _read_otherwise(concluded: Review, subject: Subject, built: Built) -> list[F
     """Where the library reads the file otherwise than the closed form does; of what has no closed form, nothing."""
     if subject.derivation is None or subject.config is None or built.config is None:
         return []
+    from pytest_bertsize.review import read_otherwise
+
     values, off = subject.derivation.values, any(found.kind == "off-closed-form" for found in concluded.findings)
     found = read_otherwise.of_two_values(values, subject.config, built.config)
     unknown = read_otherwise.unknown_to_the_closed_form(subject.config, built.config)
@@ -335,32 +341,12 @@ def _measured(before: Review, subject: Subject, built: Built | None, actual: Inv
 
 
 def _dead_weight(subject: Subject, built: Built, actual: Inventory) -> list[Finding]:
+    from pytest_bertsize.review import dead_weight
+
     own = subject.model.factory is not None
     alone = own and not subject.model.backbones  # of several, each has a pooler of its own
     poolers = dead_weight.unused_poolers(actual) if alone else ()
     return [*poolers, *dead_weight.buffers(actual, built.buffers, own=own)]
-
-
-def _loosened(subject: Subject, baseline: Baseline | None, settings: Settings, base: Inventory | None) -> list[Finding]:
-    """What the budget lets pass that the base's did not, or of which nobody can tell."""
-    if baseline is None:
-        return []
-    former = baseline.former(subject.model.name)
-    if former is None:
-        return not_compared(subject.model, baseline)
-    dtypes = _dtype(former.model, former.config), _dtype(subject.model, subject.config)
-    found = loosened(former.model, subject.model, baseline.revision, dtypes, base)
-    if baseline.is_strict and not (settings.lock and settings.lock.strict):
-        found += lock_loosened(subject.model, former.model.reason, baseline.revision)
-    return [*found, *not_compared(subject.model, baseline)]
-
-
-def _dtype(model: Model, config: ModelConfig | None) -> str | None:
-    """What the config says of its weights, ``None`` where that is not one dtype."""
-    try:
-        return measures.dtype_of({**config.data, **model.overrides}) if config else None
-    except ValueError:
-        return None
 
 
 def _ties(built: Built) -> list[Finding]:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from pytest_bertsize.closed_forms import flops
-from pytest_bertsize.closed_forms.training import training_states
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import is_within
 from pytest_bertsize.table.byte_sizes import bits_of, bytes_of
@@ -118,6 +117,8 @@ def _training(measure: Training, subject: Subject) -> Measured:
     if subject.config.get("quantization_config") is not None and "float" not in said:
         example = 'budget.training_bytes = { max = "2GB", frozen = "float16" }'
         raise ValueError(_quantised(said or "int4", subject.actual, example))
+    from pytest_bertsize.closed_forms.training import training_states
+
     states = training_states(subject.actual, *measure.dtypes)
     expected = training_states(subject.form.inventory, *measure.dtypes).total if subject.form else None
     what = (

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from pytest_bertsize.base.put_back import PutBack
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.review import build_request
 from pytest_bertsize.wording import shown
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
 
     from pytest_bertsize.base.baseline import Baseline, Former
     from pytest_bertsize.base.lock import Lock
+    from pytest_bertsize.base.put_back import PutBack
     from pytest_bertsize.builder.messages import Built, NotBuilt, Request
     from pytest_bertsize.review.check import Subject
 
@@ -69,6 +69,8 @@ def planned(
 
 
 def _plan(subject: Subject, request: Request, former: Former) -> PutBack:
+    from pytest_bertsize.base.put_back import PutBack
+
     before = _said(former)
     if before is None:
         return PutBack(problem="the keys of its config at the base are not known")

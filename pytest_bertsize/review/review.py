@@ -16,12 +16,11 @@ from pytest_bertsize.review.broken_limit import (
     to_accept,
     what_was_forgotten,
 )
-from pytest_bertsize.review.off_closed_form import LIBRARY, OWN, compare
 from pytest_bertsize.table.model import BYTES, FLOPS, GROWTH, TRAINING
 from pytest_bertsize.wording import did_you_mean, exact, nearest_to, plural, shown, signed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from pytest_bertsize.base.comparison import Comparison
     from pytest_bertsize.builder.messages import Answered
@@ -169,18 +168,17 @@ def review(subject: Review, actual: Inventory, *, known_components: Callable[[],
         raise ValueError("a model without a closed form cannot be compared with it")
     findings = [
         *subject.findings,
-        *(
-            compare(subject.expected, actual, subject.formulas, subject.symbols, _whose(subject))
-            if subject.expected
-            else ()
-        ),
+        *(_off_closed_form(subject, subject.expected, actual) if subject.expected else ()),
         *(found for limit in subject.budget for found in _held(limit, actual, subject, known_components)),
     ]
     return replace(subject, actual=actual, findings=tuple(findings))
 
 
-def _whose(subject: Review) -> str:
-    return OWN if subject.own_class else LIBRARY
+def _off_closed_form(subject: Review, expected: Inventory, actual: Inventory) -> Iterable[Finding]:
+    from pytest_bertsize.review.off_closed_form import LIBRARY, OWN, compare
+
+    whose = OWN if subject.own_class else LIBRARY
+    return compare(expected, actual, subject.formulas, subject.symbols, whose)
 
 
 def review_unbuilt(subject: Review, *, known_components: Callable[[], list[str]]) -> Review:

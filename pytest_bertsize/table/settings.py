@@ -9,7 +9,7 @@ import re
 from codecs import BOM_UTF8
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import tomli
 from pydantic import ValidationError
@@ -48,10 +48,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from pydantic import BaseModel
+
     from pytest_bertsize.table.extra import ExtraTable
 
 MOST_PARTS = 100
 """Of one dotted key; the time that a parser takes for it grows with their square."""
+PLUGINS = "PYDANTIC_DISABLE_PLUGINS"
+"""The variable of pydantic's that says which of its plugins it leaves out."""
+Table = TypeVar("Table", bound="BaseModel")
 _LONG_KEY = re.compile(rf"(?<![\w\"'-])(?:[\w\"'-]++[ \t]*+\.[ \t]*+){{{MOST_PARTS}}}")
 
 
@@ -190,7 +195,7 @@ def parse_apart(text: str, path: Path, matches: Callable[[str], list[str]], *, l
 
 def _settings(table: dict[str, Any], text: str, path: Path, matches: Callable[[str], list[str]] | None) -> Settings:
     try:
-        checked = BertsizeTable.model_validate(table)
+        checked = _valid(BertsizeTable, table)
         found = expanded(table["models"], matches or partial(matching, path.parent))
     except ValidationError as error:
         raise SettingsError(all_mistakes(error, table, text, path)) from None
@@ -215,9 +220,25 @@ def _settings(table: dict[str, Any], text: str, path: Path, matches: Callable[[s
     )
 
 
+def _valid(kind: type[Table], said: object) -> Table:
+    """What is said, checked by pydantic alone: to look for plugins of it takes as long as all else that it does here.
+
+    :raises ValidationError: with every mistake.
+    """
+    before = os.environ.get(PLUGINS)
+    os.environ[PLUGINS] = "__all__"
+    try:
+        return kind.model_validate(said)
+    finally:
+        if before is None:
+            del os.environ[PLUGINS]
+        else:
+            os.environ[PLUGINS] = before
+
+
 def _checked(each: Expanded, checked: BertsizeTable) -> ModelTable:
     """The table of one model: that of its own, or one like it for a file of the pattern."""
-    return checked.models[each.name] if each.name == each.declared else ModelTable.model_validate(each.table)
+    return checked.models[each.name] if each.name == each.declared else _valid(ModelTable, each.table)
 
 
 def declares_models(path: Path) -> bool:
@@ -245,7 +266,7 @@ def limits_from(written: Mapping[str, object], *, file: str, line: int | None = 
             raise SettingsError(f"{place}: a marker cannot {of_the_table}: write budget.{component} in the table")
         table = _OF_A_MARKER.get(component, LimitTable)
         try:
-            checked = table.model_validate(limit_from_shorthand(value))
+            checked = _valid(table, limit_from_shorthand(value))
         except ValidationError as error:
             found = error.errors()[0]
             location = ("models", "", "budget", component, *map(str, found["loc"]))

@@ -137,6 +137,16 @@ def test_without_detail_only_what_fails_or_is_limited_is_shown() -> None:
     assert "word" in terminal.failure(DEMO, Style(80, verbosity=1))
 
 
+def test_in_colour_the_lines_of_a_run_stand_where_they_stand_without() -> None:
+    passed = model(component("total", 7, maximum=8), name="词嵌入模型")
+    passed["verdict"] = "passed"
+    models = [passed, failing()]
+    coloured = terminal.overview(models, Style(80, colour=True)).splitlines()
+    assert [re.sub(r"\x1b\[\d+m", "", line) for line in coloured] == terminal.overview(models, Style(80)).splitlines()
+    assert [line.partition("m")[0] for line in coloured if "\x1b" in line] == ["\x1b[1", "\x1b[31"]  # bold, red
+    assert coloured[1].startswith("✓  词嵌入模型")
+
+
 def test_wide_characters_keep_the_columns_straight() -> None:
     rows = terminal.overview([model(*DEMO["components"], name=name) for name in ("词嵌入模型", "encoder")], Style(80))
     positions = [cell_len(line[: line.index("147,554,676")]) for line in rows.splitlines()[1:]]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_bertsize.base import baseline
+from pytest_bertsize.base.of_run import base_of
 from pytest_bertsize.closed_forms import Architecture, Block, Dims, Family, linear
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.registry import Registry
@@ -256,7 +256,7 @@ def test_what_a_closed_form_counts_that_the_base_did_not_have_is_no_count_of_the
     made.declare(table.format(name))
     settings = load(tmp_path / "pyproject.toml")
     forms = projecting(name, int(code[-1]))
-    then = baseline.of_run(settings, "main", forms, "--base")
+    then = base_of(settings, "main", forms, "--base")
     found = conclude_unbuilt(examine(settings.models["fits"], settings, forms), settings, (), then)
     assert [each.kind for each in growth(found)] == kinds
     if kinds:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import textwrap
 import tracemalloc
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_bertsize.table.model import Limit, Model
-from pytest_bertsize.table.settings import Settings, SettingsError, declares_models, limits_from, load
+from pytest_bertsize.table.settings import PLUGINS, Settings, SettingsError, declares_models, limits_from, load
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -92,6 +93,20 @@ def test_a_model_says_what_is_built_from_which_config_and_what_it_may_cost(pypro
         limits=(Limit("total", None, 103_000_000, "103M", "pyproject.toml", table_key=(*MODEL, "budget", "total")),),
         table_key=MODEL,
     )
+
+
+@pytest.mark.parametrize("said", [None, "logfire-plugin"])
+def test_plugins_of_pydantic_are_what_they_were_when_the_table_is_read(
+    pyproject: Path, monkeypatch: pytest.MonkeyPatch, said: str | None
+) -> None:
+    monkeypatch.delenv(PLUGINS, raising=False)
+    if said:
+        monkeypatch.setenv(PLUGINS, said)
+    model(pyproject, 'config = "config.json"', 'budget.total = "110M"')
+    assert os.environ.get(PLUGINS) == said
+    with pytest.raises(SettingsError):
+        model(pyproject, 'config = "config.json"')
+    assert os.environ.get(PLUGINS) == said
 
 
 def test_all_but_config_and_budget_may_be_left_out(pyproject: Path) -> None:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from pytest_bertsize.builder.confined import MEGABYTE, framed
 from pytest_bertsize.builder.own_process import ISOLATION, Allowed, Lost, end, line_of, started
 from pytest_bertsize.closed_forms.contributed.hook import HOOK
-from pytest_bertsize.closed_forms.contributed.wire import family_read
 from pytest_bertsize.closed_forms.registry import Conflict, Registry
 from pytest_bertsize.files import Place
 from pytest_bertsize.findings import Finding, Unusable
@@ -111,6 +110,8 @@ class Forms:
         :param places: of each its name, and the path of its file or the function of a package.
         :raises SettingsError: when one raises, or returns something else.
         """
+        from pytest_bertsize.closed_forms.contributed.wire import family_read
+
         asked = {"root": str(self._root), "places": places, "release": [*release]}
         try:
             said = self._answer(asked)

@@ -5,9 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from rich.cells import cell_len
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
 
 from pytest_bertsize.findings import BROKEN
 from pytest_bertsize.quantity import compact_left
@@ -15,13 +12,28 @@ from pytest_bertsize.reports import sentences
 from pytest_bertsize.reports.model_report import by_severity
 from pytest_bertsize.reports.rows import counted, room, total, unique
 from pytest_bertsize.reports.sentences import limited_by
-from pytest_bertsize.reports.terminal.component_table import component_table
-from pytest_bertsize.reports.terminal.drawing import NAME, Style, columns_that_fit, draw, fit, hanging, plain, usable
+from pytest_bertsize.reports.terminal.drawing import (
+    BOLD,
+    NAME,
+    RED,
+    Style,
+    coloured,
+    columns,
+    columns_that_fit,
+    draw,
+    draw_all,
+    fit,
+    hanging,
+    plain,
+    usable,
+)
 from pytest_bertsize.wording import exact, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
+
+    from rich.console import RenderableType
 
     from pytest_bertsize.reports.shape import FindingRow, ModelReport, RunBase
 
@@ -34,32 +46,37 @@ MOST_SENTENCES = 40
 """Findings that are shown of a model, errors first; who has more has one of them many times."""
 MOST_NAMED = 20
 """Models that one sentence names."""
+NUMBERS: tuple[Column, ...] = ("parameters", "budget", "left")
 DROPPED_FIRST: tuple[Column, ...] = ("architecture", "left", "budget")
 
 
 def failure(model: ModelReport, style: Style) -> str:
     """The whole report of a model that failed: headline, table, what changed, each finding with its way out."""
-    parts: list[RenderableType] = [Text(model["headline"], style="bold red"), Text("")]
+    from pytest_bertsize.reports.terminal.component_table import component_table
+
+    parts: list[RenderableType] = [coloured(model["headline"], "bold red"), coloured("")]
     if model["components"]:
-        parts += [_title(model), Text(""), component_table(model, style), Text("")]
+        parts += [_title(model), coloured(""), component_table(model, style), coloured("")]
     parts += _changes(model, style)
     parts += _sentences(model["findings"], style)
     if choices := _choices(model, style):
-        parts += [Text(""), *choices]
-    return draw(Group(*parts), style)
+        parts += [coloured(""), *choices]
+    return draw_all(parts, style)
 
 
 def breakdown(model: ModelReport, style: Style) -> str:
     """Title and table of a model that passed, for ``-v``."""
+    from pytest_bertsize.reports.terminal.component_table import component_table
+
     beside = [*_base_sentences(model, style, ""), *_choices(model, style)]
-    parts = [_title(model), Text(""), component_table(model, style), *([Text(""), *beside] if beside else [])]
-    return draw(Group(*parts), style)
+    parts = [_title(model), coloured(""), component_table(model, style), *([coloured(""), *beside] if beside else [])]
+    return draw_all(parts, style)
 
 
 def notes(model: ModelReport, style: Style) -> str:
     """The warnings of a model that passed, and its notes where detail is asked for; ``""`` if there are none."""
     told = [each for each in model["findings"] if each["severity"] != "note" or _is_told(each, model, style)]
-    return draw(Group(*_sentences(told, style, prefix=f"{model['name']}: ")), style) if told else ""
+    return draw_all(_sentences(told, style, prefix=f"{model['name']}: "), style) if told else ""
 
 
 def _is_told(note: FindingRow, model: ModelReport, style: Style) -> bool:
@@ -75,7 +92,7 @@ def _is_told(note: FindingRow, model: ModelReport, style: Style) -> bool:
 def against_base(model: ModelReport, style: Style) -> str:
     """What became of a model that passed, ``""`` where nothing did."""
     lines = _base_sentences(model, style, f"{model['name']} ") if sentences.differs(model) else []
-    return draw(Group(*lines), style) if lines else ""
+    return draw_all(lines, style) if lines else ""
 
 
 def base_of_run(base: RunBase, models: Sequence[ModelReport], style: Style) -> str:
@@ -86,16 +103,16 @@ def base_of_run(base: RunBase, models: Sequence[ModelReport], style: Style) -> s
     else:
         changed = any(sentences.differs(model) for model in models) or base["removed"]
         told = f"against {sentences.named(base['revision'], base['commit'])}"
-        lines += [] if changed else [Text(f"{told}: no count changed", style="dim")]
+        lines += [] if changed else [coloured(f"{told}: no count changed", "dim")]
         if base["not_compared"]:
             named = listed(base["not_compared"], MOST_NAMED)
             lines.append(hanging("! ", "yellow", f"not compared with {base['revision']}: {named}", style))
     lines += [hanging("- ", "yellow", line, style) for line in sentences.removed(base)]
-    return draw(Group(*lines), style) if lines else ""
+    return draw_all(lines, style) if lines else ""
 
 
 def _title(model: ModelReport) -> RenderableType:
-    title = Text()
+    title = coloured("")
     title.append(model["architecture"], style="bold")
     title.append(f"  {model['config']}  " if model["config"] else "  ", style="cyan")
     title.append(" ".join(f"{symbol}={size}" for symbol, size in model["symbols"].items()), style="dim")
@@ -110,15 +127,13 @@ def overview(models: Sequence[ModelReport], style: Style) -> str:
     rows = [_overview_row(model) for model in models]
     widths = {column: max(cell_len(column), *(cell_len(row[column]) for row in rows)) for column in COLUMNS}
     needed = {**{column: widths[column] + 2 for column in COLUMNS}, "model": min(widths["model"], NAME) + 2}
-    columns = columns_that_fit(needed, DROPPED_FIRST, usable(style))
-    name = min(widths["model"], usable(style) - sum(needed[column] for column in columns) + needed["model"] - 2)
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for column in columns:
-        table.add_column(column, justify="left" if column in {"", "model", "architecture"} else "right", no_wrap=True)
+    shown = columns_that_fit(needed, DROPPED_FIRST, usable(style))
+    name = min(widths["model"], usable(style) - sum(needed[column] for column in shown) + needed["model"] - 2)
+    drawn: list[tuple[str, list[str]]] = [(BOLD, [*shown])]
     for row in rows:
-        shown = {**row, "model": fit(row["model"], name)}
-        table.add_row(*(Text(shown[column], style="red" if row[""] == "✗" else "") for column in columns))
-    return draw(table, style)
+        cells = {**row, "model": fit(row["model"], name)}
+        drawn.append((RED if row[""] == "✗" else "", [cells[column] for column in shown]))
+    return columns(drawn, {at for at, column in enumerate(shown) if column in NUMBERS}, style)
 
 
 def count(models: Sequence[ModelReport], configured: int, failed: int, written: Sequence[Path], *, builds: bool) -> str:
@@ -166,14 +181,14 @@ def _sentences(findings: Sequence[FindingRow], style: Style, prefix: str = "") -
         if finding["fix"]:
             lines.append(hanging("  → ", "cyan", finding["fix"], style))
     if rest > 0:
-        lines.append(Text(f"{prefix}{exact(rest)} more findings are not shown: the JSON report has them", style="dim"))
+        lines.append(coloured(f"{prefix}{exact(rest)} more findings are not shown: the JSON report has them", "dim"))
     return lines
 
 
 def _changes(model: ModelReport, style: Style) -> list[RenderableType]:
     """What changed against the base: it comes before what to write to accept it."""
     lines = _base_sentences(model, style, "")
-    return [*lines, Text("")] if lines else []
+    return [*lines, coloured("")] if lines else []
 
 
 def _choices(model: ModelReport, style: Style) -> list[RenderableType]:
@@ -197,11 +212,11 @@ def _base_sentences(model: ModelReport, style: Style, prefix: str) -> list[Rende
     lines += [hanging("    ", "", line, style) for line in base["said"]]
     lines += [hanging("    ", "", each["said"], style) for each in base["tensors"][:MOST_SENTENCES]]
     if rest := len(base["tensors"][MOST_SENTENCES:]):
-        lines.append(Text(f"    and {exact(rest)} more: the JSON report has them", style="dim"))
+        lines.append(coloured(f"    and {exact(rest)} more: the JSON report has them", "dim"))
     shown = base["changes"][:MOST_SENTENCES]
     lines += [hanging("    ", "", sentences.change(row), style) for row in shown]
     if len(shown) < len(base["changes"]):
-        lines.append(Text(f"    and {len(base['changes']) - len(shown)} more: the JSON report has them", style="dim"))
+        lines.append(coloured(f"    and {len(base['changes']) - len(shown)} more: the JSON report has them", "dim"))
     if base["method"]:
         lines.append(hanging("    ", "", f"({base['method']})", style))
     return lines
