@@ -73,11 +73,11 @@ def examine(
     :param formulas: write the formulas out as well.
     :param detail: whether anybody is shown tensors, what the next change costs, and notes.
     """
-    known, config = replace(_unchecked(model), detail=detail), None
+    known, config = _unchecked(model, detail=detail), None
     try:
         config = source.read(model, settings)
-        known = replace(known, config=config.reference, config_sha256=config.sha256)
-        known = replace(known, published=published_configs.of_table(model, config))
+        published = published_configs.of_table(model, config)
+        known = replace(known, config=config.reference, config_sha256=config.sha256, published=published)
         adapter = adapter_of(model, settings, config)
         known = replace(known, stored=stored(model, settings))
         if not model.closed_form:
@@ -211,8 +211,9 @@ def conclude_unbuilt(
         message = f"its checkpoint {printable(subject.model.checkpoint)} is not compared, because nothing is built"
         before = replace(before, findings=(*before.findings, Finding("checkpoint-differs", message, "", "warning")))
     found = review_unbuilt(before, known_components=subject.known_components)
-    found = replace(found, findings=(*found.findings, *_insensitive(found, subject)))
-    if found.expected:
+    if loose := _insensitive(found, subject):
+        found = replace(found, findings=(*found.findings, *loose))
+    if found.expected and accepted.lock:  # which is held against every tensor by name: the repeats are unrolled for it
         found = against_lock.held(found, subject, Locked(found.expected.tensors), accepted.lock)
     return _against_base(found, subject, settings, baseline, accepted)
 
@@ -324,6 +325,8 @@ def _measured(before: Review, subject: Subject, built: Built | None, actual: Inv
 
     :param built: ``None`` where nothing is built.
     """
+    if all(limit.measure is None for limit in before.budget):
+        return before
     form = subject.derivation.form if subject.derivation else None
     config = {**(subject.config.flat if subject.config else {}), **subject.model.overrides}
     try:
@@ -371,7 +374,7 @@ def _ties(built: Built) -> list[Finding]:
     return [Finding("untied", message, "report it: the class has lost a tie, or made one that it does not declare")]
 
 
-def _unchecked(model: Model) -> Review:
+def _unchecked(model: Model, *, detail: bool) -> Review:
     """What the table alone says."""
     return Review(
         name=model.name,
@@ -385,6 +388,7 @@ def _unchecked(model: Model) -> Review:
         budget=model.limits,
         findings=(),
         closed_form=model.closed_form,
+        detail=detail,
         own_class=model.factory is not None,
     )
 
