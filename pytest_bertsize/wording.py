@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 LONGEST = 200
 """The most characters of a foreign text that a message shows."""
 LONGEST_NUMBER = 10**30
+MOST_NAMED = 20
+"""Models that one sentence names."""
 _STEERING = {"::": r":\x3a", "##": r"#\x23", "```": r"``\x60"}
 _PARTS = re.compile(rf"{'|'.join(_STEERING)}|.", re.DOTALL)
 _EMPTY = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")

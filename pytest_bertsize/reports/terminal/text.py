@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from rich.cells import cell_len
@@ -17,10 +18,11 @@ from pytest_bertsize.reports.rows import counted, room, total, unique
 from pytest_bertsize.reports.sentences import limited_by
 from pytest_bertsize.reports.terminal.component_table import component_table
 from pytest_bertsize.reports.terminal.drawing import NAME, Style, columns_that_fit, draw, fit, hanging, plain, usable
-from pytest_bertsize.wording import exact, listed
+from pytest_bertsize.reports.terminal.folding import Folded, folded
+from pytest_bertsize.wording import MOST_NAMED, exact, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from pytest_bertsize.reports.shape import FindingRow, ModelReport, RunBase
@@ -32,8 +34,6 @@ Column: TypeAlias = Literal["", "model", "architecture", "parameters", "budget",
 COLUMNS: tuple[Column, ...] = ("", "model", "architecture", "parameters", "budget", "left")
 MOST_SENTENCES = 40
 """Findings that are shown of a model, errors first; who has more has one of them many times."""
-MOST_NAMED = 20
-"""Models that one sentence names."""
 DROPPED_FIRST: tuple[Column, ...] = ("architecture", "left", "budget")
 
 
@@ -105,8 +105,17 @@ def _title(model: ModelReport) -> RenderableType:
 # all models of a run
 
 
-def overview(models: Sequence[ModelReport], style: Style) -> str:
-    """One line for each model: mark, name, architecture, total, budget, left."""
+def overview(models: Sequence[ModelReport], style: Style, declared: Mapping[str, str] = MappingProxyType({})) -> str:
+    """One line for each model: mark, name, architecture, total, budget, left; of many that passed, one for a pattern.
+
+    :param declared: by the name of a model that of the table which declares several.
+    """
+    shown = folded(models, declared) if style.verbosity < 1 else Folded([*models], [])
+    table = [_overview_table(shown.rows, style)] if shown.rows else []
+    return draw(Group(*table, *(hanging("✓  ", "", line, style) for line in shown.lines)), style)
+
+
+def _overview_table(models: Sequence[ModelReport], style: Style) -> RenderableType:
     rows = [_overview_row(model) for model in models]
     widths = {column: max(cell_len(column), *(cell_len(row[column]) for row in rows)) for column in COLUMNS}
     needed = {**{column: widths[column] + 2 for column in COLUMNS}, "model": min(widths["model"], NAME) + 2}
@@ -118,7 +127,7 @@ def overview(models: Sequence[ModelReport], style: Style) -> str:
     for row in rows:
         shown = {**row, "model": fit(row["model"], name)}
         table.add_row(*(Text(shown[column], style="red" if row[""] == "✗" else "") for column in columns))
-    return draw(table, style)
+    return table
 
 
 def count(models: Sequence[ModelReport], configured: int, failed: int, written: Sequence[Path], *, builds: bool) -> str:
