@@ -10,6 +10,7 @@ import json
 import os
 import stat
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NoReturn
 
@@ -49,7 +50,7 @@ class Place:
         path = self.root / self.reference
         return printable(str(path.relative_to(self.root) if path.is_relative_to(self.root) else path))
 
-    @property
+    @cached_property
     def path(self) -> Path:
         """The path without symlinks: what they lead to counts, not where they stand.
 
@@ -57,7 +58,8 @@ class Place:
         """
         try:
             real = (self.root / self.reference).resolve()
-            outside = not real.is_relative_to(self.root.resolve())
+            # below the root as it is written: that path has no symlink, so neither has the root
+            outside = not (real.is_relative_to(self.root) or real.is_relative_to(self.root.resolve()))
         except (OSError, RuntimeError, ValueError) as error:  # a symlink loop, a NUL byte, a name that is too long
             self._fail_to_follow(error)
         if outside:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate
 from math import prod
 from typing import TYPE_CHECKING
@@ -155,8 +155,14 @@ def roll_up(own: dict[str, int]) -> dict[str, int]:
 
 def parents_first(names: Iterable[str]) -> list[str]:
     """Each component before those below it; the canonical ones in order, others in their order of appearance."""
+    return [*_parents_first(tuple(names))]
+
+
+@lru_cache(256)
+def _parents_first(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Worked out once for the models of a run that are alike."""
     order = {name: index for index, name in enumerate(dict.fromkeys((*CANONICAL, *names)))}
-    return sorted(names, key=lambda name: [(order.get(level, len(order)), level) for level in levels(name)])
+    return tuple(sorted(names, key=lambda name: [(order.get(level, len(order)), level) for level in levels(name)]))
 
 
 @dataclass(frozen=True, slots=True)

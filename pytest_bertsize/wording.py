@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 LONGEST = 200
 """The most characters of a foreign text that a message shows."""
 LONGEST_NUMBER = 10**30
+MOST_NAMED = 20
+"""Models that one sentence names."""
 _STEERING = {"::": r":\x3a", "##": r"#\x23", "```": r"``\x60"}
 _STEERS = re.compile("|".join(_STEERING))
 _PARTS = re.compile(rf"{'|'.join(_STEERING)}|.", re.DOTALL)

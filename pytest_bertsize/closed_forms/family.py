@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 from pytest_bertsize.closed_forms.blocks import Block, Term, tensors, terms
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.older_releases import EVERYWHERE
-from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory, is_within, roll_up
+from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory, levels, roll_up
 from pytest_bertsize.release import NEWEST, Release
 
 if TYPE_CHECKING:
@@ -158,17 +158,17 @@ class ClosedForm:
     def total(self) -> int:
         return sum(term.total for term in self.terms)
 
-    @property
+    @cached_property
     def tensor_count(self) -> int:
         """How many tensors :attr:`inventory` would list."""
         return sum(term.times for term in self.terms)
 
-    @property
+    @cached_property
     def stored(self) -> int:
         """The total with ties written out."""
         return sum(term.times * term.size for term in self.terms)
 
-    @property
+    @cached_property
     def unrolled(self) -> int:
         """The total with ties written out and a copy of a shared layer for each pass through it."""
         return sum(term.passes * term.size for term in self.terms)
@@ -223,11 +223,21 @@ class _Derived(Inventory):
 
     def layers(self, component: str) -> int:
         """By the repeats of its terms, where all of them train: what is frozen may be but some of the layers."""
-        terms = [term for term in self.form.terms if is_within(term.component, component)]
-        if not all(term.trainable for term in terms):
+        repeats = self._repeats.get(component, set())
+        if component == TOTAL or not repeats:
+            return 1
+        if not all(trainable for _, trainable in repeats):
             return super().layers(component)
-        times = {term.times for term in terms}
-        return times.pop() if component != TOTAL and len(times) == 1 else 1
+        return next(iter(repeats))[0] if len(repeats) == 1 else 1
+
+    @cached_property
+    def _repeats(self) -> dict[str, set[tuple[int, bool]]]:
+        """Of each component at every level: how often its terms stand there, and whether they train."""
+        found: dict[str, set[tuple[int, bool]]] = {}
+        for component, times, trainable in {(each.component, each.times, each.trainable) for each in self.form.terms}:
+            for level in levels(component):
+                found.setdefault(level, set()).add((times, trainable))
+        return found
 
 
 @dataclass(frozen=True, slots=True)

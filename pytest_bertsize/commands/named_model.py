@@ -21,7 +21,7 @@ from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.table.model import NAMES, Model
 from pytest_bertsize.table.settings import Settings, SettingsError, load
-from pytest_bertsize.wording import did_you_mean, printable, shown
+from pytest_bertsize.wording import MOST_NAMED, did_you_mean, listed, printable, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -210,7 +210,7 @@ def _table_of(named: Named) -> tuple[Settings, Model]:
         raise Unusable(Finding("config-invalid", str(error))) from None
     model = settings.models.get(name)
     if model is None:
-        fix = did_you_mean(name, settings.names, f"there are {', '.join(settings.names)}")
+        fix = did_you_mean(name, settings.names, f"there are {listed(settings.names, MOST_NAMED)}")
         raise Unusable(Finding("config-invalid", f"{printable(file)} declares no model {shown(name)}", fix))
     return settings, model
 

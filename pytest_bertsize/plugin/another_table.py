@@ -39,8 +39,11 @@ def refuse_collected(config: pytest.Config, items: Iterable[pytest.Item]) -> Non
     """
     root = config.rootpath.resolve()
     seen: set[Path] = set()
+    first: dict[Path, pytest.Item] = {}
     for item in items:
-        folders = [each for each in _up_to(root, item.path.parent) if each not in seen]
+        first.setdefault(item.path.parent, item)
+    for folder, item in first.items():
+        folders = [each for each in _up_to(root, folder) if each not in seen]
         seen.update(folders)
         if message := _another(config, folders):
             from pytest_bertsize.plugin import misspelt_marker

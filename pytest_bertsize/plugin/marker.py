@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pytest_bertsize.plugin.items import GATE, REVIEW, BudgetFailure, hold
 from pytest_bertsize.table.model import AsBytes, Training
 from pytest_bertsize.table.settings import Settings, SettingsError, limits_from
-from pytest_bertsize.wording import did_you_mean, shown
+from pytest_bertsize.wording import MOST_NAMED, did_you_mean, listed, shown
 
 if TYPE_CHECKING:
     import pytest
@@ -79,7 +79,7 @@ def _bound(marker: pytest.Mark, settings: Settings, item: pytest.Item) -> tuple[
 
 
 def _only_model(name: object, settings: Settings, place: str = "the fixture bert_budget") -> str:
-    known = ", ".join(settings.names)
+    known = listed(settings.names, MOST_NAMED)
     if name is None and len(settings.names) == 1:
         return settings.names[0]
     if name is None:

@@ -18,6 +18,7 @@ from pytest_bertsize.reports.model_report import run_base
 from pytest_bertsize.review.gate import Gate, Mode
 from pytest_bertsize.table.model import Growth
 from pytest_bertsize.table.settings import SettingsError, load
+from pytest_bertsize.wording import MOST_NAMED, listed
 
 if TYPE_CHECKING:
     from pytest_bertsize.base.lock import Lock
@@ -137,7 +138,7 @@ def status_of_run(config: pytest.Config) -> int:
         sys.stderr.write("NOT CHECKED: pytest did not start, and no model was checked\n")
         return pytest.ExitCode.TESTS_FAILED
     if (names := found.outcome.not_checked) and not found.told:
-        sys.stderr.write(f"NOT CHECKED: {', '.join(names)}\n")
+        sys.stderr.write(f"NOT CHECKED: {listed(names, MOST_NAMED)}\n")
     return found.status
 
 

@@ -9,6 +9,7 @@ from pytest_bertsize.reports import github, json, sentences
 from pytest_bertsize.reports.ci import sign_of_ci
 from pytest_bertsize.reports.model_report import count_failed, names_not_checked
 from pytest_bertsize.reports.terminal import text as terminal
+from pytest_bertsize.wording import MOST_NAMED, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -74,12 +75,13 @@ def summary(outcome: Outcome, style: terminal.Style, *, tables: bool = True, acc
     """
     models, reports = outcome.checked, outcome.reports
     if models and style.verbosity >= 0:
-        yield Line(terminal.overview(models, style))
+        yield Line(terminal.overview(models, style, reports.settings.patterns))
         for model in models:
             yield from map(Line, _told(model, style, tables=tables) if model["verdict"] == "passed" else ())
     yield from (Line(problem, "red") for problem in reports.problems)
     if outcome.not_checked:
-        said = ": ".join(["NOT CHECKED", ", ".join(outcome.not_checked), *filter(None, [outcome.excuse])])
+        named = listed(outcome.not_checked, MOST_NAMED)
+        said = ": ".join(["NOT CHECKED", named, *filter(None, [outcome.excuse])])
         yield Line(said, "yellow" if outcome.excuse else "red")
     if reports.base:
         yield from (Line(sentence, "red") for sentence in sentences.left_without_a_word(reports.base))

@@ -118,7 +118,7 @@ def _beside(model: Model, settings: Settings, adapter: Adapter | None, *, runs_c
     """
     lengths = (limit.measure.seq_len for limit in model.limits if isinstance(limit.measure, Flops))
     return {
-        "root": str(settings.root.resolve()),
+        "root": str(settings.real_root),
         "factory": model.factory or "",
         "config_given": bool(model.config or model.backbones),
         "config_may_be_read": bool(model.backbones),

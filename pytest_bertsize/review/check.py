@@ -57,11 +57,11 @@ def examine(
     :param formulas: write the formulas out as well.
     :param detail: whether anybody is shown tensors, what the next change costs, and notes.
     """
-    known, config = replace(_unchecked(model), detail=detail), None
+    known, config = _unchecked(model, detail=detail), None
     try:
         config = source.read(model, settings)
-        known = replace(known, config=config.reference, config_sha256=config.sha256)
-        known = replace(known, published=published_configs.of_table(model, config))
+        published = published_configs.of_table(model, config)
+        known = replace(known, config=config.reference, config_sha256=config.sha256, published=published)
         adapter = _adapter(model, settings, config)
         known = replace(known, stored=_stored(model, settings))
         if not model.closed_form:
@@ -214,8 +214,9 @@ def conclude_unbuilt(
         message = f"its checkpoint {printable(subject.model.checkpoint)} is not compared, because nothing is built"
         before = replace(before, findings=(*before.findings, Finding("checkpoint-differs", message, "", "warning")))
     found = review_unbuilt(before, known_components=subject.known_components)
-    found = replace(found, findings=(*found.findings, *_insensitive(found, subject)))
-    if found.expected and accepted.lock:
+    if loose := _insensitive(found, subject):
+        found = replace(found, findings=(*found.findings, *loose))
+    if found.expected and accepted.lock:  # which is held against every tensor by name: the repeats are unrolled for it
         from pytest_bertsize.base.lock import Locked
         from pytest_bertsize.review import against_lock
 
@@ -330,6 +331,8 @@ def _measured(before: Review, subject: Subject, built: Built | None, actual: Inv
 
     :param built: ``None`` where nothing is built.
     """
+    if all(limit.measure is None for limit in before.budget):
+        return before
     form = subject.derivation.form if subject.derivation else None
     config = {**(subject.config.flat if subject.config else {}), **subject.model.overrides}
     try:
@@ -357,7 +360,7 @@ def _ties(built: Built) -> list[Finding]:
     return [Finding("untied", message, "report it: the class has lost a tie, or made one that it does not declare")]
 
 
-def _unchecked(model: Model) -> Review:
+def _unchecked(model: Model, *, detail: bool) -> Review:
     """What the table alone says."""
     return Review(
         name=model.name,
@@ -371,6 +374,7 @@ def _unchecked(model: Model) -> Review:
         budget=model.limits,
         findings=(),
         closed_form=model.closed_form,
+        detail=detail,
         own_class=model.factory is not None,
     )
 

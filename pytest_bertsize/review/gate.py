@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
 from pytest_bertsize.review import check
 from pytest_bertsize.review.put_back import Accepted, fingerprint, planned
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from pytest_bertsize.base.baseline import Baseline
     from pytest_bertsize.base.lock import Lock
@@ -34,6 +36,29 @@ class Mode:
     """What is done with budgets that fail, or that have room."""
 
 
+Made = TypeVar("Made")
+
+
+class WhenAsked(Mapping[str, Made]):
+    """Something of each declared model, made when it is first asked for, and once."""
+
+    def __init__(self, names: tuple[str, ...], make: Callable[[str], Made]) -> None:
+        self._names = names
+        self._make = make
+        self._made: dict[str, Made] = {}
+
+    def __getitem__(self, name: str) -> Made:
+        if name not in self._made:
+            self._made[name] = self._make(name)
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
 class Gate:
     """Everything that one process knows of the declared models, whether pytest called it or nobody's code did."""
 
@@ -46,7 +71,7 @@ class Gate:
         mode: Mode = Mode(),
         lock: Lock | None = None,
     ) -> None:
-        """Examine every declared model.
+        """Nothing is examined yet: a worker of xdist pays for the models of its own tests alone.
 
         :param result: what became of a model that was asked for; ``None`` where nothing is built, and budgets are held
             against the closed form alone.
@@ -55,13 +80,13 @@ class Gate:
         self.settings = settings
         self.mode = mode
         self.baseline = baseline
-        self.subjects = {
-            name: check.examine(model, settings, registry, formulas=mode.formulas, detail=mode.detail)
-            for name, model in settings.models.items()
-        }
+        examined = partial(
+            check.examine, settings=settings, registry=registry, formulas=mode.formulas, detail=mode.detail
+        )
+        self.subjects = WhenAsked(settings.names, lambda name: examined(settings.models[name]))
         self.lock = lock
         self._result = result
-        plans = planned(self.subjects, baseline, result) if result else {}
+        plans = WhenAsked(settings.names, lambda name: planned(self.subjects[name], baseline, result))
         self._accepted_before = Accepted(None if mode.verb == "update" else lock, plans)
         self._changes: dict[str, Asked] = {}
 
@@ -112,5 +137,6 @@ class Gate:
         """What there is to build: every model that the closed form has bounded, and those with keys put back."""
         wanted = {} if self._result is None else self.subjects
         found = {name: subject.request for name, subject in wanted.items() if subject.request}
-        again = (each for plan in self._accepted_before.put_back.values() for each in plan.requests.values())
+        plans = [self._accepted_before.put_back[name] for name in wanted]
+        again = (each for plan in plans if plan for each in plan.requests.values())
         return found | {each.name: each for each in again}

@@ -32,7 +32,7 @@ class Accepted:
     """What a model was, as it was accepted: today's lock, and what its config was at the base."""
 
     lock: Lock | None = None
-    put_back: Mapping[str, PutBack] = field(default_factory=dict)
+    put_back: Mapping[str, PutBack | None] = field(default_factory=dict)
     """By model."""
 
 
@@ -54,18 +54,16 @@ def fingerprint(subject: Subject) -> str:
 
 
 def planned(
-    subjects: Mapping[str, Subject], baseline: Baseline | None, result: Callable[[str], Built | NotBuilt]
-) -> dict[str, PutBack]:
-    """Of each model that a lock of the base has and no closed form compares: what changed, and what to build for it.
+    subject: Subject, baseline: Baseline | None, result: Callable[[str], Built | NotBuilt] | None
+) -> PutBack | None:
+    """Of a model that a lock of the base has and no closed form compares: what changed, and what to build for it.
 
-    :param result: what became of what was built, which is asked when it is needed.
+    :param result: what became of what was built, which is asked when it is needed; ``None`` where nothing is built.
     """
-    found = {}
-    for name, subject in subjects.items():
-        former = baseline.former(name) if baseline else None
-        if former and former.locked and not (former.derivation and subject.derivation) and subject.request:
-            found[name] = replace(_plan(subject, subject.request, former), result=result)
-    return found
+    former = baseline.former(subject.model.name) if baseline and result else None
+    if former and former.locked and not (former.derivation and subject.derivation) and subject.request:
+        return replace(_plan(subject, subject.request, former), result=result)
+    return None
 
 
 def _plan(subject: Subject, request: Request, former: Former) -> PutBack:

@@ -99,6 +99,11 @@ class Settings:
     def root(self) -> Path:
         return self.path.parent
 
+    @cached_property
+    def real_root(self) -> Path:
+        """The root without symlinks, followed once in a run."""
+        return self.root.resolve()
+
     @property
     def file(self) -> str:
         return self.path.name
@@ -125,6 +130,15 @@ class Settings:
     def table_sha256(self) -> str:
         """Of what the table says, however it is laid out."""
         return hashlib.sha256(json.dumps(self.table, sort_keys=True, default=str).encode()).hexdigest()
+
+    @cached_property
+    def patterns(self) -> Mapping[str, str]:
+        """The name of its table, ``"bert-{stem}"``, by that of each model of a table which may declare several."""
+        return {
+            name: model.table_key[-1]
+            for name, model in self.models.items()
+            if model.table_key[-1:] not in {(), (name,)}
+        }
 
     @cached_property
     def names(self) -> tuple[str, ...]:

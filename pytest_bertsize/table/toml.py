@@ -73,9 +73,12 @@ class _Layout(NamedTuple):
     sections: tuple[Section, ...]
 
 
-@lru_cache(1)
+@lru_cache(4)
 def _layout(text: str) -> _Layout:
-    """One pass, whatever is asked of it: a table may have thousands of keys, each with a mistake to place."""
+    """One pass, whatever is asked of it: a table may have thousands of keys, each with a mistake to place.
+
+    Kept of a few texts: today's, that of the base, and the lock.
+    """
     try:
         document = tomli.loads(text)
     except (ValueError, RecursionError):

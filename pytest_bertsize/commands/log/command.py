@@ -13,7 +13,7 @@ from pytest_bertsize.closed_forms.contributed.asked import registry_of
 from pytest_bertsize.commands.console import GOOD, MISTAKEN, say, style_of
 from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.table.settings import Settings, SettingsError, load
-from pytest_bertsize.wording import did_you_mean, shown
+from pytest_bertsize.wording import MOST_NAMED, did_you_mean, listed, shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,7 +76,7 @@ def _named(lines: Sequence[Line], name: str) -> list[Line]:
     found = [line for line in lines if not name or name in line.names]
     if name and not found:
         names = [each for line in lines for each in line.names]
-        fix = did_you_mean(name, names, f"there are {', '.join(names)}" if names else "it declares none")
+        fix = did_you_mean(name, names, f"there are {listed(names, MOST_NAMED)}" if names else "it declares none")
         raise SettingsError(f"no table of these commits declares a model {shown(name)}; {fix}")
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from rich.cells import cell_len
@@ -27,10 +28,11 @@ from pytest_bertsize.reports.terminal.drawing import (
     plain,
     usable,
 )
-from pytest_bertsize.wording import exact, listed
+from pytest_bertsize.reports.terminal.folding import Folded, folded
+from pytest_bertsize.wording import MOST_NAMED, exact, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from rich.console import RenderableType
@@ -44,8 +46,6 @@ Column: TypeAlias = Literal["", "model", "architecture", "parameters", "budget",
 COLUMNS: tuple[Column, ...] = ("", "model", "architecture", "parameters", "budget", "left")
 MOST_SENTENCES = 40
 """Findings that are shown of a model, errors first; who has more has one of them many times."""
-MOST_NAMED = 20
-"""Models that one sentence names."""
 NUMBERS: tuple[Column, ...] = ("parameters", "budget", "left")
 DROPPED_FIRST: tuple[Column, ...] = ("architecture", "left", "budget")
 
@@ -122,8 +122,19 @@ def _title(model: ModelReport) -> RenderableType:
 # all models of a run
 
 
-def overview(models: Sequence[ModelReport], style: Style) -> str:
-    """One line for each model: mark, name, architecture, total, budget, left."""
+def overview(models: Sequence[ModelReport], style: Style, declared: Mapping[str, str] = MappingProxyType({})) -> str:
+    """One line for each model: mark, name, architecture, total, budget, left; of many that passed, one for a pattern.
+
+    :param declared: by the name of a model that of the table which declares several.
+    """
+    shown = folded(models, declared) if style.verbosity < 1 else Folded([*models], [])
+    parts = [_overview_table(shown.rows, style)] if shown.rows else []
+    if shown.lines:
+        parts.append(draw_all((hanging("✓  ", "", line, style) for line in shown.lines), style))
+    return "\n".join(parts)
+
+
+def _overview_table(models: Sequence[ModelReport], style: Style) -> str:
     rows = [_overview_row(model) for model in models]
     widths = {column: max(cell_len(column), *(cell_len(row[column]) for row in rows)) for column in COLUMNS}
     needed = {**{column: widths[column] + 2 for column in COLUMNS}, "model": min(widths["model"], NAME) + 2}

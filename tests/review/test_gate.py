@@ -1,0 +1,95 @@
+"""What a gate does for a model, counted: nothing before it is asked, and nothing twice."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_bertsize import files
+from pytest_bertsize.builder.messages import NotBuilt
+from pytest_bertsize.closed_forms import blocks, family
+from pytest_bertsize.closed_forms.registry import Registry
+from pytest_bertsize.reports.model_report import model_report
+from pytest_bertsize.review import check
+from pytest_bertsize.review.gate import Gate, Mode
+from pytest_bertsize.table import toml
+from tests.conftest import TINY
+from tests.support.desk import lay
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pytest_bertsize.table.settings import Settings
+
+FIVE = [f"m{index}" for index in range(5)]
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """Five models, of which the tiny one of conftest.py has 59,549 parameters, and each next one more of a width of 48."""
+    text = "".join(f'[tool.bertsize.models.{name}]\nconfig = "{name}.json"\nbudget.total = 70_000\n' for name in FIVE)
+    configs = {name: {**TINY, "vocab_size": TINY["vocab_size"] + index} for index, name in enumerate(FIVE)}
+    return lay(tmp_path, text, TINY, **configs)
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> Callable[[object, str], list[object]]:
+    """Has the first arguments of all calls of a function noted."""
+
+    def noted(module: object, name: str) -> list[object]:
+        calls: list[object] = []
+        original = getattr(module, name)
+
+        def noting(*arguments: object, **named: object) -> object:
+            calls.append(arguments[0])
+            return original(*arguments, **named)
+
+        monkeypatch.setattr(module, name, noting)
+        return calls
+
+    return noted
+
+
+def of(settings: Settings, *, builds: bool = False) -> Gate:
+    result = (lambda _: NotBuilt("nobody builds here")) if builds else None
+    return Gate(settings, Registry(), result, mode=Mode(detail=False))
+
+
+def test_a_worker_examines_the_models_of_its_own_tests_and_each_once(
+    settings: Settings, counted: Callable[[object, str], list[object]]
+) -> None:
+    examined = counted(check, "examine")
+    gate = of(settings, builds=True)
+    assert examined == []
+    assert [gate.review(name).name for name in ("m3", "m1", "m3")] == ["m3", "m1", "m3"]
+    assert examined == [settings.models["m3"], settings.models["m1"]]
+
+
+def test_who_has_them_built_examines_all_in_their_order(settings: Settings) -> None:
+    assert [*of(settings, builds=True).requests] == FIVE
+    assert of(settings).requests == {}
+
+
+def test_a_model_is_one_file_opened_once_and_no_tensor_listed_that_nobody_is_shown(
+    settings: Settings, counted: Callable[[object, str], list[object]]
+) -> None:
+    opened, listed, walked = counted(files, "regular"), counted(family, "tensors"), counted(family, "terms")
+    gate = of(settings)
+    reports = [model_report(gate.review(name)) for name in settings.names]
+    assert [report["totals"]["expected"] for report in reports] == [59_549 + 49 * index for index in range(5)]
+    assert opened == [settings.root / f"{name}.json" for name in FIVE]
+    assert listed == []
+    assert len(walked) == len(FIVE)
+    assert all(isinstance(block, blocks.Block) for block in walked)
+
+
+def test_the_table_is_laid_out_once_however_many_mistakes_are_placed_in_it(settings: Settings) -> None:
+    toml._layout.cache_clear()
+    lines = {settings.line(("tool", "bertsize", "models", name, "budget")) for name in FIVE}
+    settings.line(("tool", "bertsize", "models", "m0"))
+    toml.line_in_toml('[tool.bertsize]\nlock = "x"', ("tool",))  # such as that of the base, asked in between
+    settings.line(("tool", "bertsize", "models", "m1"))
+    assert lines == {3, 6, 9, 12, 15}
+    assert toml._layout.cache_info().misses == 2
