@@ -39,9 +39,9 @@ def outcome(*models: ModelReport, base: RunBase | None = None, excuse: str = "",
     return Outcome(models, VERSIONS, files, excuse)
 
 
-def lines(of: Outcome, verbosity: int = 0, *, accepting: bool = False) -> list[Line]:
+def lines(of: Outcome, verbosity: int = 0, *, tables: bool = True, accepting: bool = False) -> list[Line]:
     """Without the overview."""
-    told = [*summary(of, Style(80, verbosity=verbosity), accepting=accepting)]
+    told = [*summary(of, Style(80, verbosity=verbosity), tables=tables, accepting=accepting)]
     return told[1:] if of.checked and verbosity >= 0 else told
 
 
@@ -175,7 +175,14 @@ def test_a_release_that_is_installed_is_not_assumed() -> None:
     assert not any("closed forms are" in line.text for line in lines(replace(of, reports=files)))
 
 
-# warnings
+# what passed
+
+
+def test_its_table_is_told_where_it_is_asked_for_and_was_not_told_before() -> None:
+    of = outcome(found("encoder"))
+    first, *rest = lines(of, verbosity=1)
+    assert "total" in first.text
+    assert rest == lines(of, verbosity=1, tables=False) == lines(of)
 
 
 def test_warnings_of_what_passed_are_told_in_no_colour() -> None:
