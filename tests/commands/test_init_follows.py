@@ -132,6 +132,48 @@ def test_a_class_of_the_library_is_made_by_the_options_of_another_file(tmp_path:
     assert 'config = "flags.py"' in out
 
 
+CLASSES = """\
+import argparse
+from torch import nn
+from transformers import BertConfig, BertPreTrainedModel, BertTokenizer, RobertaConfig, RobertaPreTrainedModel
+
+NAMES = {"base": "roberta-base"}
+
+
+class BertTagger(BertPreTrainedModel):
+    def __init__(self, config, tags):
+        super().__init__(config)
+        self.head = nn.Linear(config.hidden_size, tags)
+
+
+class RobertaTagger(RobertaPreTrainedModel):
+    def __init__(self, config, tags, *, twice=False, **more):
+        super().__init__(config)
+        self.head = nn.Linear(config.hidden_size + more["extra"], 2 * tags if twice else tags)
+
+
+MODEL_CLASSES = {"bert": (BertConfig, BertTagger, BertTokenizer), "roberta": (RobertaConfig, RobertaTagger, None)}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--model_type", default="roberta")
+    parser.add_argument("--tags", type=int, default=7)
+    args = parser.parse_args()
+    config_class, model_class, _ = MODEL_CLASSES[args.model_type]
+    config = config_class.from_pretrained(NAMES["base"], hidden_act="relu", cache_dir=None)
+    return model_class.from_pretrained(NAMES["base"], args.tags, twice=True, config=config, extra=2)
+"""
+
+
+def test_a_class_that_a_table_of_classes_names_is_that_of_the_usual_type(tmp_path: Path) -> None:
+    _, out, err = started(lay(tmp_path, **{"run_ner.py": CLASSES}), helper=Helper())
+    assert "RobertaTagger(" in out, err
+    assert "BertTagger" not in out.replace("RobertaTagger", "")
+    assert "tags=args.tags, twice=True, extra=2" in out
+    assert 'budget.head = "10.8K"' in out  # (768 + 2) * 14 + 14 = 10,794
+
+
 def test_a_config_call_in_a_caller_is_the_part_of_a_class_that_cannot_be_made(tmp_path: Path) -> None:
     model = "from torch import nn\nfrom transformers import BertModel\n\n\nclass Midi(nn.Module):\n"
     model += (
