@@ -109,6 +109,11 @@ def test_a_model_that_left_without_a_word_is_red_and_fails_the_run() -> None:
     assert (left.failed, left.status) == (1, "found")
 
 
+def test_the_last_line_of_several_says_where_nothing_was_built() -> None:
+    left = outcome(found("encoder"), base=against(gone(failed=True)), builds=False)
+    assert lines(left)[-1].text.endswith("; by the closed form: nothing was built")
+
+
 def test_a_model_that_left_with_a_word_is_told_and_fails_nothing() -> None:
     left = outcome(found("encoder"), base=against(gone(failed=False)))
     assert [line.colour for line in lines(left)] == ["", "", ""]
