@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
 import tomli
 
 from pytest_bertsize.builder.helper import Helper
@@ -172,6 +173,39 @@ def test_a_class_that_a_table_of_classes_names_is_that_of_the_usual_type(tmp_pat
     assert "BertTagger" not in out.replace("RobertaTagger", "")
     assert "tags=args.tags, twice=True, extra=2" in out
     assert 'budget.head = "10.8K"' in out  # (768 + 2) * 14 + 14 = 10,794
+
+
+WIDE = """\
+from torch import nn
+
+
+class BERT(nn.Module):
+    def __init__(self, width, depth=2):
+        super().__init__()
+        self.words = nn.Linear(width, depth)
+
+
+def main():
+    return BERT({arguments})
+"""
+
+
+def test_an_argument_that_only_a_run_knows_is_left_out_where_it_has_a_default(tmp_path: Path) -> None:
+    _, out, err = started(
+        lay(tmp_path, **{"model.py": WIDE.format(arguments="width=8, depth=open('x')")}), helper=Helper()
+    )
+    assert "    return BERT(width=8)\n" in out, err
+    assert "budget.total = 18" in out  # 8 * 2 + 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "unknown"),
+    [("*open('x')", "*open('x')"), ("**open('x')", "**open('x')"), ("width=open('x')", "open('x')")],
+)
+def test_one_that_has_none_is_named_with_its_place(tmp_path: Path, arguments: str, unknown: str) -> None:
+    lay(tmp_path, **{"model.py": WIDE.format(arguments=arguments)})
+    err = started(tmp_path)[2]
+    assert f"{unknown} is known only to a run" in err
 
 
 def test_a_config_call_in_a_caller_is_the_part_of_a_class_that_cannot_be_made(tmp_path: Path) -> None:

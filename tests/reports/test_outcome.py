@@ -17,6 +17,7 @@ from pytest_bertsize.reports.shape import Removed, RunBase
 from pytest_bertsize.reports.terminal.drawing import Style
 from tests.support.ledger_alone import VERSIONS, declared, found, warning
 from tests.support.model_reports import finding
+from tests.support.run_reports import passing
 
 if TYPE_CHECKING:
     from pytest_bertsize.reports.shape import ModelReport
@@ -181,6 +182,16 @@ def test_a_release_that_is_installed_is_not_assumed() -> None:
 
 
 # what passed
+
+
+def test_what_became_of_it_since_the_base_is_told_where_its_table_is_not() -> None:
+    model = passing()
+    assert model["base"]
+    model["base"]["said"] = ["its config was renamed"]
+    of = outcome(model)
+    told = Line("→ encoder against main (bbbbbbbbbb): no count changed\n    its config was renamed")
+    assert lines(of)[0] == told
+    assert told not in lines(of, verbosity=1)
 
 
 def test_its_table_is_told_where_it_is_asked_for_and_was_not_told_before() -> None:
