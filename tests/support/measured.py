@@ -14,7 +14,7 @@ from pytest_bertsize.closed_forms.contributed import asked
 if TYPE_CHECKING:
     import pytest
 
-SECONDS = 5.0
+SECONDS = 3.0
 """That a process has to write it down; one that hangs is killed after them, as it is at once where nothing is measured."""
 ENDING = (own_process, asked, helper)
 _end = own_process.end
