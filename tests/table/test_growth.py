@@ -103,5 +103,6 @@ def test_growth_that_would_pass_is_written_as_finely_as_its_author_wrote_it() ->
     assert growth_that_passes(1, 300, "1.00%") == '"0.34%"'
     assert growth_that_passes(3, 300, "5%") == '"1%"'
     assert growth_that_passes(16_632, 59_549, "500K") == '"17K"'
+    assert growth_that_passes(16_632, 59_549, 500) == "16_632"
     assert growth_that_passes(16_632, 0, "1%") == "16_632"  # no share of nothing is anything
     assert growth_that_passes(10**10, 1, "1%") == "10_000_000_000"  # more digits than a share has
