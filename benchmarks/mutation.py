@@ -41,6 +41,8 @@ TESTS_OF = {
     "inventory": ["test_inventory.py"],
     "table/settings": ["table/test_settings.py"],
     "table/schema": ["table/test_settings.py"],
+    "table/budget": ["table/test_settings.py", "table/test_byte_sizes.py"],
+    "table/growth": ["table/test_growth.py"],
     "table/toml": ["table/test_toml_lines.py", "table/test_toml_values.py"],
     "table/rewrite": ["review/test_accept.py", "table/test_rewrite_of_file.py"],
     "config/model_config": ["config/test_model_config.py"],
@@ -55,6 +57,8 @@ TESTS_OF = {
     "review/off_closed_form": ["review/test_off_closed_form.py", "review/test_hypotheses.py"],
     "review/broken_limit": ["review/test_review.py", "review/test_forgotten.py"],
     "review/review": ["review/test_review.py", "review/test_forgotten.py"],
+    "review/since_base": ["review/test_since_base.py"],
+    "review/against_lock": ["review/test_against_lock.py"],
     "review/accept": ["review/test_accept.py"],
     "reports/outcome": ["reports/test_outcome.py", "plugin/test_results.py"],
     "plugin/results": ["plugin/test_results.py"],
@@ -91,6 +95,8 @@ def _spots(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
 
 
 def _is_for_type_checkers(node: cst.CSTNode) -> bool:
+    if isinstance(node, cst.AnnAssign):
+        return getattr(node.annotation.annotation, "value", "") == "TypeAlias"
     return isinstance(node, cst.If) and getattr(node.test, "value", "") == "TYPE_CHECKING"
 
 

@@ -176,6 +176,17 @@ def warm_helper(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch,
         monkeypatch.setattr(pytester, "_getpytestargs", lambda: tuple(command(warm, "-m", "pytest")))
 
 
+@pytest.fixture(autouse=True, scope="session")
+def measured_to_the_end() -> Iterator[None]:
+    """Where coverage is measured, what is killed as soon as it has answered may first say what it ran."""
+    with pytest.MonkeyPatch.context() as patch:
+        if "COVERAGE_PROCESS_CONFIG" in os.environ:
+            from tests.support import measured
+
+            measured.patched(patch)
+        yield
+
+
 @pytest.fixture
 def cold_helper() -> None:
     """For a test whose subject is the helper's process: it is started by the real command, and imports everything."""

@@ -67,7 +67,7 @@ def check(  # noqa: PLR0913  (what the command line says)
         helper.build_with(settings.interpreter.path, settings.interpreter.written)
     mode = Mode(formulas=bool(files), detail=bool(files) or verbosity > 0)
     models = _reviewed(Gate(settings, registry, helper.result if helper else None, former, mode, lock), helper)
-    outcome = Outcome(models, helper.versions if helper else {}, files)
+    outcome = Outcome(models, helper.versions if helper else {}, files, excuse="")
     files.finish(models, outcome.versions)
     _tell(outcome, style_of(out, verbosity), out, err)
     return EXIT[outcome.status]
@@ -91,7 +91,7 @@ def _tell(outcome: Outcome, style: terminal.Style, out: TextIO, err: TextIO) -> 
             say(f"{terminal.failure(model, style)}\n", out)
         elif style.verbosity > 0:
             say(f"{terminal.breakdown(model, style)}\n", out)
-    lines = [*summary(outcome, style, tables=False)]
+    lines = [*summary(outcome, style, tables=False, accepting=False)]
     for line in lines:
         if line.colour != "red":
             say(line.text, out)

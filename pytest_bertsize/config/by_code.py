@@ -237,9 +237,7 @@ def _as_mapping(value: Any, path: str, root: str) -> Mapping[Any, Any]:
         found = _attributes(value)
         if found or isinstance(value, NAMESPACES):
             return found
-    if path:
-        raise NoConfig(f"{path} is {_a(value)}, which JSON cannot say", "make it a plain number, string, list or dict")
-    raise NoConfig(f"it returned {_a(value)}, not a config", RETURN)
+    raise NoConfig(f"{path} is {_a(value)}, which JSON cannot say", "make it a plain number, string, list or dict")
 
 
 def _a(value: object) -> str:

@@ -110,5 +110,5 @@ class Ledger:
         style = style_of(tw, self.config.get_verbosity())
         terminalreporter.ensure_newline()
         terminalreporter.section("bert size")
-        for text, colour in summary(self.outcome, style, accepting=self.rewriter is not None):
+        for text, colour in summary(self.outcome, style, tables=True, accepting=self.rewriter is not None):
             terminalreporter.write_line(text, **{colour: True} if colour else {})

@@ -29,7 +29,7 @@ class Outcome:
     versions: Mapping[str, str]
     """Of the libraries that built them."""
     reports: ReportFiles
-    excuse: str = ""
+    excuse: str
     """Why models may have been left unchecked; ``""`` where that is an error."""
 
     @property
@@ -67,7 +67,7 @@ class Line(NamedTuple):
     """Red where it says what is wrong with the run itself, and not with a model."""
 
 
-def summary(outcome: Outcome, style: terminal.Style, *, tables: bool = True, accepting: bool = False) -> Iterator[Line]:
+def summary(outcome: Outcome, style: terminal.Style, *, tables: bool, accepting: bool) -> Iterator[Line]:
     """The lines at the end of a run, the failures themselves told before.
 
     :param tables: whether models that passed are unfolded here, where that is asked for.

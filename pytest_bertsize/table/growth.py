@@ -66,7 +66,7 @@ def growth_that_passes(added: int, before: int, like: object) -> str:
     places = len(match["digits"].partition(".")[2])
     steps = -(-Fraction(100 * added * 10**places, before) // 1) if before else 0
     share = f"{Decimal(steps).scaleb(-places):f}%"
-    return f'"{share}"' if before and SHARE.fullmatch(share) else restated(added, "max", 0, PARAMETERS)
+    return f'"{share}"' if before and SHARE.fullmatch(share) else f"{added:_}"
 
 
 def _near_miss(value: object) -> str:

@@ -12,6 +12,7 @@ from pytest_bertsize.checkpoint import tokenizer
 from pytest_bertsize.checkpoint.tokenizer import Vocabulary
 from pytest_bertsize.files import Place
 from pytest_bertsize.findings import Unusable
+from pytest_bertsize.inventory import Inventory, Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -219,6 +220,25 @@ def test_an_older_tokenizer_is_extended_by_the_file_beside_it(tmp_path: Path, na
 
 
 # which file
+
+
+def test_a_vocab_json_without_a_token_is_refused(tmp_path: Path) -> None:
+    assert refused(tmp_path, "vocab.json", {}) == f"it has no token → {tokenizer.AGAIN}"
+
+
+def test_what_extends_it_is_an_object(tmp_path: Path) -> None:
+    (tmp_path / "added_tokens.json").write_text("[]", "utf-8")
+    with pytest.raises(Unusable) as refusal:
+        size(tmp_path, "vocab.json", {"a": 0})
+    (finding,) = refusal.value.findings
+    assert finding.sentence == f"added_tokens.json: the file holds no JSON object; {tokenizer.AGAIN}"
+
+
+def test_a_declared_tokenizer_of_a_model_without_words_is_refused(tmp_path: Path) -> None:
+    (finding,) = tokenizer.rows_beside(tmp_path, "vocab.txt", (), Inventory((Tensor("w", (3, 2), "encoder"),)))
+    assert finding.sentence.endswith(
+        "the tokenizer cannot be compared: no component is called embeddings.word; remove tokenizer"
+    )
 
 
 def test_the_tokenizer_beside_a_config_or_in_a_folder_is_found(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from pytest_bertsize.closed_forms.everywhere import everywhere
 from pytest_bertsize.closed_forms.families.encoder_decoder import PairFamily
 from pytest_bertsize.commands.check import check
 from pytest_bertsize.commands.named_model import closed_form
+from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.release import NEWEST
 from pytest_bertsize.table.settings import SettingsError, load
@@ -120,6 +121,16 @@ def test_a_family_that_has_crossed_is_followed_for_all_sizes_as_it_was(name: str
     assert (found.counts, found.fixed) == (own.counts, own.fixed)
     assert [ruled.holds for ruled in found.rules] == [ruled.holds for ruled in own.rules]
     assert own.rules
+
+
+@pytest.mark.parametrize(("key", "value"), [("position_embedding_type", "relative_key"), ("pruned_heads", {"0": [1]})])
+def test_what_an_ignored_key_would_have_cost_is_asked_of_who_contributes_it(key: str, value: object) -> None:
+    family = FAMILIES["bert"]
+    here, there = family.keys.all_ignored[key].cost, crossed(family).keys.all_ignored[key].cost
+    dims = Dims({"D": 48, "A": 4, "P": 40, "L": 3}, {})
+    assert here
+    assert there
+    assert there(value, dims) == here(value, dims) is not None
 
 
 @pytest.mark.parametrize("name", [name for name in FAMILIES if not isinstance(FAMILIES[name], PairFamily)])

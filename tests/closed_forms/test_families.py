@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from pytest_bertsize.config.keys import Choice, Listing, Size, Switch
 
-EXAMPLES, MORE = 3, 12
+EXAMPLES, MORE = 3, 6
 """Configs drawn for each architecture; ``benchmarks/closed_forms.py`` draws a thousand for each family."""
 
 

@@ -22,6 +22,7 @@ from pytest_bertsize.commands.explain.draft.drafting import Ask, Changed, drafte
 from pytest_bertsize.commands.explain.draft.fitting import fitted
 from pytest_bertsize.commands.explain.draft.python import python
 from pytest_bertsize.commands.named_model import Named, closed_form
+from pytest_bertsize.findings import Unusable
 from pytest_bertsize.inventory import Tensor
 from tests.support.own_classes import TINY
 
@@ -110,6 +111,54 @@ def test_layers_fold_and_one_that_is_unlike_the_rest_stands_by_itself() -> None:
     form = ClosedForm(family_of(text).architectures[0], Dims({"width": 16, "depth": 6, "tags": 3}, {}))
     assert form.total == 6 * 16 * 64 + 16 + 25  # six layers, one norm, (3 + 2)² of transitions
     assert form.inventory.by_name["layers.5.norm.weight"].shape == (16,)
+
+
+@pytest.mark.parametrize("place", [0, -1], ids=["first", "last"])
+def test_a_layer_that_is_as_wide_as_the_rest_by_chance_is_told_from_them_all_the_same(place: int) -> None:
+    """At twice its width, which is one of those that are tried, it is as wide as they are."""
+
+    def build(config: dict[str, Any]) -> Built:
+        widths = [config["width"]] * config["depth"]
+        widths[place] = config["other"]
+        return built(**{f"layers__{at}__weight": (width,) for at, width in enumerate(widths)})
+
+    text = text_of({"width": 8, "other": 4, "depth": 4}, build)
+    form = ClosedForm(family_of(text).architectures[0], Dims({"width": 16, "other": 3, "depth": 6}, {}))
+    assert form.total == 5 * 16 + 3
+
+
+def test_a_switch_that_changes_what_is_built_is_held_as_it_is() -> None:
+    def build(config: dict[str, Any]) -> Built:
+        return built(weight=(config["width"],), **({"bias": (config["width"],)} if config["bias"] else {}))
+
+    keys = family_of(text_of({"width": 8, "bias": True}, build)).keys
+    assert {key: each.harmless for key, each in keys.refused.items()} == {"bias": (True,)}
+
+
+def labelled(config: dict[str, Any]) -> Built:
+    labels = config["id2label"] if "id2label" in config else range(config.get("num_labels", 2))
+    return built(head__weight=(len(labels), config["width"]))
+
+
+@pytest.mark.parametrize("said", [{"num_labels": 5}, {"id2label": {str(at): "X" for at in range(5)}}], ids=str)
+def test_the_labels_that_a_config_says_or_names_are_a_size(said: dict[str, Any]) -> None:
+    draft = drafted({"width": 8, **said}, asked({"width": 8, **said}, labelled))
+    assert draft.sizes == {"width": 8, "num_labels": 5}
+    assert (draft.unfitted, draft.fixed) == ({}, {})
+
+
+def test_a_class_that_is_sized_by_labels_that_no_config_says_has_no_draft() -> None:
+    with pytest.raises(Unusable) as refused:
+        drafted({"width": 8}, asked({"width": 8}, labelled))
+    assert [each.sentence for each in refused.value.findings] == [
+        "the class is sized by num_labels, which the config does not say; write num_labels in the config"
+    ]
+
+
+def test_a_class_that_is_not_built_as_its_config_says_has_no_draft() -> None:
+    with pytest.raises(Unusable) as refused:
+        drafted({**CONFIG, "heads": 3}, asked({**CONFIG, "heads": 3}, tagger))
+    assert [each.sentence for each in refused.value.findings] == ["it could not be built: heads"]
 
 
 def test_a_key_that_changes_nothing_is_inert_and_one_that_was_not_tried_is_held() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
 import tomli
 
 from pytest_bertsize.builder.helper import Helper
@@ -130,6 +131,81 @@ def test_a_class_of_the_library_is_made_by_the_options_of_another_file(tmp_path:
     size = "vocab_size=100, hidden_size=args.width, num_attention_heads=2"
     assert f"    return BertForMaskedLM(BertConfig({size}))\n" in out, err
     assert 'config = "flags.py"' in out
+
+
+CLASSES = """\
+import argparse
+from torch import nn
+from transformers import BertConfig, BertPreTrainedModel, BertTokenizer, RobertaConfig, RobertaPreTrainedModel
+
+NAMES = {"base": "roberta-base"}
+
+
+class BertTagger(BertPreTrainedModel):
+    def __init__(self, config, tags):
+        super().__init__(config)
+        self.head = nn.Linear(config.hidden_size, tags)
+
+
+class RobertaTagger(RobertaPreTrainedModel):
+    def __init__(self, config, tags, *, twice=False, **more):
+        super().__init__(config)
+        self.head = nn.Linear(config.hidden_size + more["extra"], 2 * tags if twice else tags)
+
+
+MODEL_CLASSES = {"bert": (BertConfig, BertTagger, BertTokenizer), "roberta": (RobertaConfig, RobertaTagger, None)}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--model_type", default="roberta")
+    parser.add_argument("--tags", type=int, default=7)
+    args = parser.parse_args()
+    config_class, model_class, _ = MODEL_CLASSES[args.model_type]
+    config = config_class.from_pretrained(NAMES["base"], hidden_act="relu", cache_dir=None)
+    return model_class.from_pretrained(NAMES["base"], args.tags, twice=True, config=config, extra=2)
+"""
+
+
+def test_a_class_that_a_table_of_classes_names_is_that_of_the_usual_type(tmp_path: Path) -> None:
+    _, out, err = started(lay(tmp_path, **{"run_ner.py": CLASSES}), helper=Helper())
+    assert "RobertaTagger(" in out, err
+    assert "BertTagger" not in out.replace("RobertaTagger", "")
+    assert "tags=args.tags, twice=True, extra=2" in out
+    assert 'budget.head = "10.8K"' in out  # (768 + 2) * 14 + 14 = 10,794
+
+
+WIDE = """\
+from torch import nn
+
+
+class BERT(nn.Module):
+    def __init__(self, width, depth=2):
+        super().__init__()
+        self.words = nn.Linear(width, depth)
+
+
+def main():
+    return BERT({arguments})
+"""
+
+
+def test_an_argument_that_only_a_run_knows_is_left_out_where_it_has_a_default(tmp_path: Path) -> None:
+    _, out, err = started(
+        lay(tmp_path, **{"model.py": WIDE.format(arguments="width=8, depth=open('x')")}), helper=Helper()
+    )
+    assert "    return BERT(width=8)\n" in out, err
+    assert "budget.total = 18" in out  # 8 * 2 + 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "unknown"),
+    [("*open('x')", "*open('x')"), ("**open('x')", "**open('x')"), ("width=open('x')", "open('x')")],
+)
+def test_one_that_has_none_is_named_with_its_place(tmp_path: Path, arguments: str, unknown: str) -> None:
+    lay(tmp_path, **{"model.py": WIDE.format(arguments=arguments)})
+    err = started(tmp_path)[2]
+    assert f"{unknown} is known only to a run" in err
 
 
 def test_a_config_call_in_a_caller_is_the_part_of_a_class_that_cannot_be_made(tmp_path: Path) -> None:

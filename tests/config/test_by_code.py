@@ -121,6 +121,7 @@ TAKEN = {
         "import argparse\ndef make(): return argparse.Namespace(sizes=argparse.Namespace(hidden_size=768))",
         {"sizes": {"hidden_size": 768}},
     ),
+    "a class of C, of which nobody knows what it is called with": ("make = dict", {}),
     "a method": ("class Configs:\n    @staticmethod\n    def make(): return {'a': 1}", {"a": 1}),
 }
 
@@ -239,6 +240,10 @@ CODE = {
     "os.write(3, b'[]\\n')": (f"{NOT_MADE}its process answered nonsense", CALL),
     "pass": (f"{NOT_MADE}it returned None, not a config", RETURN),
     "return [1]": (f"{NOT_MADE}it returned a list, not a config", RETURN),
+    "return type('Cfg', (), {'to_dict': lambda self: []})()": (
+        f"{NOT_MADE}to_dict() of a pkg.cfg.Cfg returned a list",
+        RETURN,
+    ),
     "return object()": (f"{NOT_MADE}it returned an object, not a config", RETURN),
     "import numpy; return {'a': {'b': [1, numpy.int64(3)]}}": (
         f"{NOT_MADE}a.b[1] is a numpy.int64, which JSON cannot say",

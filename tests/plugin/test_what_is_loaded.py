@@ -19,14 +19,20 @@ from pytest_bertsize.builder.helper import Helper, Limits
 from pytest_bertsize.builder.messages import Built, NotBuilt, Request
 from pytest_bertsize.reports.ci import VARIABLES
 from tests.conftest import alone_and_spread
+from tests.support import warm_helper
 from tests.support.tables import FITS, TABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from typing import TypeAlias
 
     from tests.conftest import Project
+    from tests.support.warm_helper import Warm
 
-pytestmark = [pytest.mark.process, pytest.mark.usefixtures("cold_helper")]
+    Check: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
+
+pytestmark = pytest.mark.process
+cold = pytest.mark.usefixtures("cold_helper")
 
 HEAVY = {"torch", "transformers", "numpy", "sympy", "jinja2", "peft", "yaml", "safetensors", "tokenizers"}
 TINY = {"vocab_size": 11, "hidden_size": 4, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 3}
@@ -65,6 +71,17 @@ IMPORTED = """
 
 def command(*arguments: str) -> list[str]:
     return [sys.executable, "-I", "-m", "pytest_bertsize", *arguments]
+
+
+@pytest.fixture
+def check(warm: Warm) -> Check:
+    """``check`` in a process of its own, whose helper is forked from a warm one."""
+
+    def checked(*arguments: str) -> subprocess.CompletedProcess[str]:
+        line = warm_helper.command(warm, "-m", "pytest_bertsize", "check", *arguments, flags=["-I"])
+        return subprocess.run(line, capture_output=True, text=True, check=False)
+
+    return checked
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -118,6 +135,7 @@ def test_without_a_build_the_command_imports_what_the_table_asks_for_and_nothing
     found = modules_of_check("--no-build")
     assert "pytest_bertsize.commands.check" in found
     assert not HEAVY & found
+    assert "psutil" not in found
     assert not {"pytest", "pluggy", "_pytest"} & found
     assert not too_many(found, OF_CHECK)
 
@@ -129,6 +147,12 @@ def test_without_a_build_pytest_imports_what_the_table_asks_for_and_nothing_heav
     (installed / "entry_points.txt").write_text("[pydantic]\nany = of_pydantic:plugin\n")
     found = modules_of_pytest(pytester, "--bert-budget", "--bert-budget-no-build")
     assert "of_pydantic" not in found
+=======
+@cold
+@pytest.mark.parametrize("table", [FITS, TABLE], ids=["passes", "fails"])
+def test_without_a_build_pytest_imports_nothing_heavy(project: Project, table: str) -> None:
+    found = modules_of_pytest(project(table), "--bert-budget", "--bert-budget-no-build")
+>>>>>>> proof
     assert "pytest_bertsize.review.check" in found
     assert not HEAVY & found
     assert not too_many(found, OF_PYTEST)
@@ -159,13 +183,17 @@ def test_without_a_build_no_process_is_started(project: Project) -> None:
     assert started == {True: 0, False: 1}
 
 
-@pytest.mark.parametrize("table", [FITS, TABLE], ids=["passes", "fails"])
-def test_the_whole_gate_imports_nothing_heavy_in_its_own_process(project: Project, table: str) -> None:
-    pytester = project(table)
-    assert not HEAVY & modules_of_check()
-    assert not HEAVY & modules_of_pytest(pytester, "--bert-budget")
+@cold
+def test_the_whole_gate_imports_nothing_heavy_in_its_own_process(project: Project) -> None:
+    project(FITS)
+    passes = modules_of_check()
+    assert not HEAVY & passes
+    assert "psutil" in passes  # which looks at the process that it starts
+    fails = modules_of_pytest(project(TABLE), "--bert-budget")
+    assert not HEAVY & fails
 
 
+@cold
 def test_who_writes_no_table_loads_nothing_that_does(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)  # a CI writes none
@@ -187,6 +215,7 @@ def test_a_text_report_loads_no_page_and_a_silent_run_no_report(project: Project
     assert "pytest_bertsize.reports.html.page" not in modules_of_check("--no-build", "--report", "size.json")
 
 
+<<<<<<< HEAD
 def test_the_import_of_the_plugin_is_two_modules() -> None:
     code = "import sys, pytest; before = {*sys.modules}; import pytest_bertsize.plugin; print(*{*sys.modules} - before)"
     own = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
@@ -194,6 +223,7 @@ def test_the_import_of_the_plugin_is_two_modules() -> None:
     assert {*done.stdout.split()} == {"pytest_bertsize", "pytest_bertsize.plugin"}
 
 
+@cold
 def test_installed_and_unused_the_plugin_is_three_modules(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("def test_nothing(): pass")
     found = modules_of_pytest(pytester)
@@ -201,6 +231,7 @@ def test_installed_and_unused_the_plugin_is_three_modules(pytester: pytest.Pytes
     assert not {"pydantic", "rich", "tomli"} & found
 
 
+@cold
 def test_installed_and_unused_it_brings_no_module_that_pytest_has_not(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("def test_nothing(): pass")
     unused = modules_of_pytest(pytester)
@@ -210,7 +241,9 @@ def test_installed_and_unused_it_brings_no_module_that_pytest_has_not(pytester: 
 
 
 @pytest.fixture
-def in_helper(project: Project, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Sequence[Request]], set[str]]]:
+def in_helper(
+    project: Project, monkeypatch: pytest.MonkeyPatch, cold_helper: None
+) -> Iterator[Callable[[Sequence[Request]], set[str]]]:
     """What the helper process has imported when it has built what is asked of it."""
     pytester = project("")
     log = pytester.path / "log"
@@ -241,22 +274,18 @@ AUTO = "auto.modeling_auto"
 """Names alone; every file of a model imports it, by ``transformers.modeling_layers``."""
 
 
-@pytest.mark.parametrize("architecture", ["BertModel", "BertForMaskedLM", "BertForSequenceClassification"])
-def test_the_helper_imports_the_models_of_one_family(
-    in_helper: Callable[[Sequence[Request]], set[str]], architecture: str
+ARCHITECTURES = ("BertModel", "BertForMaskedLM", "BertForSequenceClassification")
+
+
+def test_the_helper_imports_the_models_of_one_family_and_nothing_for_tests_training_or_pictures(
+    in_helper: Callable[[Sequence[Request]], set[str]],
 ) -> None:
-    found = in_helper([Request("a", "bert", architecture, TINY, {})])
+    found = in_helper([Request(each, "bert", each, TINY, {}) for each in ARCHITECTURES])
     assert files_of_models(found) == {"bert.modeling_bert", AUTO}
     assert {name for name in found if re.match(r"transformers\.models\..*\.configuration_", name)} == {
         "transformers.models.auto.configuration_auto",
         "transformers.models.bert.configuration_bert",
     }
-
-
-def test_the_helper_imports_nothing_for_tests_training_or_pictures(
-    in_helper: Callable[[Sequence[Request]], set[str]],
-) -> None:
-    found = in_helper([Request("a", "bert", "BertForMaskedLM", TINY, {})])
     unneeded = {"pytest", "torchvision", "torchaudio", "datasets", "peft", "scipy", "sklearn", "pandas", "tensorflow"}
     assert not unneeded & found
     assert not {"transformers.trainer", "transformers.pipelines", "transformers.generation.watermarking"} & found
@@ -308,9 +337,9 @@ def test_a_factory_that_is_declared_under_several_names_is_called_once(project: 
     ]
 
 
-def test_a_factory_is_called_once_for_each_config(project: Project) -> None:
+def test_a_factory_is_called_once_for_each_config(project: Project, check: Check) -> None:
     project(factories(first=7, second=8, third=7), counted=COUNTED)
-    done = run("check", "--report", "size.json")
+    done = check("--report", "size.json")
     assert done.returncode == 0
     assert Path("counted.log").read_text() == "xx"
     found = json.loads(Path("size.json").read_text("utf-8"))
@@ -333,7 +362,7 @@ def test_a_model_whose_budget_differs_is_built_once_and_held_to_its_own(project:
     result.stdout.fnmatch_lines(["second: total 343, limit 342 (+1)", "2 configured, 2 checked, 1 failed; *"])
 
 
-def test_configs_that_differ_in_the_order_of_their_keys_are_two(project: Project) -> None:
+def test_configs_that_differ_in_the_order_of_their_keys_are_two(project: Project, check: Check) -> None:
     """A function of the project may go by that order: dictionaries have one."""
     ordered = COUNTED.replace('config["hidden_size"], config["vocab_size"]', '*config["sizes"].values()')
     table = """
@@ -347,14 +376,14 @@ def test_configs_that_differ_in_the_order_of_their_keys_are_two(project: Project
     project("".join(textwrap.dedent(each) for each in tables), counted=ordered)
     Path("first.json").write_text('{"sizes": {"a": 3, "b": 5}}')
     Path("second.json").write_text('{"sizes": {"b": 5, "a": 3}}')
-    done = run("check")
+    done = check()
     assert "2 configured, 2 checked, 0 failed" in done.stdout
     assert Path("counted.log").read_text() == "xx"
 
 
-def test_nothing_is_built_that_was_refused(project: Project) -> None:
+def test_nothing_is_built_that_was_refused(project: Project, check: Check) -> None:
     project(factories(first=0), counted=COUNTED)
-    assert run("check").returncode == 1
+    assert check().returncode == 1
     assert not Path("counted.log").exists()
 
 
@@ -471,11 +500,17 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize("line", [NOT_ISOLATED, PYTEST, [*PYTEST, "-n2"]], ids=["check", "pytest", "-n2"])
-@pytest.mark.parametrize(("table", "status"), MISTAKES.values(), ids=MISTAKES)
-def test_however_a_run_ends_its_helper_has_ended(
-    started: Callable[[], list[int]], table: str, status: int, line: list[str]
-) -> None:
+@pytest.mark.parametrize(
+    ("line", "how"),
+    [
+        *((NOT_ISOLATED, each) for each in ("well", "a mistake in the table", "nothing to build")),
+        *((PYTEST, each) for each in ("over budget", "a mistake in the table", "nothing to build")),
+        ([*PYTEST, "-n2"], "well"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else " ".join(each[2:]),
+)
+def test_however_a_run_ends_its_helper_has_ended(started: Callable[[], list[int]], line: list[str], how: str) -> None:
+    table, status = MISTAKES[how]
     Path("pyproject.toml").write_text('[tool.pytest.ini_options]\nminversion = "8.2"\n' + textwrap.dedent(table))
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     assert done.returncode == (4 if status == 2 and line is not NOT_ISOLATED else status)
@@ -536,9 +571,9 @@ def test_a_file_has_all_that_is_said_of_a_thousand_models(project: Project) -> N
     assert lines[-1] == "1000 configured, 1000 checked, 0 failed; not compared with a build"
 
 
-def test_a_thousand_models_of_one_config_are_built_at_once(project: Project) -> None:
+def test_a_thousand_models_of_one_config_are_built_at_once(project: Project, check: Check) -> None:
     project(models(1_000))
-    done = run("check")
+    done = check()
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.endswith("1000 configured, 1000 checked, 0 failed\n")
 
@@ -599,9 +634,3 @@ def test_other_commands_say_all_and_keep_their_status(project: Project, argument
     done = run(*arguments)
     assert done.returncode == status
     assert done.stdout + done.stderr
-
-
-def test_processes_are_looked_at_where_one_is_started(project: Project) -> None:
-    project(FITS)
-    assert "psutil" not in modules_of_check("--no-build")
-    assert "psutil" in modules_of_check()

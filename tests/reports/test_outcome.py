@@ -17,6 +17,7 @@ from pytest_bertsize.reports.shape import Removed, RunBase
 from pytest_bertsize.reports.terminal.drawing import Style
 from tests.support.ledger_alone import VERSIONS, declared, found, warning
 from tests.support.model_reports import finding
+from tests.support.run_reports import passing
 
 if TYPE_CHECKING:
     from pytest_bertsize.reports.shape import ModelReport
@@ -39,9 +40,9 @@ def outcome(*models: ModelReport, base: RunBase | None = None, excuse: str = "",
     return Outcome(models, VERSIONS, files, excuse)
 
 
-def lines(of: Outcome, verbosity: int = 0, *, accepting: bool = False) -> list[Line]:
+def lines(of: Outcome, verbosity: int = 0, *, tables: bool = True, accepting: bool = False) -> list[Line]:
     """Without the overview."""
-    told = [*summary(of, Style(80, verbosity=verbosity), accepting=accepting)]
+    told = [*summary(of, Style(80, verbosity=verbosity), tables=tables, accepting=accepting)]
     return told[1:] if of.checked and verbosity >= 0 else told
 
 
@@ -107,6 +108,11 @@ def test_a_model_that_left_without_a_word_is_red_and_fails_the_run() -> None:
     assert last == Line("1 configured, 1 checked, 1 failed")
     assert headline == Line("1 model left the table without a reason: old")
     assert (left.failed, left.status) == (1, "found")
+
+
+def test_the_last_line_of_several_says_where_nothing_was_built() -> None:
+    left = outcome(found("encoder"), base=against(gone(failed=True)), builds=False)
+    assert lines(left)[-1].text.endswith("; by the closed form: nothing was built")
 
 
 def test_a_model_that_left_with_a_word_is_told_and_fails_nothing() -> None:
@@ -175,7 +181,24 @@ def test_a_release_that_is_installed_is_not_assumed() -> None:
     assert not any("closed forms are" in line.text for line in lines(replace(of, reports=files)))
 
 
-# warnings
+# what passed
+
+
+def test_what_became_of_it_since_the_base_is_told_where_its_table_is_not() -> None:
+    model = passing()
+    assert model["base"]
+    model["base"]["said"] = ["its config was renamed"]
+    of = outcome(model)
+    told = Line("→ encoder against main (bbbbbbbbbb): no count changed\n    its config was renamed")
+    assert lines(of)[0] == told
+    assert told not in lines(of, verbosity=1)
+
+
+def test_its_table_is_told_where_it_is_asked_for_and_was_not_told_before() -> None:
+    of = outcome(found("encoder"))
+    first, *rest = lines(of, verbosity=1)
+    assert "total" in first.text
+    assert rest == lines(of, verbosity=1, tables=False) == lines(of)
 
 
 def test_warnings_of_what_passed_are_told_in_no_colour() -> None:

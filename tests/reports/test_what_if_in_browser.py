@@ -90,32 +90,25 @@ const plain = ({found, rows}) => rows ? counts(rows) : found
 """
 
 
-@pytest.fixture(scope="module")
-def answers(browser: webdriver.Chrome, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[tuple[Any, Any]]]:
-    """Of every family, what Python and what one page say to the same sizes."""
+def answers(family: str, browser: webdriver.Chrome, page: Path) -> list[tuple[Any, Any]]:
+    """What Python and what one page say to the same sizes."""
     counting = source(SCRIPTS[0])
     scripts, expected = ["'use strict'", PLAIN, "const ANSWERS = []"], []
-    for family in FAMILIES:
-        for script, written, said in models_of(family):
-            run = f"ANSWERS.push({json.dumps(written)}.map(judge).map(plain))"
-            scripts.append(f"{{{script}\n{counting}\n{run}}}")
-            expected.append((family, said))
-    path = tmp_path_factory.mktemp("what-if") / "all.html"
-    path.write_text(f"<!doctype html><meta charset=utf-8><script>{chr(10).join(scripts)}</script>", "utf-8")
-    browser.get(path.as_uri())
-    seen = browser.execute_script("return ANSWERS")
-    assert len(seen) == len(expected)
-    found: dict[str, list[tuple[Any, Any]]] = {}
-    for (family, said), answered in zip(expected, seen, strict=True):
-        found.setdefault(family, []).extend(zip(said, answered, strict=True))
-    return found
+    for script, written, said in models_of(family):
+        run = f"ANSWERS.push(...{json.dumps(written)}.map(judge).map(plain))"
+        scripts.append(f"{{{script}\n{counting}\n{run}}}")
+        expected += said
+    page.write_text(f"<!doctype html><meta charset=utf-8><script>{chr(10).join(scripts)}</script>", "utf-8")
+    browser.get(page.as_uri())
+    return list(zip(expected, browser.execute_script("return ANSWERS"), strict=True))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_the_page_counts_and_refuses_what_python_does(family: str, answers: dict[str, list[tuple[Any, Any]]]) -> None:
-    assert len(answers[family]) == CONFIGS
+def test_the_page_counts_and_refuses_what_python_does(family: str, browser: webdriver.Chrome, tmp_path: Path) -> None:
+    found = answers(family, browser, tmp_path / "page.html")
+    assert len(found) == CONFIGS
     counted = 0
-    for expected, seen in answers[family]:
+    for expected, seen in found:
         if isinstance(expected, list):
             said = sorted((SIDE.sub("", message), fix) for message, fix in seen)
             late = [each for each in said if each[0].startswith(CROSS_WIDTH) and each not in expected]

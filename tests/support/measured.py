@@ -1,0 +1,48 @@
+"""Processes that are asked once and then killed, where coverage is measured: they get the time to say what they ran."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+from time import monotonic, sleep
+from typing import TYPE_CHECKING
+
+from pytest_bertsize.builder import helper, own_process
+from pytest_bertsize.closed_forms.contributed import asked
+
+if TYPE_CHECKING:
+    import pytest
+
+SECONDS = 3.0
+"""That a process has to write it down; one that hangs is killed after them, as it is at once where nothing is measured."""
+ENDING = (own_process, asked, helper)
+_end = own_process.end
+
+
+def end_when_written(process: subprocess.Popen[bytes]) -> None:
+    """Instead of ``own_process.end``, which kills who has answered before ``os._exit`` has saved."""
+    found = own_process._started_by(process.pid)
+    if isinstance(process, subprocess.Popen):  # what a warm process has forked writes before it answers
+        for stream in filter(None, (process.stdin, process.stdout)):
+            with contextlib.suppress(OSError):
+                stream.close()
+        deadline = monotonic() + SECONDS
+        while monotonic() < deadline and not _has_ended(process.pid):
+            sleep(0.01)
+    _end(process)
+    for each in found:
+        with contextlib.suppress(Exception):
+            each.kill()
+
+
+def _has_ended(number: int) -> bool:
+    """It stays a zombie, by whose number its group is still found."""
+    with contextlib.suppress(ChildProcessError):
+        return os.waitid(os.P_PID, number, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    return True
+
+
+def patched(patch: pytest.MonkeyPatch) -> None:
+    for module in ENDING:
+        patch.setattr(module, "end", end_when_written)
