@@ -140,6 +140,7 @@ def test_without_a_build_the_command_imports_what_the_table_asks_for_and_nothing
     assert not too_many(found, OF_CHECK)
 
 
+@cold
 def test_without_a_build_pytest_imports_what_the_table_asks_for_and_nothing_heavy(project: Project) -> None:
     pytester = project(FITS, of_pydantic="plugin = None")
     installed = pytester.mkdir("of_pydantic-1.dist-info")
@@ -147,17 +148,12 @@ def test_without_a_build_pytest_imports_what_the_table_asks_for_and_nothing_heav
     (installed / "entry_points.txt").write_text("[pydantic]\nany = of_pydantic:plugin\n")
     found = modules_of_pytest(pytester, "--bert-budget", "--bert-budget-no-build")
     assert "of_pydantic" not in found
-=======
-@cold
-@pytest.mark.parametrize("table", [FITS, TABLE], ids=["passes", "fails"])
-def test_without_a_build_pytest_imports_nothing_heavy(project: Project, table: str) -> None:
-    found = modules_of_pytest(project(table), "--bert-budget", "--bert-budget-no-build")
->>>>>>> proof
     assert "pytest_bertsize.review.check" in found
     assert not HEAVY & found
     assert not too_many(found, OF_PYTEST)
 
 
+@cold
 def test_a_budget_that_is_broken_imports_nothing_heavy(project: Project) -> None:
     pytester = project(TABLE)
     assert not HEAVY & modules_of_check("--no-build")
@@ -215,7 +211,6 @@ def test_a_text_report_loads_no_page_and_a_silent_run_no_report(project: Project
     assert "pytest_bertsize.reports.html.page" not in modules_of_check("--no-build", "--report", "size.json")
 
 
-<<<<<<< HEAD
 def test_the_import_of_the_plugin_is_two_modules() -> None:
     code = "import sys, pytest; before = {*sys.modules}; import pytest_bertsize.plugin; print(*{*sys.modules} - before)"
     own = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}

@@ -8,6 +8,8 @@ import subprocess
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
+import psutil
+
 from pytest_bertsize.builder import helper, own_process
 from pytest_bertsize.closed_forms.contributed import asked
 
@@ -22,7 +24,7 @@ _end = own_process.end
 
 def end_when_written(process: subprocess.Popen[bytes]) -> None:
     """Instead of ``own_process.end``, which kills who has answered before ``os._exit`` has saved."""
-    found = own_process._started_by(process.pid)
+    found = _started_by(process.pid)
     if isinstance(process, subprocess.Popen):  # what a warm process has forked writes before it answers
         for stream in filter(None, (process.stdin, process.stdout)):
             with contextlib.suppress(OSError):
@@ -34,6 +36,13 @@ def end_when_written(process: subprocess.Popen[bytes]) -> None:
     for each in found:
         with contextlib.suppress(Exception):
             each.kill()
+
+
+def _started_by(number: int) -> list[psutil.Process]:
+    try:
+        return psutil.Process(number).children(recursive=True)
+    except psutil.Error:
+        return []
 
 
 def _has_ended(number: int) -> bool:
