@@ -39,10 +39,10 @@ def end_when_written(process: subprocess.Popen[bytes]) -> None:
 
 
 def _started_by(number: int) -> list[psutil.Process]:
-    try:
-        return psutil.Process(number).children(recursive=True)
-    except psutil.Error:
-        return []
+    found: list[psutil.Process] = []
+    with contextlib.suppress(psutil.Error):
+        found = psutil.Process(number).children(recursive=True)
+    return found
 
 
 def _has_ended(number: int) -> bool:
