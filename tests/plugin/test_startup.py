@@ -32,6 +32,7 @@ def processes(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
         return found[-1]
 
     monkeypatch.setattr(helper, "started", told)
+    monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)  # where these tests are spread themselves
     return found
 
 
