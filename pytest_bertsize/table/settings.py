@@ -134,11 +134,8 @@ class Settings:
     @cached_property
     def patterns(self) -> Mapping[str, str]:
         """The name of its table, ``"bert-{stem}"``, by that of each model of a table which may declare several."""
-        return {
-            name: model.table_key[-1]
-            for name, model in self.models.items()
-            if model.table_key[-1:] not in {(), (name,)}
-        }
+        keys = {name: model.table_key[-1:] for name, model in self.models.items()}
+        return {name: key[0] for name, key in keys.items() if key not in {(), (name,)}}
 
     @cached_property
     def names(self) -> tuple[str, ...]:
