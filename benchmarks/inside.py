@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 from measuring import REFERENCE, Bound, Line, Samples, Table, is_installed, run, seconds, seconds_of, times
-from projects import CHINESE, LARGE, NO_BUILD, alike, many, write_project
+from projects import CHINESE, GATE, LARGE, NO_BUILD, NO_TESTS, PYTEST, alike, many, write_project
 
 from pytest_bertsize.builder.helper import Helper
 from pytest_bertsize.closed_forms import FAMILIES, ClosedForm, Family
@@ -53,11 +53,8 @@ finally:
 """
 IMPORT_TIME = re.compile(r"^import time: +(\d+) \| +\d+ \| +(\S+)$", re.MULTILINE)
 """A line of ``-X importtime``: microseconds of the module alone, and its name."""
-PYTEST = ("-m", "pytest", "-p", "no:cacheprovider")
-NO_TESTS = 5
-"""pytest's exit status where it found none."""
 IMPORTERS = {
-    "pytest": ("-p", "pytest_bertsize.plugin", "--bert-budget", NO_BUILD),
+    "pytest": (*GATE, NO_BUILD),
     "check": ("-I", "-m", "pytest_bertsize", "check", "--no-build"),
 }
 """The two ways to run the gate without a build."""
@@ -108,7 +105,7 @@ def import_costs(samples: Samples, project: Path, empty: Path) -> None:
     """Whose modules a run without a build imports, and the time that each group takes; pytest's own are left out."""
     bare = _imported(*PYTEST, folder=empty, statuses=(NO_TESTS,))
     found = {
-        "pytest": _imported(*PYTEST, *IMPORTERS["pytest"], folder=project),
+        "pytest": _imported(*IMPORTERS["pytest"], folder=project),
         "check": _imported(*IMPORTERS["check"], folder=project),
     }
     found["pytest"] = {name: taken for name, taken in found["pytest"].items() if name not in bare}

@@ -125,5 +125,8 @@ def run_check(samples: Samples, what: str, project: Path, *options: str) -> None
     samples.note_run(what, run("-I", "-m", "pytest_bertsize", "check", *options, folder=project))
 
 
-GATE = ("-m", "pytest", "-p", "no:cacheprovider", "-p", "pytest_bertsize.plugin", "--bert-budget")
+PYTEST = ("-m", "pytest", "-p", "no:cacheprovider")
+NO_TESTS = 5
+"""pytest's exit status where it found none."""
+GATE = (*PYTEST, "-p", "pytest_bertsize.plugin", "--bert-budget")
 NO_BUILD = "--bert-budget-no-build"

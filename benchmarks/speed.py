@@ -18,7 +18,7 @@ import growth
 import inside
 import peers
 from measuring import REFERENCE, Bound, Line, Samples, Table, megabytes, missed, run, surroundings, times
-from projects import ARCHITECTURE, NO_BUILD, many, run_check, run_gate, write_project
+from projects import ARCHITECTURE, NO_BUILD, NO_TESTS, PYTEST, many, run_check, run_gate, write_project
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from growth import Sizes
 
 IMPORT_LIBRARY = f"from transformers import {ARCHITECTURE}"
-NO_TESTS = 5
-"""pytest's exit status where it found none."""
 
 FLOOR = f"import gc, os; gc.disable(); {IMPORT_LIBRARY}; os._exit(0)"
 """What no honest build can be faster than: the import, the collector paused and nothing tidied up."""
@@ -74,7 +72,7 @@ def _run(samples: Samples, what: str, *arguments: str) -> None:
 
 
 def _bare_pytest(samples: Samples, folder: Path) -> None:
-    process = run("-m", "pytest", "-p", "no:cacheprovider", folder=folder, statuses=(NO_TESTS,))
+    process = run(*PYTEST, folder=folder, statuses=(NO_TESTS,))
     samples.note_run("bare pytest", process)
 
 

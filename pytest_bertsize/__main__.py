@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import gc
 import os
 import sys
 from pathlib import Path
@@ -45,12 +44,11 @@ def _check(given: argparse.Namespace) -> int:
 
 
 def _checked(given: argparse.Namespace, helper: Helper | None) -> int:
-    gc.disable()  # what is imported stays, and is not looked through for garbage while it comes
-    from pytest_bertsize.commands.check import check
+    from pytest_bertsize.builder.confined import collector_paused
 
-    gc.freeze()
-    gc.unfreeze()  # it is old now
-    gc.enable()
+    with collector_paused():
+        from pytest_bertsize.commands.check import check
+
     return check(given.project, helper, given.report, base=given.base, python=given.python, verbosity=given.verbose)
 
 

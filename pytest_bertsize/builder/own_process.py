@@ -16,8 +16,11 @@ from typing import TYPE_CHECKING, Any
 from pytest_bertsize.builder.confined import MEGABYTE, cause_of_death
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
+
+    import psutil
+
 WINDOWS = sys.platform == "win32"
 BETWEEN_LOOKS = 0.05
 """Seconds between two looks at the memory of the process."""
@@ -115,12 +118,21 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 def kill(number: int) -> None:
     """A process, and all that have come of it and whose parents are still there."""
+    kill_each(family(number))
+
+
+def family(number: int) -> list[psutil.Process]:
+    """The process of a number first; none where that has ended."""
     import psutil
 
     found: list[psutil.Process] = []
     with contextlib.suppress(psutil.Error):
         found = [psutil.Process(number), *psutil.Process(number).children(recursive=True)]
-    for each in found:
+    return found
+
+
+def kill_each(processes: Iterable[psutil.Process]) -> None:
+    for each in processes:
         with contextlib.suppress(Exception):  # it has ended, or is not ours to end
             each.kill()
 

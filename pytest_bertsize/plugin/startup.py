@@ -5,20 +5,19 @@ The helper process starts first: it imports torch while conftests are loaded, an
 
 from __future__ import annotations
 
-import gc
 import os
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+from pytest_bertsize.builder.confined import collector_paused
 from pytest_bertsize.builder.helper import Helper
 from pytest_bertsize.builder.own_process import environment
 from pytest_bertsize.table.interpreter import may_be_named
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 OPENED = pytest.StashKey[bool]()
 
@@ -47,7 +46,7 @@ def open_for_run(config: pytest.Config) -> None:
     """
     config.stash[OPENED] = True
     helper = None if hasattr(config, "workerinput") else _helper(config)
-    with _collector_paused():
+    with collector_paused():
         from pytest_bertsize.plugin import session
 
         session.arm_run(config, helper)
@@ -65,24 +64,6 @@ def open_for_tests(config: pytest.Config) -> None:
     from pytest_bertsize.plugin import session
 
     session.arm_tests(config, helper)
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """What is imported stays, and looking through it for garbage again and again takes a tenth of the time.
-
-    It is put with what is old, as if the collector had looked through it twice, unless somebody has frozen something.
-    """
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            if not gc.get_freeze_count():
-                gc.freeze()
-                gc.unfreeze()
-            gc.enable()
 
 
 def _helper(config: pytest.Config) -> Helper:

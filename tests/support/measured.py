@@ -8,8 +8,6 @@ import subprocess
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
-import psutil
-
 from pytest_bertsize.builder import helper, own_process
 from pytest_bertsize.closed_forms.contributed import asked
 
@@ -24,7 +22,7 @@ _end = own_process.end
 
 def end_when_written(process: subprocess.Popen[bytes]) -> None:
     """Instead of ``own_process.end``, which kills who has answered before ``os._exit`` has saved."""
-    found = _started_by(process.pid)
+    found = own_process.family(process.pid)[1:]
     if isinstance(process, subprocess.Popen):  # what a warm process has forked writes before it answers
         for stream in filter(None, (process.stdin, process.stdout)):
             with contextlib.suppress(OSError):
@@ -33,16 +31,7 @@ def end_when_written(process: subprocess.Popen[bytes]) -> None:
         while monotonic() < deadline and not _has_ended(process.pid):
             sleep(0.01)
     _end(process)
-    for each in found:
-        with contextlib.suppress(Exception):
-            each.kill()
-
-
-def _started_by(number: int) -> list[psutil.Process]:
-    found: list[psutil.Process] = []
-    with contextlib.suppress(psutil.Error):
-        found = psutil.Process(number).children(recursive=True)
-    return found
+    own_process.kill_each(found)
 
 
 def _has_ended(number: int) -> bool:
