@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -25,8 +25,7 @@ CANONICAL = ("embeddings", "encoder", "decoder", "pooler", "head", "adapters")
 _INDEX = re.compile(r"(?<=\.)\d+(?=\.)")
 
 
-@dataclass(frozen=True, slots=True)
-class Tensor:
+class Tensor(NamedTuple):
     """One named tensor of a model."""
 
     name: str
@@ -131,8 +130,7 @@ class Inventory:
         return (tensor for tensor in self.tensors if is_within(tensor.component, component))
 
 
-@dataclass(frozen=True, slots=True)
-class Loading:
+class Loading(NamedTuple):
     """What transformers makes of a file's tensors when it loads them into the model."""
 
     rows: tuple[tuple[str, str | None, tuple[int, ...]], ...]

@@ -11,10 +11,9 @@ import os
 import re
 import shutil
 import subprocess
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_bertsize.files import regular
 from pytest_bertsize.wording import did_you_mean, printable, shown
@@ -58,8 +57,7 @@ class NoRevision(Exception):
     """A revision that cannot be read; the message has the command that mends it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Repository:
+class Repository(NamedTuple):
     """A work tree and its repository, by their real paths."""
 
     root: Path

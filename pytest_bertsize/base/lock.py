@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard
 
@@ -208,7 +208,7 @@ class _Reader:
         owner = found.get(tensor.tied_to)
         if owner is None or owner.tied_to:
             self._fail(key, f"{shown(tensor.tied_to)} is no tensor with a shape of this model")
-        return replace(owner, name=tensor.name, tied_to=owner.name)
+        return owner._replace(name=tensor.name, tied_to=owner.name)
 
     def _buffers(self, said: Mapping[str, Any], key: tuple[str, ...]) -> dict[str, Weight]:
         found: dict[str, Weight] = {}

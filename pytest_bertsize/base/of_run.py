@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.base.git import NoRevision
-from pytest_bertsize.base.revision import base_revision
 from pytest_bertsize.table.settings import SettingsError
 from pytest_bertsize.wording import printable
 
@@ -15,6 +14,9 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.table.settings import Settings
 
+OF_A_REQUEST = ("CI_MERGE_REQUEST_DIFF_BASE_SHA", "GITHUB_BASE_REF", "GITHUB_EVENT_NAME")
+"""Variables of CI without which a run is for no request."""
+
 
 def base_of(today: Settings, asked: str | None, registry: Registry, option: str) -> Baseline | None:
     """What a run is compared with, ``None`` where that is nothing.
@@ -23,6 +25,11 @@ def base_of(today: Settings, asked: str | None, registry: Registry, option: str)
     :param option: what messages call it: ``"--bert-budget-base"``.
     :raises SettingsError: when the revision that was asked for, or its table, cannot be read.
     """
+    if asked is None and not any(map(os.environ.get, OF_A_REQUEST)):
+        return None
+    from pytest_bertsize.base.git import NoRevision
+    from pytest_bertsize.base.revision import base_revision
+
     said = f"{option}={printable(asked or '')}"
     try:
         revision = base_revision(today.root, asked)

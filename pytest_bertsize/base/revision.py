@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_bertsize.base import git as repository
 from pytest_bertsize.files import regular
@@ -21,8 +20,7 @@ NONE = "none"
 """``--bert-budget-base=none``: compare with nothing, not even in a pull request."""
 
 
-@dataclass(frozen=True, slots=True)
-class BaseRevision:
+class BaseRevision(NamedTuple):
     """A revision to compare with."""
 
     name: str

@@ -6,7 +6,7 @@ In: two inventories. Out: one :class:`TensorChange` for each thing that happened
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -333,7 +333,7 @@ def _inherited(side: Side, leaving: Collection[str]) -> Side:
     found = []
     for each in side.tensors.values():
         heir = heirs.get(each.tied_to or each.name)
-        found.append(replace(each, tied_to=heir if heir != each.name else None) if heir else each)
+        found.append(each._replace(tied_to=heir if heir != each.name else None) if heir else each)
     return Side(Inventory(tuple(found)))
 
 

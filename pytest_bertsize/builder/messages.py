@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from pytest_bertsize.builder import structure
 from pytest_bertsize.builder.confined import NOT_IMPORTED
@@ -68,8 +68,7 @@ class Request:
         return {each: getattr(self, each) for each in self.__slots__}
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigSaid:
+class ConfigSaid(NamedTuple):
     """What the library's config object says, made from what the file writes."""
 
     said: Mapping[str, Any]
@@ -93,8 +92,7 @@ class Buffer:
     """Whether a checkpoint has it (``persistent``)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(NamedTuple):
     """A name that code of the project asked ``from_pretrained`` for, and was answered."""
 
     name: str
@@ -146,7 +144,7 @@ class Built:
             component = (structure.components(self.tensors) if components is None else components).__getitem__
         owners = self._owners(expected) if expected else {}
         return Inventory(
-            tuple(replace(t, component=component(t.name), tied_to=owners.get(t.name, t.tied_to)) for t in self.tensors)
+            tuple(t._replace(component=component(t.name), tied_to=owners.get(t.name, t.tied_to)) for t in self.tensors)
         )
 
     def _owners(self, expected: Inventory) -> dict[str, str | None]:
@@ -170,8 +168,7 @@ class Built:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class NotBuilt:
+class NotBuilt(NamedTuple):
     """Why there is no model, as the rest of a sentence: ``"it was not built within 30 s"``."""
 
     reason: str
@@ -243,7 +240,7 @@ def message(result: Built | NotBuilt, name: str) -> dict[str, Any]:
         "loading": result.loading and {"rows": result.loading.rows, "unsaved": sorted(result.loading.unsaved)},
         "flops": result.flops,
         "problems": result.problems,
-        "config": asdict(result.config) if result.config else None,
+        "config": result.config._asdict() if result.config else None,
         "answered": [(each.name, each.origin, each.tokens) for each in result.answered] or None,
         "stood_in": [*result.stood_in] or None,
     }

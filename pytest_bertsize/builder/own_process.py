@@ -9,9 +9,8 @@ import selectors
 import signal
 import subprocess
 import sys
-from dataclasses import dataclass
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_bertsize.builder.confined import MEGABYTE, cause_of_death
 
@@ -46,8 +45,7 @@ class Lost(Exception):
     """There is no answer; the message is the rest of a sentence: ``it was not done within 30 s``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Allowed:
+class Allowed(NamedTuple):
     """What the process may take before it is killed."""
 
     seconds: float

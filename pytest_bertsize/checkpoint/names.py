@@ -78,7 +78,7 @@ def as_loaded(stored: Stored, model: Inventory, loading: Loading) -> Names:
     tensors: dict[str, Tensor] = {}
     for name, known_as, shape in sorted(loading.rows, key=lambda row: row[0] != row[1]):
         if known_as is not None and name in filed:
-            tensors[name if known_as in tensors else known_as] = replace(filed[name], shape=shape)
+            tensors[name if known_as in tensors else known_as] = filed[name]._replace(shape=shape)
     passed_over = tuple(filed[name] for name, known_as, _ in loading.rows if known_as is None and name in filed)
     return replace(here, tensors=tensors, renamed=(), passed_over=passed_over)
 

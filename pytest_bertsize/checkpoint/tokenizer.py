@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 from pytest_bertsize.files import Place
 from pytest_bertsize.findings import Finding, Unusable
@@ -39,8 +38,7 @@ FAIRSEQ_SPECIALS = 5
 """``<s>``, ``<pad>``, ``</s>``, ``<unk>`` and ``<mask>``: BertweetTokenizer gives them ids of their own."""
 
 
-@dataclass(frozen=True, slots=True)
-class Vocabulary:
+class Vocabulary(NamedTuple):
     """How many ids there are: the highest one, and 1."""
 
     file: str

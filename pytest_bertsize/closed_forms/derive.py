@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from pytest_bertsize.builder.confined import MEGABYTE
 from pytest_bertsize.closed_forms.family import ClosedForm
@@ -44,8 +44,7 @@ CONTRIBUTE = (
 CORRECT = f"correct the name, {CONTRIBUTE}"
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
+class Chosen(NamedTuple):
     """The closed form that a model is held to, before its sizes are known."""
 
     family: Family

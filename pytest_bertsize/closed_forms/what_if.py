@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_bertsize.closed_forms import flops
 from pytest_bertsize.closed_forms.family import ClosedForm
@@ -27,8 +27,7 @@ TOKENS = 1_000
 POSITIONS = 512
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(NamedTuple):
     """What one usual change would cost."""
 
     what: str

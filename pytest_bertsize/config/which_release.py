@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_bertsize.builder import installed
 from pytest_bertsize.release import LIBRARY, NEWEST, Release, Unsupported, is_said_by, of_metadata, parsed
@@ -16,8 +15,7 @@ if TYPE_CHECKING:
 KEY = ("tool", "bertsize", "transformers")
 
 
-@dataclass(frozen=True, slots=True)
-class AskedAbout:
+class AskedAbout(NamedTuple):
     """A release, and who says so."""
 
     release: Release

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from pytest_bertsize.reports import github, json, sentences
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
 Status: TypeAlias = Literal["good", "found", "mistaken"]
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What a run was to check, what it checked, and what became of it."""
 
     checked: Sequence[ModelReport]

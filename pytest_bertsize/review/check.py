@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_bertsize.builder.messages import Built, NotBuilt, Request, way_out
 from pytest_bertsize.checkpoint import tokenizer
@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.settings import Settings
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(NamedTuple):
     """A declared model, as far as it is known without building it."""
 
     review: Review
@@ -117,7 +116,7 @@ def _derived(subject: Subject, found: Derivation, *, formulas: bool) -> Subject:
         fits=fits,
         unusual=_unusual(found) if subject.review.detail else (),
     )
-    return replace(subject, review=known, known_components=cache(partial(_known_components, found)))
+    return subject._replace(review=known, known_components=cache(partial(_known_components, found)))
 
 
 def _unusual(found: Derivation) -> tuple[str, ...]:
@@ -228,7 +227,7 @@ def with_limits(subject: Subject, limits: tuple[Limit, ...]) -> Subject:
     """The same model, held to another budget."""
     fits = _fits(subject.derivation, limits) if subject.derivation else ()
     held = replace(subject.review, budget=limits, fits=fits)
-    return replace(subject, model=replace(subject.model, limits=limits), review=held)
+    return subject._replace(model=replace(subject.model, limits=limits), review=held)
 
 
 def _fits(derivation: Derivation, limits: tuple[Limit, ...]) -> tuple[Shape, ...]:

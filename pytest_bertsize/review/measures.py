@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from pytest_bertsize.closed_forms import flops
 from pytest_bertsize.findings import Finding, Unusable
@@ -27,8 +27,7 @@ COUNTS = {"unique": "ties once", "stored": "ties written out", "unrolled": "shar
 BUFFERS = ", buffers {}"
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(NamedTuple):
     """A quantity of one model."""
 
     name: str
@@ -39,7 +38,7 @@ class Measured:
     actual: int
     expected: int | None
     """By the closed form; ``None`` where there is none."""
-    components: Mapping[str, int] = field(default_factory=dict)
+    components: Mapping[str, int] = MappingProxyType({})
     """At every level; empty for bytes."""
     buffers: int = 0
     """Bytes of :attr:`actual` that no closed form says."""
@@ -58,8 +57,7 @@ class Operations(Protocol):
     def problems(self) -> Mapping[str, str]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(NamedTuple):
     """A built model, as far as its measures go."""
 
     actual: Inventory

@@ -5,7 +5,6 @@ Of the base nothing is built: its bytes are those of its parameters, and its FLO
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms import flops
@@ -39,7 +38,7 @@ def with_base(found: Review, today: Today, former: Former) -> Iterator[Measured]
         return
     for each in found.measured:
         limit = found.limit(each.name)
-        yield replace(each, base=_at_base(limit.measure, each, former, inventory) if limit else None)
+        yield each._replace(base=_at_base(limit.measure, each, former, inventory) if limit else None)
     limited = {each.name for each in found.measured}
     moved = comparison.moved or found.held.unique != inventory.unique
     for beside in (_bytes(found.held, today, former, inventory), _flops(found, today, former) if moved else None):

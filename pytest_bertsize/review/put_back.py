@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.review import build_request
@@ -27,12 +28,11 @@ _NOTHING = object()
 Path = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Accepted:
+class Accepted(NamedTuple):
     """What a model was, as it was accepted: today's lock, and what its config was at the base."""
 
     lock: Lock | None = None
-    put_back: Mapping[str, PutBack | None] = field(default_factory=dict)
+    put_back: Mapping[str, PutBack | None] = MappingProxyType({})
     """By model."""
 
 

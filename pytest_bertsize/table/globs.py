@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from fnmatch import translate
 from functools import lru_cache, partial
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_bertsize.table.schema import model_name
 from pytest_bertsize.wording import did_you_mean, printable, reason, shown
@@ -41,8 +40,7 @@ class BadGlob(Exception):
         """Of its table; ``""`` where it is the name itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class Expanded:
+class Expanded(NamedTuple):
     """One model of a table that may declare several."""
 
     name: str

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_bertsize.files import regular
 from pytest_bertsize.wording import shown
@@ -23,8 +22,7 @@ class NoInterpreter(Exception):
     """What is named is none; the message has what is wrong and what to write."""
 
 
-@dataclass(frozen=True, slots=True)
-class Interpreter:
+class Interpreter(NamedTuple):
     """An interpreter that is not the gate's own."""
 
     path: Path

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from pytest_bertsize import quantity
 from pytest_bertsize.wording import exact
@@ -184,8 +184,7 @@ class Build:
     """``meta`` or ``cpu``."""
 
 
-@dataclass(frozen=True, slots=True)
-class LockFile:
+class LockFile(NamedTuple):
     """Where the tensors of every model stand as they were last accepted."""
 
     file: str

@@ -9,7 +9,7 @@ import re
 from codecs import BOM_UTF8
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import tomli
 from pydantic import ValidationError
@@ -172,8 +172,7 @@ def load_without_models(path: Path) -> Settings:
     return replace(_settings({**said, **stand_in}, text, path, None), models={}, table=said)
 
 
-@dataclass(frozen=True, slots=True)
-class Apart:
+class Apart(NamedTuple):
     """A project's table, each model's by itself."""
 
     table: Mapping[str, Any]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms import ClosedForm
@@ -126,7 +125,7 @@ def test_neighbours_that_differ_in_different_ways_are_not_one_row() -> None:
 def test_a_tensor_that_is_tied_on_one_side_alone_differs() -> None:
     tied = f"{STACK}.1.output.dense.bias"
     actual = edited(
-        lambda tensor: replace(tensor, tied_to=f"{STACK}.0.output.dense.bias") if tensor.name == tied else tensor
+        lambda tensor: tensor._replace(tied_to=f"{STACK}.0.output.dense.bias") if tensor.name == tied else tensor
     )
     (row,) = layers(None, inventory(), actual)
     assert (row["name"], row["expected"], row["actual"]) == (f"{STACK}.1", LAYER, LAYER - 768)

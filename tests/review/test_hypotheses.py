@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from pytest_bertsize.inventory import Inventory, Tensor
@@ -18,7 +16,7 @@ def tensor(name: str) -> Tensor:
 
 def test_a_decoder_with_a_matrix_of_its_own() -> None:
     name = "cls.predictions.decoder.weight"
-    built = changed(**{name: replace(tensor(name), tied_to=None)})
+    built = changed(**{name: tensor(name)._replace(tied_to=None)})
     assert only(reviewed(built)).fix.startswith(
         f"perhaps an untied decoder: {name} is V·D = 16,226,304; the class does not build what the config says"
     )
@@ -54,7 +52,7 @@ def test_a_dense_layer_that_was_not_built() -> None:
 @pytest.mark.parametrize(("rows", "said"), [(522, "10 rows more"), (500, "12 rows fewer")])
 def test_a_table_of_other_rows(rows: int, said: str) -> None:
     name = "bert.embeddings.position_embeddings.weight"
-    found = only(reviewed(changed(**{name: replace(tensor(name), shape=(rows, D))})))
+    found = only(reviewed(changed(**{name: tensor(name)._replace(shape=(rows, D))})))
     k = abs(rows - 512)
     assert f"perhaps {said}: {name}, {k}·D = {k * D:,};" in found.fix
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from pytest_bertsize.closed_forms.formula import of_symbol
@@ -110,7 +108,7 @@ def test_a_class_of_the_project_may_have_more_names_for_a_tensor_or_fewer() -> N
     mine = {"fix": OWN}
     assert compare(Inventory((NORM,)), Inventory((NORM, SHARED)), FORMULAS, {"D": 768}, **mine) == []
     assert compare(Inventory((NORM, SHARED)), Inventory((NORM,)), FORMULAS, {"D": 768}, **mine) == []
-    lost = replace(SHARED, tied_to=None)
+    lost = SHARED._replace(tied_to=None)
     (found,) = compare(Inventory((NORM, SHARED)), Inventory((NORM, lost)), FORMULAS, {"D": 768}, **mine)
     assert found.actual == 2 * 768
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.inventory import Inventory, Tensor
@@ -26,7 +25,7 @@ def built() -> list[Tensor]:
 
 def test_one_more_layer_is_said_once_and_like_the_others() -> None:
     last = "bert.encoder.layer.11."
-    more = [replace(e, name=e.name.replace(last, "bert.encoder.layer.12.")) for e in built() if e.name.startswith(last)]
+    more = [e._replace(name=e.name.replace(last, "bert.encoder.layer.12.")) for e in built() if e.name.startswith(last)]
     (found,) = compared(built() + more)
     assert found.message == (
         f"encoder is +{LAYER:,} off the closed form {12 * LAYER:,}: "
@@ -46,7 +45,7 @@ def test_layers_that_are_not_there_are_said_once() -> None:
 
 def test_a_second_backbone_is_called_one() -> None:
     more = [
-        replace(each, name=f"context.{each.name.removeprefix('bert.')}", component="unexpected", tied_to=None)
+        each._replace(name=f"context.{each.name.removeprefix('bert.')}", component="unexpected", tied_to=None)
         for each in built()
         if each.name.startswith("bert.")
     ]
@@ -58,13 +57,7 @@ def test_a_second_backbone_is_called_one() -> None:
 
 
 def test_a_module_by_another_name_is_no_loss_and_no_gain() -> None:
-    renamed = [
-        replace(
-            each,
-            name=each.name.replace("bert.encoder.layer.", "bert.encoder.layers."),
-        )
-        for each in built()
-    ]
+    renamed = [each._replace(name=each.name.replace("bert.encoder.layer.", "bert.encoder.layers.")) for each in built()]
     (found,) = compared(renamed)
     assert found.message.endswith(
         f": bert.encoder.layer is bert.encoder.layers now, of the same shapes: {12 * LAYER:,}"
@@ -73,7 +66,7 @@ def test_a_module_by_another_name_is_no_loss_and_no_gain() -> None:
 
 def test_what_differs_beside_it_is_said_as_ever() -> None:
     last = "bert.encoder.layer.11."
-    more = [replace(e, name=e.name.replace(last, "bert.encoder.layer.12.")) for e in built() if e.name.startswith(last)]
+    more = [e._replace(name=e.name.replace(last, "bert.encoder.layer.12.")) for e in built() if e.name.startswith(last)]
     odd = Tensor("bert.encoder.odd", (3,), "encoder")
     one, other = compared([*built(), *more, odd])
     assert "bert.encoder.layer.12 is new" in one.message

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,7 @@ def tree(written: dict[str, Any]) -> Inventory:
 
 
 def _with_shape(tensor: Tensor, tensors: dict[str, Tensor]) -> Tensor:
-    return replace(tensor, shape=tensors[tensor.tied_to].shape) if tensor.tied_to else tensor
+    return tensor._replace(shape=tensors[tensor.tied_to].shape) if tensor.tied_to else tensor
 
 
 def _case(said: dict[str, Any], models: dict[str, Any]) -> Case:
@@ -79,7 +79,7 @@ def _copy(tensors: Tensors, names: str, to: str) -> Tensors:
     for path, _ in unfolded(to):
         for each in _inside(tensors, names):
             name = path + each.name.removeprefix(names)
-            found[name] = replace(each, name=name)
+            found[name] = each._replace(name=name)
     return found
 
 
@@ -93,7 +93,7 @@ def _move(tensors: Tensors, names: str, to: str) -> Tensors:
 
     for each in tensors.values():
         owner = each.tied_to and now(each.tied_to)
-        found[now(each.name)] = replace(each, name=now(each.name), tied_to=owner)
+        found[now(each.name)] = each._replace(name=now(each.name), tied_to=owner)
     return found
 
 
@@ -101,34 +101,34 @@ def _tie(tensors: Tensors, names: str, to: str) -> Tensors:
     found = dict(tensors)
     for path, _ in unfolded(names):
         for each in _inside(tensors, path):
-            found[each.name] = replace(each, tied_to=to + each.name.removeprefix(path))
+            found[each.name] = each._replace(tied_to=to + each.name.removeprefix(path))
     return found
 
 
 def _untie(tensors: Tensors, names: str) -> Tensors:
-    return tensors | {each.name: replace(each, tied_to=None) for each in _inside(tensors, names)}
+    return tensors | {each.name: each._replace(tied_to=None) for each in _inside(tensors, names)}
 
 
 def _freeze(tensors: Tensors, names: str) -> Tensors:
     inside = {each.name for each in _inside(tensors, names)}
     both = {each.name for each in tensors.values() if {each.name, each.tied_to} & inside}
-    return tensors | {name: replace(tensors[name], trainable=not tensors[name].trainable) for name in both}
+    return tensors | {name: tensors[name]._replace(trainable=not tensors[name].trainable) for name in both}
 
 
 def _cast(tensors: Tensors, names: str, to: str) -> Tensors:
     inside = {each.name for each in _inside(tensors, names)}
-    return {n: replace(each, dtype=to) if {n, each.tied_to} & inside else each for n, each in tensors.items()}
+    return {n: each._replace(dtype=to) if {n, each.tied_to} & inside else each for n, each in tensors.items()}
 
 
 def _shape(tensors: Tensors, names: str, to: list[int]) -> Tensors:
-    return tensors | {name: replace(tensors[name], shape=tuple(to)) for name, _ in unfolded(names)}
+    return tensors | {name: tensors[name]._replace(shape=tuple(to)) for name, _ in unfolded(names)}
 
 
 def _size(tensors: Tensors, size: int, to: int) -> Tensors:
     def other(each: int) -> int:
         return to if each == size else each
 
-    return {name: replace(each, shape=tuple(map(other, each.shape))) for name, each in tensors.items()}
+    return {name: each._replace(shape=tuple(map(other, each.shape))) for name, each in tensors.items()}
 
 
 _STEPS: dict[str, Any] = {

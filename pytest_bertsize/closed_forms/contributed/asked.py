@@ -6,7 +6,6 @@ import contextlib
 import json
 import sys
 import weakref
-from dataclasses import replace
 from functools import partial
 from math import ceil
 from pathlib import Path
@@ -167,7 +166,7 @@ class Forms:
         left = ALLOWED.seconds + MORE_SECONDS * self._asked - self._spent
         if left <= 0:
             raise Lost(f"its {self._asked:,} answers took more than {ALLOWED.seconds:g} s")
-        return replace(ALLOWED, seconds=ceil(left))
+        return ALLOWED._replace(seconds=ceil(left))
 
     @staticmethod
     def _read(process: subprocess.Popen[bytes], question: Mapping[str, Any], allowed: Allowed) -> Any:

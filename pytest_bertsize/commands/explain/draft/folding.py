@@ -36,7 +36,7 @@ def module_of(tensors: Iterable[Tensor]) -> Module:
         at = root
         for each in path:
             at = at.modules.setdefault(each, Module())
-        at.tensors[name] = replace(tensor, tied_to=tensor.tied_to and _beside(tensor.name, tensor.tied_to))
+        at.tensors[name] = tensor._replace(tied_to=tensor.tied_to and _beside(tensor.name, tensor.tied_to))
     return root
 
 
