@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 Kind: TypeAlias = Literal[
     "over-budget",
@@ -35,8 +34,7 @@ UNCHECKED: tuple[Kind, ...] = ("config-refused", "config-invalid", "unknown-clos
 Severity: TypeAlias = Literal["error", "warning", "note"]
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """One thing to know about a model. Any of severity ``error`` fails it."""
 
     kind: Kind

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from pytest_bertsize.builder import structure
@@ -79,8 +80,7 @@ class ConfigSaid(NamedTuple):
     """``"transformers 5.23.0"``, or the name of a class that is no library's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Buffer:
+class Buffer(NamedTuple):
     """A tensor of a module that is no parameter."""
 
     name: str
@@ -102,8 +102,7 @@ class Answered(NamedTuple):
     """That its tokenizer was taken to have; ``None`` where nobody asked, or the tokenizer is there."""
 
 
-@dataclass(frozen=True, slots=True)
-class Built:
+class Built(NamedTuple):
     """What the helper found, before components are known."""
 
     tensors: tuple[Tensor, ...]
@@ -116,7 +115,7 @@ class Built:
     """Of a pickled checkpoint each tensor's name, shape, dtype and the name that it shares storage with."""
     flops: tuple[tuple[str, int], ...] | None = None
     """What each module of a forward pass takes itself, without the modules in it."""
-    problems: Mapping[str, str] = field(default_factory=dict)
+    problems: Mapping[str, str] = MappingProxyType({})
     """Why there is no :attr:`stored`, :attr:`loading` or :attr:`flops`, though it was asked for."""
     config: ConfigSaid | None = None
     """``None`` where nothing was asked, as of a model that a function of the project builds."""
@@ -125,7 +124,7 @@ class Built:
     transformers: str = ""
     """The version that was imported where it was built."""
     answered: tuple[Answered, ...] = ()
-    kinds: Mapping[str, str] = field(default_factory=dict)
+    kinds: Mapping[str, str] = MappingProxyType({})
     """Of what code of the project has built: the paths of modules of torch's own classes, and what these are called."""
     stood_in: tuple[str, ...] = ()
     """What that code imports and is not there, or is there by another name: a sentence each."""
@@ -239,7 +238,7 @@ def message(result: Built | NotBuilt, name: str) -> dict[str, Any]:
         "stored": result.stored,
         "loading": result.loading and {"rows": result.loading.rows, "unsaved": sorted(result.loading.unsaved)},
         "flops": result.flops,
-        "problems": result.problems,
+        "problems": dict(result.problems),
         "config": result.config._asdict() if result.config else None,
         "answered": [(each.name, each.origin, each.tokens) for each in result.answered] or None,
         "stood_in": [*result.stood_in] or None,

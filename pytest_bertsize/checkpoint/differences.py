@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.checkpoint.headers import bytes_of
@@ -92,7 +91,7 @@ def compared(
     ]
     if names.prefix and not missing and not extra and not loading:
         found.insert(0, Finding("checkpoint-differs", _about_prefix(names, of), _prefix_fix(names, head)))
-    return [replace(finding, file=stored.file) for finding in found]
+    return [finding._replace(file=stored.file) for finding in found]
 
 
 def _shape_of(names: Names, name: str) -> tuple[int, ...] | None:

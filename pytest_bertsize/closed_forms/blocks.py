@@ -7,7 +7,6 @@ are counted and symbols when a formula is shown: the same function, called twice
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
@@ -29,8 +28,7 @@ Reads: TypeAlias = Literal["", "text", "token"]
 """What has one vector for the linear layers of a block: each token, or the text; ``""`` where its component says."""
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(NamedTuple):
     """A leaf: one tensor. ``component`` is inherited from the enclosing block unless given."""
 
     name: str
@@ -40,8 +38,7 @@ class Parameter:
     tied_to: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     """A named module. With ``times``, that many copies of it under ``name.0``, ``name.1``, …"""
 
     name: str
@@ -92,13 +89,13 @@ def repeat(
     :param passes: how often a forward pass goes through them, all told, where layers share their weights (ALBERT).
     """
     if isinstance(times, list | tuple | range):
-        return replace(each(name, tuple(map(str, times)), *children, component=component), passes=passes)
-    return replace(block(name, *children, component=component), times=times, start=start, passes=passes)
+        return each(name, tuple(map(str, times)), *children, component=component)._replace(passes=passes)
+    return block(name, *children, component=component)._replace(times=times, start=start, passes=passes)
 
 
 def each(name: str, keys: tuple[str, ...], *children: Node | None, component: str | None = None) -> Block:
     """Identical modules under ``name.KEY`` for every key (``torch.nn.ModuleDict``)."""
-    return replace(block(name, *children, component=component), times=len(keys), keys=keys)
+    return block(name, *children, component=component)._replace(times=len(keys), keys=keys)
 
 
 def linear(name: str, inputs: Count, outputs: Count, *, bias: bool = True, component: str | None = None) -> Block:
@@ -203,7 +200,7 @@ def multihead_attention(name: str, width: Count, *, bias: bool = True, component
     offset = parameter("in_proj_bias", 3 * width) if bias else None
     out = linear("out_proj", width, width, bias=bias)
     module = block(name, parameter("in_proj_weight", 3 * width, width), offset, out, component=component)
-    return replace(attending(module, 2 * width), kind="in-projection")
+    return attending(module, 2 * width)._replace(kind="in-projection")
 
 
 def transformer_encoder_layer(
@@ -250,10 +247,10 @@ def tied(module: Block, /, **sources: str) -> Block:
     if unknown:
         raise ValueError(f"{module.name} has no parameter {', '.join(sorted(unknown))} to tie")
     children = tuple(
-        replace(child, tied_to=sources[child.name]) if isinstance(child, Parameter) and child.name in sources else child
+        child._replace(tied_to=sources[child.name]) if isinstance(child, Parameter) and child.name in sources else child
         for child in module.children
     )
-    return replace(module, children=children)
+    return module._replace(children=children)
 
 
 def attending(module: Block, width: Count) -> Block:
@@ -261,22 +258,22 @@ def attending(module: Block, width: Count) -> Block:
 
     :param width: of all queries together, and of all values that are mixed, shared ones as often as they are.
     """
-    return replace(module, attends=width)
+    return module._replace(attends=width)
 
 
 def of_each_token(module: Block) -> Block:
     """The module, whose linear layers see each token whatever it counts for, which is counted in FLOPs alone."""
-    return replace(module, reads="token")
+    return module._replace(reads="token")
 
 
 def of_the_text(module: Block) -> Block:
     """The module, whose linear layers see one vector for a text, which is counted in FLOPs alone."""
-    return replace(module, reads="text")
+    return module._replace(reads="text")
 
 
 def frozen(module: Block) -> Block:
     """The module with parameters that are not trained: sinusoidal positions that a class keeps as parameters."""
-    return with_leaves(module, lambda leaf: replace(leaf, trainable=False))
+    return with_leaves(module, lambda leaf: leaf._replace(trainable=False))
 
 
 def with_leaves(module: Block, change: Callable[[Parameter], Parameter]) -> Block:
@@ -284,7 +281,7 @@ def with_leaves(module: Block, change: Callable[[Parameter], Parameter]) -> Bloc
     children = tuple(
         change(each) if isinstance(each, Parameter) else with_leaves(each, change) for each in module.children
     )
-    return replace(module, children=children)
+    return module._replace(children=children)
 
 
 class Term(NamedTuple):

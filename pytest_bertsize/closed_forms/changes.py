@@ -6,7 +6,7 @@ as well, so that formulas follow.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -119,7 +119,7 @@ def _tied(trees: Trees, owners: Mapping[str, str]) -> Trees:
     """With other owners of what is shared, by the names of all tensors."""
 
     def tie(name: str, leaf: Parameter) -> Parameter:
-        return replace(leaf, tied_to=None if owners[name] == name else owners[name])
+        return leaf._replace(tied_to=None if owners[name] == name else owners[name])
 
     is_so = all((each.tied_to or each.name) == owners[each.name] for each in tensors(trees.known))
     return trees if is_so else Trees(*(_Change(tie).made(tree, trees.known) for tree in trees))
@@ -145,7 +145,7 @@ class _Change:
         name = f"{inside}{known.name}." if known.name else inside
         if known.times is None:
             children = self._children(node, known, name)
-            return [replace(node, children=children)] if children or not known.children else []
+            return [node._replace(children=children)] if children or not known.children else []
         all_copies = copies(known)
         stay = [copy for copy in all_copies if f"{name}{copy}" not in self.gone]
         each = [
@@ -156,9 +156,9 @@ class _Change:
         runs = [(children, [copy for _, copy in run]) for children, run in groupby(each, key=lambda pair: pair[0])]
         moved = [copy for _, copy in each] != list(all_copies)
         if len(runs) == 1 and not moved:
-            return [replace(node, children=runs[0][0])] if runs[0][0] else []
+            return [node._replace(children=runs[0][0])] if runs[0][0] else []
         passes = None if node.passes is None else node.passes * len(stay) // len(all_copies)
-        left = replace(node, times=len(stay), passes=passes)
+        left = node._replace(times=len(stay), passes=passes)
         return [block for block in split(left, runs) if block.children]
 
     def _children(self, node: Block, known: Block, inside: str) -> tuple[Node, ...]:
@@ -168,6 +168,6 @@ class _Change:
         for child, twin in zip(node.children, known.children, strict=True):
             if isinstance(child, Block) and isinstance(twin, Block):
                 place = str(self.places.get(f"{inside}{twin.name}", child.name))
-                yield from (replace(part, name=place) for part in self._parts(child, twin, inside))
+                yield from (part._replace(name=place) for part in self._parts(child, twin, inside))
             elif isinstance(child, Parameter) and (leaf := self.of(f"{inside}{twin.name}", child)) is not None:
                 yield leaf

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
@@ -53,8 +53,7 @@ class Chosen(NamedTuple):
     """What goes on the architecture."""
 
 
-@dataclass(frozen=True, slots=True)
-class Derivation:
+class Derivation(NamedTuple):
     """What the config alone says of a model."""
 
     family: Family
@@ -110,7 +109,7 @@ def choose(model: Model, config: ModelConfig, registry: Registry, adapter: Adapt
     family, architecture = _class(model, config, registry)
     if model.frozen:
         added = {**architecture.added, "frozen": ", ".join(model.frozen)}
-        architecture = replace(architecture, blocks=partial(_frozen, architecture, model), added=added)
+        architecture = architecture._replace(blocks=partial(_frozen, architecture, model), added=added)
     return Chosen(family, architecture, adapter)
 
 
@@ -138,7 +137,7 @@ def _class(model: Model, config: ModelConfig, registry: Registry) -> tuple[Famil
 def _with_adapter(form: ClosedForm, adapter: Adapter) -> ClosedForm:
     architecture = form.architecture
     added = {**architecture.added, "adapter": _in_words(adapter)}
-    adapted = replace(architecture, blocks=partial(_adapted, architecture, adapter), added=added)
+    adapted = architecture._replace(blocks=partial(_adapted, architecture, adapter), added=added)
     return _counted(adapted, replace(form.dims, sizes={**form.dims.sizes, RANK: adapter.r}))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -44,12 +43,12 @@ def _parts(node: Block, inside: str, frozen: set[str]) -> list[Block]:
     """A repeat as the runs of its copies that train alike; any other block as it is."""
     name = f"{inside}{node.name}." if node.name else inside
     if node.times is None:
-        return [replace(node, children=_children(node.children, name, frozen))]
+        return [node._replace(children=_children(node.children, name, frozen))]
     if not any(each.startswith(name) for each in frozen):
         return [node]
     each = [(copy, _children(node.children, f"{name}{copy}.", frozen)) for copy in copies(node)]
     runs = [(children, [copy for copy, _ in run]) for children, run in groupby(each, key=lambda pair: pair[1])]
-    return [replace(node, children=runs[0][0])] if len(runs) == 1 else list(split(node, runs))
+    return [node._replace(children=runs[0][0])] if len(runs) == 1 else list(split(node, runs))
 
 
 def _children(nodes: Iterable[Node], inside: str, frozen: set[str]) -> tuple[Node, ...]:
@@ -57,7 +56,7 @@ def _children(nodes: Iterable[Node], inside: str, frozen: set[str]) -> tuple[Nod
     for node in nodes:
         if isinstance(node, Parameter):
             is_frozen = f"{inside}{node.name}" in frozen
-            children.append(replace(node, trainable=False) if is_frozen else node)
+            children.append(node._replace(trainable=False) if is_frozen else node)
         else:
             children += _parts(node, inside, frozen)
     return tuple(children)

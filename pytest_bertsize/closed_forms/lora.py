@@ -10,7 +10,6 @@ training, but for what ``bias`` and ``modules_to_save`` say. The rules for names
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.closed_forms.blocks import Block, Parameter, block, linear, parameter, terms
@@ -147,11 +146,11 @@ class _Targets:
             self._changed(next(inner), r) if isinstance(each, Block) else self._frozen(each)
             for each in module.block.children
         )
-        return replace(module.block, children=children)
+        return module.block._replace(children=children)
 
     def _frozen(self, leaf: Parameter, *, in_target: bool = False) -> Parameter:
         trained = self.adapter.bias == "all" or (in_target and self.adapter.bias == "lora_only")
-        return replace(leaf, trainable=trained and leaf.name == "bias")
+        return leaf._replace(trainable=trained and leaf.name == "bias")
 
     def _rank(self, name: str, r: Count) -> Count:
         return self.ranks.get(name, r)
@@ -171,7 +170,7 @@ class _Targets:
             added = self._linear_lora(*ends, self._cut(r, inputs, outputs, module))
         if self.adapter.use_dora:
             added += (block("lora_magnitude_vector.default", parameter("weight", outputs), component=LORA),)
-        return replace(node, kind="", children=(Block("base_layer", leaves, kind=node.kind), *added))
+        return node._replace(kind="", children=(Block("base_layer", leaves, kind=node.kind), *added))
 
     def _cut(self, r: Count, inputs: Count, outputs: Count, module: Module) -> Count:
         """The rank that is left of it in a matrix that is taken apart."""

@@ -6,7 +6,6 @@ classes of ``peft_model.py`` that name modules themselves.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms.blocks import Block, Parameter, frozen
@@ -61,7 +60,7 @@ class _Saving:
         children = tuple(
             self._changed(next(inner)) if isinstance(each, Block) else each for each in module.block.children
         )
-        return replace(module.block, children=children)
+        return module.block._replace(children=children)
 
     def _refuse_list(self, name: str) -> None:
         raise ValueError(f"{self.said} has {printable(name)}, a list of modules, which PEFT cannot save as one")
@@ -78,8 +77,7 @@ class _Saving:
         self._refuse_nested(module)
         original = frozen(node)
         copy = _Copying(f"{name}.").copied(module)
-        return replace(
-            node,
+        return node._replace(
             kind="",
             children=(
                 Block("original_module", original.children, kind=node.kind),
@@ -110,12 +108,12 @@ class _Copying:
     def copied(self, module: Module) -> Block:
         inner = module.children
         children = tuple(
-            replace(self.copied(next(inner)), component=None)
+            self.copied(next(inner))._replace(component=None)
             if isinstance(each, Block)
             else self._leaf(each, f"{module.prefixes[0]}{each.name}")
             for each in module.block.children
         )
-        return replace(module.block, children=children)
+        return module.block._replace(children=children)
 
     def _leaf(self, leaf: Parameter, name: str) -> Parameter:
         own = f"{self.prefix}modules_to_save.default.{name.removeprefix(self.prefix)}"
@@ -126,4 +124,4 @@ class _Copying:
             tied_to = f"{self.prefix}modules_to_save.default.{source.removeprefix(self.prefix)}"
         else:  # the first of those that shared a tensor outside owns their copy
             tied_to = self.owner.setdefault(source, own)
-        return replace(leaf, component=None, trainable=True, tied_to=None if tied_to == own else tied_to)
+        return leaf._replace(component=None, trainable=True, tied_to=None if tied_to == own else tied_to)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -24,15 +24,15 @@ def one_name_each(root: Block) -> Block:
     children = tuple(_nested(child) for child in root.children)
     outer, _, inner = root.name.partition(".")
     if not inner:
-        return replace(root, children=children)
-    return Block(outer, (one_name_each(replace(root, name=inner, component=None)),), root.component)
+        return root._replace(children=children)
+    return Block(outer, (one_name_each(root._replace(name=inner, component=None)),), root.component)
 
 
 def _nested(node: Node) -> Node:
     if isinstance(node, Block):
         return one_name_each(node)
     *outer, name = node.name.split(".")
-    inside: Node = replace(node, name=name)
+    inside: Node = node._replace(name=name)
     for each in reversed(outer):
         inside = Block(each, (inside,))
     return inside
@@ -121,13 +121,13 @@ def split(node: Block, runs: Sequence[tuple[tuple[Node, ...], list[str | int]]])
     for (children, run), share in zip(runs, passes, strict=True):
         keys = tuple(str(copy) for copy in run) if node.keys else ()
         start = node.start if node.keys else int(run[0])
-        yield replace(node, children=children, times=len(run), start=start, keys=keys, passes=share)
+        yield node._replace(children=children, times=len(run), start=start, keys=keys, passes=share)
 
 
 def numbered(root: Block, number: Callable[[Count], int]) -> Block:
     """The same tree with a number of copies where there was a symbol for one."""
     children = tuple(numbered(each, number) if isinstance(each, Block) else each for each in root.children)
-    return replace(root, children=children, times=None if root.times is None else number(root.times))
+    return root._replace(children=children, times=None if root.times is None else number(root.times))
 
 
 def in_runs(root: Block, decided: Callable[[str], object], number: Callable[[Count], int]) -> Block:
@@ -144,21 +144,21 @@ def in_runs(root: Block, decided: Callable[[str], object], number: Callable[[Cou
     def parts(node: Block, inside: str) -> list[Block]:
         name = f"{inside}{node.name}." if node.name else inside
         if node.times is None:
-            return [replace(node, children=within(node.children, name))]
+            return [node._replace(children=within(node.children, name))]
         known = numbered(node, number)
         alike = groupby(copies(known), key=lambda copy: _all_decided(known, f"{name}{copy}", decided))
         runs = [list(run) for _, run in alike]
         each = [within(node.children, f"{name}{run[0]}.") for run in runs]
         if len(runs) == 1:
-            return [replace(node, children=each[0])]
-        return list(split(replace(node, times=known.times), [*zip(each, runs, strict=True)]))
+            return [node._replace(children=each[0])]
+        return list(split(node._replace(times=known.times), [*zip(each, runs, strict=True)]))
 
-    return replace(root, children=within(root.children, f"{root.name}." if root.name else ""))
+    return root._replace(children=within(root.children, f"{root.name}." if root.name else ""))
 
 
 def _all_decided(node: Block, name: str, decided: Callable[[str], object]) -> list[object]:
     """What is decided of one copy of a repeat, and of every module in it."""
-    copy = Module(replace(node, name=name, times=None, keys=()), OUTERMOST)
+    copy = Module(node._replace(name=name, times=None, keys=()), OUTERMOST)
     return [decided(each) for module in copy.all_in_it for each in (*module.lists[:1], *module.names)]
 
 
@@ -183,8 +183,8 @@ def shared_flags(root: Block, agree: Callable[[Iterable[bool]], bool]) -> Block:
                 children.append(walked(next(inner)))
                 continue
             source = child.tied_to or f"{module.prefixes[0]}{child.name}"
-            children.append(child if source in alone else replace(child, trainable=agree(groups[source])))
-        return replace(module.block, children=tuple(children))
+            children.append(child if source in alone else child._replace(trainable=agree(groups[source])))
+        return module.block._replace(children=tuple(children))
 
     return walked(tree(root))
 
@@ -201,7 +201,7 @@ def retied(root: Block, inner: tuple[str, ...]) -> Block:
             return leaf
         if leaf.tied_to not in now:
             now[leaf.tied_to] = ".".join(_path((root,), leaf.tied_to.split("."), inner) or [leaf.tied_to])
-        return replace(leaf, tied_to=now[leaf.tied_to])
+        return leaf._replace(tied_to=now[leaf.tied_to])
 
     return with_leaves(root, moved)
 

@@ -66,8 +66,8 @@ class Part:
         """Its sizes as those of the whole."""
         for size in self.sizes:
             if self.said or size.symbol != LABELS:  # which a family has of itself
-                yield replace(
-                    size, key=f"{self.said}{size.key}", symbol=self.symbol(size.symbol), aliases=(), unread=()
+                yield size._replace(
+                    key=f"{self.said}{size.key}", symbol=self.symbol(size.symbol), aliases=(), unread=()
                 )
 
     @property
@@ -95,15 +95,15 @@ def _within(node: Block, component: str) -> Block:
 
     def placed(node: Block) -> Block:
         children = tuple(
-            replace(each, component=each.component and f"{component}.{each.component}")
+            each._replace(component=each.component and f"{component}.{each.component}")
             if isinstance(each, Parameter)
             else placed(each)
             for each in node.children
         )
-        return replace(node, children=children, component=node.component and f"{component}.{node.component}")
+        return node._replace(children=children, component=node.component and f"{component}.{node.component}")
 
     made = placed(node)
-    return replace(made, component=made.component or component)
+    return made._replace(component=made.component or component)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +199,7 @@ def _of_part(finding: Finding, part: Part) -> Finding:
     """``overrides.vocab_size`` → ``overrides.ctx_model.vocab_size``."""
     if not part.said or finding.table_key is None or len(finding.table_key) == 1:
         return finding
-    return replace(finding, table_key=("overrides", part.name, *finding.table_key[1:]))
+    return finding._replace(table_key=("overrides", part.name, *finding.table_key[1:]))
 
 
 def _with_keys(part: Part, asked: tuple[str, ...]) -> Part:
@@ -209,7 +209,7 @@ def _with_keys(part: Part, asked: tuple[str, ...]) -> Part:
     known = {size.key for size in part.family.keys.sizes} | {NUM_LABELS}
     more = tuple(Size(key, f"{key}_" if key in taken else key, default=None) for key in own if key not in known)
     keys = replace(part.family.keys, sizes=(*part.family.keys.sizes, *more), open=True)
-    return replace(part, family=replace(part.family, keys=keys), architecture=replace(part.architecture, labels=labels))
+    return replace(part, family=replace(part.family, keys=keys), architecture=part.architecture._replace(labels=labels))
 
 
 def _blocks(parts: tuple[Part, ...], again: tuple[tuple[str, str], ...], dims: Dims) -> Block:
@@ -226,7 +226,7 @@ def _blocks(parts: tuple[Part, ...], again: tuple[tuple[str, str], ...], dims: D
 def _copies(made: list[Block], parts: tuple[Part, ...], again: tuple[tuple[str, str], ...]) -> Block:
     """What stands at a second place, once more."""
     first = {part.at: block for part, block in zip(parts, made, strict=True)}
-    more = [replace(first[source], name=at + first[source].name.removeprefix(source)) for at, source in again]
+    more = [first[source]._replace(name=at + first[source].name.removeprefix(source)) for at, source in again]
     return Block("", (*made, *more))
 
 
@@ -340,4 +340,4 @@ def _transformer(module: Module, registry: Registry) -> tuple[Family, Architectu
         config.refuse("model_type", message, "describe the whole by factory and extra", "unknown-closed-form")
     said = {**module.settings.get("model_args", {}), **module.settings.get("model_kwargs", {})}
     options = {key: said.get(key, value) for key, value in found.options.items()}
-    return families[0], replace(found, options=options)
+    return families[0], found._replace(options=options)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
 from pytest_bertsize import quantity
@@ -152,7 +152,7 @@ def _limits(chosen: Explained, asked: Asked) -> list[Limit]:
         found.append(_limit(TOTAL, "--total", asked.total, quantity.PARAMETERS))
     if asked.flops is not None:
         limit = _limit(FLOPS, "--flops", asked.flops, quantity.FLOPS)
-        found.append(replace(limit, measure=Flops(asked.seq_len)))
+        found.append(limit._replace(measure=Flops(asked.seq_len)))
     own = chosen.declared[1].limits if chosen.declared else ()
     found = found or shapes.of_shapes(own)
     if not any(limit.maximum is not None for limit in found):

@@ -291,7 +291,7 @@ def _on_disk(reference: str) -> ModelConfig:
     try:
         config = read_file(root, f"{name}{hash_sign}{inner}")
     except Unusable as unusable:
-        raise Unusable(*(replace(each, file=given) for each in unusable.findings)) from None
+        raise Unusable(*(each._replace(file=given) for each in unusable.findings)) from None
     if not config.composed_by:
         whole = f"{given}/{MODULES}" if config.modules else config.whole
         return replace(config, file=given, whole=whole, place_of=None)
@@ -328,4 +328,4 @@ def _for_command_line(finding: Finding, registry: Registry) -> Finding:
     family = registry.family_of(named[1]) if named else None
     if named and family:
         fix = f"write --architecture with one of {', '.join(each.name for each in family.architectures)}"
-    return replace(finding, message=message, fix=fix)
+    return finding._replace(message=message, fix=fix)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from pytest_bertsize.config.vocabulary import ACTIVATIONS, INERT, PASSED
 
@@ -21,8 +21,7 @@ LABELS = "C"
 """The symbol of ``num_labels``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
+class Size(NamedTuple):
     """A key that holds a dimension."""
 
     key: str
@@ -38,8 +37,7 @@ class Size:
     """Other names that the library took for it only later: beside the key itself they are harmless."""
 
 
-@dataclass(frozen=True, slots=True)
-class Switch:
+class Switch(NamedTuple):
     """A key that turns part of the model on or off."""
 
     key: str
@@ -50,8 +48,7 @@ class Switch:
     """Whether the library takes ``null`` for it, which then means the default."""
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(NamedTuple):
     """A key that holds one of a few words, or ``null`` where that is the library's default."""
 
     key: str
@@ -59,12 +56,11 @@ class Choice:
     words: Collection[str]
     null: bool = False
     """Whether ``null`` is one more of the words."""
-    taken_for: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    taken_for: Mapping[str, str] = MappingProxyType({})
     """Words that the config class replaces, and by which."""
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(NamedTuple):
     """A key that holds a list of whole numbers, each at least 1, or of words."""
 
     key: str
@@ -79,16 +75,14 @@ class Listing:
     may_be_empty: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Index:
+class Index(NamedTuple):
     """A key that names a row of the embeddings, which has to be there; ``null`` names none. It changes no count."""
 
     key: str
     default: int
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """What the values of several keys must be to each other, lest the class refuse them or build something else."""
 
     keys: tuple[str, ...]
@@ -105,7 +99,7 @@ class Rule:
         :param place: what stands before each key in the whole: ``"encoder."``.
         """
         keys = tuple(f"{place}{key}" for key in self.keys)
-        return replace(self, keys=keys, holds=partial(_holds_below, self, place))
+        return self._replace(keys=keys, holds=partial(_holds_below, self, place))
 
 
 def _holds_below(rule: Rule, place: str, values: Mapping[str, Any]) -> bool:
@@ -113,8 +107,7 @@ def _holds_below(rule: Rule, place: str, values: Mapping[str, Any]) -> bool:
     return rule.holds(own)
 
 
-@dataclass(frozen=True, slots=True)
-class Ignored:
+class Ignored(NamedTuple):
     """A key that looks as if it changed a count, and does not."""
 
     harmless: tuple[object, ...] = ()
@@ -152,8 +145,7 @@ def hidden_act(default: str | None, key: str = "hidden_act") -> Choice:
     return Choice(key, default, ACTIVATIONS)
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(NamedTuple):
     """A key that changes what is built in a way that no closed form follows."""
 
     harmless: tuple[object, ...]
@@ -165,8 +157,7 @@ EVERYWHERE_IGNORED = {"pruned_heads": Ignored(({}, None))}
 """Keys that every config of transformers 4 has."""
 
 
-@dataclass(frozen=True, slots=True)
-class Until:
+class Until(NamedTuple):
     """What releases of transformers read otherwise before one of them."""
 
     release: tuple[int, ...]
@@ -222,7 +213,7 @@ class ConfigKeys:
         unknown = defaults.keys() - set(self.shape_keys)
         if unknown:
             raise ValueError(f"no size {', '.join(sorted(unknown))}")
-        sizes = (replace(size, default=defaults.get(size.key, size.default)) for size in self.sizes)
+        sizes = (size._replace(default=defaults.get(size.key, size.default)) for size in self.sizes)
         return replace(self, sizes=tuple(sizes))
 
     def below(self, place: str, suffix: str = "") -> ConfigKeys:
@@ -231,7 +222,7 @@ class ConfigKeys:
         :param place: what stands before each: ``"encoder."``.
         :param suffix: of each symbol.
         """
-        sizes = (replace(each, symbol=f"{each.symbol}{suffix}", aliases=(), unread=()) for each in self.sizes)
+        sizes = (each._replace(symbol=f"{each.symbol}{suffix}", aliases=(), unread=()) for each in self.sizes)
 
         def named(each: Any) -> Any:
             return replace(each, key=f"{place}{each.key}")
@@ -305,8 +296,7 @@ class Asks(Protocol):
     def rules(self) -> tuple[Rule, ...]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Values:
+class Values(NamedTuple):
     """What a config says for a family's keys, the table's overrides included."""
 
     sizes: dict[str, int | None]
@@ -317,7 +307,7 @@ class Values:
     """Keyword arguments for the family's config class: what is written, under its own names, and nothing else."""
     findings: tuple[Finding, ...]
     """Warnings: nothing that kept the values from being read."""
-    assumed: Mapping[str, object] = field(default_factory=dict)
+    assumed: Mapping[str, object] = MappingProxyType({})
     """By key what the closed form takes each to be, defaults among them; ``encoder.hidden_size`` for one in an object.
     What the library takes in place of a key that is not there is not assumed."""
     unknown: tuple[str, ...] = ()

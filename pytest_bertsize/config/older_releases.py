@@ -40,7 +40,7 @@ def by_default(key: str, *, default: bool) -> Callable[[ConfigKeys], ConfigKeys]
     """The change of keys to when a switch that a file leaves out meant something else."""
 
     def change(keys: ConfigKeys) -> ConfigKeys:
-        switches = (replace(each, default=default) if each.key == key else each for each in keys.switches)
+        switches = (each._replace(default=default) if each.key == key else each for each in keys.switches)
         return replace(keys, switches=tuple(switches))
 
     return change
@@ -51,7 +51,7 @@ def without_alias(key: str, alias: str) -> Callable[[ConfigKeys], ConfigKeys]:
 
     def change(keys: ConfigKeys) -> ConfigKeys:
         sizes = (
-            replace(size, aliases=tuple(each for each in size.aliases if each != alias), unread=(*size.unread, alias))
+            size._replace(aliases=tuple(each for each in size.aliases if each != alias), unread=(*size.unread, alias))
             if size.key == key
             else size
             for size in keys.sizes
@@ -111,7 +111,7 @@ def _without_word(word: str) -> Callable[[ConfigKeys], ConfigKeys]:
     gone = {word, f"gated-{word}"}
 
     def narrowed(choice: Choice) -> Choice:
-        return replace(choice, words=[each for each in choice.words if each not in gone])
+        return choice._replace(words=[each for each in choice.words if each not in gone])
 
     return lambda keys: replace(keys, choices=tuple(narrowed(each) for each in keys.choices))
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_bertsize.config import model_config
 from pytest_bertsize.config.model_config import ModelConfig, fail
@@ -66,8 +67,7 @@ _WHOLE = 'name the transformer alone, as in config = "{}", or describe the whole
 _PATH = re.compile(r"(?:\w[\w.-]{0,99})(?:/\w[\w.-]{0,99}){0,5}", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Module:
+class Module(NamedTuple):
     """One module of a folder."""
 
     part: str
@@ -77,7 +77,7 @@ class Module:
     at: str
     """Where it stands in the whole: ``2``, ``0.sub_modules.query.1``."""
     config: ModelConfig
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = MappingProxyType({})
     """Of a transformer what sentence-transformers' own file says beside its config."""
     same_as: str = ""
     """Where the module stands that this one is, under another name."""
@@ -265,7 +265,7 @@ class _Folder:
                     if self.seen > MOST_PLACES:
                         config.refuse("structure", f"it has more than {MOST_PLACES} modules", "write fewer routes")
                     for each in modules:
-                        yield replace(each, at=place + each.at.removeprefix(source), same_as=each.at)
+                        yield each._replace(at=place + each.at.removeprefix(source), same_as=each.at)
 
     def _config(self, kind: str, path: str) -> ModelConfig:
         names = CONFIGS[kind]

@@ -264,7 +264,7 @@ def _named(name: str, reader: Reader, place: str) -> ModelConfig:
     try:
         config = in_file(reader, name)
     except Unusable as unusable:
-        told = (replace(each, message=f"{place} is {shown(name)}: {each.message}") for each in unusable.findings)
+        told = (each._replace(message=f"{place} is {shown(name)}: {each.message}") for each in unusable.findings)
         raise Unusable(*told) from None
     config = _with_what_stands_beside(config, getattr(name, "beside", {}), place)
     return replace(config, origin=f"{place} is {shown(name)}" + (f"; {config.origin}" if config.origin else ""))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.plugin.items import GATE, REVIEW, BudgetFailure, hold
@@ -104,7 +103,7 @@ def _tightening(limit: Limit, settings: Settings, name: str, place: str) -> Limi
         message = f"{place} limits {limit.component} as {limit.measure}, and {settings.file} as {declared.measure}"
         raise SettingsError(f"{message}: leave that to the table")
     _refuse_to_loosen(limit, declared, settings, place)
-    return replace(limit, measure=declared.measure)
+    return limit._replace(measure=declared.measure)
 
 
 def _refuse_to_loosen(limit: Limit, declared: Limit, settings: Settings, place: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, cast
 
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, Fold, Inventory
@@ -286,6 +285,6 @@ def _tensor(row: Fold, expected: Fold | None, actual: Fold | None) -> FoldedTens
 
 
 def _finding(finding: Finding) -> FindingRow:
-    row = asdict(finding)
+    row = finding._asdict()
     del row["table_key"]
     return cast("FindingRow", row)

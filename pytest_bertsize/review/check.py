@@ -385,5 +385,5 @@ def _placed(finding: Finding, model: Model, settings: Settings) -> Finding:
         return finding
     if key[: len(model.table_key)] != model.table_key:
         key = (*model.table_key, *key)
-        finding = replace(finding, file=settings.file, table_key=key)
-    return finding if finding.line is not None else replace(finding, line=settings.line(key))
+        finding = finding._replace(file=settings.file, table_key=key)
+    return finding if finding.line is not None else finding._replace(line=settings.line(key))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.closed_forms.blocks import tensors
@@ -37,7 +37,7 @@ def with_rows(
         if finding.kind != "off-closed-form" or not rows:
             return finding
         said = f"add to extra {', '.join(rows)}" if model.extra else f"write extra = [ {', '.join(rows)} ]"
-        return replace(finding, fix=finding.fix.replace(SAY_IT, said))
+        return finding._replace(fix=finding.fix.replace(SAY_IT, said))
 
     return tuple(map(told, findings))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_bertsize.base.tensor_changes import DISTINCT, TensorChange, tensor_changes
@@ -47,13 +47,13 @@ def compare(
         if not told.issuperset(reason.names):
             reasons.setdefault(reason.component, []).append(reason.said)
     found = [
-        replace(_finding(component, [change.said], expected, actual, formulas), fix=fix)
+        _finding(component, [change.said], expected, actual, formulas)._replace(fix=fix)
         for change, component in at_once.items()
     ]
     for component, why in reasons.items():
         guess = looks_like(component, expected, actual, symbols, told)
         finding = _finding(component, why, expected, actual, formulas)
-        found.append(replace(finding, fix=f"{guess}; {fix}" if guess else fix))
+        found.append(finding._replace(fix=f"{guess}; {fix}" if guess else fix))
     return found
 
 

@@ -215,7 +215,7 @@ def _within(limit: Limit, count: int, subject: Review, actual: Inventory) -> lis
 
 
 def _at(limit: Limit, finding: Finding) -> Finding:
-    return replace(finding, component=limit.component, file=limit.file, line=limit.line, table_key=limit.table_key)
+    return finding._replace(component=limit.component, file=limit.file, line=limit.line, table_key=limit.table_key)
 
 
 def _is_misspelt(component: str, known: list[str]) -> bool:
@@ -269,7 +269,7 @@ def _tightest(limits: list[Limit]) -> Limit | None:
     if upper is None or lower is None or upper is lower:
         return upper or lower
     written = {"min": lower.bounds[0], "max": upper.bounds[1]}
-    return replace(upper, minimum=lower.minimum, written=written)
+    return upper._replace(minimum=lower.minimum, written=written)
 
 
 _ORDER: tuple[Kind, ...] = (*UNCHECKED, "read-otherwise", "over-budget", "under-budget", "over-growth")

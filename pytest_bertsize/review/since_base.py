@@ -62,7 +62,7 @@ def _growth_held(
         most = allowed(limit.written, before)
         what = f"{part} {exact(before)} at {baseline.revision}, at most {exact(most)} more"
         measured.append(measures.Measured(limit.component, what, max(added, 0), None))
-        budget[budget.index(limit)] = replace(limit, maximum=most)
+        budget[budget.index(limit)] = limit._replace(maximum=most)
         if added > most:
             findings.append(_over_growth(limit, added, most, before, baseline.revision))
     return replace(found, budget=(*budget,), measured=(*measured,), findings=(*found.findings, *findings))
@@ -123,21 +123,21 @@ def _with_the_base(finding: Finding, found: Review, model: Model, baseline: Base
     if before is None or baseline is None:
         untold = 'what it was at the base is not known, and already_over = "pass" lets nothing pass'
         why = untold if baseline and baseline.commit else f'already_over = "pass" needs a base: {GIVE_ONE}'
-        return replace(finding, fix=f"{finding.fix}; {why}") if is_passed else finding
+        return finding._replace(fix=f"{finding.fix}; {why}") if is_passed else finding
     if before <= finding.limit:
         return finding
     change = finding.actual - before
     verb = "adds" if change >= 0 else "takes"
     said = f"already {exact(before - finding.limit)} over at {baseline.revision}, and this change {verb}"
-    finding = replace(finding, message=f"{finding.message}; {said} {exact(abs(change))}")
+    finding = finding._replace(message=f"{finding.message}; {said} {exact(abs(change))}")
     if change > 0 or finding.table_key is None:
         return finding
     if is_passed:
-        return replace(
-            finding, severity="warning", fix='it passes by budget.already_over = "pass", as it has not grown'
+        return finding._replace(
+            severity="warning", fix='it passes by budget.already_over = "pass", as it has not grown'
         )
     way_out = 'to let it pass as long as it does not grow, write budget.already_over = "pass"'
-    return replace(finding, fix=f"{finding.fix}; {way_out}")
+    return finding._replace(fix=f"{finding.fix}; {way_out}")
 
 
 def _place(of: Limit | Finding) -> tuple[object, ...]:

@@ -91,8 +91,7 @@ Measure: TypeAlias = AsBytes | Flops | Training | Growth
 """What a limit bounds where that is no parameter count."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
+class Limit(NamedTuple):
     """What one component, ``total`` or ``trainable`` may count."""
 
     component: str

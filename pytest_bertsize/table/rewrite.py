@@ -61,7 +61,7 @@ def _after(limit: Limit, changes: Iterable[Change]) -> Limit:
         written = {**limit.written, change.bound: change.value} if isinstance(limit.written, dict) else change.value
         low = size if change.bound in {"min", "exact"} else limit.minimum
         high = size if change.bound in {"max", "exact"} else limit.maximum
-        limit = replace(limit, minimum=low, maximum=high, written=written)
+        limit = limit._replace(minimum=low, maximum=high, written=written)
     return limit
 
 
@@ -120,7 +120,7 @@ def _place(path: tuple[str, ...], settings: Settings) -> str:
 
 def _as_numbers(model: Model) -> Model:
     """Without the spelling of its limits."""
-    return replace(model, limits=tuple(replace(limit, written=None) for limit in model.limits))
+    return replace(model, limits=tuple(limit._replace(written=None) for limit in model.limits))
 
 
 def _without(paths: Iterable[tuple[str, ...]], text: str) -> dict[str, Any]:

@@ -117,7 +117,7 @@ def test_a_family_that_has_crossed_is_followed_for_all_sizes_as_it_was(name: str
     there = crossed(FAMILIES[name])
     (same,) = (each for each in there.architectures if each.name == architecture)
     form = replace(derivation.form, architecture=same)
-    found, own = everywhere(replace(derivation, family=there, form=form)), everywhere(derivation)
+    found, own = everywhere(derivation._replace(family=there, form=form)), everywhere(derivation)
     assert (found.counts, found.fixed) == (own.counts, own.fixed)
     assert [ruled.holds for ruled in found.rules] == [ruled.holds for ruled in own.rules]
     assert own.rules

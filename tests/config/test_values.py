@@ -145,7 +145,7 @@ def test_the_class_is_handed_what_is_written_of_what_is_known_and_nothing_else()
 
 
 def test_it_is_handed_an_override_in_the_place_of_what_the_file_calls_otherwise() -> None:
-    keys = replace(KEYS, sizes=(replace(KEYS.sizes[0], aliases=("n_words", "n_vocab")), *KEYS.sizes[1:]))
+    keys = replace(KEYS, sizes=(KEYS.sizes[0]._replace(aliases=("n_words", "n_vocab")), *KEYS.sizes[1:]))
     file = config_of({"n_words": 101, "hidden_size": 12})
     assert handed_over(keys, file, {"n_vocab": 202}) == {"n_vocab": 202, "hidden_size": 12}
     assert handed_over(keys, file, {"vocab_size": 202}) == {"vocab_size": 202, "hidden_size": 12}

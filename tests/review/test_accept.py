@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from unittest.mock import ANY
 
@@ -170,7 +170,7 @@ def test_a_change_says_model_key_bound_count_and_what_to_write(folder: Path) -> 
 def test_a_model_off_its_closed_form_is_not_accepted(folder: Path) -> None:
     text = X + "budget.total = 50_000\nbudget.head = 9\n"
     derived = as_derived(run(folder, text).gate.subjects["x"])
-    accepting = run(folder, text, built={"x": replace(derived, tensors=(*derived.tensors, ANOTHER))})
+    accepting = run(folder, text, built={"x": derived._replace(tensors=(*derived.tensors, ANOTHER))})
     why = "it fails for another reason as well (off-closed-form), which comes first"
     assert accepting.gate.changes("x") == Asked(ANY, [], [Refused("x", "total", why), Refused("x", "head", why)])
     assert {finding.kind for finding in accepting.review("x").errors} == {"over-budget", "off-closed-form"}
@@ -322,7 +322,7 @@ def test_an_exact_limit_of_a_pattern_with_one_file_is_that_of_its_model(several:
 def test_of_a_pattern_a_model_that_fails_otherwise_stays_red_and_the_others_are_accepted(several: Path) -> None:
     text = f'{PATTERN}budget.total = "50K"\n'
     derived = as_derived(run(several, text).gate.subjects["bert-b"])
-    odd = {"bert-b": replace(derived, tensors=(*derived.tensors, ANOTHER))}
+    odd = {"bert-b": derived._replace(tensors=(*derived.tensors, ANOTHER))}
     accepting = run(several, text, built=odd)
     assert accepting.text() == f'{PATTERN}budget.total = "60K"\n'
     assert [each.model for each in accepting.refused] == accepting.red == ["bert-b"]

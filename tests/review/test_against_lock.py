@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -104,7 +103,7 @@ def test_a_buffer_of_each_layer_is_told_once(own: OwnProject) -> None:
     (found,) = of_lock(own)
     assert "the buffers encoder.layers[0:3].mask are new: 3 × 20,000 numbers of float32 (" in found.message
     own.accept()
-    own.buffers = (*(replace(each, dtype="float16", bytes=40_000) for each in masks),)
+    own.buffers = (*(each._replace(dtype="float16", bytes=40_000) for each in masks),)
     (found,) = of_lock(own)
     told = "the buffers encoder.layers[0:3].mask: 3 × 20,000 numbers of float32 → 3 × 20,000 numbers of float16"
     assert f"{told} (" in found.message

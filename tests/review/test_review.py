@@ -129,7 +129,7 @@ def test_two_limits_of_one_side_leave_the_other_free(side: str) -> None:
 
 def test_a_finding_says_where_its_limit_stands() -> None:
     (limit,) = subject(head=1, total="200M").budget[:1]
-    declared = replace(limit, line=None, table_key=("tool", "bertsize", "models", "zh", "budget", "head"))
+    declared = limit._replace(line=None, table_key=("tool", "bertsize", "models", "zh", "budget", "head"))
     found = only(review(replace(subject(), budget=(declared,)), chinese().inventory, known_components=list))
     assert (found.component, found.file, found.line, found.table_key) == (
         "head",

@@ -158,7 +158,7 @@ def failing() -> ModelReport:
 
 
 def _row(finding: Finding) -> Any:
-    return {name: getattr(finding, name) for name in finding.__slots__ if name != "table_key"}
+    return {name: getattr(finding, name) for name in finding._fields if name != "table_key"}
 
 
 def layer(name: str, times: int = 1, tensors: int = 3) -> Layer:

@@ -5,7 +5,7 @@ What is read comes from a process that has run foreign code, and is checked: a b
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -202,10 +202,10 @@ def way_taken(ways: Ways[Any], free: Mapping[str, Traced]) -> Any:
 def _with_counts(node: Node, free: Mapping[str, Traced]) -> Any:
     """The same blocks, with the free sizes of this side."""
     if isinstance(node, Parameter):
-        return replace(node, shape=tuple(substituted(size, free) for size in node.shape))
+        return node._replace(shape=tuple(substituted(size, free) for size in node.shape))
     counts = {each: getattr(node, each) for each in ("times", "passes", "attends")}
     there = {each: substituted(count, free) for each, count in counts.items() if count is not None}
-    return replace(node, children=tuple(_with_counts(each, free) for each in node.children), **there)
+    return node._replace(children=tuple(_with_counts(each, free) for each in node.children), **there)
 
 
 # what blocks are a function of
@@ -312,8 +312,8 @@ def _architecture_read(said: Mapping[str, Any], ask: Ask, at: int) -> Architectu
 
 def _keys_said(keys: ConfigKeys) -> dict[str, Any]:
     return {
-        "sizes": [asdict(each) for each in keys.sizes],
-        "switches": [asdict(each) for each in keys.switches],
+        "sizes": [each._asdict() for each in keys.sizes],
+        "switches": [each._asdict() for each in keys.switches],
         "choices": [
             {
                 "key": each.key,
@@ -324,19 +324,19 @@ def _keys_said(keys: ConfigKeys) -> dict[str, Any]:
             }
             for each in keys.choices
         ],
-        "lists": [{**asdict(each), "of": each.of.__name__, "words": sorted(each.words)} for each in keys.lists],
-        "indices": [asdict(each) for each in keys.indices],
+        "lists": [{**each._asdict(), "of": each.of.__name__, "words": sorted(each.words)} for each in keys.lists],
+        "indices": [each._asdict() for each in keys.indices],
         "divisible": keys.divisible,
         "equal": keys.equal,
         "rules": [_rule_said(each) for each in keys.rules],
         "ignored": {
-            key: {**asdict(replace(each, cost=None)), "cost": each.cost is not None}
+            key: {**each._replace(cost=None)._asdict(), "cost": each.cost is not None}
             for key, each in keys.ignored.items()
         },
         "labels": keys.labels,
         "inert": sorted(keys.inert),
         "open": keys.open,
-        "refused": {key: asdict(each) for key, each in keys.refused.items()},
+        "refused": {key: each._asdict() for key, each in keys.refused.items()},
     }
 
 
@@ -386,7 +386,7 @@ def _ignored_read(key: str, said: Mapping[str, Any], ask: Ask) -> Ignored:
         return cost
 
     read = Ignored(**{**values_read(said), "cost": None})
-    return replace(read, cost=cost) if said["cost"] else read
+    return read._replace(cost=cost) if said["cost"] else read
 
 
 def _cost_read(said: object) -> int | None:

@@ -109,7 +109,7 @@ KEYS = ConfigKeys(
     choices=(hidden_act("gelu_new"),),
     rules=(heads_in("hidden_size"),),
     ignored={
-        "position_embedding_type": replace(POSITION_EMBEDDING_TYPE, cost=_distance_embedding),
+        "position_embedding_type": POSITION_EMBEDDING_TYPE._replace(cost=_distance_embedding),
         "pruned_heads": PRUNED_HEADS,
         "add_cross_attention": ADD_CROSS_ATTENTION,
         "add_pooling_layer": ADD_POOLING_LAYER,

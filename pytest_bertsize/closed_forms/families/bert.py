@@ -145,7 +145,7 @@ def _cross_attention(value: Any, dims: Dims) -> int | None:
 ENCODER_KEYS = replace(
     KEYS,
     switches=(Switch("tie_word_embeddings", default=True),),
-    ignored={**KEYS.ignored, "add_cross_attention": replace(ADD_CROSS_ATTENTION, cost=_cross_attention)},
+    ignored={**KEYS.ignored, "add_cross_attention": ADD_CROSS_ATTENTION._replace(cost=_cross_attention)},
     inert=frozenset({"is_decoder"}),
     until=(),
 )

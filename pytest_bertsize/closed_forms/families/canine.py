@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms.blocks import activation, block, each, embedding, layer_norm, parameter
@@ -25,7 +24,7 @@ def embeddings(dims: Dims) -> Block:
     hashes = each("", names, parameter("weight", B, D // H), component="embeddings.character")
     return block(
         "char_embeddings",
-        replace(hashes, times=H),
+        hashes._replace(times=H),
         embedding("char_position_embeddings", B, D, component="embeddings.position"),
         embedding("token_type_embeddings", dims.T, D, component="embeddings.token_type"),
         layer_norm("LayerNorm", D, component="embeddings.norm"),
@@ -51,11 +50,11 @@ def canine(dims: Dims, *, pooler: bool, name: str) -> Block:
     return pooled(
         dims,
         embeddings(dims),
-        replace(deep, name="initial_char_encoder.layer", times=1),
+        deep._replace(name="initial_char_encoder.layer", times=1),
         convolution("chars_to_molecules", dims, dims.D, dims.R),
         deep,
         convolution("projection", dims, 2 * dims.D, dims.K),
-        replace(deep, name="final_char_encoder.layer", times=1),
+        deep._replace(name="final_char_encoder.layer", times=1),
         pooler=pooler,
         name=name,
     )

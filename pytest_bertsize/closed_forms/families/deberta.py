@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms.blocks import (
@@ -128,7 +127,7 @@ def _word_embeddings_again(dims: Dims) -> Parameter | None:
     if not V4 <= dims.release < (5, 17) or not dims.tie_word_embeddings:
         return None
     weight = parameter("weight", dims.V, dims.either("E", dims.D), component="head.decoder")
-    return replace(weight, tied_to=WORDS)
+    return weight._replace(tied_to=WORDS)
 
 
 WORDS = "deberta.embeddings.word_embeddings.weight"

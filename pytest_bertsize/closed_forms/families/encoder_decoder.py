@@ -59,7 +59,7 @@ class Side:
         return ".".join(filter(None, (self.name, rest if stem in SIDES else own)))
 
     def blocks(self, pair: Dims) -> Block:
-        return replace(self._placed(self.architecture.blocks(self.dims(pair))), name=self.name)
+        return self._placed(self.architecture.blocks(self.dims(pair)))._replace(name=self.name)
 
     def _placed(self, node: Block) -> Block:
         """The same blocks with the pair's components, tied to names under this side."""
@@ -68,11 +68,11 @@ class Side:
             component = child.component and self.component(child.component)
             if isinstance(child, Parameter):
                 tied_to = child.tied_to and f"{self.name}.{child.tied_to}"
-                children.append(replace(child, component=component, tied_to=tied_to))
+                children.append(child._replace(component=component, tied_to=tied_to))
             else:
-                children.append(replace(self._placed(child), component=component))
+                children.append(self._placed(child)._replace(component=component))
         component = node.component and self.component(node.component)
-        return replace(node, children=tuple(children), component=component)
+        return node._replace(children=tuple(children), component=component)
 
 
 def pair(dims: Dims) -> Block:
@@ -234,7 +234,7 @@ def _in_side(finding: Finding, name: str) -> Finding:
     """``overrides.vocab_size`` → ``overrides.decoder.vocab_size``."""
     if finding.table_key is None or len(finding.table_key) == 1:
         return finding
-    return replace(finding, table_key=("overrides", name, *finding.table_key[1:]))
+    return finding._replace(table_key=("overrides", name, *finding.table_key[1:]))
 
 
 def _no_such_override(key: str) -> Finding:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms.blocks import layer_norm, linear, repeat
@@ -51,7 +50,7 @@ KEYS = ConfigKeys(
     choices=(hidden_act("gelu_new"),),
     ignored={
         "num_attention_heads": NO_ATTENTION,
-        "add_cross_attention": replace(NO_ATTENTION, harmless=(False,)),
+        "add_cross_attention": NO_ATTENTION._replace(harmless=(False,)),
         "embedding_size": EMBEDDING_SIZE,
         "add_pooling_layer": ADD_POOLING_LAYER,
     },

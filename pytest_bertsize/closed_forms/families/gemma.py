@@ -23,7 +23,7 @@ SIZES = {
 GEMMA = decoder.Decoder(llama.attention, mistral.feed_forward)
 
 TANH = "gelu_pytorch_tanh"
-MEANT = replace(hidden_act(TANH), taken_for={"gelu": TANH})
+MEANT = hidden_act(TANH)._replace(taken_for={"gelu": TANH})
 """The first files say ``"gelu"`` and mean its approximation, which the config class puts there; neither learns."""
 
 

@@ -5,7 +5,6 @@ The paper is not on arXiv. A language model by nature; its other classes read th
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms.blocks import activation, block, embedding, layer_norm, parameter, repeat
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 def transposed_linear(name: str, inputs: Count, outputs: Count) -> Block:
     """``inputs·outputs`` weights, inputs first, and ``outputs`` biases (the library's ``Conv1D``)."""
     module = block(name, parameter("weight", inputs, outputs), parameter("bias", outputs))
-    return replace(module, kind="transposed-linear")
+    return module._replace(kind="transposed-linear")
 
 
 def embeddings(dims: Dims) -> Block:

@@ -36,7 +36,7 @@ def masked_lm(dims: Dims) -> Block:
 _SIZES = nomic_bert.KEYS.but(vocab_size=250048, type_vocab_size=1).sizes
 KEYS = replace(
     nomic_bert.KEYS,
-    sizes=tuple(replace(size, minimum=0) if size.symbol == "T" else size for size in _SIZES),
+    sizes=tuple(size._replace(minimum=0) if size.symbol == "T" else size for size in _SIZES),
     choices=(hidden_act("gelu"),),
     rules=(rotary.SOME_WIDTH, rotary.EVEN_HEAD_DIM),
     inert=nomic_bert.KEYS.inert

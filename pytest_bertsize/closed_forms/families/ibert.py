@@ -37,7 +37,7 @@ def body(dims: Dims, *, pooler: bool, name: str) -> Block:
 def _quantised(module: Block) -> Block:
     children = tuple(_quantised(child) if isinstance(child, Block) else child for child in module.children)
     kind = module.kind if module.name == "pooler.dense" else _QUANTISED.get(module.kind, module.kind)
-    return replace(module, children=children, kind=kind)
+    return module._replace(children=children, kind=kind)
 
 
 FAMILY = Family("ibert", KEYS, roberta.encoders("IBert", Body("ibert", body)))

@@ -25,7 +25,7 @@ def attention(name: str, dims: Dims, component: str) -> Block:
     return block(
         name,
         block("longformer_self_attn", *(linear(each, D, D) for each in ("query", "key", "value"))),
-        replace(longformer.global_attention(dims), name="longformer_self_attn"),
+        longformer.global_attention(dims)._replace(name="longformer_self_attn"),
         linear("output", D, D),
         component=component,
     )

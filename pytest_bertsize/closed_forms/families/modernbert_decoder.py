@@ -33,7 +33,7 @@ def decoder(dims: Dims, *, pooler: bool = False, name: str = "") -> Block:  # no
 
 def transform(dims: Dims) -> Block:
     """``lm_head``: ModernBERT's transform by another name."""
-    return replace(modernbert.transform(dims), name="lm_head")
+    return modernbert.transform(dims)._replace(name="lm_head")
 
 
 def transform_of_sequences(dims: Dims) -> Block:

@@ -14,7 +14,7 @@ DEFAULTS = {"feed_forward_proj": "gated-gelu", "dense_act_fn": "gelu_new"}
 KEYS = replace(
     t5.KEYS.but(**SIZES),
     switches=(Switch("is_decoder", default=False), Switch("is_gated_act", default=True)),
-    choices=tuple(replace(choice, default=DEFAULTS[choice.key]) for choice in t5.KEYS.choices),
+    choices=tuple(choice._replace(default=DEFAULTS[choice.key]) for choice in t5.KEYS.choices),
     until=(t5.honoured(default=False), t5.HEAD_DIM),
 )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms.blocks import block, embedding, frozen, layer_norm, linear
@@ -66,7 +65,7 @@ KEYS = ConfigKeys(
     choices=(hidden_act("gelu"), *summary.choices("last")),
     rules=(heads_in("hidden_size"),),
     ignored={
-        "position_embedding_type": replace(POSITION_EMBEDDING_TYPE, harmless=("absolute", "rotary")),
+        "position_embedding_type": POSITION_EMBEDDING_TYPE._replace(harmless=("absolute", "rotary")),
         "pruned_heads": PRUNED_HEADS,
         "add_pooling_layer": ADD_POOLING_LAYER,
     },

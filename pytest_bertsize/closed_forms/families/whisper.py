@@ -93,8 +93,7 @@ KEYS = replace(
     indices=(Index("pad_token_id", 50256),),
     sizes=(
         *(
-            replace(
-                size,
+            size._replace(
                 default=DEFAULTS[size.symbol],
                 aliases=(*size.aliases, "num_key_value_heads") if size.symbol == "A" else size.aliases,
             )

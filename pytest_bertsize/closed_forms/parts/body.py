@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from pytest_bertsize.closed_forms.blocks import block, linear
 
@@ -25,8 +24,7 @@ class Blocks(Protocol):
     def __call__(self, dims: Dims, /, *, pooler: bool, name: str) -> Block: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
+class Body(NamedTuple):
     """Embeddings, encoder and perhaps a pooler: what all classes of a family have in common."""
 
     name: str

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms.blocks import activation, block, layer_norm, linear, of_each_token, parameter, tied
@@ -89,7 +88,7 @@ def dense_classifier(dims: Dims) -> Block:
 
 def classification_head(dims: Dims) -> Block:
     """The same by the name that encoder-decoders give it."""
-    return replace(dense_classifier(dims), name="classification_head")
+    return dense_classifier(dims)._replace(name="classification_head")
 
 
 def choice(dims: Dims) -> Block:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms.blocks import Block, with_leaves
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
 
 def extended(module: Block, *more: Node | None) -> Block:
     """The module with more in it; what the config leaves out is ``None``."""
-    return replace(module, children=(*module.children, *(child for child in more if child is not None)))
+    return module._replace(children=(*module.children, *(child for child in more if child is not None)))
 
 
 def changed(module: Block, changes: Mapping[str, str | None], inside: str = "") -> Block:
@@ -30,8 +29,8 @@ def changed(module: Block, changes: Mapping[str, str | None], inside: str = "") 
         path = f"{inside}{child.name}"
         name = changes.get(path, child.name)
         part = changed(child, changes, f"{path}.") if isinstance(child, Block) else child
-        parts += [] if name is None else [replace(part, name=name)]
-    return replace(module, children=tuple(parts))
+        parts += [] if name is None else [part._replace(name=name)]
+    return module._replace(children=tuple(parts))
 
 
 def in_stack(stack: str, module: Block) -> Block:
@@ -42,8 +41,8 @@ def in_stack(stack: str, module: Block) -> Block:
         if component and component.partition(".")[0] == "encoder":
             component = f"{stack}{component.removeprefix('encoder')}"
         if isinstance(node, Block):
-            return replace(node, component=component, children=tuple(moved(child) for child in node.children))
-        return replace(node, component=component)
+            return node._replace(component=component, children=tuple(moved(child) for child in node.children))
+        return node._replace(component=component)
 
     found = moved(module)
     assert isinstance(found, Block)
@@ -54,9 +53,9 @@ def held_at(path: str, module: Block) -> Block:
     """The module as it is when another holds it at ``path``: what is tied in it, is tied to where it is now."""
     if not path:
         return module
-    return replace(tied_below(path, module), name=f"{path}.{module.name}" if module.name else path)
+    return tied_below(path, module)._replace(name=f"{path}.{module.name}" if module.name else path)
 
 
 def tied_below(path: str, module: Block) -> Block:
     """The module with what is tied in it tied to names under ``path``."""
-    return with_leaves(module, lambda leaf: replace(leaf, tied_to=leaf.tied_to and f"{path}.{leaf.tied_to}"))
+    return with_leaves(module, lambda leaf: leaf._replace(tied_to=leaf.tied_to and f"{path}.{leaf.tied_to}"))

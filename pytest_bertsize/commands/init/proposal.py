@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.commands.init.copies import Copies, without_equal, without_saved
@@ -124,7 +124,7 @@ def _counted(found: Found, registry: Registry, declared: set[str], by_hand: list
         return counted(found, registry)
     except Unusable as unusable:
         first, *rest = unusable.findings
-        named = first if first.file else replace(first, file=printable(found.reference))
+        named = first if first.file else first._replace(file=printable(found.reference))
         if found.reference not in declared:
             by_hand.append(named.sentence + (f" (and {len(rest)} more)" if rest else ""))
         return None
