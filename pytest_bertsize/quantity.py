@@ -66,7 +66,7 @@ class Quantity:
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        return re.compile(rf"{_DIGITS}(?P<unit>{'|'.join(sorted(self.scales, key=len, reverse=True))})")
+        return re.compile(rf"{_DIGITS}(?P<unit>{'|'.join(self.scales)})")
 
     def parse(self, value: object) -> int:
         """The exact number that ``value`` stands for.
@@ -153,8 +153,6 @@ FLOPS = Quantity(
     left_out="FLOPS?",
     meant=_meant(FLOP_SCALES, B=("G",)),
 )
-
-HOW_TO_WRITE_BYTES = BYTES.how_to_write
 
 
 def parse_count(value: object) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_bertsize.inventory import Fold, Inventory, Tensor, fold, levels, parents_first, pattern, roll_up
+from pytest_bertsize.inventory import Fold, Inventory, Tensor, common, fold, levels, parents_first, pattern, roll_up
 
 COMPONENTS = st.lists(st.sampled_from(["a", "b", "head", "encoder", "embeddings"]), min_size=1, max_size=3).map(
     ".".join
@@ -46,6 +46,10 @@ MODEL = Inventory((WORDS, POSITIONS, DECODER, BIAS))
 
 
 # a tensor
+
+
+def test_a_tensor_is_of_32_bits_unless_it_says_otherwise() -> None:
+    assert WORDS.dtype == "float32"
 
 
 def test_a_tensor_has_the_product_of_its_shape() -> None:
@@ -155,6 +159,13 @@ def test_the_levels_of_a_component_are_itself_and_all_above_it() -> None:
     assert list(levels("encoder.layer.norm")) == ["encoder", "encoder.layer", "encoder.layer.norm"]
 
 
+def test_what_components_have_in_common_is_the_lowest_that_all_of_them_are_within() -> None:
+    attention = {"encoder.layer.attention.query", "encoder.layer.attention.output"}
+    assert common(attention, "encoder") == "encoder.layer.attention"
+    assert common({*attention, "encoder.norm"}, "head") == "encoder"
+    assert common({"encoder.attention", "embeddings.word"}, "head") == "head"
+
+
 def test_components_stand_in_the_order_of_a_forward_pass_with_others_behind_as_they_come() -> None:
     found = parents_first(
         ["zoo", "head", "ark", "pooler", "encoder", "encoder.norm", "encoder.attention", "embeddings"]
@@ -258,6 +269,11 @@ def test_a_component_of_which_a_part_is_not_repeated_is_one() -> None:
     inventory = Inventory((*layered(12), final))
     assert inventory.layers("encoder") == 1
     assert Inventory((*layered(12), WORDS)).layers("encoder") == 12
+
+
+def test_layers_of_which_some_are_frozen_are_still_so_many_layers() -> None:
+    frozen = (tensor._replace(trainable=False) for tensor in layered(4))
+    assert Inventory((*frozen, *layered(12)[8:])).layers("encoder") == 12  # 4 that are frozen, 8 that are not
 
 
 def test_the_total_and_what_is_not_there_are_one() -> None:

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.dtypes import OF_PARAMETERS, whole_bytes
-from pytest_bertsize.quantity import HOW_TO_WRITE_BYTES, parse_bytes
+from pytest_bertsize.quantity import BYTES, parse_bytes
 from pytest_bertsize.wording import did_you_mean, shown
 
 if TYPE_CHECKING:
@@ -71,6 +71,6 @@ def parse_limit(value: object) -> int:
         return NAMED[value]
     if isinstance(value, str) and value[:1].isalpha():
         hint = did_you_mean(value, NAMED, "", written=shown)
-        instead = f"{HOW_TO_WRITE_BYTES}, or one of {', '.join(NAMED)}{hint and f'; {hint}'}"
+        instead = f"{BYTES.how_to_write}, or one of {', '.join(NAMED)}{hint and f'; {hint}'}"
         raise ValueError(f"{shown(value)} is not the name of a limit: {instead}")
     return parse_bytes(value)
