@@ -66,7 +66,7 @@ class Quantity:
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        return re.compile(rf"{_DIGITS}(?P<unit>{'|'.join(self.scales)})")
+        return re.compile(rf"{_DIGITS}(?P<unit>{'|'.join(sorted(self.scales, key=len, reverse=True))})")
 
     def parse(self, value: object) -> int:
         """The exact number that ``value`` stands for.

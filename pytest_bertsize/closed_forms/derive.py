@@ -109,7 +109,7 @@ def choose(model: Model, config: ModelConfig, registry: Registry, adapter: Adapt
     family, architecture = _class(model, config, registry)
     if model.frozen:
         added = {**architecture.added, "frozen": ", ".join(model.frozen)}
-        architecture = architecture._replace(blocks=partial(_frozen, architecture, model), added=added)
+        architecture = replace(architecture, blocks=partial(_frozen, architecture, model), added=added)
     return Chosen(family, architecture, adapter)
 
 
@@ -137,7 +137,7 @@ def _class(model: Model, config: ModelConfig, registry: Registry) -> tuple[Famil
 def _with_adapter(form: ClosedForm, adapter: Adapter) -> ClosedForm:
     architecture = form.architecture
     added = {**architecture.added, "adapter": _in_words(adapter)}
-    adapted = architecture._replace(blocks=partial(_adapted, architecture, adapter), added=added)
+    adapted = replace(architecture, blocks=partial(_adapted, architecture, adapter), added=added)
     return _counted(adapted, replace(form.dims, sizes={**form.dims.sizes, RANK: adapter.r}))
 
 

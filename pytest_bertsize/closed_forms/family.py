@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Self
 
 from pytest_bertsize.closed_forms.blocks import Block, Term, tensors, terms
 from pytest_bertsize.config.dims import Dims
@@ -22,20 +22,21 @@ if TYPE_CHECKING:
     from pytest_bertsize.inventory import Tensor
 
 
-class Architecture(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Architecture:
     """One model class: its name in transformers and the blocks that it consists of."""
 
     name: str
     blocks: Callable[[Dims], Block]
     labels: bool = False
     """Whether its size depends on C, the number of labels."""
-    options: Mapping[str, bool] = MappingProxyType({})
+    options: Mapping[str, bool] = field(default_factory=lambda: MappingProxyType({}))
     """Constructor arguments that change its size, with their defaults."""
     defined_in: str = "transformers"
     """The module that has the class; a contributed closed form may be about a class of the project's own."""
     rules: tuple[Rule, ...] = ()
     """What this class asks of the config's values on top of its family."""
-    added: Mapping[str, str] = MappingProxyType({})
+    added: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """What a project's table adds to the class, in words by the table's keys."""
     since: tuple[int, ...] = ()
     """The release of transformers that was the first to have the class, where not all that we know have it."""

@@ -43,7 +43,7 @@ def own_class(
     asked = {key for extra in model.extra for size in extra.written for key in _keys(size)}
     family, symbols = _with_keys(family, asked, model, written)
     if isinstance(family, Several) and backbone:
-        backbone = backbone._replace(blocks=family.blocks_of)
+        backbone = replace(backbone, blocks=family.blocks_of)
 
     def all_blocks(dims: Dims) -> Block:
         held = _backbone(model, backbone, dims) if backbone else None
@@ -54,7 +54,7 @@ def own_class(
 
     base = backbone or Architecture(model.factory or "", all_blocks)
     labels = base.labels or _NUM_LABELS in asked
-    return family, base._replace(blocks=all_blocks, labels=labels, added={**base.added, **_added(model)})
+    return family, replace(base, blocks=all_blocks, labels=labels, added={**base.added, **_added(model)})
 
 
 def _with_keys(

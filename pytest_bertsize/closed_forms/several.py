@@ -209,7 +209,7 @@ def _with_keys(part: Part, asked: tuple[str, ...]) -> Part:
     known = {size.key for size in part.family.keys.sizes} | {NUM_LABELS}
     more = tuple(Size(key, f"{key}_" if key in taken else key, default=None) for key in own if key not in known)
     keys = replace(part.family.keys, sizes=(*part.family.keys.sizes, *more), open=True)
-    return replace(part, family=replace(part.family, keys=keys), architecture=part.architecture._replace(labels=labels))
+    return replace(part, family=replace(part.family, keys=keys), architecture=replace(part.architecture, labels=labels))
 
 
 def _blocks(parts: tuple[Part, ...], again: tuple[tuple[str, str], ...], dims: Dims) -> Block:
@@ -340,4 +340,4 @@ def _transformer(module: Module, registry: Registry) -> tuple[Family, Architectu
         config.refuse("model_type", message, "describe the whole by factory and extra", "unknown-closed-form")
     said = {**module.settings.get("model_args", {}), **module.settings.get("model_kwargs", {})}
     options = {key: said.get(key, value) for key, value in found.options.items()}
-    return families[0], found._replace(options=options)
+    return families[0], replace(found, options=options)

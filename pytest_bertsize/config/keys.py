@@ -225,7 +225,7 @@ class ConfigKeys:
         sizes = (each._replace(symbol=f"{each.symbol}{suffix}", aliases=(), unread=()) for each in self.sizes)
 
         def named(each: Any) -> Any:
-            return replace(each, key=f"{place}{each.key}")
+            return each._replace(key=f"{place}{each.key}")
 
         def pairs(of: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
             return tuple((f"{place}{one}", f"{place}{other}") for one, other in of)

@@ -23,7 +23,7 @@ FAMILY = Family(
     architectures=(
         Architecture("Gemma3TextModel", GEMMA3),
         GEMMA3.causal("Gemma3ForCausalLM"),
-        GEMMA3.sequences("Gemma3TextForSequenceClassification")._replace(since=(4, 57)),
+        replace(GEMMA3.sequences("Gemma3TextForSequenceClassification"), since=(4, 57)),
     ),
     since=(4, 50),
 )
