@@ -1,0 +1,153 @@
+"""Limits on bytes and FLOPs are held like those on parameters; and a review of what nobody has built."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from pytest_bertsize.base.comparison import Comparison
+from pytest_bertsize.findings import Finding
+from pytest_bertsize.inventory import Inventory, Tensor
+from pytest_bertsize.review.measures import Measured
+from pytest_bertsize.review.off_closed_form import LIBRARY, OWN
+from pytest_bertsize.review.review import Review, review, review_unbuilt
+from tests.support.bert_reviews import BERT, changed, chinese, only, subject
+
+PARAMETERS = 102_290_312  # SOURCES D
+FLOAT32 = 4 * PARAMETERS
+WHAT = "float32, ties once"
+
+
+def held(limit: object, *measured: Measured) -> Review:
+    known = replace(subject(bytes=limit), measured=measured)
+    return review(known, chinese().inventory, known_components=list)
+
+
+def in_bytes(actual: int = FLOAT32, expected: int | None = FLOAT32) -> tuple[Measured, ...]:
+    """Behind another measure, which is none of its business."""
+    return Measured("flops", "128 tokens", 1, 1), Measured("bytes", WHAT, actual, expected)
+
+
+# bytes
+
+
+def test_bytes_over_their_limit_say_by_how_much_what_would_fit_and_how_to_accept_them() -> None:
+    assert only(held("400MB", *in_bytes())) == Finding(
+        "over-budget",
+        f"bytes is 409,161,248, 9,161,248 over its limit of 400MB ({WHAT})",
+        'as float16 it is 204,580,624, which fits; to accept it, write "410MB"',
+        component="bytes",
+        actual=409_161_248,
+        limit=400_000_000,
+        file="pyproject.toml",
+        line=3,
+    )
+
+
+def test_bytes_within_their_limit_say_nothing_and_no_more_than_where_nothing_is_known_of_them() -> None:
+    assert held("410MB", *in_bytes()).findings == ()
+    assert held("1MB").findings == ()
+    assert held("1MB", Measured("flops", "128 tokens", 1, 1)).findings == ()
+
+
+def test_bytes_under_their_minimum_are_told_with_what_half_of_them_is_left_out() -> None:
+    found = only(held({"min": "500MB"}, *in_bytes()))
+    assert (found.kind, found.fix) == ("under-budget", 'to accept it, write min = "409MB"')
+
+
+def test_bytes_that_are_not_the_closed_forms_cannot_be_accepted() -> None:
+    found = only(held("200MB", *in_bytes(expected=FLOAT32 - 4)))
+    assert found.fix == "its closed form comes first: what is off it cannot be accepted"
+    assert 'write "410MB"' in only(held("200MB", *in_bytes(expected=None))).fix  # a class that has none
+
+
+# whose class it is
+
+
+@pytest.mark.parametrize(("own", "fix"), [(False, LIBRARY), (True, OWN)])
+def test_what_is_off_the_closed_form_is_mended_by_whose_class_it_is(*, own: bool, fix: str) -> None:
+    bias = Tensor("cls.predictions.bias", (21_127,), "head.decoder")
+    known = replace(subject(), own_class=own)
+    assert only(review(known, changed(**{bias.name: bias}), known_components=list)).fix.endswith(fix)
+    assert OWN == "mend the class, or say in the table what it has: extra, without, options, frozen"
+
+
+# what the budget names
+
+
+@pytest.mark.parametrize(
+    ("component", "limit", "message"),
+    [
+        ("pooler", 5, 'the budget names the component "pooler", which BertForMaskedLM does not have'),
+        ("poler", 0, 'the budget names the component "poler", which BertForMaskedLM does not have'),
+        ("pooler", 0, 'the budget names the component "pooler", which BertForMaskedLM does not have'),
+        ("tower.pooler", 0, 'the budget names the component "tower.pooler", which BertForMaskedLM does not have'),
+    ],
+)
+def test_a_part_that_is_there_by_another_name_is_no_part_that_is_kept_out(
+    component: str, limit: int, message: str
+) -> None:
+    found = only(without_closed_form(component, limit, known=["bert", "bert.pooler"]))
+    assert found.message == message
+
+
+def test_what_a_class_without_a_closed_form_does_not_have_is_kept_out_by_a_zero() -> None:
+    assert without_closed_form("adapters", 0, known=["bert", "bert.pooler"]).findings == ()
+    assert only(without_closed_form("adapters", 1, known=["bert"])).message.endswith("BertForMaskedLM does not have")
+
+
+def without_closed_form(component: str, limit: int, known: list[str]) -> Review:
+    names = {component.replace(".", "__"): limit}
+    unknown = replace(subject(**names), family="", expected=None, closed_form=False)
+    return review(unknown, chinese().inventory, known_components=lambda: known)
+
+
+def test_the_components_of_the_base_are_there_as_well_and_measures_are_none() -> None:
+    gone = Inventory((Tensor("bert.pooler.dense.bias", (768,), "pooler"),))
+    known = replace(subject(bytes="1GB"), comparison=Comparison("main", "a1b2c3", "config.json", gone, ()))
+    assert known.base is gone
+    assert "pooler" in known.component_names
+    assert "bytes" not in known.component_names
+
+
+# nothing is built
+
+
+def unbuilt(**budget: object) -> Review:
+    return review_unbuilt(subject(**budget), known_components=partial(BERT.component_names, chinese().dims))
+
+
+def test_the_closed_form_is_held_against_the_budget_where_nothing_is_built() -> None:
+    found = unbuilt(total="110M", head="700K")
+    assert (found.verdict, found.findings, found.unbuilt) == ("passed", (), True)
+    assert found.held is found.expected
+    assert found.headline == "zh: 102,290,312 parameters by the closed form, not built"
+
+
+def test_a_limit_that_the_closed_form_breaks_fails_as_that_which_a_build_breaks() -> None:
+    found = unbuilt(total="102M", encodr=1)
+    assert [each.kind for each in found.findings] == ["over-budget", "config-invalid"]
+    assert found.findings[0].message == "total is 102,290,312, 290,312 over its limit of 102M"
+    assert (found.verdict, found.unbuilt) == ("failed", True)
+
+
+def test_what_was_found_before_is_told_first() -> None:
+    warning = Finding("ignored-key", "the key x is ignored", severity="warning")
+    known = replace(subject(total=1), findings=(warning,))
+    assert [each.kind for each in review_unbuilt(known, known_components=list).findings] == [
+        "ignored-key",
+        "over-budget",
+    ]
+
+
+def test_what_has_no_closed_form_fails_where_nothing_is_built() -> None:
+    found = review_unbuilt(replace(subject(total=1), expected=None), known_components=list)
+    assert (found.verdict, found.unbuilt, found.findings) == ("failed", True, ())
+
+
+def test_what_is_known_of_a_model_unless_it_is_said() -> None:
+    known = subject()
+    assert (known.unbuilt, known.detail, known.own_class) == (False, True, False)
+    assert (known.comparison, known.stored, known.locked, known.components) == (None, None, None, None)
