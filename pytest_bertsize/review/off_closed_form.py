@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pytest_bertsize.base.tensor_changes import DISTINCT, TensorChange, tensor_changes
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import TOTAL, Inventory, Tensor, common, fold, pattern
-from pytest_bertsize.wording import exact, listed, printable, signed
+from pytest_bertsize.wording import exact, listed, plural, printable, signed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -238,6 +238,6 @@ def _rows(found: _Differing, symbols: Mapping[str, int]) -> Iterator[str]:
             continue
         rows, width = after.shape[0] - before.shape[0], after.shape[1]
         symbol = next((name for name in TABLE_WIDTHS if symbols.get(name) == width), "")
-        product = f"{exact(abs(rows))}·{symbol}" if symbol else f"{exact(abs(rows))}·{exact(width)}"
-        more = "more" if rows > 0 else "fewer"
-        yield f"{exact(abs(rows))} rows {more}: {printable(after.name)}, {product} = {exact(abs(rows) * width)}"
+        said = f"{plural(abs(rows), 'row')} {'more' if rows > 0 else 'fewer'}"
+        product = f"{exact(abs(rows))}·{symbol or exact(width)}"
+        yield f"{said}: {printable(after.name)}, {product} = {exact(abs(rows) * width)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,6 +15,9 @@ from pytest_bertsize.review.measures import Measured
 from pytest_bertsize.review.off_closed_form import LIBRARY, OWN
 from pytest_bertsize.review.review import Review, review, review_unbuilt
 from tests.support.bert_reviews import BERT, changed, chinese, only, subject
+
+if TYPE_CHECKING:
+    from pytest_bertsize.findings import Kind
 
 PARAMETERS = 102_290_312  # SOURCES D
 FLOAT32 = 4 * PARAMETERS
@@ -72,6 +76,21 @@ def test_what_is_off_the_closed_form_is_mended_by_whose_class_it_is(*, own: bool
     known = replace(subject(), own_class=own)
     assert only(review(known, changed(**{bias.name: bias}), known_components=list)).fix.endswith(fix)
     assert OWN == "mend the class, or say in the table what it has: extra, without, options, frozen"
+
+
+def test_a_count_that_is_off_the_closed_form_cannot_be_accepted_either() -> None:
+    more = Tensor("bert.odd", (5,), "encoder")
+    found = review(subject(total="102M"), changed(odd=more), known_components=list)
+    assert [each.kind for each in found.findings] == ["off-closed-form", "over-budget"]
+    assert found.findings[1].fix == "its closed form comes first: what is off it cannot be accepted"
+
+
+@pytest.mark.parametrize(
+    ("kind", "other"), [("read-otherwise", "over-budget"), ("under-budget", "over-growth"), ("over-growth", "untied")]
+)
+def test_the_headline_is_of_what_comes_first(kind: Kind, other: Kind) -> None:
+    findings = (Finding(other, "the second"), Finding(kind, "the first"))
+    assert replace(subject(), findings=findings).headline == "zh: the first; 1 more finding"
 
 
 # what the budget names

@@ -71,3 +71,18 @@ def test_what_differs_beside_it_is_said_as_ever() -> None:
     one, other = compared([*built(), *more, odd])
     assert "bert.encoder.layer.12 is new" in one.message
     assert other.message.endswith(": bert.encoder.odd (3) is not in the closed form")
+
+
+def test_layers_that_share_what_another_has_are_said_once() -> None:
+    """As ALBERT's do; the same the other way round."""
+    first, second = "bert.encoder.layer.0.", "bert.encoder.layer.1."
+    shared = [
+        each._replace(tied_to=first + each.name.removeprefix(second)) if each.name.startswith(second) else each
+        for each in built()
+    ]
+    (found,) = compared(shared)
+    assert (found.component, found.actual, found.expected) == ("encoder", 11 * LAYER, 12 * LAYER)
+    assert found.message.count(";") == 0
+    (back,) = compare(Inventory(tuple(shared)), chinese().inventory, {}, {"D": 768, "V": 21_128}, OWN)
+    assert (back.component, back.actual, back.expected) == ("encoder", 12 * LAYER, 11 * LAYER)
+    assert back.message.count(";") == 0
