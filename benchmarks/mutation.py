@@ -63,7 +63,7 @@ TESTS_OF = {
     "review/broken_limit": ["review/test_review.py", "review/test_forgotten.py"],
     "review/review": ["review/test_review.py", "review/test_forgotten.py", "review/test_measured_and_unbuilt.py"],
     "review/since_base": ["review/test_since_base.py"],
-    "review/against_lock": ["review/test_against_lock.py"],
+    "review/against_lock": ["review/test_held_by_lock.py", "review/test_against_lock.py"],
     "review/accept": ["review/test_accept.py"],
     "reports/outcome": ["reports/test_outcome.py", "plugin/test_results.py"],
     "plugin/results": ["plugin/test_results.py"],
