@@ -93,6 +93,7 @@ def test_growth_that_is_over_says_by_how_much_in_numbers_where_and_what_would_pa
     assert over.message == "total grew by 16,632 since main, 16,037 over its limit of 1% (595 of 59,549)"
     assert over.fix == 'to accept it, write "28%" with a new reason = "…", and take it back in a later change'
     assert (over.component, over.actual, over.limit, over.line) == ("growth", 16_632, 595, LINE_OF_BUDGET)
+    assert (over.file, over.table_key) == ("pyproject.toml", ("tool", "bertsize", "models", "fits", "budget", "growth"))
     assert found.headline == "fits: growth 16,632, limit 595 (+16,037)"
 
 
@@ -106,6 +107,7 @@ def test_what_would_pass_is_written_as_its_author_writes(
     folder, after = tmp_path / "a", tmp_path / "b"
     (over,) = growth(review(project(folder, tiny, f"budget.growth = {limit}", num_hidden_layers=4)))
     assert f"write {instead} with" in over.fix
+    assert over.message.endswith(f" of {TOTAL:,})") == limit.endswith('%"')  # a share is said in numbers as well
     passes = project(after, tiny, f"budget.growth = {instead}", num_hidden_layers=4)
     assert review(passes).verdict == "passed"
 
@@ -190,9 +192,10 @@ def test_a_new_model_has_nothing_to_grow_from_and_a_note_says_so(tmp_path: Path,
     found = review(made)
     assert found.verdict == "passed"
     (note,) = growth(found)
-    assert (note.severity, note.message) == (
+    assert (note.severity, note.message, note.fix) == (
         "note",
         "budget.growth is held against a base, and main declares no such model: it is new, and nothing is held",
+        "",
     )
 
 
@@ -282,6 +285,8 @@ def test_an_overrun_that_the_base_had_is_said_as_such(
         changes = {"vocab_size": tiny["vocab_size"] - 1}
     found = review(project(tmp_path, tiny, "budget.total = 50_000", **changes))
     assert [each.message.rpartition("; ")[2] for each in found.errors] == ([said] if said else [])
+    let_it = f"; to let it pass as long as it does not grow, write {LETS_IT}"
+    assert [each.fix.endswith(let_it) for each in found.errors] == ([not said.endswith("16,632")] if said else [])
 
 
 def test_an_overrun_that_came_with_the_change_is_none_that_was_there(tmp_path: Path, tiny: dict[str, Any]) -> None:
@@ -317,6 +322,9 @@ def test_without_a_base_nothing_passes_by_it_and_the_way_out_says_why(tmp_path: 
     made = project(tmp_path, tiny, f"budget.total = 50_000\n{LETS_IT}")
     (error,) = review(made, "none").errors
     assert error.fix.endswith(f'; already_over = "pass" needs a base: {GIVE_ONE}')
+    made.declare(MODEL.format(budget="budget.total = 50_000"))
+    (error,) = review(made, "none").errors
+    assert "already_over" not in error.fix
 
 
 def test_what_the_base_does_not_know_does_not_pass_by_it(tmp_path: Path, tiny: dict[str, Any]) -> None:
