@@ -293,10 +293,11 @@ def _flops(module: object, operations: object) -> tuple[str, int]:
 def _tensor(
     name: object, shape: Sequence[object], trainable: object, tied_to: object, dtype: object = FLOAT32
 ) -> Tensor:
-    if not (isinstance(name, str) and isinstance(trainable, bool) and isinstance(tied_to, str | None)):
+    if not (isinstance(name, str) and isinstance(trainable, bool) and (tied_to is None or isinstance(tied_to, str))):
         raise TypeError(name)
-    if not all(type(size) is int and size >= 0 for size in shape):
-        raise ValueError(shape)
+    for size in shape:
+        if type(size) is not int or size < 0:
+            raise ValueError(shape)
     held_as = FLOAT32 if dtype == FLOAT32 else printable(str(dtype))
     return Tensor(name, tuple(cast("Sequence[int]", shape)), "", trainable, tied_to, held_as)
 
