@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
+from pytest_bertsize.base.revision import base_revision
 from pytest_bertsize.table.settings import SettingsError
 from pytest_bertsize.wording import printable
 
@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.table.settings import Settings
 
-OF_A_REQUEST = ("CI_MERGE_REQUEST_DIFF_BASE_SHA", "GITHUB_BASE_REF", "GITHUB_EVENT_NAME")
-"""Variables of CI without which a run is for no request."""
-
 
 def base_of(today: Settings, asked: str | None, registry: Registry, option: str) -> Baseline | None:
     """What a run is compared with, ``None`` where that is nothing.
@@ -25,23 +22,14 @@ def base_of(today: Settings, asked: str | None, registry: Registry, option: str)
     :param option: what messages call it: ``"--bert-budget-base"``.
     :raises SettingsError: when the revision that was asked for, or its table, cannot be read.
     """
-    if asked is None and not any(map(os.environ.get, OF_A_REQUEST)):
-        return None
-    from pytest_bertsize.base.git import NoRevision
-    from pytest_bertsize.base.revision import base_revision
-
-    said = f"{option}={printable(asked or '')}"
-    try:
-        revision = base_revision(today.root, asked)
-    except NoRevision as error:
-        raise SettingsError(f"{said}: {error}") from None
+    revision = base_revision(today.root, asked)
     if revision is None:
         return None
     from pytest_bertsize.base.baseline import read
 
     found = read(today, revision, registry, is_asked_for=asked is not None)
     if asked is not None and found.problem:
-        raise SettingsError(f"{said}: {found.problem}")
+        raise SettingsError(f"{option}={printable(asked)}: {found.problem}")
     return found
 
 

@@ -7,7 +7,6 @@ import os
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from pytest_bertsize.base import git as repository
 from pytest_bertsize.files import regular
 
 if TYPE_CHECKING:
@@ -34,26 +33,33 @@ def base_revision(folder: Path, asked: str | None, environment: Mapping[str, str
     """The revision that was asked for, else that of the pull or merge request that CI runs for, else ``None``.
 
     :param asked: what the option says, ``None`` where it is not given.
-    :raises NoRevision: when the one that was asked for cannot be read. A default that cannot be read is a
-        :class:`BaseRevision` that says so: nobody has asked for it.
     """
     if asked == NONE:
         return None
     if asked is not None:
-        return BaseRevision(asked, repository.resolve(folder, asked))
+        return _resolved(folder, asked)
     problem: BaseRevision | None = None
     if environment.get("GITHUB_EVENT_NAME") == "merge_group" and not _of_the_queue(environment):
         said = "the event's file (GITHUB_EVENT_PATH) does not say it; name the base by the option, or none"
         problem = BaseRevision("merge_group.base_sha", None, said)
     for name in _of_the_request(folder, environment):
-        try:
-            reference = f"refs/remotes/{name}" if name.startswith("origin/") else None
-            tip = repository.resolve(folder, name, reference)
-        except repository.NoRevision as error:
-            problem = problem or BaseRevision(name, None, str(error))
-        else:
-            return BaseRevision(name, repository.merge_base(folder, tip) or tip)
+        found = _resolved(folder, name, f"refs/remotes/{name}" if name.startswith("origin/") else None)
+        if found.commit:
+            from pytest_bertsize.base.git import merge_base
+
+            return found._replace(commit=merge_base(folder, found.commit) or found.commit)
+        problem = problem or found
     return problem
+
+
+def _resolved(folder: Path, name: str, reference: str | None = None) -> BaseRevision:
+    """The commit that a name means, or why there is none. git is loaded here: most runs compare with nothing."""
+    from pytest_bertsize.base.git import NoRevision, resolve
+
+    try:
+        return BaseRevision(name, resolve(folder, name, reference))
+    except NoRevision as error:
+        return BaseRevision(name, None, str(error))
 
 
 def _of_the_request(folder: Path, environment: Mapping[str, str]) -> Iterator[str]:
@@ -69,8 +75,14 @@ def _of_the_request(folder: Path, environment: Mapping[str, str]) -> Iterator[st
     if branch := environment.get("GITHUB_BASE_REF"):
         yield f"origin/{branch}"
         is_merge = environment.get("GITHUB_REF", "").endswith("/merge")
-        if is_merge and repository.commit(folder) == environment.get("GITHUB_SHA"):
+        if is_merge and _is_checked_out(folder, environment.get("GITHUB_SHA")):
             yield "HEAD^1"
+
+
+def _is_checked_out(folder: Path, commit: str | None) -> bool:
+    from pytest_bertsize.base import git
+
+    return git.commit(folder) == commit
 
 
 def _of_the_queue(environment: Mapping[str, str]) -> str:

@@ -6,7 +6,6 @@ A change request may bring anything but a ``.git``. So it brings what git takes 
 
 from __future__ import annotations
 
-import contextlib
 import io
 import json
 import os
@@ -178,8 +177,7 @@ def everything(project: GitProject, base: str = "HEAD^1") -> tuple[int, str]:
     """All that git is asked by any of our commands; the status and the words of ``check`` and its report."""
     folder, out = project.folder, io.StringIO()
     for asked in (None, "mian"):
-        with contextlib.suppress(NoRevision):
-            base_revision(folder, asked, {"GITHUB_BASE_REF": "main", "GITHUB_REF": "refs/pull/1/merge"})
+        base_revision(folder, asked, {"GITHUB_BASE_REF": "main", "GITHUB_REF": "refs/pull/1/merge"})
     listed(folder)
     commit(folder)
     renamed(folder, git_head(folder), ["config.json"])

@@ -39,7 +39,7 @@ TINY = {"vocab_size": 11, "hidden_size": 4, "num_hidden_layers": 1, "num_attenti
 ONLY_OURS = ["-p", "no:hypothesispytest", "-p", "no:xdist", "-p", "no:anyio", "-p", "no:cov"]
 LINES = "import sys\nfrom pytest_bertsize.__main__ import main\nstatus = main({arguments})\nprint(sorted(sys.modules))"
 ROOMS = {
-    "base": 3,
+    "base": 4,
     "builder": 9,
     "checkpoint": 2,
     "closed_forms": 19,
