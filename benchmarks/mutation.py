@@ -41,7 +41,7 @@ TESTS_OF = {
     "inventory": ["test_inventory.py"],
     "table/settings": ["table/test_settings.py", "bad_input/test_bad_input.py"],
     "table/schema": ["table/test_settings.py", "bad_input/test_bad_input.py", "closed_forms/test_several_backbones.py"],
-    "table/budget": ["table/test_settings.py", "table/test_byte_sizes.py"],
+    "table/budget": ["table/test_settings.py", "table/test_byte_sizes.py", "bad_input/test_bad_input.py"],
     "table/growth": ["table/test_growth.py"],
     "table/toml": ["table/test_toml_lines.py", "table/test_toml_values.py"],
     "table/rewrite": ["review/test_accept.py", "table/test_rewrite_of_file.py"],
