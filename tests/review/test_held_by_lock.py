@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 FILE = "locks/bertsize.lock"
 ANEW = "pytest --bert-budget --bert-budget-update"
 ACCEPT = f"if that is meant, accept it: {ANEW}"
+MODEL = Model("own", "config.json", "", "OwnModel", {}, {}, (), ("tool", "bertsize", "models", "own"))
 BEFORE = Locked(
     tuple(Tensor(f"part{at}.weight", (at + 2, 3), "part") for at in range(8)),
     {"ids": Weight(20_000, "int64")},
@@ -35,9 +36,8 @@ def found(
 ) -> Review:
     models = {"own": before} if before else {}
     lock = Lock(FILE, strict, models, render(models) if is_there else None)
-    model = Model("own", "config.json", "", "OwnModel", {}, {}, (), ("tool", "bertsize", "models", "own"))
     known = replace(bert(), name="own", unbuilt=unbuilt)
-    return held(known, Subject(known, None, list, model), now, lock)
+    return held(known, Subject(known, None, list, MODEL), now, lock)
 
 
 def without(*names: str) -> Locked:
@@ -54,8 +54,7 @@ def one(review: Review) -> Finding:
 
 def test_a_run_without_a_lock_says_nothing_of_one() -> None:
     known = bert()
-    model = Model("own", "config.json", "", "OwnModel", {}, {}, (), ("tool", "bertsize", "models", "own"))
-    assert held(known, Subject(known, None, list, model), BEFORE, None) is known
+    assert held(known, Subject(known, None, list, MODEL), BEFORE, None) is known
 
 
 def test_what_is_as_it_was_accepted_says_so_and_nothing_else() -> None:
