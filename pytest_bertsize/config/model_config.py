@@ -45,9 +45,13 @@ _STRING = re.compile(r'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
 _NOT_A_BRACKET = re.compile(r"[^\[\]{}]++")
 
 
-@dataclass(frozen=True)
+def _nowhere(_: str) -> str:
+    return ""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class ModelConfig:
-    """One object of a config file, as it stands there."""
+    """One object of a config file, as it stands there. Two are equal if they are one."""
 
     file: str
     """Path relative to the project's root, as messages show it."""
@@ -57,7 +61,7 @@ class ModelConfig:
     text: str
     sha256: str
     """Of the file's bytes; of canonical JSON, where there is no file."""
-    line_of: Callable[[tuple[str, ...]], int | None] | None = field(default=None, compare=False, repr=False)
+    line_of: Callable[[tuple[str, ...]], int | None] | None = None
     """The line of a key by its full path, for what is no JSON file."""
     by_own_names: dict[str, object] | None = None
     """The object as it stands in the file, where keys of :attr:`data` are renamed."""
@@ -65,15 +69,15 @@ class ModelConfig:
     """Full paths of keys, and the paths that stand in the file in their place."""
     origin: str = ""
     """Of a config that is named as the hub names it: where it is from; ``""`` for a file, or what else is no name."""
-    named_at: Callable[[str], str] = field(default=lambda _: "", compare=False, repr=False)
+    named_at: Callable[[str], str] = _nowhere
     """Where the project's own code names a key; ``""`` where it does not, or nobody has looked."""
-    parts: Mapping[str, ModelConfig] = field(default_factory=dict, compare=False, repr=False)
+    parts: Mapping[str, ModelConfig] = field(default_factory=dict)
     """Of a config that is put together: those of its parts, by their names."""
     primary: str = ""
     """The part whose keys are the whole's own, without its name before them."""
     whole: str = ""
     """What reports call a config that is put together."""
-    modules: tuple[Module, ...] = field(default=(), compare=False, repr=False)
+    modules: tuple[Module, ...] = ()
     """What a folder of sentence-transformers consists of."""
     unknown: Mapping[tuple[str, ...], tuple[str, str]] = field(default_factory=dict)
     """Full paths at which only other code can tell the value: what is wrong, and what to write instead."""
@@ -81,9 +85,7 @@ class ModelConfig:
     """Keys of which the table says that other code reads them."""
     composed_by: str = ""
     """The file that the table names, where the keys stand in another that it is composed of."""
-    place_of: Callable[[tuple[str, ...]], tuple[str, int | None] | None] | None = field(
-        default=None, compare=False, repr=False
-    )
+    place_of: Callable[[tuple[str, ...]], tuple[str, int | None] | None] | None = None
     """The file and line of a key by its full path, where several files make one config."""
 
     @property

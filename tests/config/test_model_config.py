@@ -7,6 +7,7 @@ import json
 import os
 import re
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_bertsize import files
-from pytest_bertsize.config.model_config import LARGEST, ModelConfig
+from pytest_bertsize.config.model_config import LARGEST, ModelConfig, listed_in, made, not_plain
 from pytest_bertsize.config.source import read_file as read
 from pytest_bertsize.findings import Finding, Unusable
 
@@ -56,13 +57,12 @@ def told(finding: Finding) -> tuple[str, str, str]:
 def test_a_file_is_read_as_it_stands(root: Path) -> None:
     text = '{\n  "vocab_size": 30522,\n  "name": "é"\n}\n'
     write(root / "models/config.json", text)
-    assert read(root, "models/config.json") == ModelConfig(
-        file="models/config.json",
-        key_path=(),
-        data={"vocab_size": 30522, "name": "é"},
-        text=text,
-        sha256=hashlib.sha256(text.encode()).hexdigest(),
-    )
+    config = read(root, "models/config.json")
+    assert config.data == {"vocab_size": 30522, "name": "é"}
+    assert (config.file, config.key_path, config.reference) == ("models/config.json", (), "models/config.json")
+    assert (config.text, config.sha256) == (text, hashlib.sha256(text.encode()).hexdigest())
+    assert not any((config.origin, config.primary, config.modules, config.ignored, config.named_at("name")))
+    assert (config.as_written, config.flat, config.is_shared) == (config.data, config.data, False)
 
 
 @pytest.mark.parametrize("reference", ["models", "models/", "./models", "models/../models"])
@@ -648,6 +648,189 @@ def test_the_model_type_is_what_the_object_says_whatever_that_is() -> None:
 def test_a_key_has_the_line_on_which_it_stands_and_a_missing_one_has_none() -> None:
     config = of('{\n"hidden_size": 768,\n"vocab_size": 30522}')
     assert [config.line(key) for key in ("hidden_size", "vocab_size", "num_labels")] == [2, 3, None]
+
+
+# where a key stands, where other code reads the file
+
+
+RENAMED = replace(
+    of('{"model": {\n"num_blks": 3,\n"inner": {\n"dim": 48}}}'),
+    key_path=("model",),
+    data={"num_hidden_layers": 3, "inner": {"hidden_size": 48}, "vocab_size": 7},
+    by_own_names={"num_blks": 3, "inner": {"dim": 48}, "vocab_size": 7},
+    names_in_file={
+        ("model", "num_hidden_layers"): ("model", "num_blks"),
+        ("model", "inner", "hidden_size"): ("model", "inner", "dim"),
+        ("model", "inner"): ("model", "inner"),
+    },
+)
+
+
+def test_a_key_by_another_name_has_the_place_and_the_name_that_it_has_in_the_file() -> None:
+    keys = (("num_hidden_layers",), ("inner", "hidden_size"), ("inner", "bias"), ("vocab_size",))
+    assert [RENAMED.line(*key) for key in keys] == [2, 4, None, None]
+    assert [RENAMED.written_as(*key) for key in keys] == ["num_blks", "inner.dim", "inner.bias", "vocab_size"]
+    assert RENAMED.said_as("num_hidden_layers") == " (in the file, num_hidden_layers is num_blks)"
+    assert RENAMED.said_as("vocab_size") == ""
+
+
+def test_an_object_that_stands_elsewhere_in_the_file_takes_its_keys_along() -> None:
+    whole = replace(of('{"args": {"vocab_size": 7}}'), names_in_file={("args",): ("train", "args")})
+    assert whole.written_as("args", "vocab_size") == "train.args.vocab_size"
+    assert whole.written_as() == ""
+
+
+def test_what_other_code_reads_is_an_object_in_a_file_or_one_by_names_of_its_own() -> None:
+    plain = of('{"vocab_size": 7}')
+    assert not plain.is_shared
+    assert plain.as_written == plain.data
+    assert RENAMED.as_written == {"num_blks": 3, "inner": {"dim": 48}, "vocab_size": 7}
+    assert replace(plain, key_path=("model",)).is_shared
+    assert replace(plain, by_own_names={}).is_shared
+
+
+def test_an_object_below_a_key_is_a_config_of_the_same_file_by_the_librarys_names() -> None:
+    inner = RENAMED.inner("inner", {"hidden_size": 48})
+    assert (inner.file, inner.key_path, inner.data) == ("config.json", ("model", "inner"), {"hidden_size": 48})
+    assert inner.as_written == {"hidden_size": 48}
+    assert inner.line("hidden_size") == 4
+    assert inner.reference == "config.json#model.inner"
+
+
+def test_a_refusal_says_the_name_in_the_file_and_stands_at_its_line() -> None:
+    with pytest.raises(Unusable) as unusable:
+        RENAMED.refuse("num_hidden_layers", "num_hidden_layers is 3", "write 2", "ignored-key")
+    (finding,) = unusable.value.findings
+    message = "num_hidden_layers is 3 (in the file, num_hidden_layers is num_blks)"
+    assert (*told(finding), finding.kind) == ("config.json:2", message, "write 2", "ignored-key")
+
+
+def test_where_several_files_make_one_config_each_key_has_its_own() -> None:
+    def place_of(key: tuple[str, ...]) -> tuple[str, int | None] | None:
+        return ("data.yaml", 7) if key == ("vocab_size",) else None
+
+    composed = replace(of('{\n"hidden_size": 48}'), place_of=place_of, composed_by="train.yaml")
+    assert composed.place("vocab_size") == ("data.yaml", 7)
+    assert composed.place("hidden_size") == ("config.json", 2)
+    assert composed.reference == "train.yaml"
+
+
+def test_what_is_no_json_says_its_lines_itself() -> None:
+    def line_of(key: tuple[str, ...]) -> int | None:
+        return 12 if key == ("model", "vocab_size") else None
+
+    config = replace(of('{\n"vocab_size": 7}'), key_path=("model",), line_of=line_of)
+    assert (config.line("vocab_size"), config.line("hidden_size")) == (12, None)
+
+
+def test_why_a_value_cannot_be_told_is_known_of_its_key_and_of_what_holds_it() -> None:
+    why = ("is what env says", "write a number")
+    config = replace(of("{}"), unknown={("model", "inner", "hidden_size"): why})
+    assert config.why_unknown("model", "inner", "hidden_size") == why
+    assert config.why_unknown("model") == why
+    assert config.why_unknown("model", "vocab_size") is None
+
+
+def test_a_config_that_stands_in_no_file_has_no_lines() -> None:
+    config = made({"model": {"vocab_size": 7}, "a": 1}, "models.py", "model")
+    assert (config.file, config.key_path, config.data) == ("models.py", ("model",), {"vocab_size": 7})
+    assert config.text == '{"a": 1, "model": {"vocab_size": 7}}'
+    assert config.sha256 == hashlib.sha256(config.text.encode()).hexdigest()
+    assert config.line("vocab_size") is None
+    assert made({"b": 1}, "models.py").key_path == ()
+
+
+def test_one_of_several_backbones_is_the_whole_and_the_others_have_their_names_before_their_keys() -> None:
+    query = of('{"vocab_size": 7, "dtype": "float16", "torch_dtype": "float16"}')
+    context = of('{"vocab_size": 9, "dtype": "float16", "torch_dtype": "float32", "quantization_config": {"bits": 4}}')
+    assert query.flat == query.data
+    whole = replace(of("{}"), parts={"query": query, "context": context}, primary="query", whole="dpr")
+    assert whole.reference == "dpr"
+    assert whole.flat == {
+        "vocab_size": 7,
+        "dtype": "float16",
+        "torch_dtype": "float16",
+        "context.vocab_size": 9,
+        "context.dtype": "float16",
+        "context.torch_dtype": "float32",
+        "context.quantization_config": {"bits": 4},
+    }
+
+
+@pytest.mark.parametrize("key", ["dtype", "torch_dtype", "quantization_config"])
+def test_what_all_backbones_say_of_how_they_are_stored_is_said_of_the_whole(key: str) -> None:
+    one, other, third = (of(json.dumps({key: value})) for value in ("int8", "int8", "float32"))
+    both = replace(of("{}"), parts={"query": one, "context": other})
+    assert both.flat == {f"query.{key}": "int8", f"context.{key}": "int8", key: "int8"}
+    assert key not in replace(both, parts={"query": one, "context": third}).flat
+
+
+# what is no JSON file, and what is no object
+
+
+@pytest.mark.parametrize(
+    ("value", "path", "message", "fix"),
+    [
+        ({"a": {"b": float("nan")}}, ("a", "b"), "a.b is nan, which is no number", "write a number"),
+        (float("-inf"), (), "it is -inf, which is no number", "write a number"),
+        ({"a": [1, 1 << 14_280]}, ("a",), "a is a number of thousands of digits", "write a number"),
+        ({"a": (1, 2)}, ("a",), "a is (1, 2), which JSON cannot say", "write it as a string"),
+        ({"a": 1, "b": {1, 2}, "c": b"x"}, ("b",), "b is {1, 2}, which JSON cannot say", "write it as a string"),
+        (
+            {"a": {"b" * 201: 1}},
+            ("a", "b" * 201),
+            'the key "bbbbbbbbbbbbbbbbbbbb" and so on has 201 characters, more than 200',
+            "remove it",
+        ),
+        (
+            {"a": dict.fromkeys(map(str, range(2_001)))},
+            ("a",),
+            "an object has 2,001 keys, more than 2,000",
+            "name one model's config",
+        ),
+        (
+            {"a": [[]] * 19_999},
+            ("a",),
+            "more than 20,000 objects and lists",
+            "name one model's config",
+        ),
+    ],
+    ids=["nan", "infinity", "digits", "tuple", "the first of several", "long key", "many keys", "many lists"],
+)
+def test_what_code_says_is_a_config_only_if_json_could_say_it(
+    value: object, path: tuple[str, ...], message: str, fix: str
+) -> None:
+    assert not_plain(value) == (path, message, fix)
+
+
+def test_what_json_can_say_is_plain() -> None:
+    labels = {str(label): "x" for label in range(2_001)}
+    assert not_plain({"a": [1, 1.5, "x", None, True, {"b": []}], "c": (1 << 14_280) - 1, "id2label": labels}) is None
+    assert not_plain({"a": [[]] * 19_998}) is None
+
+
+def test_sixty_four_levels_are_the_deepest_that_are_plain() -> None:
+    def nested(depth: int) -> dict[str, object]:
+        value: dict[str, object] = {}
+        for _ in range(depth - 1):
+            value = {"a": value}
+        return value
+
+    assert not_plain(nested(64)) is None
+    assert not_plain(nested(65)) == (("a",) * 64, "nested more than 64 deep", "name one model's config")
+
+
+def test_a_file_of_modules_is_a_list() -> None:
+    assert listed_in(b'[{"idx": 0}, 1]', "modules.json") == [{"idx": 0}, 1]
+    for content, message, fix in (
+        (b'{"idx": 0}', "the file holds an object, not a list", "write a list of modules, as it is saved"),
+        (b"", "the file is empty", "write the model's config"),
+        (b"\xff", "byte 0 is not UTF-8", "save the file as UTF-8"),
+    ):
+        with pytest.raises(Unusable) as unusable:
+            listed_in(content, "modules.json")
+        (finding,) = unusable.value.findings
+        assert (finding.file, finding.message, finding.fix) == ("modules.json", message, fix)
 
 
 @given(
