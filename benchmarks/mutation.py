@@ -1,11 +1,14 @@
 """Change the modules whose mistakes would be false greens, one spot at a time, and see whether their tests notice.
 
     python -m benchmarks.mutation [MODULE ...]
+    python -m benchmarks.mutation closed_forms/families/bert
+    python -m benchmarks.mutation closed_forms/families --each 2
 
 The changes are mutmut's, made wherever a module says something: in properties and at its top level too, which mutmut's
 own run leaves out, and in conditions. Each mutant is written into a copy of the project and gets a process of its own,
 forked from this one, which has imported what the tests need but nothing of the package. Prints what survives and a
-score for each module. Exit status 1 where a score is below the bar.
+score for each module. Exit status 1 where a score is below the bar: that of a module, or of all together where only
+some mutants of each are drawn.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import gc
 import importlib
 import io
 import os
+import random
 import shutil
 import signal
 import sys
@@ -78,6 +82,8 @@ TESTS_OF = {
     "reports/outcome": ["reports/test_outcome.py", "plugin/test_results.py"],
     "plugin/results": ["plugin/test_results.py"],
 }
+FAMILIES = "closed_forms/families"
+"""A module of which is compared with what the classes of its name build; the reference has its components."""
 LEAST_KILLED = 0.95
 OPERATORS = (*mutation_operators, (cst.If, operator_if_exp), (cst.CompIf, operator_if_exp))
 SLOW_TO_IMPORT = ("hypothesis", "pydantic", "rich", "tomlkit", "transformers.models.bert.modeling_bert")
@@ -161,34 +167,49 @@ def _run_tests(tests: Iterable[str], seconds: int, *, quiet: bool) -> NoReturn:
         os._exit(status)
 
 
-def survivors(path: Path, tests: list[str]) -> Iterator[tuple[str, bool]]:
-    """Each mutant of a module as a diff, and whether its tests passed all the same."""
+def tests_of(module: str) -> list[str]:
+    """Arguments of pytest."""
+    if Path(module).parent == Path(FAMILIES):
+        name = " and ".join(Path(module).name.split("_"))
+        files = ["tests/closed_forms/test_families.py", "tests/project/test_docs.py"]
+        return [*files, "-k", f"{name} or the_reference_is_that_of_the_code"]
+    return [f"tests/{name}" for name in TESTS_OF[module]]
+
+
+def survivors(path: Path, tests: list[str], most: int | None) -> Iterator[tuple[str, bool]]:
+    """Each mutant of a module, or so many, as a diff, and whether its tests passed all the same."""
     source = path.read_text(encoding="utf-8")
     started = perf_counter()
     if exit_status(tests, seconds=600, quiet=False):
         sys.exit(f"the tests of {path.stem} fail as it is")
     seconds = 10 + 5 * round(perf_counter() - started)
-    for mutant in mutants(source):
+    each = mutants(source)
+    drawn = random.Random(str(path)).sample(each, min(most, len(each))) if most else each  # noqa: S311  (the same each time)
+    for mutant in drawn:
         path.write_text(mutant, encoding="utf-8")
         lines = difflib.unified_diff(source.splitlines(), mutant.splitlines(), lineterm="", n=0)
         yield "\n".join([*lines][2:]), exit_status(tests, seconds=seconds, quiet=True) == 0
     path.write_text(source, encoding="utf-8")
 
 
-def score(module: str) -> bool:
-    """Print what survives of a module's mutants; whether enough were killed."""
+def score(module: str, most: int | None) -> Counter[bool]:
+    """Print what survives of a module's mutants; how many did, and how many were killed."""
     counts: Counter[bool] = Counter()
     started = perf_counter()
-    for diff, survived in survivors(Path(PACKAGE, f"{module}.py"), [f"tests/{name}" for name in TESTS_OF[module]]):
+    for diff, survived in survivors(Path(PACKAGE, f"{module}.py"), tests_of(module), most):
         counts[survived] += 1
         if survived:
             print(f"survived in {module} {diff}", flush=True)
-    share = counts[False] / counts.total()
-    print(
-        f"{module}: {counts[False]} of {counts.total()} killed, {share:.1%}, {perf_counter() - started:.0f} s",
-        flush=True,
-    )
-    return share >= LEAST_KILLED
+    print(f"{module}: {_killed(counts)}, {perf_counter() - started:.0f} s", flush=True)
+    return counts
+
+
+def _killed(counts: Counter[bool]) -> str:
+    return f"{counts[False]} of {counts.total()} killed, {_share(counts):.1%}"
+
+
+def _share(counts: Counter[bool]) -> float:
+    return counts[False] / counts.total()
 
 
 def _import_what_is_slow() -> None:
@@ -203,10 +224,14 @@ def _import_what_is_slow() -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("modules", metavar="MODULE", nargs="*", help=f"of {', '.join(TESTS_OF)}")
-    chosen = parser.parse_args().modules or [*TESTS_OF]
+    parser.add_argument("modules", metavar="MODULE", nargs="*", help=f"of {', '.join(TESTS_OF)}, {FAMILIES}")
+    parser.add_argument("--each", type=int, metavar="N", help="of each module so many mutants, drawn (default: all)")
+    given = parser.parse_args()
+    chosen = given.modules or [*TESTS_OF]
+    if chosen == [FAMILIES]:
+        chosen = sorted(f"{FAMILIES}/{each.stem}" for each in (ROOT / PACKAGE / FAMILIES).glob("[!_]*.py"))
     with tempfile.TemporaryDirectory() as copy:
-        for each in (PACKAGE, "tests"):
+        for each in (PACKAGE, "tests", "docs"):
             shutil.copytree(ROOT / each, Path(copy, each), ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(ROOT / "pyproject.toml", copy)
         os.chdir(copy)
@@ -214,8 +239,11 @@ def main() -> int:
         os.environ["PYTHONPATH"] = copy  # for what the tests start
         os.environ.setdefault("TOX_ENV_NAME", "mutation")  # hypothesis draws the same examples for every mutant
         _import_what_is_slow()
-        enough = [score(module) for module in chosen]
-    return 0 if all(enough) else 1
+        counts = [score(module, given.each) for module in chosen]
+    in_all = sum(counts, Counter[bool]())
+    print(f"in all: {_killed(in_all)}")
+    few = _share(in_all) < LEAST_KILLED if given.each else any(_share(each) < LEAST_KILLED for each in counts)
+    return 1 if few else 0
 
 
 if __name__ == "__main__":

@@ -17,11 +17,13 @@ import pytest_bertsize.reports.shape
 from pytest_bertsize import plugin
 from pytest_bertsize.__main__ import parser
 from pytest_bertsize.closed_forms import FAMILIES
+from pytest_bertsize.config.dims import Dims
+from pytest_bertsize.config.model_config import made
 from pytest_bertsize.reports.json import FOR_PAGES
 from pytest_bertsize.table.validate_pyproject import tool_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 DOCS = Path(__file__).parent
 REPORT_SCHEMA = Path(pytest_bertsize.reports.shape.__file__).with_name("report.schema.json")
@@ -220,12 +222,40 @@ def families() -> str:
     return table(("family", "architectures"), rows)
 
 
+REQUIRED: Mapping[str, Mapping[str, object]] = {
+    "esm": {"vocab_size": 33},
+    "encoder-decoder": {"encoder": {"model_type": "bert"}, "decoder": {"model_type": "bert", "is_decoder": True}},
+}
+"""What the library has no default for."""
+WHOLES = ("embeddings", "encoder", "decoder", "head")
+
+
+def components() -> str:
+    """What a budget can name: families that have the same in one row."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for family in FAMILIES.values():
+        config = made({"model_type": family.name, **REQUIRED.get(family.name, {})}, "config.json")
+        values = family.resolve(config, {}, family.architectures[0])
+        names = family.component_names(Dims(values.sizes, values.switches, release=family.release))
+        alike.setdefault(tuple(sorted(names)), []).append(f"`{family.name}`")
+    rows = ((", ".join(of), *_by_whole(names)) for names, of in alike.items())
+    return table(("family", *(f"`{whole}`" for whole in WHOLES), "others"), rows)
+
+
+def _by_whole(names: Sequence[str]) -> Iterator[str]:
+    """The parts of each of :data:`WHOLES`, without its name; and what is a part of none."""
+    for whole in WHOLES:
+        yield ", ".join(f"`{name.partition('.')[2]}`" for name in names if name.startswith(f"{whole}."))
+    yield ", ".join(f"`{name}`" for name in names if name.partition(".")[0] not in WHOLES)
+
+
 PARTS: Mapping[str, Callable[[], str]] = {
     "pytest-options": pytest_options,
     "commands": commands,
     "keys": keys,
     "report": report,
     "families": families,
+    "components": components,
 }
 
 

@@ -20,7 +20,7 @@ from pytest_bertsize.config.source import Disk, read_file
 from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.table.model import NAMES, Model
-from pytest_bertsize.table.settings import Settings, SettingsError, load
+from pytest_bertsize.table.settings import Settings, SettingsError, load, tables_of_models
 from pytest_bertsize.wording import MOST_NAMED, did_you_mean, listed, printable, shown
 
 if TYPE_CHECKING:
@@ -237,12 +237,14 @@ def _is_declared_at(written: str) -> bool:
 
 
 def _is_a_declared_name(written: str) -> bool:
-    if os.path.lexists(written) or not os.path.lexists(TABLE):
+    """Whether the table declares it, by a table of its own that may have mistakes."""
+    table = Path(TABLE)
+    if os.path.lexists(written) or not os.path.lexists(table):
         return False
     try:
-        return written in load(Path(TABLE)).models
+        return written in load(table).models
     except SettingsError:
-        return False
+        return written in (tables_of_models(table) or ())
 
 
 def _renaming(written: Sequence[str]) -> dict[str, str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_bertsize.table.settings import SettingsError, declares_models
+from pytest_bertsize.table.settings import SettingsError, tables_of_models
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -56,8 +56,8 @@ def _another(config: pytest.Config, folders: Iterable[Path]) -> str:
     read = table_path(config)
     for folder in folders:
         other = folder / "pyproject.toml"
-        if other.is_file() and other.resolve() != read.resolve() and declares_models(other):
-            too = "one too" if declares_models(read) else "none"
+        if other.is_file() and other.resolve() != read.resolve() and tables_of_models(other) is not None:
+            too = "one too" if tables_of_models(read) is not None else "none"
             return (
                 f"{other} has a [tool.bertsize], and pytest's root directory is {read.parent}, which has {too}; run "
                 "pytest in the folder whose table you mean, and give its pyproject.toml a "

@@ -107,9 +107,9 @@ class _Bounds(_Strict):
 
     _example: ClassVar[str]
 
-    min: int | None = None
-    max: int | None = None
-    exact: int | None = None
+    min: int | None
+    max: int | None
+    exact: int | None
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

@@ -45,7 +45,7 @@ from pytest_bertsize.table.toml import line_in_toml
 from pytest_bertsize.wording import nearest_to, printable, reason
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from pathlib import Path
 
     from pydantic import BaseModel
@@ -165,8 +165,7 @@ def load_without_models(path: Path) -> Settings:
     :raises SettingsError: with a line for every mistake.
     """
     text = _read(path)
-    tools = _parse(text, path).get("tool")
-    table = tools.get("bertsize") if isinstance(tools, dict) else None
+    table = _ours(_parse(text, path))
     said = {key: value for key, value in table.items() if key != "models"} if isinstance(table, dict) else {}
     stand_in = {"models": {"none": {"config": "config.json", "budget": "report-only"}}}
     return replace(_settings({**said, **stand_in}, text, path, None), models={}, table=said)
@@ -251,13 +250,14 @@ def _checked(each: Expanded, checked: BertsizeTable) -> ModelTable:
     return checked.models[each.name] if each.name == each.declared else _valid(ModelTable, each.table)
 
 
-def declares_models(path: Path) -> bool:
-    """Whether a pyproject.toml has a table of ours, right or wrong."""
+def tables_of_models(path: Path) -> Collection[str] | None:
+    """Names of the tables for models, right or wrong, of a pyproject.toml; ``None`` where it has no table of ours."""
     try:
-        tools = _parse(_read(path), path).get("tool")
+        table = _ours(_parse(_read(path), path))
     except SettingsError:
-        return False
-    return isinstance(tools, dict) and "bertsize" in tools
+        return None
+    models = table.get("models") if isinstance(table, dict) else None
+    return models if isinstance(models, dict) else None if table is None else ()
 
 
 _OF_THE_TABLE = {FLOPS: "limit FLOPs", GROWTH: "limit growth", ALREADY_OVER: "let anything pass"}
@@ -379,20 +379,21 @@ def _meant_for(document: dict[str, Any]) -> str:
     return nearest_to("bertsize", document)
 
 
-def _is_without_models(table: dict[str, Any]) -> bool:
-    """Whether it says things for all models, and has none; a name that it cannot have may be meant for theirs."""
-    return table.get("models", {}) == {} and table.keys() <= BertsizeTable.model_fields.keys()
+def _ours(document: dict[str, Any]) -> object:
+    """What stands at ``[tool.bertsize]``, right or wrong; ``None`` where nothing does."""
+    tools = document.get("tool")
+    return tools.get("bertsize") if isinstance(tools, dict) else None
 
 
 def _find_table(document: dict[str, Any], path: Path) -> dict[str, Any]:
-    tools = document.get("tool")
-    table = tools.get("bertsize") if isinstance(tools, dict) else None
+    table = _ours(document)
     if table is None:
         meant = _meant_for(document)
         hint = f"did you mean [tool.bertsize] where it says [{printable(meant)}]?" if meant else EXAMPLE
         raise NothingDeclared(
             f"{path}: no model is declared, so nothing would be checked; {hint}", misspelt=bool(meant)
         )
-    if not isinstance(table, dict) or _is_without_models(table):
+    no_other = BertsizeTable.model_fields.keys()  # a name that the table cannot have may be meant for its models
+    if not isinstance(table, dict) or (table.get("models", {}) == {} and table.keys() <= no_other):
         raise NothingDeclared(f"{path}: [tool.bertsize] declares no model, so nothing would be checked; {EXAMPLE}")
     return table

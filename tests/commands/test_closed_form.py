@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -55,7 +56,12 @@ def test_what_the_file_does_not_say_is_said_by_name() -> None:
 def test_a_declared_model_is_named_as_its_test_is(config: dict[str, Any]) -> None:
     table = '[tool.bertsize.models.deep]\nconfig = "config.json"\noverrides = { num_hidden_layers = 13 }\nbudget.total = "1B"\n'
     Path("pyproject.toml").write_text(table)
-    assert closed_form("pyproject.toml::deep").total == TOTAL + LAYERS // 12
+    assert closed_form("pyproject.toml::deep").total == closed_form("deep").total == TOTAL + LAYERS // 12
+    Path("pyproject.toml").write_text(table.replace("overrides", "overides"))
+    with pytest.raises(ValueError, match=r"^pyproject\.toml:3: .*overides: unknown key") as by_place:
+        closed_form("pyproject.toml::deep")
+    with pytest.raises(ValueError, match=re.escape(str(by_place.value))):
+        closed_form("deep")
 
 
 def test_a_mistake_in_a_config_is_a_value_error_that_says_what_to_write(config: dict[str, Any]) -> None:

@@ -91,6 +91,7 @@ def test_growth_is_held_for_the_total_or_by_component_and_knows_no_maximum_yet(t
     total, head = limits(tmp_path, 'budget.growth = { total = "500K", head = 0 }')
     assert (total.component, total.written, total.measure) == ("growth", "500K", Growth("total"))
     assert (head.component, head.written, head.measure) == ("growth.head", 0, Growth("head"))
+    assert {each.file for each in (whole, total, head)} == {"pyproject.toml"}
     assert [each.table_key for each in (total, head)] == [(*BUDGET, "growth", "total"), (*BUDGET, "growth", "head")]
 
 

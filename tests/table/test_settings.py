@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_bertsize.table.model import Limit, Model
-from pytest_bertsize.table.settings import PLUGINS, Settings, SettingsError, declares_models, limits_from, load
+from pytest_bertsize.table.settings import PLUGINS, Settings, SettingsError, limits_from, load, tables_of_models
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -670,14 +670,24 @@ def test_a_number_that_python_does_not_read_is_refused(pyproject: Path) -> None:
 # whether there is a table at all
 
 
-@pytest.mark.parametrize("text", ["[tool.bertsize]\n", "[tool]\nbertsize = 3\n", "[tool.bertsize.models.e]\nx = 1\n"])
-def test_a_table_right_or_wrong_declares_models(pyproject: Path, text: str) -> None:
-    assert declares_models(write(pyproject, text)) is True
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("[tool.bertsize]\n", []),
+        ("[tool]\nbertsize = 3\n", []),
+        ("[tool.bertsize]\nmodels = 3\n", []),
+        ("[tool.bertsize.models.e]\nx = 1\n[tool.bertsize.models.f]\n", ["e", "f"]),
+    ],
+)
+def test_a_table_right_or_wrong_has_tables_of_models(pyproject: Path, text: str, names: list[str]) -> None:
+    found = tables_of_models(write(pyproject, text))
+    assert found is not None
+    assert [*found] == names
 
 
 @pytest.mark.parametrize("text", ["", "[tool.ruff]\n", "bertsize = 3\n", 'tool = "bertsize"\n', "[tool.bertsize\n"])
-def test_without_a_table_that_can_be_read_no_model_is_declared(pyproject: Path, text: str) -> None:
-    assert declares_models(write(pyproject, text)) is False
+def test_what_has_no_table_that_can_be_read_has_none_of_models(pyproject: Path, text: str) -> None:
+    assert tables_of_models(write(pyproject, text)) is None
 
 
 # limits from elsewhere: a marker's keywords

@@ -15,7 +15,7 @@ from pytest_bertsize.base.git import git
 from pytest_bertsize.config.model_config import LARGEST
 from pytest_bertsize.files import NotRegular, regular
 from pytest_bertsize.table.model import NAMES
-from pytest_bertsize.table.settings import declares_models
+from pytest_bertsize.table.settings import tables_of_models
 from pytest_bertsize.wording import printable, reason
 
 if TYPE_CHECKING:
@@ -201,7 +201,8 @@ class _LeftOut:
 
 def _tables_below(root: Path, paths: list[str], said: list[str]) -> list[str]:
     """Folders of projects in this one that have a table of their own."""
-    folders = [path.rpartition("/")[0] for path in paths if path.endswith(f"/{TABLE}") and declares_models(root / path)]
+    tables = (path for path in paths if path.endswith(f"/{TABLE}") and tables_of_models(root / path) is not None)
+    folders = [path.rpartition("/")[0] for path in tables]
     folders.sort()
     if folders:
         named = wording.listed([*map(printable, folders)], 1)
