@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_bertsize.table.model import Limit, Model
-from pytest_bertsize.table.settings import PLUGINS, Settings, SettingsError, limits_from, load, tables_of_models
+from pytest_bertsize.table.settings import (
+    PLUGINS,
+    NothingDeclared,
+    Settings,
+    SettingsError,
+    limits_from,
+    load,
+    tables_of_models,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -99,6 +107,7 @@ def test_a_model_says_what_is_built_from_which_config_and_what_it_may_cost(pypro
 def test_plugins_of_pydantic_are_what_they_were_when_the_table_is_read(
     pyproject: Path, monkeypatch: pytest.MonkeyPatch, said: str | None
 ) -> None:
+    assert PLUGINS == "PYDANTIC_DISABLE_PLUGINS"  # as pydantic calls it
     monkeypatch.delenv(PLUGINS, raising=False)
     if said:
         monkeypatch.setenv(PLUGINS, said)
@@ -136,6 +145,37 @@ def test_settings_know_their_root_their_file_and_the_line_of_a_key(pyproject: Pa
     assert settings == Settings(pyproject, text, settings.models)
     assert (settings.root, settings.file) == (pyproject.parent, "pyproject.toml")
     assert [settings.line(key) for key in (MODEL, (*MODEL, "budget", "total"), ("tool", "no"))] == [3, 5, 3]
+
+
+def test_a_key_of_the_whole_table_has_a_place_for_messages(pyproject: Path) -> None:
+    settings = load(write(pyproject, 'tool.bertsize.models.e = { config = "c.json", budget = "report-only" }\n'))
+    assert settings.place("models") == "pyproject.toml:1: tool.bertsize.models"
+    assert Settings(pyproject, "", {}).place("lock") == "pyproject.toml"
+
+
+def test_models_of_one_pattern_have_one_table_and_one_limit(pyproject: Path) -> None:
+    for stem in ("large", "small"):
+        (pyproject.parent / f"{stem}.json").write_text("{}")
+    lines = ['[tool.bertsize.models."bert-{stem}"]', 'config = "*.json"', "budget.total = 1"]
+    lines += ["[tool.bertsize.models.alone]", 'config = "large.json"', "budget = { total = 2, pooler = 0 }"]
+    settings = load(write(pyproject, "\n".join(lines)))
+    pattern, alone = (("tool", "bertsize", "models", name) for name in ("bert-{stem}", "alone"))
+    assert settings.names == ("bert-large", "bert-small", "alone")
+    assert settings.declared_by(pattern) == ["bert-large", "bert-small"]
+    assert settings.declared_by(alone) == ["alone"]
+    assert settings.patterns == {"bert-large": "bert-{stem}", "bert-small": "bert-{stem}"}
+    keys = [(*pattern, "budget", "total"), (*alone, "budget", "total"), (*alone, "budget", "pooler")]
+    assert {key: limit.maximum for key, limit in settings.limits.items()} == dict(zip(keys, (1, 2, 0), strict=True))
+
+
+def test_limits_of_a_marker_stand_at_no_key_of_the_table(pyproject: Path) -> None:
+    marked = Model("m", "c", None, None, {}, {}, limits_from({"total": 1}, file="test_size.py"), ())
+    assert Settings(pyproject, "", {"m": marked}).limits == {}
+
+
+def test_settings_of_another_table_that_mean_the_same_are_equal(pyproject: Path) -> None:
+    assert Settings(pyproject, "", {}, {"models": {}}) == Settings(pyproject, "", {}, {})
+    assert Settings(pyproject, "", {}).real_root == pyproject.parent.resolve()
 
 
 def test_the_table_has_one_hash_however_it_is_laid_out(pyproject: Path) -> None:
@@ -561,6 +601,15 @@ def test_a_table_of_nearly_the_right_name_is_recognised(pyproject: Path, name: s
     write(pyproject, f'[tool.{name}.models.encoder]\nconfig = "c"\nbudget.total = 1\n')
     expected = f"{pyproject}: {NOTHING}did you mean [tool.bertsize] where it says [tool.{name}]?"
     assert mistakes(pyproject) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "misspelt"), [("", False), ("[tool.bertsize]\n", False), ("[tool.bert-size]\n", True)]
+)
+def test_whether_a_table_was_meant_is_known(pyproject: Path, text: str, misspelt: bool) -> None:  # noqa: FBT001
+    with pytest.raises(NothingDeclared) as nothing:
+        load(write(pyproject, text))
+    assert nothing.value.misspelt is misspelt
 
 
 @pytest.mark.parametrize("name", ["bertsize", "tools.bertsize", "tol.bertsize", "brtsz", "Tool.Bertsize"])
