@@ -21,6 +21,9 @@ from pytest_bertsize.table.settings import (
     SettingsError,
     limits_from,
     load,
+    load_without_models,
+    parse,
+    parse_apart,
     tables_of_models,
 )
 
@@ -606,7 +609,7 @@ def test_a_table_of_nearly_the_right_name_is_recognised(pyproject: Path, name: s
 @pytest.mark.parametrize(
     ("text", "misspelt"), [("", False), ("[tool.bertsize]\n", False), ("[tool.bert-size]\n", True)]
 )
-def test_whether_a_table_was_meant_is_known(pyproject: Path, text: str, misspelt: bool) -> None:  # noqa: FBT001
+def test_whether_a_table_was_meant_is_known(pyproject: Path, text: str, *, misspelt: bool) -> None:
     with pytest.raises(NothingDeclared) as nothing:
         load(write(pyproject, text))
     assert nothing.value.misspelt is misspelt
@@ -737,6 +740,78 @@ def test_a_table_right_or_wrong_has_tables_of_models(pyproject: Path, text: str,
 @pytest.mark.parametrize("text", ["", "[tool.ruff]\n", "bertsize = 3\n", 'tool = "bertsize"\n', "[tool.bertsize\n"])
 def test_what_has_no_table_that_can_be_read_has_none_of_models(pyproject: Path, text: str) -> None:
     assert tables_of_models(write(pyproject, text)) is None
+
+
+# without all of its models, and each by itself
+
+
+PATTERN = '[tool.bertsize.models."bert-{stem}"]\nconfig = "*.json"\nbudget.total = 1\n'
+
+
+def found(pattern: str) -> list[str]:
+    return ["a.json", "b.json"] if pattern == "*.json" else []
+
+
+def test_the_files_of_a_pattern_are_those_of_the_revision_that_is_asked_about(pyproject: Path) -> None:
+    assert parse(PATTERN, pyproject, found).names == ("bert-a", "bert-b")
+    with pytest.raises(SettingsError, match=r"^pyproject\.toml:2: tool\.bertsize\.models\."):
+        parse(PATTERN, pyproject)
+
+
+@pytest.mark.parametrize("models", ["", "[tool.bertsize.models]\n", "[tool.bertsize.models.e]\nconfg = 3\n"])
+def test_what_a_table_says_of_all_models_can_be_read_before_it_declares_one(pyproject: Path, models: str) -> None:
+    settings = load_without_models(write(pyproject, f'[tool.bertsize]\nhub = {{ "a/b" = "c.json" }}\n{models}'))
+    assert (settings.hub, settings.models, settings.table) == ({"a/b": "c.json"}, {}, {"hub": {"a/b": "c.json"}})
+    assert (settings.path, settings.line(("tool", "bertsize", "hub"))) == (pyproject, 2)
+
+
+@pytest.mark.parametrize("text", ["", "tool = 3\n", "[tool]\nbertsize = 3\n", "[project]\n"])
+def test_a_file_without_a_table_says_nothing_of_all_models(pyproject: Path, text: str) -> None:
+    settings = load_without_models(write(pyproject, text))
+    assert (settings.hub, settings.models, settings.table) == ({}, {}, {})
+
+
+def test_a_mistake_in_what_it_says_of_all_models_is_told(pyproject: Path) -> None:
+    with pytest.raises(SettingsError, match=r"^pyproject\.toml:2: tool\.bertsize\.lock: "):
+        load_without_models(write(pyproject, "[tool.bertsize]\nlock = 3\n"))
+
+
+APART = """
+[tool.bertsize]
+hub = { "a/b" = "c.json" }
+[tool.bertsize.models.good]
+config = "c.json"
+budget.total = 1
+[tool.bertsize.models.bad]
+confg = "c.json"
+budget.totl = { mx = 1 }
+[tool.bertsize.models.loose]
+config = "c.json"
+[tool.bertsize.models]
+number = 3
+"""
+
+
+def test_each_model_can_be_read_by_itself(pyproject: Path) -> None:
+    apart = parse_apart(APART + PATTERN, pyproject, found)
+    assert [*apart.models] == ["good", "bert-a", "bert-b"]
+    assert apart.models["good"].limits[0].maximum == 1
+    assert sorted(apart.wrong) == ["bad", "loose", "number"]
+    assert apart.wrong["bad"].startswith("3 mistakes in [tool.bertsize] pyproject.toml:7: tool.bertsize.models.bad")
+    assert apart.wrong["loose"] == f"pyproject.toml:10: tool.bertsize.models.loose.budget: {NO_BUDGET}"
+    assert apart.table["hub"] == {"a/b": "c.json"}
+
+
+def test_what_a_model_counts_can_be_read_without_its_budget(pyproject: Path) -> None:
+    apart = parse_apart(APART, pyproject, found, limits=False)
+    assert {name: model.limits for name, model in apart.models.items()} == {"good": (), "loose": ()}
+    assert sorted(apart.wrong) == ["bad", "number"]
+
+
+@pytest.mark.parametrize("text", ["", "[tool.bertsize]\nmodels = 3\n", "[tool.bertsize\n"])
+def test_without_tables_of_models_there_is_nothing_to_tell_apart(pyproject: Path, text: str) -> None:
+    with pytest.raises(SettingsError):
+        parse_apart(text, pyproject, found)
 
 
 # limits from elsewhere: a marker's keywords
