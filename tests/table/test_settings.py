@@ -448,6 +448,30 @@ def test_a_misspelt_bound_is_recognised(pyproject: Path, key: str, meant: str) -
     )
 
 
+# keys that do not go together
+
+
+def test_options_of_a_factory_whose_class_has_no_closed_form_are_given_to_nobody(pyproject: Path) -> None:
+    lines = ['factory = "m:f"', "closed_form = false", "options = { add_pooling_layer = true }", "budget.total = 1"]
+    assert mistakes_in(pyproject, *lines) == at(
+        5, "encoder.options", "a factory is not given them, and closed_form = false compares nothing with them"
+    )
+
+
+def test_of_several_backbones_each_has_its_own_config(pyproject: Path) -> None:
+    lines = ['factory = "m:f"', 'backbone = { a = "a.json", b = "b.json" }', "budget.total = 1"]
+    assert mistakes_in(pyproject, *lines) == at(
+        2, "encoder.config", "each backbone has a config of its own: remove config"
+    )
+
+
+def test_a_class_is_that_of_a_backbone_which_there_is(pyproject: Path) -> None:
+    lines = ['factory = "m:f"', 'architecture = { b = "BertModel" }', 'backbone = "a"', "budget.total = 1"]
+    assert mistakes_in(pyproject, *lines) == at(
+        4, "encoder.architecture", '"b" is no backbone of this model: name those of backbone'
+    )
+
+
 # unknown keys and wrong types
 
 
