@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_bertsize.base.of_run import base_of
+from pytest_bertsize.builder.messages import Built
 from pytest_bertsize.closed_forms import Architecture, Block, Dims, Family, linear
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.registry import Registry
-from pytest_bertsize.review.check import conclude_unbuilt, examine
+from pytest_bertsize.inventory import Tensor
+from pytest_bertsize.review.check import conclude, conclude_unbuilt, examine
 from pytest_bertsize.table.settings import limits_from, load
 from tests.support.git_projects import LAYER, committed, repository
 
@@ -228,6 +230,41 @@ def test_a_base_of_which_no_count_is_known_is_red_unless_this_change_says_why(
     made.declare(MODEL.format(budget='reason = "mended"\nbudget.total = 60_000\nbudget.growth = 0'))
     found = [each for each in growth(review(made)) if each.component == "growth"]
     assert [(each.severity, each.fix) for each in found] == [("note", 'its reason: "mended"')]
+
+
+def built(made: GitProject, asked: str | None = "main") -> Review:
+    """A model that is held to its budget alone, as a build of three tensors of 10 parameters each says what it is."""
+    settings = load(made.folder / "pyproject.toml")
+    subject = examine(settings.models["fits"], settings, Registry())
+    tensors = tuple(Tensor(f"layer.{index}.weight", (2, 5), "") for index in range(3))
+    return conclude(subject, Built(tensors, {}), settings, baseline=made.baseline(asked))
+
+
+ALONE = "closed_form = false\nbudget.total = 60_000\nbudget.growth = 0\n"
+
+
+def test_what_only_a_build_can_count_grows_against_a_lock_that_is_to_be_committed(
+    tmp_path: Path, tiny: dict[str, Any]
+) -> None:
+    made = project(tmp_path, tiny, ALONE)
+    (error,) = growth(built(made))
+    assert error.severity == "error"
+    assert error.message == (
+        "budget.growth is held against a base, and what it was at main is not known: at main it has closed_form = "
+        "false, and is not counted"
+    )
+    assert error.fix == (
+        'say why in the same change: reason = "…", and commit a lock with it, which later ones are held against: '
+        'lock = "bertsize.lock" in [tool.bertsize], written by pytest --bert-budget --bert-budget-update'
+    )
+    made.declare(MODEL.format(budget=f'reason = "ADR-16"\n{ALONE}'))
+    (note,) = growth(built(made))
+    assert (note.severity, note.fix) == ("note", 'its reason: "ADR-16"')
+
+
+def test_a_reason_that_the_base_had_already_explains_nothing(tmp_path: Path, tiny: dict[str, Any]) -> None:
+    made = project(tmp_path, tiny, f'reason = "ADR-16"\n{ALONE}')
+    assert [each.severity for each in growth(built(made))] == ["error"]
 
 
 def projecting(file: str, width: int) -> Registry:
