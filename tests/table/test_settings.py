@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_bertsize.table.model import Limit, Model
+from pytest_bertsize.table.model import AsBytes, Limit, LockFile, Model, Training
 from pytest_bertsize.table.settings import (
     PLUGINS,
     NothingDeclared,
@@ -169,6 +169,21 @@ def test_models_of_one_pattern_have_one_table_and_one_limit(pyproject: Path) -> 
     assert settings.patterns == {"bert-large": "bert-{stem}", "bert-small": "bert-{stem}"}
     keys = [(*pattern, "budget", "total"), (*alone, "budget", "total"), (*alone, "budget", "pooler")]
     assert {key: limit.maximum for key, limit in settings.limits.items()} == dict(zip(keys, (1, 2, 0), strict=True))
+
+
+def test_what_a_table_says_of_all_models_is_known(pyproject: Path) -> None:
+    said = """
+        [tool.bertsize]
+        closed_forms = ["sizes/forms.py"]
+        hub = { "a/b" = "c.json" }
+        lock = { file = "bertsize.lock", strict = true }
+        removed = { old = "ADR-14" }
+        transformers = "4.57"
+        """
+    settings = load(write(pyproject, f"{said}[tool.bertsize.models.e]\nconfig = 'c'\nbudget = 'report-only'\n"))
+    assert (settings.closed_forms, settings.hub) == (("sizes/forms.py",), {"a/b": "c.json"})
+    assert (settings.lock, settings.removed) == (LockFile("bertsize.lock", strict=True), {"old": "ADR-14"})
+    assert (settings.transformers, settings.interpreter) == ("4.57", None)
 
 
 def test_limits_of_a_marker_stand_at_no_key_of_the_table(pyproject: Path) -> None:
@@ -869,6 +884,24 @@ def test_a_bad_limit_of_a_marker_is_told_with_file_line_and_component(value: obj
     with pytest.raises(SettingsError) as error:
         limits_from({"total": 1, "pooler": value}, file="tests/test_size.py", line=7)
     assert str(error.value) == f"tests/test_size.py:7: pooler: {sentence}"
+
+
+@pytest.mark.parametrize(
+    ("component", "cannot"),
+    [("flops", "limit FLOPs"), ("growth", "limit growth"), ("already_over", "let anything pass")],
+)
+def test_what_only_the_table_may_say_is_refused_of_a_marker(component: str, cannot: str) -> None:
+    with pytest.raises(SettingsError) as error:
+        limits_from({component: 1}, file="test_size.py", line=7)
+    says = f"a marker cannot {cannot}: write budget.{component} in the table"
+    assert str(error.value) == f"test_size.py:7: {component}: {says}"
+
+
+def test_a_marker_may_limit_bytes_and_what_training_keeps() -> None:
+    marked = {"bytes": {"max": "1MB", "dtype": "int8"}, "training_bytes": "4MB"}
+    size, training = limits_from(marked, file="test_size.py", line=7)
+    assert (size.maximum, size.measure) == (1_000_000, AsBytes("int8", "unique"))
+    assert (training.maximum, training.measure) == (4_000_000, Training(None, None))
 
 
 def test_an_unknown_bound_of_a_marker_is_told_with_what_was_meant() -> None:
