@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_bertsize.builder.confined import MEGABYTE, NOT_IMPORTED, cause_of_death
 from pytest_bertsize.builder.lane import NONSENSE, Lane, Task, speaking
 from pytest_bertsize.builder.messages import Built, NotBuilt, Request
-from pytest_bertsize.builder.own_process import ISOLATION, WINDOWS, Lost, end, free_memory, started
+from pytest_bertsize.builder.own_process import ISOLATION, WINDOWS, Lost, end, free_cores, free_memory, started
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
@@ -296,7 +296,7 @@ def builders_for(requests: Sequence[Request], limits: Limits) -> int:
     """
     if sys.platform != "linux":
         return 1
-    most = min(len(os.sched_getaffinity(0)), len(requests) // WORTH_A_FORK)
+    most = min(free_cores(), len(requests) // WORTH_A_FORK)
     if most <= 1:
         return 1
     return max(1, min(most, free_memory() // max(limits.of(each) for each in requests)))

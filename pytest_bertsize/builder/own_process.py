@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import selectors
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,11 +18,12 @@ from pytest_bertsize.builder.confined import MEGABYTE, cause_of_death
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
 
     import psutil
 
 WINDOWS = sys.platform == "win32"
+CONTAINER = Path("/sys/fs/cgroup")
+"""Where a container finds what it is given; at home, this is the root of all groups, which has no limits."""
 BETWEEN_LOOKS = 0.05
 """Seconds between two looks at the memory of the process."""
 ISOLATION = "-I" if sys.flags.isolated else "-P"
@@ -181,7 +184,32 @@ def memory_of(number: int) -> int:
 
 
 def free_memory() -> int:
-    """The bytes of memory that the system could give away now."""
+    """The bytes of memory that the system could give away now, of its container where that is the less."""
     import psutil
 
-    return int(psutil.virtual_memory().available)
+    free = int(psutil.virtual_memory().available)
+    most = _of_container("memory.max")
+    if not most.isdecimal():
+        return free
+    taken = int(_of_container("memory.current"))
+    given_back = re.search(r"(?m)^inactive_file ([0-9]+)$", _of_container("memory.stat"))
+    return max(0, min(free, int(most) - taken + (int(given_back[1]) if given_back else 0)))
+
+
+def free_cores() -> int:
+    """How many this process may run on at a time, in whole cores: those of its container where these are the fewer."""
+    assert sys.platform == "linux"  # the others do not say
+    most = len(os.sched_getaffinity(0))
+    quota, _, period = _of_container("cpu.max").partition(" ")
+    return min(most, max(1, int(quota) // int(period))) if quota.isdecimal() else most
+
+
+def _of_container(name: str) -> str:
+    """What Linux says that a container, or another control group of version 2, is given; empty where there is none.
+
+    Source: ``Documentation/admin-guide/cgroup-v2.rst`` of the kernel, "CPU Interface Files", "Memory Interface Files".
+    """
+    try:
+        return (CONTAINER / name).read_text("ascii").strip()
+    except OSError:
+        return ""

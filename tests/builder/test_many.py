@@ -6,12 +6,14 @@ import os
 import sys
 import textwrap
 import time
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
 
 from pytest_bertsize.builder import helper as module
+from pytest_bertsize.builder import own_process
 from pytest_bertsize.builder.confined import MEGABYTE
 from pytest_bertsize.builder.helper import Helper, Limits, builders_for
 from pytest_bertsize.builder.lane import Lane, Task
@@ -193,10 +195,36 @@ def test_there_are_as_many_as_have_a_core_models_and_memory(
     monkeypatch: pytest.MonkeyPatch, models: int, cores: int, free: int, memory: int, builders: int
 ) -> None:
     """Sixteen models each, and room for the largest of them: 80 MB, or what the table gives it."""
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cores)))
+    monkeypatch.setattr(module, "free_cores", lambda: cores)
     monkeypatch.setattr(module, "free_memory", lambda: free * MEGABYTE)
     large = Request("large", "bert", "BertModel", TINY, {}, memory=memory * MEGABYTE)
     assert builders_for([large, *map(tiny, range(models - 1))], Limits()) == builders
+
+
+@pytest.mark.parametrize(
+    ("files", "cores", "free"),
+    [
+        ({}, 8, 9000),  # at home
+        ({"cpu.max": "max 100000", "memory.max": "max", "memory.current": "1048576"}, 8, 9000),
+        ({"cpu.max": "250000 100000"}, 2, 9000),
+        ({"cpu.max": "50000 100000"}, 1, 9000),
+        ({"cpu.max": "1600000 100000"}, 8, 9000),
+        ({"memory.max": 2048, "memory.current": 512}, 8, 1536),
+        ({"memory.max": 2048, "memory.current": 2000, "memory.stat": "anon 7\ninactive_file 1048576000\n"}, 8, 1048),
+        ({"memory.max": 16384, "memory.current": 512}, 8, 9000),
+        ({"memory.max": 2048, "memory.current": 2049}, 8, 0),
+    ],
+)
+def test_a_container_may_have_less_than_its_machine(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, files: dict[str, str | int], cores: int, free: int
+) -> None:
+    """As cgroup-v2.rst of the kernel writes them: ``$MAX $PERIOD`` in microseconds, and bytes (here in MB)."""
+    for name, content in files.items():
+        (tmp_path / name).write_text(f"{content if isinstance(content, str) else content * MEGABYTE}\n")
+    monkeypatch.setattr(own_process, "CONTAINER", tmp_path)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=9000 * MEGABYTE))
+    assert (own_process.free_cores(), own_process.free_memory()) == (cores, free * MEGABYTE)
 
 
 def test_elsewhere_than_on_linux_one_process_builds(monkeypatch: pytest.MonkeyPatch) -> None:
