@@ -28,6 +28,7 @@ from pytest_bertsize.table.settings import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 EXAMPLE = 'write, for example, [tool.bertsize.models.encoder] with config = "config.json" and budget.total = "110M"'
@@ -797,6 +798,14 @@ def test_the_files_of_a_pattern_are_those_of_the_revision_that_is_asked_about(py
         parse(PATTERN, pyproject)
 
 
+def test_a_name_that_no_pattern_fills_is_told_at_the_model(pyproject: Path) -> None:
+    text = '[tool.bertsize.models."bert-{stem}"]\nconfig = "a.json"\nbudget.total = 1\n'
+    with pytest.raises(
+        SettingsError, match=r'^pyproject\.toml:1: tool\.bertsize\.models\."bert-\{stem\}": the name has'
+    ):
+        parse(text, pyproject, found)
+
+
 @pytest.mark.parametrize("models", ["", "[tool.bertsize.models]\n", "[tool.bertsize.models.e]\nconfg = 3\n"])
 def test_what_a_table_says_of_all_models_can_be_read_before_it_declares_one(pyproject: Path, models: str) -> None:
     settings = load_without_models(write(pyproject, f'[tool.bertsize]\nhub = {{ "a/b" = "c.json" }}\n{models}'))
@@ -813,6 +822,12 @@ def test_a_file_without_a_table_says_nothing_of_all_models(pyproject: Path, text
 def test_a_mistake_in_what_it_says_of_all_models_is_told(pyproject: Path) -> None:
     with pytest.raises(SettingsError, match=r"^pyproject\.toml:2: tool\.bertsize\.lock: "):
         load_without_models(write(pyproject, "[tool.bertsize]\nlock = 3\n"))
+
+
+@pytest.mark.parametrize("read", [load_without_models, lambda path: parse_apart(path.read_text(), path, found)])
+def test_what_is_no_toml_is_told_with_its_file(pyproject: Path, read: Callable[[Path], object]) -> None:
+    with pytest.raises(SettingsError, match=r"^pyproject\.toml:1: not TOML: "):
+        read(write(pyproject, "[tool.bertsize\n"))
 
 
 APART = """
