@@ -864,7 +864,7 @@ def test_what_a_model_counts_can_be_read_without_its_budget(pyproject: Path) -> 
 
 @pytest.mark.parametrize("text", ["", "[tool.bertsize]\nmodels = 3\n", "[tool.bertsize\n"])
 def test_without_tables_of_models_there_is_nothing_to_tell_apart(pyproject: Path, text: str) -> None:
-    with pytest.raises(SettingsError):
+    with pytest.raises(SettingsError, match=r"^[^ ]*pyproject\.toml:"):
         parse_apart(text, pyproject, found)
 
 
@@ -919,10 +919,19 @@ def test_a_marker_may_limit_bytes_and_what_training_keeps() -> None:
     assert (training.maximum, training.measure) == (4_000_000, Training(None, None))
 
 
-def test_an_unknown_bound_of_a_marker_is_told_with_what_was_meant() -> None:
+@pytest.mark.parametrize(
+    ("component", "limit", "says"),
+    [
+        ("pooler", {"maxx": 1}, "unknown key; did you mean 'max'?"),
+        ("bytes", {"dtypee": "int8"}, "unknown key; did you mean 'dtype'?"),
+        ("total", {"head": 1}, "unknown key; a limit has min, max or exact"),
+        ("byte", "4kk", f"'4kk'{NO_COUNT}; or did you mean 'bytes'?"),
+    ],
+)
+def test_a_markers_mistake_is_told_with_what_was_meant(component: str, limit: object, says: str) -> None:
     with pytest.raises(SettingsError) as error:
-        limits_from({"pooler": {"maxx": 1}}, file="tests/test_size.py", line=7)
-    assert str(error.value) == "tests/test_size.py:7: pooler: unknown key; did you mean 'max'?"
+        limits_from({component: limit}, file="tests/test_size.py", line=7)
+    assert str(error.value) == f"tests/test_size.py:7: {component}: {says}"
 
 
 @pytest.mark.parametrize("text", ["# " + "x" * 1_000_000, f'note = "{"-" * 1_000_000}"', "# " + "a." * 400_000])
