@@ -372,9 +372,10 @@ def _parse(text: str, path: Path) -> dict[str, Any]:
 
 
 def _meant_for(document: dict[str, Any]) -> str:
-    """A table that was probably meant to be ours: ``tool.bert-size``, ``tools.bertsize`` or ``bertsize``."""
+    """A table that was probably meant to be ours: ``tool.bert-size``, ``tool.bert-budget``, ``tools.bertsize``."""
     for name, inner in document.items():
-        if isinstance(inner, dict) and nearest_to("tool", [name]) and (nearest := nearest_to("bertsize", inner)):
+        of_tools = inner if isinstance(inner, dict) and nearest_to("tool", [name]) else ()
+        if nearest := nearest_to("bertsize", of_tools) or nearest_to("bert-budget", of_tools, cutoff=0.8):
             return f"{name}.{nearest}"
     return nearest_to("bertsize", document)
 

@@ -8,12 +8,13 @@ import os
 import re
 import textwrap
 import tracemalloc
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_bertsize.table.model import AsBytes, Limit, LockFile, Model, Training
+from pytest_bertsize.table.model import AsBytes, Build, Extra, Limit, LockFile, Model, Training
 from pytest_bertsize.table.settings import (
     PLUGINS,
     NothingDeclared,
@@ -155,6 +156,97 @@ def test_a_key_of_the_whole_table_has_a_place_for_messages(pyproject: Path) -> N
     settings = load(write(pyproject, 'tool.bertsize.models.e = { config = "c.json", budget = "report-only" }\n'))
     assert settings.place("models") == "pyproject.toml:1: tool.bertsize.models"
     assert Settings(pyproject, "", {}).place("lock") == "pyproject.toml"
+
+
+EVERYTHING = """
+[tool.bertsize.models.plain]
+config = "c.json"
+family = "bert"
+architecture = "BertModel"
+overrides = { vocab_size = 7 }
+options = { add_pooling_layer = false }
+keys = { width = "hidden_size" }
+ignored = ["name"]
+checkpoint = "model.safetensors"
+tokenizer = "vocab.txt"
+adapter = "adapter.json"
+build = { seconds = 9, memory = "1GB", device = "cpu" }
+budget = { total = 1, already_over = "pass" }
+[tool.bertsize.models.inline]
+config = { model_type = "bert" }
+budget = { total = 1, already_over = "fail" }
+[tool.bertsize.models.made]
+factory = "m:f"
+config = "c.json"
+backbone = "bert"
+tied = { "out.weight" = "bert.embeddings.word_embeddings.weight" }
+without = ["pooler"]
+frozen = ["bert.encoder.layer[:6]"]
+extra = [{ name = "top.out", linear = ["hidden_size", 2], bias = false }]
+budget.total = 1
+[tool.bertsize.models.two]
+factory = "m:f"
+backbone = { a = "a.json", b = "b.json" }
+architecture = { b = "BertModel" }
+budget.total = 1
+[tool.bertsize.models.unknown]
+factory = "m:f"
+closed_form = false
+reason = "ADR-3"
+components = { "my.head" = "out", rest = ["a", "b"] }
+budget = "report-only"
+"""
+
+
+def test_what_a_table_says_of_a_model_is_what_the_model_is(pyproject: Path) -> None:
+    models = parse(EVERYTHING, pyproject).models
+
+    def limits(name: str) -> tuple[Limit, ...]:
+        return models[name].limits
+
+    def key(name: str) -> tuple[str, ...]:
+        return ("tool", "bertsize", "models", name)
+
+    plain = Model(
+        "plain", "c.json", "bert", "BertModel", {"vocab_size": 7}, {"add_pooling_layer": False}, limits("plain"), ()
+    )
+    inline = Model(
+        "inline", "pyproject.toml#tool.bertsize.models.inline.config", None, None, {}, {}, limits("inline"), ()
+    )
+    made = Model("made", "c.json", None, None, {}, {}, limits("made"), (), factory="m:f", backbone="bert")
+    two = Model("two", "", None, None, {}, {}, limits("two"), (), factory="m:f", classes={"b": "BertModel"})
+    unknown = Model("unknown", "", None, None, {}, {}, (), (), factory="m:f", closed_form=False, reason="ADR-3")
+    assert [*models.values()] == [
+        replace(
+            plain,
+            table_key=key("plain"),
+            keys={"width": "hidden_size"},
+            ignored=("name",),
+            checkpoint="model.safetensors",
+            tokenizer="vocab.txt",
+            adapter="adapter.json",
+            build=Build(9, 1_000_000_000, "cpu"),
+            passes_already_over=True,
+        ),
+        replace(inline, table_key=key("inline"), inline={"model_type": "bert"}),
+        replace(
+            made,
+            table_key=key("made"),
+            tied={"out.weight": "bert.embeddings.word_embeddings.weight"},
+            without=("pooler",),
+            frozen=("bert.encoder.layer[:6]",),
+            extra=(Extra("top.out", "linear", ("hidden_size", 2), "head.top", {"bias": False}),),
+        ),
+        replace(two, table_key=key("two"), backbones={"a": "a.json", "b": "b.json"}),
+        replace(unknown, table_key=key("unknown"), components={"my.head": ("out",), "rest": ("a", "b")}),
+    ]
+    assert {name: [each.component for each in limits(name)] for name in models} == {
+        "plain": ["total"],
+        "inline": ["total"],
+        "made": ["total"],
+        "two": ["total"],
+        "unknown": [],
+    }
 
 
 def test_models_of_one_pattern_have_one_table_and_one_limit(pyproject: Path) -> None:
@@ -639,7 +731,7 @@ def test_with_an_empty_table_nothing_would_be_checked(pyproject: Path, text: str
     assert mistakes(write(pyproject, text)) == expected
 
 
-@pytest.mark.parametrize("name", ["bert-size", "bert_size", "BertSize", "bertsizes", "pytest-bertsize"])
+@pytest.mark.parametrize("name", ["bert-size", "bert_size", "BertSize", "bertsizes", "pytest-bertsize", "bert_budget"])
 def test_a_table_of_nearly_the_right_name_is_recognised(pyproject: Path, name: str) -> None:
     write(pyproject, f'[tool.{name}.models.encoder]\nconfig = "c"\nbudget.total = 1\n')
     expected = f"{pyproject}: {NOTHING}did you mean [tool.bertsize] where it says [tool.{name}]?"
