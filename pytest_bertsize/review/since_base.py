@@ -97,11 +97,12 @@ def _not_held(found: Review, model: Model, baseline: Baseline | None) -> Finding
         return said("this run has none", GIVE_ONE)
     if baseline.commit is None:
         return said(f"{baseline.revision} cannot be read: {baseline.problem}", GIVE_ONE)
-    former, mistake = baseline.former(model.name), baseline.mistake(model)
-    if former is None and mistake is None:
+    if former := baseline.former(model.name):
+        reason, problem = former.model.reason, former.problem
+    elif mistake := baseline.mistake(model):
+        reason, problem = mistake.reason, mistake.problem
+    else:
         return said(f"{baseline.revision} declares no such model: it is new, and nothing is held", "", "note")
-    reason = former.model.reason if former else mistake.reason if mistake else ""
-    problem = former.problem if former else mistake.problem if mistake else ""
     say_why = SAY_WHY.rpartition(", ")[2]
     way_out = f"compare with a commit in which it can be counted, or {say_why}"
     if not model.closed_form and not (former and former.locked):
