@@ -363,6 +363,20 @@ def test_an_overrun_passes_by_the_tables_word_as_long_as_it_does_not_grow(
     assert (over.fix == f"it passes by {LETS_IT}, as it has not grown") == passes
 
 
+ALBERT = {"model_type": "albert", "architectures": ["AlbertModel"], "num_attention_heads": 2, "intermediate_size": 3}
+"""A row of its vocabulary is as wide as the embedding."""
+
+
+@pytest.mark.parametrize(("rows", "verdict"), [(99, "passed"), (100, "passed"), (101, "failed")])
+def test_one_parameter_more_is_growth(tmp_path: Path, rows: int, verdict: str) -> None:
+    sizes = {**ALBERT, "embedding_size": 1, "hidden_size": 4}
+    made = project(tmp_path, {**sizes, "vocab_size": 100}, f"budget.total = 1\n{LETS_IT}", vocab_size=rows)
+    found = review(made)
+    assert found.held is not None
+    assert found.base is not None
+    assert (found.held["total"] - found.base["total"], found.verdict) == (rows - 100, verdict)
+
+
 def test_a_part_that_grew_is_red_though_the_total_that_was_over_did_not_grow(
     tmp_path: Path, tiny: dict[str, Any]
 ) -> None:
