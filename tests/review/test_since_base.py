@@ -429,6 +429,19 @@ def test_bytes_and_flops_that_were_over_pass_as_counts_do(
     assert review(project(deeper, tiny, f"budget.{limit}\n{LETS_IT}", num_hidden_layers=4)).verdict == "failed"
 
 
+def test_each_of_several_measures_was_over_by_its_own(tmp_path: Path, tiny: dict[str, Any]) -> None:
+    found = review(project(tmp_path, tiny, f'budget.bytes = "200kB"\nbudget.training_bytes = 900_000\n{LETS_IT}'))
+    assert {each.component: re.findall(r"already ([0-9,]+) over", each.message) for each in found.findings} == {
+        "bytes": [f"{4 * TOTAL - 200_000:,}"],
+        "training_bytes": [f"{16 * TOTAL + 4 * 58 - 900_000:,}"],
+    }
+
+
+def test_without_a_base_and_the_word_nothing_is_said_of_it(tmp_path: Path, tiny: dict[str, Any]) -> None:
+    (error,) = review(project(tmp_path, tiny, "budget.total = 50_000"), None).errors
+    assert "already_over" not in error.fix
+
+
 def test_the_same_parameters_in_a_wider_dtype_are_more_bytes_than_at_the_base(
     tmp_path: Path, tiny: dict[str, Any]
 ) -> None:
