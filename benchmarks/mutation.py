@@ -172,8 +172,9 @@ def tests_of(module: str) -> list[str]:
     """Arguments of pytest."""
     if Path(module).parent == Path(FAMILIES):
         name = " and ".join(Path(module).name.split("_"))
-        files = ["tests/closed_forms/test_families.py", "tests/project/test_docs.py"]
-        return [*files, "-k", f"{name} or the_reference_is_that_of_the_code"]
+        reference = "test_the_reference_is_that_of_the_code"
+        files = ["tests/closed_forms/test_families.py", f"tests/project/test_docs.py::{reference}"]
+        return [*files, "-k", f"{name} or {reference}"]
     return [f"tests/{name}" for name in TESTS_OF[module]]
 
 

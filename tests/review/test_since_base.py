@@ -437,9 +437,15 @@ def test_each_of_several_measures_was_over_by_its_own(tmp_path: Path, tiny: dict
     }
 
 
-def test_without_a_base_and_the_word_nothing_is_said_of_it(tmp_path: Path, tiny: dict[str, Any]) -> None:
-    (error,) = review(project(tmp_path, tiny, "budget.total = 50_000"), None).errors
-    assert "already_over" not in error.fix
+@pytest.mark.parametrize(("word", "said"), [("", False), (LETS_IT, True)])
+def test_what_nothing_passes_by_is_said_only_where_something_would(
+    tmp_path: Path, tiny: dict[str, Any], word: str, *, said: bool
+) -> None:
+    budget = MODEL.format(budget=f"budget.total = 50_000\n{word}")
+    made = committed(tmp_path, {**tiny, "hidden_size": 47}, budget)  # which nobody can count
+    made.write("config.json", tiny)
+    (error,) = [each for each in review(made).errors if each.kind == "over-budget"]
+    assert ("already_over" in error.fix) == said
 
 
 def test_the_same_parameters_in_a_wider_dtype_are_more_bytes_than_at_the_base(
