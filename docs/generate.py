@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest_bertsize.reports.shape
-from pytest_bertsize import plugin
+from pytest_bertsize import closed_forms, plugin
 from pytest_bertsize.__main__ import parser
 from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.config.dims import Dims
@@ -70,13 +70,17 @@ def commands() -> str:
 
 def _command(name: str, what: str, command: argparse.ArgumentParser) -> str:
     actions = [action for action in command._actions if action.dest != "help"]  # noqa: SLF001
-    rows = ((_names(action), _sentence(action.help or "")) for action in actions)
+    rows = ((_names(action), f"{_sentence(action.help or '')}{_choices(action)}") for action in actions)
     return f"### {name}\n\n{_sentence(what)}\n\n{table(('argument', 'means'), rows)}"
 
 
 def _names(action: argparse.Action) -> str:
     value = None if action.nargs == 0 else action.metavar
     return ", ".join(_option(name, value) for name in action.option_strings) or _option(str(action.metavar), None)
+
+
+def _choices(action: argparse.Action) -> str:
+    return f" One of {', '.join(f'`{each}`' for each in action.choices)}." if action.choices else ""
 
 
 def _option(name: str, value: object) -> str:
@@ -149,14 +153,14 @@ def _object(name: str, what: str, fields: dict[str, tuple[str, str]]) -> str:
     return f"### {name}\n\n{_plain(what)}\n\n{table(('key', 'type', 'says'), rows)}"
 
 
+def _as_markdown(doc: str) -> str:
+    """A docstring, on one line."""
+    return re.sub(r":\w+:`~?([^`]+)`", r"`\1`", " ".join(doc.split())).replace("``", "`")
+
+
 def _plain(doc: str) -> str:
-    """A docstring as Markdown, on one line."""
-    return (
-        re.sub(r":\w+:`~?([^`]+)`", r"`\1`", " ".join(doc.split()))
-        .replace("``", "`")
-        .replace("`None`", "`null`")
-        .replace("`False`", "`false`")
-    )
+    """The same, in the words of JSON."""
+    return _as_markdown(doc).replace("`None`", "`null`").replace("`False`", "`false`")
 
 
 _WORDS = {"str": "text", "int": "whole number", "bool": "`true` or `false`", "None": "`null`"}
@@ -249,6 +253,20 @@ def _by_whole(names: Sequence[str]) -> Iterator[str]:
     yield ", ".join(f"`{name}`" for name in names if name.partition(".")[0] not in WHOLES)
 
 
+# from Python
+
+
+def closed_form_names() -> str:
+    """What a closed form is written with, each by the first sentences of its docstring."""
+    return table(("name", "is"), ((f"`{name}`", _first_paragraph(name)) for name in closed_forms.__all__))
+
+
+def _first_paragraph(name: str) -> str:
+    if name == "Count":
+        return "An integer, or a symbol of a formula."
+    return _as_markdown((inspect.getdoc(getattr(closed_forms, name)) or "").split("\n\n")[0])
+
+
 PARTS: Mapping[str, Callable[[], str]] = {
     "pytest-options": pytest_options,
     "commands": commands,
@@ -256,6 +274,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "report": report,
     "families": families,
     "components": components,
+    "closed-forms": closed_form_names,
 }
 
 

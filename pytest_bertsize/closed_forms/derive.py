@@ -130,7 +130,8 @@ def _class(model: Model, config: ModelConfig, registry: Registry) -> tuple[Famil
     if model.extra and not model.backbone:
         return own_class(model, NO_FAMILY, None, written)
     message = f"nothing says what {model.factory} consists of"
-    fix = 'write architecture = "BertModel" and extra = […], contribute a closed form, or write closed_form = false'
+    alone = "" if model.closed_form is False else ", or write closed_form = false"
+    fix = f'write architecture = "BertModel" and extra = […], or contribute a closed form{alone}'
     raise Unusable(Finding("unknown-closed-form", message, fix, table_key=("factory",)))
 
 

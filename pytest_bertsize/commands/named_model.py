@@ -104,7 +104,8 @@ def closed_form(
 
 def _in_python(sentence: str) -> str:
     """``--family bert`` → ``family="bert"``."""
-    return re.sub(r"--(\w+)", r"\1", re.sub(r"--(architecture|family) (?!with)(\w+)", r'\1="\2"', sentence))
+    given = re.sub(r"--(architecture|family) (?!with)(\w+)", r'\1="\2"', sentence)
+    return re.sub(r"--(architecture|family|option|keys)\b", r"\1", given)
 
 
 def explained(named: Named) -> Explained:

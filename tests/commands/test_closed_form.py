@@ -73,6 +73,8 @@ def test_a_mistake_in_a_config_is_a_value_error_that_says_what_to_write(config: 
         closed_form("config.json")
     with pytest.raises(ValueError, match=r"^nowhere\.json: .*there is no such file"):
         closed_form("nowhere.json")
+    with pytest.raises(ValueError, match=r"run hf download nowhere config\.json --local-dir configs/nowhere, "):
+        closed_form("nowhere")
 
 
 def test_what_the_fixture_and_reports_hold_is_the_review() -> None:

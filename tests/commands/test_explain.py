@@ -390,6 +390,19 @@ def test_what_the_gate_warns_of_is_a_warning_beside_a_mistake_and_none_itself(
         closed_form(config)
 
 
+@pytest.mark.parametrize("alone", [False, True])
+def test_what_nothing_is_known_of_is_told_with_what_is_not_yet_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *, alone: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = "closed_form = false\n" if alone else ""
+    Path("pyproject.toml").write_text(f'[tool.bertsize.models.own]\nfactory = "m:f"\n{said}budget.total = 1\n')
+    status, _, err = explained("own", capsys=capsys)
+    fix = 'write architecture = "BertModel" and extra = […], or contribute a closed form'
+    assert status == MISTAKEN
+    assert err.rstrip().endswith(fix if alone else f"{fix}, or write closed_form = false")
+
+
 @pytest.mark.parametrize("command", [["explain", CHINESE], ["diff", CHINESE, CHINESE]])
 def test_neither_torch_nor_transformers_is_imported(command: list[str]) -> None:
     code = (

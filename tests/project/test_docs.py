@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import itertools
 import json
@@ -15,8 +16,10 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from markdown_it import MarkdownIt
 
+from pytest_bertsize.__main__ import main
 from pytest_bertsize.commands.check import check
 from pytest_bertsize.findings import Kind, Severity
+from pytest_bertsize.reports.ci import VARIABLES
 from pytest_bertsize.reports.json import render
 from pytest_bertsize.table.byte_sizes import NAMED
 from tests.conftest import BERT_BASE
@@ -212,6 +215,55 @@ def test_every_kind_of_finding_is_explained_with_how_severe_it_can_be_and_what_t
     told = re.findall(r"^## (\S+)\n\n\*([a-z ]+)\.\* .+\n\n\*\*What to do:\*\* .+$", page, flags=re.MULTILINE)
     assert [kind for kind, _ in told] == re.findall(r"^## (.+)$", page, flags=re.MULTILINE) == list(get_args(Kind))
     assert {word for _, severities in told for word in severities.split(" or ")} == {*get_args(Severity)}
+
+
+def test_how_severe_a_finding_can_be_is_what_the_code_makes() -> None:
+    page = DOCUMENTS["docs/reference/findings.md"].read_text("utf-8")
+    told = dict(re.findall(r"^## (\S+)\n\n\*([a-z ]+)\.\*", page, flags=re.MULTILINE))
+    calls = [
+        node
+        for path in (ROOT / "pytest_bertsize").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Finding"
+    ]
+    made = {(call.args[0].value, _severity(call)) for call in calls if isinstance(call.args[0], ast.Constant)}
+    assert len(made) > len(told)
+    assert [each for each in made if each[1] not in {*told[str(each[0])].split(" or "), None}] == []
+
+
+def _severity(call: ast.Call) -> object:
+    """``error`` unless given; ``None`` where a condition chooses."""
+    given = [*call.args[3:4], *(each.value for each in call.keywords if each.arg == "severity")]
+    return getattr(given[0], "value", None) if given else "error"
+
+
+def test_what_counts_as_ci_is_told() -> None:
+    page = DOCUMENTS["docs/reference/command-line.md"].read_text("utf-8")
+    (told,) = re.findall(
+        r"^In CI is a run in which one of .+?: ((?:`\w+`,?\s)+|.+?)\.$", page, flags=re.MULTILINE | re.DOTALL
+    )
+    assert tuple(re.findall(r"`(\w+)`", told)) == VARIABLES
+
+
+@pytest.mark.parametrize("command", ["explain", "diff", "fit", "log"])
+def test_the_keys_of_what_a_command_prints_as_json_are_told(
+    tmp_path: Path, command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = committed(
+        tmp_path, BERT_BASE, '[tool.bertsize.models.e]\nconfig = "config.json"\nbudget.total = "111M"\n'
+    )
+    monkeypatch.chdir(project.folder)
+    arguments = {"log": [], "diff": ["e", "e"]}.get(command, ["e"])
+    assert main([command, *arguments, "--format", "json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    page = DOCUMENTS["docs/reference/command-line.md"].read_text("utf-8")
+    told = {
+        row[1]: re.findall(r"`(\w+)`", row[2])
+        for row in re.finditer(r"^\| `(\w+)` \| (`schema`.*) \|$", page, re.MULTILINE)
+    }
+    assert told[command] == [*printed]
+    (each,) = re.findall(r"^\| each of `models` of `diff` \| (.*) \|$", page, re.MULTILINE)
+    assert command != "diff" or re.findall(r"`(\w+)`", each) == [*printed["models"][0]]
 
 
 def complaints_of_schema(*paths: Path) -> str:
