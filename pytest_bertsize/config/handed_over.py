@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.config.keys import ConfigKeys
     from pytest_bertsize.config.model_config import ModelConfig
 
-_LABEL_KEYS = {"num_labels", *NAMED_BY_LABELS}
+LABEL_KEYS = frozenset({"num_labels", *NAMED_BY_LABELS})
 """They say one thing: an override of one replaces them all."""
 
 
@@ -29,8 +29,8 @@ def handed_over(keys: ConfigKeys, config: ModelConfig, overrides: Mapping[str, o
 def written(keys: ConfigKeys, config: ModelConfig, overrides: Mapping[str, object]) -> dict[str, object]:
     """The file with the table's overrides, which win by whatever name they call a key."""
     replaced = {keys.aliases.get(key, key) for key in overrides}
-    if replaced & _LABEL_KEYS:
-        replaced |= _LABEL_KEYS
+    if replaced & LABEL_KEYS:
+        replaced |= LABEL_KEYS
     left = {key: value for key, value in config.data.items() if keys.aliases.get(key, key) not in replaced}
     return {**left, **overrides}
 

@@ -81,6 +81,8 @@ class ModelConfig:
     """What a folder of sentence-transformers consists of."""
     unknown: Mapping[tuple[str, ...], tuple[str, str]] = field(default_factory=dict)
     """Full paths at which only other code can tell the value: what is wrong, and what to write instead."""
+    beside: Mapping[str, object] = field(default_factory=dict)
+    """What a call of Python gives beside the name of the config; ``None`` for what only a run can tell."""
     ignored: tuple[str, ...] = ()
     """Keys of which the table says that other code reads them."""
     composed_by: str = ""

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import ast
-import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from pytest_bertsize.config.flows import FUNCTIONS, At, Flows, Function
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _MUTATING = frozenset(
     {
         *("update", "pop", "popitem", "setdefault", "clear", "append", "extend", "insert", "remove", "sort", "reverse"),
@@ -19,22 +18,6 @@ _MUTATING = frozenset(
     }
 )
 """Methods by which a dict, a list or a namespace becomes another."""
-
-
-_OF_SHAPE = re.compile(r"(?!output_|.*_token_id$).*(layer|hidden_|size|head|num_|dim|position|vocab|labels)")
-"""Attributes of a config that may say a size."""
-
-
-class _At(NamedTuple):
-    """Where a node stands."""
-
-    scope: str = ""
-    is_class: bool = False
-    """Whether the scope is a class."""
-    is_below: bool = False
-    """Whether it is in an ``if``, a loop or the like of its scope."""
-    of_self: str = ""
-    """The class, in a method that sets its fields."""
 
 
 @dataclass
@@ -49,21 +32,19 @@ class Rebound:
     options: dict[str, ast.AST] = field(default_factory=dict)
     calls: dict[str, ast.AST] = field(default_factory=dict)
     """By what is called: what changes a shape of the config that a call makes, as ``config.num_hidden_layers = 24``."""
-    _held: dict[str, str] = field(default_factory=dict)
-    _stored: list[tuple[str, ast.AST]] = field(default_factory=list)
+    _flows: Flows = field(default_factory=Flows)
     _functions: dict[str, tuple[Function, bool]] = field(default_factory=dict)
     _calls: dict[str, list[ast.Call]] = field(default_factory=dict)
 
     def look_through(self, tree: ast.Module) -> None:
-        waiting: list[tuple[ast.AST, _At]] = [(tree, _At())]
+        waiting: list[tuple[ast.AST, At]] = [(tree, At())]
         while waiting:
             node, at = waiting.pop()
             self._note(node, at)
+            self._flows.note(node, at)
             inner = self._inside(node, at)
             waiting += [(child, inner) for child in ast.iter_child_nodes(node)]
-        for name, node in self._stored:
-            if name in self._held:
-                self.calls.setdefault(self._held[name], node)
+        self.calls = self._flows.changed()
 
     def is_passed(self, function: str, parameter: str) -> bool:
         """Whether some call in the file gives a parameter another value than its default."""
@@ -76,18 +57,19 @@ class Rebound:
         place = names.index(parameter) if parameter in names else len(names)
         return any(_passes(call, parameter, place) for call in self._calls.get(called, ()))
 
-    def _inside(self, node: ast.AST, at: _At) -> _At:
+    def _inside(self, node: ast.AST, at: At) -> At:
         name = f"{at.scope}.{node.name}" if at.scope and hasattr(node, "name") else getattr(node, "name", "")
         if isinstance(node, ast.ClassDef):
-            return _At(name, is_class=True)
-        if isinstance(node, _FUNCTIONS):
+            return At(name, is_class=True, of_class=name)
+        if isinstance(node, FUNCTIONS):
             self._functions[name] = node, at.is_class
             sets_fields = at.is_class and node.name in {"__init__", "__post_init__"}
-            return _At(name, is_below=node.name == "__post_init__", of_self=at.scope if sets_fields else "")
+            of_self = at.scope if sets_fields else ""
+            return At(name, is_below=node.name == "__post_init__", of_self=of_self, of_class=at.of_class)
         is_compound = isinstance(node, ast.stmt | ast.ExceptHandler | ast.match_case) and hasattr(node, "body")
         return at._replace(is_below=True) if is_compound else at
 
-    def _note(self, node: ast.AST, at: _At) -> None:  # noqa: C901  (a line for each kind)
+    def _note(self, node: ast.AST, at: At) -> None:  # noqa: C901  (a line for each kind)
         for name in _bound(node):
             self._change(name, at.scope, node)
         for name in _mutated(node):
@@ -109,21 +91,15 @@ class Rebound:
         elif isinstance(node, ast.Call) and (called := _dotted(node.func).rpartition(".")[2]):
             self._calls.setdefault(called, []).append(node)
 
-    def _note_fields(self, node: ast.AugAssign | ast.Assign | ast.AnnAssign, at: _At) -> None:
+    def _note_fields(self, node: ast.AugAssign | ast.Assign | ast.AnnAssign, at: At) -> None:
         """``self.width *= 2``, ``args.width = 64``, and a field that has no value of its own."""
         if isinstance(node, ast.AnnAssign) and node.value is None and at.is_class and isinstance(node.target, ast.Name):
             self._change(node.target.id, at.scope, node)
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        if isinstance(node.value, ast.Call) and isinstance(targets[0], ast.Name):
-            parts = _dotted(node.value.func).split(".")
-            called = ".".join(parts[-2 if parts[-1] == "from_pretrained" else -1 :])
-            self._held[f"{at.scope}.{targets[0].id}"] = called
         for target in (each for outer in targets for each in ast.walk(outer)):
             if not (isinstance(target, ast.Attribute) and isinstance(target.ctx, ast.Store)):
                 continue
             base = _dotted(target.value)
-            if _OF_SHAPE.match(target.attr):
-                self._stored.append((f"{at.scope}.{base}", node))
             if self.is_of_options(base):
                 self.options.setdefault(target.attr, node)
             if at.of_self and base == "self" and (at.is_below or isinstance(node, ast.AugAssign)):

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 ALLOWED = Allowed(seconds=30.0, memory=2048 * MEGABYTE, answer=2 * LARGEST)
 """Of which an import of torch and transformers takes 5 s and 400 MB."""
 PYTHON, SHELL = (".py",), (".sh", ".cfg")
-BESIDE = "say it by overrides"
 MEND = "mend the function, or name a file"
 
 
@@ -266,17 +265,38 @@ def _named(name: str, reader: Reader, place: str) -> ModelConfig:
     except Unusable as unusable:
         told = (each._replace(message=f"{place} is {shown(name)}: {each.message}") for each in unusable.findings)
         raise Unusable(*told) from None
-    config = _with_what_stands_beside(config, getattr(name, "beside", {}), place)
+    config = _with_what_stands_beside(config, getattr(name, "beside", {}), getattr(name, "lines", {}), place)
     return replace(config, origin=f"{place} is {shown(name)}" + (f"; {config.origin}" if config.origin else ""))
 
 
-def _with_what_stands_beside(config: ModelConfig, beside: Mapping[str, object], place: str) -> ModelConfig:
+def _with_what_stands_beside(
+    config: ModelConfig, beside: Mapping[str, object], lines: Mapping[str, int], place: str
+) -> ModelConfig:
     """As ``from_pretrained(name, num_hidden_layers=24)`` has it."""
-    said = {key: value for key, value in beside.items() if value is not None and key in {*config.data, "num_labels"}}
-    untold = [key for key, value in beside.items() if value is None and key in config.data]
-    why = {key: (f"{key} is given beside the name ({place}), and known only to a run", BESIDE) for key in untold}
-    unknown = {**config.unknown, **{(*config.key_path, key): each for key, each in why.items()}}
-    return replace(config, data={**config.data, **said}, unknown=unknown)
+    if not beside:
+        return config
+    from pytest_bertsize.config.flows import OF_SHAPE
+    from pytest_bertsize.config.handed_over import LABEL_KEYS
+
+    given = {key: value for key, value in beside.items() if key in config.data or OF_SHAPE.match(key)}
+    said = {key: value for key, value in given.items() if value is not None}
+    why = "{} is given beside the name ({}), and known only to a run"
+    untold = {
+        (*config.key_path, key): (why.format(key, place), f"write overrides = {{ {key} = … }} with what the run has")
+        for key in given
+        if key not in said
+    }
+
+    def place_of(path: tuple[str, ...]) -> tuple[str, int | None] | None:
+        """Of what the call gives, that of the call."""
+        key = path[len(config.key_path)] if len(path) > len(config.key_path) else ""
+        return (place.partition("#")[0], lines[key]) if key in lines and key in given else None
+
+    replaced = LABEL_KEYS if LABEL_KEYS & given.keys() else frozenset()
+    left = {key: value for key, value in config.data.items() if key not in replaced}
+    return replace(
+        config, data={**left, **said}, unknown={**config.unknown, **untold}, beside=beside, place_of=place_of
+    )
 
 
 def by_name(name: str, root: Path, hub: Mapping[str, str]) -> ModelConfig | None:

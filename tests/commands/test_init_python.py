@@ -15,7 +15,7 @@ from pytest_bertsize.commands.init.command import NOTHING
 from pytest_bertsize.commands.init.python.code import Module, Origin
 from pytest_bertsize.commands.init.python.made import Made
 from pytest_bertsize.commands.init.python.plan import Plan
-from pytest_bertsize.config.in_python import Source
+from pytest_bertsize.config.python_source import Source
 from tests.conftest import TINY
 from tests.support.starting_projects import holds, lay, proposed, said, started
 
@@ -126,6 +126,32 @@ def test_where_the_name_or_the_sizes_are_written_is_what_the_table_names(
     assert (table["config"], table["architecture"]) == (config, architecture)
     assert started(tmp_path, writes=True)[0] == GOOD
     assert holds(tmp_path)[0] == GOOD
+
+
+BESIDE = """
+from transformers import BertForTokenClassification, BertModel, RobertaForSequenceClassification
+
+LABELS = ["O", "B", "I"]
+tags = BertForTokenClassification.from_pretrained("bert-base-uncased", num_labels=len(LABELS))
+plain = BertModel.from_pretrained("bert-base-uncased", add_pooling_layer=False)
+four = RobertaForSequenceClassification.from_pretrained("roberta-base", num_labels=4)
+"""
+
+
+BESIDE_CLASSES = ("BertForTokenClassification", "BertModel", "RobertaForSequenceClassification")
+
+
+def test_what_a_call_gives_beside_a_name_is_in_the_table_where_the_gate_does_not_read_it_there(tmp_path: Path) -> None:
+    tables = {each["architecture"]: each for each in proposed(lay(tmp_path, **{"train.py": BESIDE})).values()}
+    tags, plain, four = (tables[each] for each in BESIDE_CLASSES)
+    assert (tags["overrides"], "head" in tags["budget"]) == ({"num_labels": 2}, False)
+    assert plain["options"] == {"add_pooling_layer": False}
+    assert "overrides" not in four  # the gate reads it
+    assert started(tmp_path, writes=True)[0] == GOOD
+    assert "# only a run can tell: write how many there are" in (tmp_path / "pyproject.toml").read_text()
+    assert holds(tmp_path)[0] == GOOD
+    (tmp_path / "train.py").write_text(BESIDE.replace("num_labels=4", "num_labels=4000"))
+    assert holds(tmp_path)[0] == FOUND
 
 
 def test_what_tests_and_a_tokenizer_name_is_no_model_of_the_project(tmp_path: Path) -> None:

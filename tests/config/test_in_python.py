@@ -246,6 +246,54 @@ def test_an_option_that_the_script_sets_again_or_converts_itself_is_known_only_t
     assert said("", add.format("") + 'args.name = "x"\n', whole=False) == {}
 
 
+CHANGED = {
+    "an attribute": "c = BertConfig(hidden_size=32)\nc.num_hidden_layers = 24\n",
+    "in a function": "c = BertConfig(hidden_size=32)\ndef main():\n    c.num_hidden_layers = 24\n",
+    "a field": "class M:\n    def __init__(self):\n        self.c = BertConfig(hidden_size=32)\n"
+    "    def grow(self):\n        self.c.num_hidden_layers = 24\n",
+    "setattr": "c = BertConfig(hidden_size=32)\nsetattr(c, 'num_hidden_layers', 24)\n",
+    "setattr of any": "c = BertConfig(hidden_size=32)\nfor k in KEYS:\n    setattr(c, k, 1)\n",
+    "update": "c = BertConfig(hidden_size=32)\nc.update({'num_hidden_layers': 24})\n",
+    "update by name": "c = BertConfig(hidden_size=32)\nc.update(num_hidden_layers=24)\n",
+    "update by any": "c = BertConfig(hidden_size=32)\nc.update(MORE)\n",
+    "labels": "c = BertConfig(hidden_size=32)\nc.id2label = {0: 'a'}\n",
+    "another name": "c = BertConfig(hidden_size=32)\nd = c\nd.num_hidden_layers = 24\n",
+    "a choice": "c = BertConfig(hidden_size=32) if x else None\nc.num_hidden_layers = 24\n",
+    "a copy": "d = copy.deepcopy(BertConfig(hidden_size=32))\nd.num_hidden_layers = 24\n",
+    "a walrus": "if (c := BertConfig(hidden_size=32)):\n    c.num_hidden_layers = 24\n",
+    "a parameter": "def grow(c):\n    c.num_hidden_layers = 24\nM(grow(BertConfig(hidden_size=32)))\n",
+    "a parameter by name": "def grow(*, c):\n    c.num_hidden_layers = 24\nd = BertConfig(hidden_size=32)\ngrow(c=d)\n",
+    "a method": "class M:\n    def grow(self, c):\n        c.num_labels = 4\nM().grow(BertConfig(hidden_size=32))\n",
+    "an own class": "class M:\n    def __init__(self, c):\n        c.num_labels = 4\nM(BertConfig(hidden_size=32))\n",
+    "what is returned": "def make():\n    return BertConfig(hidden_size=32)\nc = make()\nc.num_hidden_layers = 24\n",
+}
+
+
+@pytest.mark.parametrize("text", CHANGED.values(), ids=CHANGED)
+def test_the_config_of_a_call_that_the_file_changes_is_known_only_to_a_run(text: str) -> None:
+    with pytest.raises(Unusable, match="what BertConfig says is known only to a run"):
+        said("BertConfig", text)
+
+
+UNCHANGED = {
+    "another": "c = BertConfig(hidden_size=32)\nd = Other()\nd.num_hidden_layers = 24\n",
+    "a local one": "c = BertConfig(hidden_size=32)\ndef main(c):\n    c.num_hidden_layers = 24\n",
+    "another field": "class M:\n    def __init__(self):\n        self.c = BertConfig(hidden_size=32)\n        self.d.num_labels = 4\n",
+    "the field of another": "class M:\n    def __init__(self):\n        self.c = BertConfig(hidden_size=32)\n"
+    "class N:\n    def grow(self):\n        self.c.num_labels = 4\n",
+    "of its model": "c = BertConfig(hidden_size=32)\nm = M(c)\nm.config.num_labels = 4\n",
+    "no size": "c = BertConfig(hidden_size=32)\nc.output_hidden_states = True\nc.hidden_dropout_prob = 0.2\nc.layer_norm_eps = 1\n",
+    "no size, otherwise": "c = BertConfig(hidden_size=32)\nc.update({'use_cache': False})\nsetattr(c, 'use_cache', False)\n",
+    "a dict": "c = BertConfig(hidden_size=32)\nd = {}\nd.update(c=c)\n",
+    "itself": "c = BertConfig(hidden_size=32)\nc = c\ndef f(c):\n    return f(c)\nf(c)\n",
+}
+
+
+@pytest.mark.parametrize("text", UNCHANGED.values(), ids=UNCHANGED)
+def test_what_else_the_file_changes_leaves_a_config_as_it_is(text: str) -> None:
+    assert said("BertConfig", text) == {"model_type": "bert", "hidden_size": 32}
+
+
 def test_a_call_has_what_two_stars_give_and_what_only_its_place_names_is_refused() -> None:
     base = "BASE = dict(num_hidden_layers=24)\n"
     found = said("BertConfig", f"{base}BertConfig(**BASE, hidden_size=32)\n")
@@ -254,11 +302,9 @@ def test_a_call_has_what_two_stars_give_and_what_only_its_place_names_is_refused
         "BertConfig(1000, 32)\n",
         "hidden = 32\ndef make(hidden):\n    return BertConfig(hidden_size=hidden)\n",
         "def make(hidden=32):\n    return BertConfig(hidden_size=hidden)\nmake(64)\n",
-        "c = BertConfig(hidden_size=32)\nc.num_hidden_layers = 24\n",
     ):
         with pytest.raises(Unusable, match="what BertConfig says is known only to a run"):
             said("BertConfig", text)
-    assert said("BertConfig", "c = BertConfig(hidden_size=32)\nc.output_hidden_states = True\n")["hidden_size"] == 32
 
 
 def test_what_a_call_gives_beside_a_name_counts(tmp_path: Path) -> None:
@@ -272,7 +318,99 @@ def test_what_a_call_gives_beside_a_name_counts(tmp_path: Path) -> None:
 
     base, layer = 109_482_240, 7_087_872  # Devlin et al. 2018: BERT-base, and one of its layers
     assert total("24").expected.unique == base + 12 * layer
-    assert "say it by overrides" in total("depth()").errors[0].fix
+    (error,) = total("depth()").errors
+    assert (error.file, error.line, error.fix) == (
+        "t.py",
+        1,
+        "write overrides = { num_hidden_layers = … } with what the run has",
+    )
+
+
+BASE, LAYER, POOLER = 109_482_240, 7_087_872, 590_592
+"""BERT-base of Devlin et al. 2018, one of its layers, and 768² + 768."""
+LABEL = 769
+"""768 weights and a bias."""
+
+
+def checked_call(tmp_path: Path, text: str, table: str = "", kind: str = "BertModel") -> Any:
+    said = f'[tool.bertsize.models.m]\nconfig = "t.py#{kind}.from_pretrained"\narchitecture = "{kind}"\n{table}budget = "report-only"\n'
+    settings = load(lay(tmp_path, **{"pyproject.toml": said, "t.py": text}) / "pyproject.toml")
+    return conclude_unbuilt(examine(settings.models["m"], settings, Registry()), settings)
+
+
+@pytest.mark.parametrize(
+    ("text", "layers"),
+    [
+        ("SIZE = dict(num_hidden_layers=3)\nm = BertModel.from_pretrained('bert-base-uncased', **SIZE)\n", 3),
+        ("m = BertModel.from_pretrained('bert-base-uncased', config=BertConfig(num_hidden_layers=2))\n", 2),
+        ("c = BertConfig(num_hidden_layers=2)\nm = BertModel.from_pretrained('bert-base-uncased', config=c)\n", 2),
+        (
+            """
+def f():
+    c = AutoConfig.from_pretrained("bert-base-uncased", num_hidden_layers=4)
+    return BertModel.from_pretrained("bert-base-uncased", config=c, num_labels=7)
+""",
+            4,
+        ),
+        ("m = BertModel.from_pretrained('bert-base-uncased', config=None)\n", 12),
+    ],
+)
+def test_a_call_counts_by_what_two_stars_and_its_config_give(tmp_path: Path, text: str, layers: int) -> None:
+    assert checked_call(tmp_path, text).expected.unique == BASE + (layers - 12) * LAYER
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["**more", "config=config", "config=self.config", "config=make()", "config=changed", "num_hidden_layers=x, **more"],
+)
+def test_a_config_that_only_a_run_knows_is_red_beside_a_name(tmp_path: Path, given: str) -> None:
+    text = f"changed = BertConfig()\nchanged.num_hidden_layers = 2\nm = BertModel.from_pretrained('bert-base-uncased', {given})\n"
+    (error,) = checked_call(tmp_path, text).errors
+    assert "is known only to a run" in error.message
+    assert (error.file, error.line) == ("t.py", 3)
+
+
+@pytest.mark.parametrize(
+    ("given", "labels"),
+    [
+        ("num_labels=5", 5),
+        ("id2label={0: 'a', 1: 'b', 2: 'c'}", 3),
+        ("id2label={0: 'a', 1: 'b', 2: 'c'}, label2id={'a': 0, 'b': 1, 'c': 2}, problem_type='x'", 3),
+    ],
+)
+def test_labels_that_a_call_gives_are_counted(tmp_path: Path, given: str, labels: int) -> None:
+    kind = "BertForTokenClassification"
+    found = checked_call(tmp_path, f"m = {kind}.from_pretrained('bert-base-uncased', {given})\n", kind=kind)
+    assert (found.expected.unique, found.errors) == (BASE - POOLER + labels * LABEL, ())
+
+
+def test_labels_that_only_a_run_counts_are_red_until_the_table_says_them(tmp_path: Path) -> None:
+    kind = "BertForTokenClassification"
+    text = f"m = {kind}.from_pretrained('bert-base-uncased', num_labels=len(LABELS))\n"
+    (error,) = checked_call(tmp_path, text, kind=kind).errors
+    assert error.sentence == (
+        "t.py:1: num_labels is given beside the name (t.py#BertForTokenClassification.from_pretrained), and known only to a run; "
+        "write overrides = { num_labels = … } with what the run has"
+    )
+    told = checked_call(tmp_path, text, "overrides = { num_labels = 4 }\n", kind)
+    assert (told.expected.unique, told.errors) == (BASE - POOLER + 4 * LABEL, ())
+
+
+@pytest.mark.parametrize(
+    ("given", "table", "says"),
+    [
+        ("False", "", "= false, and the table true; write options = { add_pooling_layer = false }"),
+        ("False", "options = { add_pooling_layer = false }\n", ""),
+        ("True", "", ""),
+        ("True", "options = { add_pooling_layer = false }\n", "= true, and the table false; write"),
+        ("x", "", "= what only a run can tell, and the table true; write options = { add_pooling_layer = true }"),
+        ("x", "options = { add_pooling_layer = false }\n", ""),
+    ],
+)
+def test_the_table_says_what_a_call_gives_its_class(tmp_path: Path, given: str, table: str, says: str) -> None:
+    text = f"m = BertModel.from_pretrained('bert-base-uncased', add_pooling_layer={given})\n"
+    errors = checked_call(tmp_path, text, table).errors
+    assert [says in each.sentence for each in errors] == ([True] if says else [])
 
 
 @pytest.mark.parametrize(

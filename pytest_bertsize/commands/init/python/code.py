@@ -9,8 +9,8 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
-from pytest_bertsize.config.in_python import NotPython, Source
 from pytest_bertsize.config.python_nodes import dotted
+from pytest_bertsize.config.python_source import NotPython, Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

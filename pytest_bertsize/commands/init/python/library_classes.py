@@ -16,15 +16,16 @@ from pytest_bertsize.commands.init.python.made import PRETRAINED, made_of
 from pytest_bertsize.commands.init.python.meant import may_be_of
 from pytest_bertsize.commands.init.python.names import Named
 from pytest_bertsize.commands.init.python.own_classes import dashed, toml
-from pytest_bertsize.config.in_python import CONFIG_CLASSES
+from pytest_bertsize.config.flows import called_name
 from pytest_bertsize.config.python_nodes import dotted, first_argument
+from pytest_bertsize.config.python_source import CONFIG_CLASSES
 from pytest_bertsize.review.check import conclude_unbuilt, examine
 from pytest_bertsize.table.settings import SettingsError
 from pytest_bertsize.table.toml import key, quoted
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     from pytest_bertsize.commands.init.python.callers import Given
     from pytest_bertsize.commands.init.python.made import Made
@@ -115,15 +116,11 @@ class LibraryClasses:
             because = f"the library's part of {use.class_name}, which {use.where} makes; the rest is not counted"
         if not architecture:
             return
-        said = next((each.value for each in use.call.keywords if each.arg == "num_labels"), None)
-        labels = said.value if isinstance(said, ast.Constant) and "For" in architecture else None
-        overrides = {"num_labels": labels} if labels is not None else {}
-        any_class = said is not None and labels is None
+        any_class = "num_labels" in _given(use) and _labels(use) is None
         for each in (named, *meanings.others_of(use.first, named)):
-            if self.reading.family_of(each.name) == self.reading.family_of(named.name):
-                self._propose(each, architecture, because, overrides, any_class=any_class)
-            elif other := _architecture(use.kind, self._architectures(each)):
-                self._propose(each, other, because, overrides, any_class=any_class)
+            is_alike = self.reading.family_of(each.name) == self.reading.family_of(named.name)
+            if fitting := architecture if is_alike else _architecture(use.kind, self._architectures(each)):
+                self._propose(each, fitting, because, _beside(use, each, fitting), any_class=any_class)
         return
 
     def _by_its_config(self, use: Made) -> Named | None:
@@ -171,7 +168,7 @@ class LibraryClasses:
         named: Named,
         architecture: str,
         because: str,
-        overrides: Mapping[str, object] | None = None,
+        beside: Iterable[str] = (),
         *,
         any_class: bool = False,
         family: str = "",
@@ -190,10 +187,7 @@ class LibraryClasses:
         lines += [f"family = {quoted(family)}"] if family and named.name not in CONFIG_CLASSES else []
         comment = f"  # {because}" if because.isprintable() else ""
         lines += [f"architecture = {quoted(architecture)}{comment}"] if architecture else []
-        if overrides:
-            lines.append(
-                f"overrides = {{ {', '.join(f'{each} = {toml(value)}' for each, value in overrides.items())} }}"
-            )
+        lines += beside
         if problem := self._add(name, "".join(f"{line}\n" for line in lines), any_class=any_class):
             self._say(f"{named.where} names {named.name}: {problem}")
         else:
@@ -246,6 +240,28 @@ def _architecture(kind: str, names: list[str]) -> str:
     rest = {"": "Model", "WithLMHead": "ForMaskedLM"}.get(rest, rest)
     fitting = (name for name in names if re.fullmatch(rf"\w+?{rest}", name) and ("For" in rest) == ("For" in name))
     return next(fitting, "")
+
+
+def _given(use: Made) -> dict[str, ast.expr]:
+    """What a call is given by name."""
+    return {each.arg: each.value for each in use.call.keywords if each.arg}
+
+
+def _labels(use: Made) -> int | None:
+    said = _given(use).get("num_labels")
+    return said.value if isinstance(said, ast.Constant) and type(said.value) is int else None
+
+
+def _beside(use: Made, named: Named, architecture: str) -> Iterator[str]:
+    """Lines of a table: what the call gives beside the name, where the gate does not read that there."""
+    said, labels = _given(use), _labels(use)
+    is_read = named.module is use.module and named.place == called_name(use.call)
+    if "For" in architecture and "num_labels" in said and (labels is None or not is_read):
+        told = "" if labels is not None else "  # only a run can tell: write how many there are"
+        yield f"overrides = {{ num_labels = {2 if labels is None else labels} }}{told}"
+    pooled = said.get("add_pooling_layer")
+    if isinstance(pooled, ast.Constant) and isinstance(pooled.value, bool) and not use.is_own:
+        yield f"options = {{ add_pooling_layer = {toml(pooled.value)} }}"
 
 
 def _config_of(use: Made) -> ast.expr | None:

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.config import in_shell, model_config
-from pytest_bertsize.config.in_python import Said
+from pytest_bertsize.config.python_source import Said
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.table.model import YAML
 

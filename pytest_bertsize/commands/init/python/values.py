@@ -12,8 +12,8 @@ from pytest_bertsize.commands.init.python.callers import callers_of, init_of, pa
 from pytest_bertsize.commands.init.python.code import shared
 from pytest_bertsize.commands.init.python.plan import Undecided
 from pytest_bertsize.commands.init.python.settings_files import access
-from pytest_bertsize.config.in_python import OPTIONS
 from pytest_bertsize.config.python_nodes import dotted, own
+from pytest_bertsize.config.python_source import OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
