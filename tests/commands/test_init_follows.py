@@ -253,3 +253,56 @@ def test_a_local_folder_that_a_setting_names_is_the_config_of_the_projects_own_c
     assert "pretrained/large-bert/config.json has a BERT's sizes" not in err
     assert "pretrained/a-bert/config.json has a BERT's sizes" in err
     assert 'budget.lstm = "3.20K"' in out  # 4 * 16 * (32 + 16) + 2 * 4 * 16
+
+
+NET = """
+from torch import nn
+from transformers import BertModel
+
+
+class Scratch(nn.Module):
+    def __init__(self, config, extra=32):
+        super().__init__()
+        self.bert = BertModel(config)
+        self.out = nn.Linear(config.hidden_size, extra)
+"""
+SIZES = "vocab_size=80, hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64"
+SCRATCH = f"""
+from transformers import BertConfig
+from net import Scratch
+
+EXTRA = 7
+
+
+def scratch():
+    config = BertConfig({SIZES})
+    return Scratch(config, extra=EXTRA)
+"""
+
+
+def test_numbers_that_a_function_has_from_a_call_are_said_with_their_places(tmp_path: Path) -> None:
+    _, out, err = started(lay(tmp_path, **{"net.py": NET, "train.py": SCRATCH}), helper=Helper())
+    assert f"    return Scratch(BertConfig({SIZES}), extra=7)\n" in out, err
+    said = SIZES.replace("=", " = ")
+    assert f"    # copied from train.py:9, to be changed here as there: {said}\n" in out
+    assert "    # copied from train.py:5, to be changed here as there: extra = 7\n" in out
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "why"),
+    [
+        (
+            "    return Scratch",
+            "    config.num_hidden_layers = 2\n    return Scratch",
+            "what BertConfig makes is changed later (train.py:10: config.num_hidden_layers = 2)",
+        ),
+        ("BertConfig(", "BertConfig(**MORE, ", "**MORE is known only to a run (train.py:9)"),
+    ],
+)
+def test_a_config_that_the_script_changes_or_fills_by_stars_is_left_to_a_factory(
+    tmp_path: Path, before: str, after: str, why: str
+) -> None:
+    lay(tmp_path, **{"net.py": NET, "train.py": SCRATCH.replace(before, after)})
+    _, out, err = started(tmp_path, helper=Helper())
+    assert "Scratch(" not in out
+    assert why in err

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from pytest_bertsize.commands.init.python.code import Module, Origin
     from pytest_bertsize.commands.init.python.made import Made
@@ -46,6 +46,8 @@ class Plan:
     imports: dict[str, set[str]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     """What a comment says: what stands in for what is known only to a run."""
+    copied: list[tuple[str, str]] = field(default_factory=list)
+    """Where numbers stand that are written into the function as they are, and which."""
 
     @property
     def class_name(self) -> str:
@@ -59,10 +61,10 @@ class Plan:
 
     def as_it_is(self) -> tuple[object, ...]:
         """What a way that leads nowhere must leave as it was."""
-        return [*self.folders], {key: {*names} for key, names in self.imports.items()}, [*self.notes]
+        return [*self.folders], {key: {*names} for key, names in self.imports.items()}, [*self.notes], [*self.copied]
 
     def put_back(self, before: tuple[Any, ...]) -> None:
-        self.folders, self.imports, self.notes = before
+        self.folders, self.imports, self.notes, self.copied = before
 
     def needs(self, module: str, name: str) -> str:
         """Import a name."""
@@ -98,11 +100,25 @@ class Plan:
         return is_own and any(re.search(rf"\b{other.class_name}\(", line) for line in self.body)
 
     @property
+    def _comments(self) -> Iterator[str]:
+        yield from self.notes
+        places: dict[str, list[str]] = {}
+        for where, what in dict.fromkeys(self.copied):
+            places.setdefault(where, []).append(what)
+        for where, those in places.items():
+            yield f"copied from {where}, to be changed here as there: {', '.join(those)}"
+
+    @property
     def text(self) -> str:
         """The function."""
         imports = [f"from {module} import {', '.join(sorted(names))}" for module, names in sorted(self.imports.items())]
         inside = [*(f"sys.path.insert(0, {_quoted(folder)})" for folder in self.folders), *imports]
-        lines = [*inside, *([""] if inside else []), *(f"# {printable(note, 300)}" for note in self.notes), *self.body]
+        lines = [
+            *inside,
+            *([""] if inside else []),
+            *(f"# {printable(note, 300)}" for note in self._comments),
+            *self.body,
+        ]
         where = self.made.where if _PLAIN.fullmatch(self.made.where) else "the project"
         said = f'"""{self.class_name}, as {where} makes it."""'
         start = f"def {self.name}({'config' if self.config else ''}):"

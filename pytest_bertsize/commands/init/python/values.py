@@ -12,6 +12,7 @@ from pytest_bertsize.commands.init.python.callers import callers_of, init_of, pa
 from pytest_bertsize.commands.init.python.code import shared
 from pytest_bertsize.commands.init.python.plan import Undecided
 from pytest_bertsize.commands.init.python.settings_files import access
+from pytest_bertsize.config.flows import called_name
 from pytest_bertsize.config.python_nodes import dotted, own
 from pytest_bertsize.config.python_source import OPTIONS
 
@@ -85,6 +86,8 @@ class Values:
         path = dotted(node)
         elements = node.elts if isinstance(node, ast.List | ast.Tuple) else []
         if isinstance(node, ast.Constant) or (elements and all(isinstance(each, ast.Constant) for each in elements)):
+            if isinstance(node, ast.Constant) and type(node.value) is int:
+                self.plan.copied.append((f"{self.module.file}:{node.lineno}", f"{name or 'a number'} = {node.value}"))
             return ast.unparse(node)
         return "'cpu'" if name == "device" or path.endswith("device") else ""
 
@@ -368,6 +371,16 @@ class Values:
 
         :raises Undecided: for what nobody can tell.
         """
+        if (by := self.module.source.rebound.calls.get(called_name(call))) is not None:
+            what = ast.unparse(by)[:60].replace("\n", " ")
+            where = f"{self.module.file}:{getattr(by, 'lineno', call.lineno)}"
+            raise Undecided(f"what {called_name(call)} makes is changed later ({where}: {what})")
+        around = (each.args.kwarg for each in self.scope if isinstance(each, ast.FunctionDef))
+        passed_on = {each.arg for each in around if each}
+        stars = (each.value for each in call.keywords if not each.arg and dotted(each.value) not in passed_on)
+        if open_ended := next(stars, None):
+            where = f"{self.module.file}:{call.lineno}"
+            raise Undecided(f"**{ast.unparse(open_ended)[:60]} is known only to a run ({where})")
         names = [*parameters, *("" for _ in call.args)]
         given = [self.of(each, name) for each, name in zip(call.args, names, strict=False)]
         given += [f"{each.arg}={self.of(each.value, each.arg)}" for each in call.keywords if each.arg]
