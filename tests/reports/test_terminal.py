@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+import tomli
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -48,6 +49,26 @@ def test_a_quiet_run_unfolds_nothing() -> None:
     told = terminal.failure(found, Style(verbosity=-1))
     assert "1 part that matches its closed form is not shown" in told
     assert told == terminal.failure(found, Style())
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("unicode", [True, False])
+def test_rows_to_paste_are_toml_at_every_width(width: int, *, unicode: bool) -> None:
+    rows = [
+        '{ name = "trans", parameter = [9, 9] }',
+        '{ name = "norm", layer_norm = 768, bias = false }',
+        '{ name = "out", linear = [768, 9], tied = { weight = "b.w" } }',
+        '{ name = "heads.lang", linear = [768, 101] }',
+    ]
+    fix = f"mend the class, or write extra = [ {', '.join(rows)} ]"
+    found = model(
+        component("total", 7, maximum=6), findings=[finding("the class has 4 modules that the table does not say", fix)]
+    )
+    told = terminal.failure(found, Style(width, unicode=unicode))
+    pasted = told[told.index("extra = [") :].partition(" ]\n\n")[0].rstrip(" ]\n") + " ]"
+    assert len(tomli.loads(pasted)["extra"]) == len(rows)
+    assert all(any(row in line for line in told.splitlines()) for row in rows if len(row) < width - 10)
+    assert "\ue000" not in told
 
 
 def test_what_shares_no_layer_is_not_unrolled_whatever_ties_it_has() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from io import StringIO
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -63,7 +64,7 @@ def draw(content: RenderableType, style: Style) -> str:
         _environ={},
     )
     console.print(content)
-    text = plain(drawn.getvalue(), style)
+    text = plain(drawn.getvalue().replace(_KEPT, " "), style)
     return _bounded([line.rstrip() for line in text.splitlines()])
 
 
@@ -118,8 +119,18 @@ def hanging(mark: str, colour: str, sentence: str, style: Style) -> RenderableTy
     grid = Table.grid()
     grid.add_column(width=len(mark), no_wrap=True)
     grid.add_column(overflow="fold")
-    grid.add_row(coloured(mark, colour), coloured(powers(sentence, style)))
+    grid.add_row(coloured(mark, colour), coloured(_ROW.sub(_on_one_line, powers(sentence, style))))
     return grid
+
+
+_KEPT = "\ue000"
+"""A space at which no line is broken."""
+_ROW = re.compile(r"\{ name = .*? \}(?=, \{ name = | \]|$)")
+"""A row of ``extra``, which TOML wants on one line."""
+
+
+def _on_one_line(row: re.Match[str]) -> str:
+    return row[0].replace(" ", _KEPT)
 
 
 def columns_that_fit(needed: Mapping[Column, int], dropped_first: Iterable[Column], room: int) -> list[Column]:
