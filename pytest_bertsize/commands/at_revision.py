@@ -51,14 +51,29 @@ def is_declared_at(reference: str) -> bool:
         return False
     if inside.startswith(f"{TABLE}{DECLARED}"):
         return True
-    top = revision.partition(".")[0]
-    if Path(f"{top}.py").exists() or Path(top).is_dir():
+    if _is_module(revision):
         return False
     try:
         with Files(Path.cwd(), resolve(Path.cwd(), revision)) as files:
             return inside in _table(files, revision).models
     except (NoRevision, Unreadable):
         return False
+
+
+def is_revision(written: str) -> bool:
+    """Whether it is one in this folder, and no module of it."""
+    if _is_module(written):
+        return False
+    try:
+        resolve(Path.cwd(), written)
+    except NoRevision:
+        return False
+    return True
+
+
+def _is_module(written: str) -> bool:
+    top = written.partition(".")[0]
+    return Path(f"{top}.py").exists() or Path(top).is_dir()
 
 
 def declared_at(reference: str) -> tuple[Model, ModelConfig, Adapter | None]:

@@ -197,7 +197,8 @@ def _declared_at(named: Named) -> Explained:
 
 def _refuse_what_the_table_says(named: Named) -> None:
     if named.architecture or named.family or named.options or named.keys:
-        message = f"{printable(named.config)} is a declared model: its table says family, architecture and options"
+        name = printable(named.config.rpartition(DECLARED)[2])
+        message = f"{name} is a declared model: its table says family, architecture and options"
         raise Unusable(Finding("config-invalid", message, "name its config in place of it, or leave the options out"))
 
 
@@ -264,12 +265,13 @@ def _read(model: Model) -> ModelConfig:
     """What the command line names, of whatever kind."""
     location = model.config.partition("#")[0]
     if not os.path.lexists(location):
+        if ":" in location:
+            from pytest_bertsize.commands.at_revision import config_at, is_revision
+
+            if not model.is_made_by_code or is_revision(location.partition(":")[0]):
+                return config_at(model.config)
         if model.is_made_by_code:
             return Disk(Path.cwd()).made_by_code(model.config)
-        if ":" in location:
-            from pytest_bertsize.commands.at_revision import config_at
-
-            return config_at(model.config)
     return _on_disk(model.config)
 
 

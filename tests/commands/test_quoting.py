@@ -117,6 +117,11 @@ def test_a_revision_has_its_own_file(project: Path, monkeypatch: pytest.MonkeyPa
     assert (row["parameters"], row["changes"]) == ([32_000, 32_032], [0, 32])
     assert [each[-1] for each in said["explanations"]] == ["net +32"]
     assert refused("HEAD:none.json") == "ERROR: none.json is no file at HEAD\n"
+    assert refused("HEAD:none") == "ERROR: none is no file at HEAD\n"
+    assert "there is no module nowhere" in refused("nowhere:none")
+    made.write("models/config.json", BERT)
+    made.commit()
+    assert {json.loads(explained(f"HEAD:models{end}"))["total"] for end in ("", "/", "/config.json")} == {TOTAL}
     assert "git knows no revision" in refused("nowhere:config/config.json")
 
 
@@ -136,6 +141,7 @@ def test_a_revision_has_its_own_table(project: Path, monkeypatch: pytest.MonkeyP
         "ERROR: pyproject.toml at HEAD declares no model \"encodr\"; did you mean 'encoder'?\n"
     )
     assert refused("HEAD:encoder", family="bert").startswith("ERROR: HEAD:encoder is a declared model: its table says ")
+    assert refused("encoder", family="bert").startswith("ERROR: encoder is a declared model: its table says ")
     assert "git knows no revision" in refused("nowhere:pyproject.toml::encoder")
 
 
