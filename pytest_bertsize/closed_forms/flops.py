@@ -162,7 +162,7 @@ def _widths(linear: Block) -> tuple[Count, Count]:
 
 
 def _by_module(inventory: Inventory) -> dict[str, str]:
-    """The component that the matrices of a module share, for every module that has any."""
+    """The component that the matrices of a module share, for every module that has any; adapters stand in others."""
     inside: dict[str, set[str]] = {}
     for tensor in inventory.tensors:
         path = tensor.name.rpartition(".")[0]
@@ -170,7 +170,11 @@ def _by_module(inventory: Inventory) -> dict[str, str]:
         if len(tensor.shape) > 1 and not is_looked_up:  # biases and norms multiply nothing
             for module in _around(path):
                 inside.setdefault(module, set()).add(tensor.component)
-    return {module: common(components, UNEXPECTED) for module, components in inside.items()}
+    return {module: common(_adapted(components) or components, UNEXPECTED) for module, components in inside.items()}
+
+
+def _adapted(components: Iterable[str]) -> set[str]:
+    return {each for each in components if not is_within(each, "adapters")}
 
 
 def _around(path: str) -> Iterator[str]:

@@ -138,8 +138,11 @@ class _Search:
             message = f"its closed form is none of symbols: {type(error).__name__}: {error}"
             raise Unusable(Finding("unknown-closed-form", printable(message), "correct its blocks")) from error
         if len(counted) < len(self.limits) and self._flops is None:
-            message = f"there is no closed form for the FLOPs of {form.architecture.name}"
-            raise Unusable(Finding("unknown-closed-form", message, "leave the limit on FLOPs out"))
+            adapted = " with its adapter" if "adapter" in form.architecture.added else ""
+            message = f"there is no closed form for the FLOPs of {form.architecture.name}{adapted}"
+            raise Unusable(
+                Finding("unknown-closed-form", message, "leave the limit on FLOPs out, as by --total 110M alone")
+            )
         self._most = [inf if limit.maximum is None else limit.maximum for limit in self.limits]
         self._least = [limit.minimum or 0 for limit in self.limits]
         stacks = ([point.values[0] for point in points] for points in self.axes.depths)

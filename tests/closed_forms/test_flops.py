@@ -476,6 +476,16 @@ def test_a_module_with_matrices_of_several_components_counts_for_what_is_around_
     assert by_component([("layer", 3)], known) == {"encoder": 3}
 
 
+def test_what_an_adapter_stands_in_counts_for_itself() -> None:
+    known = inventory({"self.query.base": "encoder.attention", "self.query.lora_A": "adapters.lora"})
+    assert by_component([("self", 8), ("self.query.base", 4), ("self.query.lora_A", 1)], known) == {
+        "encoder": 12,
+        "encoder.attention": 12,
+        "adapters": 1,
+        "adapters.lora": 1,
+    }
+
+
 def test_a_module_without_matrices_counts_where_it_stands() -> None:
     known = inventory({"layer.attention.query": "encoder.attention", "cls": "head"})
     assert by_component([("layer.attention.scores.inner", 3)], known) == {"encoder": 3, "encoder.attention": 3}

@@ -197,4 +197,4 @@ def test_a_model_without_a_closed_form_is_a_sentence(
 def test_flops_of_a_family_that_nobody_proved_are_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     err = mistake("answerdotai/ModernBERT-base", "--flops", "22G", capsys=capsys)
     said = "there is no closed form for the FLOPs of ModernBertForMaskedLM"
-    assert err == f"ERROR: {said}; leave the limit on FLOPs out\n"
+    assert err == f"ERROR: {said}; leave the limit on FLOPs out, as by --total 110M alone\n"
