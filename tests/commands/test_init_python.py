@@ -116,8 +116,35 @@ def test_a_published_model_that_an_option_names_is_proposed_as_what_the_call_mak
             "pretrain.py#RobertaConfig",
             "RobertaForMaskedLM",
         ),
+        (
+            {
+                "t.py": "from transformers import BertConfig, BertForMaskedLM\n"
+                'config = BertConfig.from_pretrained("bert-base-uncased", num_hidden_layers=6)\n'
+                "model = BertForMaskedLM(config)\n"
+            },
+            "t.py#BertConfig.from_pretrained",
+            "BertForMaskedLM",
+        ),
+        (
+            {
+                "t.py": "from transformers import AutoConfig, AutoModelForMaskedLM\n"
+                'config = AutoConfig.from_pretrained("bert-base-uncased", num_hidden_layers=6)\n'
+                "model = AutoModelForMaskedLM.from_config(config)\n"
+            },
+            "t.py#AutoConfig.from_pretrained",
+            "BertForMaskedLM",
+        ),
+        (
+            {
+                "t.py": "from transformers import BertConfig, BertModel\n\nclass Trainer:\n    def __init__(self):\n"
+                "        self.config = BertConfig(hidden_size=32, num_attention_heads=2)\n\n"
+                "    def start(self):\n        self.model = BertModel(self.config)\n"
+            },
+            "t.py#BertConfig",
+            "BertModel",
+        ),
     ],
-    ids=["constant", "default", "dataclass", "yaml", "shell", "config"],
+    ids=["constant", "default", "dataclass", "yaml", "shell", "config", "config by name", "from_config", "field"],
 )  # fmt: skip
 def test_where_the_name_or_the_sizes_are_written_is_what_the_table_names(
     tmp_path: Path, files: dict[str, str], config: str, architecture: str

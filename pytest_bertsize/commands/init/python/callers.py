@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_bertsize.commands.init.python.code import Origin
-from pytest_bertsize.config.python_nodes import defaults, dotted
+from pytest_bertsize.config.python_nodes import defaults, dotted, own
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,6 +61,8 @@ def config_calls(code: Code, use: Made) -> list[Given]:
 
 
 def _one_back(code: Code, given: Given) -> list[Given]:
+    if isinstance(given.node, ast.Attribute):
+        return _one_field_back(given)
     if not isinstance(given.node, ast.Name):
         return [given]
     name = given.node.id
@@ -68,6 +70,17 @@ def _one_back(code: Code, given: Given) -> list[Given]:
         return found
     node = set_to(given.module, given.scope, name)
     return [given._replace(node=node)] if node is not None else []
+
+
+def _one_field_back(given: Given) -> list[Given]:
+    """``self.config``, as ``__init__`` sets it."""
+    around = next(
+        (place for place in range(len(given.scope), 0, -1) if isinstance(given.scope[place - 1], ast.ClassDef)), 0
+    )
+    outer = given.scope[around - 1] if around else None
+    init = init_of(outer) if isinstance(outer, ast.ClassDef) else None
+    found = [value for name, value in own(init) if dotted(given.node) == f"self.{name}"] if init else []
+    return [Given(given.module, (*given.scope[:around], init), found[0])] if init and len(found) == 1 else []
 
 
 def callers_of(code: Code, module: Module, scope: Scope, parameter: str) -> Iterator[Given]:

@@ -128,7 +128,9 @@ class LibraryClasses:
         call = made_of(use, _config_of(use))
         if call is None or not dotted(call.func).endswith(f".{PRETRAINED}"):
             return None
-        return self.reading.meanings.of(first_argument(call), use.module, use.place)
+        first = first_argument(call)
+        found = self.reading.meanings.of(first, use.module, use.place)
+        return found or self.reading.meanings_of_configs.of(first, use.module, use.place)
 
     def _say_unnamed(self, use: Made) -> None:
         """A call of which no file says what it loads."""

@@ -85,7 +85,7 @@ def _in(module: Module, code: Code, node: ast.AST, scope: tuple[ast.AST, ...]) -
 
 def _made(module: Module, code: Code, call: ast.Call, scope: tuple[ast.AST, ...]) -> Made | None:
     path = dotted(call.func)
-    name = path.removesuffix(f".{PRETRAINED}")
+    name = path.removesuffix(f".{PRETRAINED}").removesuffix(".from_config")
     if not name or name.startswith(("self.", "super", "cls")):
         name = name.removeprefix("self.")
     origin = code.origin(module, name) if name else None

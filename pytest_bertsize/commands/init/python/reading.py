@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.commands.init.found import Found
     from pytest_bertsize.commands.init.project import Project
 
+_OF_CONFIG = re.compile(r"(?i)config\.")
 _OF_TOKENIZER = re.compile(r"(?i)tokeni[sz]er|processor|extractor|config\.|pipeline|vocab")
 
 
@@ -60,6 +61,9 @@ class Reading:
         self.meanings = Meanings(self.named, families, here, self.code)
         self.all_meanings = Meanings(self.all_named, {})
         """Names of which there is no config here among them."""
+        of_configs = [each for each in those if _OF_CONFIG.search(each.place) and self.is_published(each.name)]
+        self.meanings_of_configs = Meanings(of_configs, families)
+        """Names by which a config alone is made, which says no class."""
         self.made = [*made(self.code)]
 
     @property
