@@ -22,6 +22,7 @@ OF_SHAPE = re.compile(
 """Keys of a config that may change a count."""
 _COPIES = frozenset({"copy", "deepcopy"})
 _UPDATES = frozenset({"update", "update_from_string", "__setattr__"})
+_RESIZES = "resize_token_embeddings"
 
 
 class At(NamedTuple):
@@ -62,6 +63,7 @@ class Flows:
     _sources: dict[_Holder, list[_Holder | ast.Call]] = field(default_factory=dict)
     """Whence each may have what it holds."""
     _stored: list[tuple[_Holder, ast.AST]] = field(default_factory=list)
+    _resizes: list[tuple[ast.Call, At]] = field(default_factory=list)
     _passed: list[tuple[ast.Call, At]] = field(default_factory=list)
     _functions: dict[str, list[tuple[str, Function, bool]]] = field(default_factory=dict)
     """By what they are called: the full name, and whether a call leaves out the first parameter."""
@@ -76,17 +78,44 @@ class Flows:
         elif isinstance(node, ast.Call):
             self._passed.append((node, at))
             self._stored += ((_holder(changed, at), node) for changed in _changed_by_call(node))
+            if isinstance(node.func, ast.Attribute) and node.func.attr == _RESIZES and (node.args or node.keywords):
+                self._resizes.append((node, at))
 
-    def changed(self) -> dict[str, ast.AST]:
-        """By the names of calls: what changes a shape of the config that they make."""
+    def pass_on(self) -> None:
+        """Give the parameters of functions what calls of them say, when all of the file was noted."""
         for call, at in self._passed:
             for parameter, value in self._arguments(call):
                 self._flow(parameter, value, at)
+
+    def changed(self) -> dict[str, ast.AST]:
+        """By the names of calls: what changes a shape of the config that they make."""
         found: dict[str, ast.AST] = {}
         seen: set[_Holder] = set()
         for holder, node in self._stored:
             for call in self._calls_behind(holder, seen):
                 found.setdefault(called_name(call), node)
+        return found
+
+    def resized(self) -> dict[str, tuple[ast.Call, str]]:
+        """By the names of calls: what gives their model another vocabulary, and the scope in which it stands."""
+        found: dict[str, tuple[ast.Call, str]] = {}
+        stands = {id(call): at for call, at in self._passed}
+        for node, at in self._resizes:
+            model = node.func.value if isinstance(node.func, ast.Attribute) else node
+            holders = [_holder(model, at)]
+            while isinstance(model, ast.Attribute):  # a part of one
+                model = model.value
+                holders.append(_holder(model, at))
+            made = [call for holder in holders for call in self._calls_behind(holder, set())]
+            given = [
+                _holder(each, stands[id(call)])
+                for call in made
+                for each in (*call.args, *(keyword.value for keyword in call.keywords))
+                if dotted(each)
+            ]
+            made += [call for config in given for call in self._calls_behind(config, set())]
+            for call in made:
+                found.setdefault(called_name(call), (node, at.scope))
         return found
 
     def _note_function(self, node: Function, at: At) -> None:

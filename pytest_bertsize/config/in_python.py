@@ -63,6 +63,7 @@ def _parsed(content: bytes, file: str, inner: str, *, whole: bool) -> ModelConfi
     except NotPython as error:
         fail(file, f"not Python: {printable(str(error.args[0]))}", "correct the file", error.args[1])
     said = Said(None, 1, source.of_options) if not inner else _only(source, inner, file)
+    resized = source.resized(inner) if said.is_call else {}
     made_by, said = _as_told(inner, file, said, lambda: source.config_given(said) if said.is_call else None) or (
         inner,
         said,
@@ -72,6 +73,7 @@ def _parsed(content: bytes, file: str, inner: str, *, whole: bool) -> ModelConfi
     else:
         value = _as_told(inner, file, said, lambda: source.value(said))
     if isinstance(value, str):
+        said = said._replace(fields={**said.fields, **resized})
         beside = _as_told(inner, file, said, lambda: source.beside(said))
         return Name(value, beside, {name: each.line for name, each in said.fields.items()})
     if not isinstance(value, dict):
@@ -81,11 +83,18 @@ def _parsed(content: bytes, file: str, inner: str, *, whole: bool) -> ModelConfi
         fail(file, found.message, found.fix, said.line)
     if family := CONFIG_CLASSES.get(made_by):
         value = {"model_type": family, **value}
-    lines = {name: each.line for name, each in _fields(said).items()}
+    lines = {name: each.line for name, each in {**_fields(said), **resized}.items()}
+    path = tuple(inner.split(".")) if inner else ()
+    later = source.readable(Said(None, said.line, resized))
+    unknown = {(*path, key): only_by_table(key) for key in resized if key not in later}
     digest = hashlib.sha256(content).hexdigest()
-    return ModelConfig(
-        file, tuple(inner.split(".")) if inner else (), value, text, digest, _Lines(inner, lines, said.line)
-    )
+    lined = _Lines(inner, lines, said.line)
+    return ModelConfig(file, path, {**value, **later}, text, digest, lined, unknown=unknown)
+
+
+def only_by_table(key: str) -> tuple[str, str]:
+    """Why a value that code gives is unknown, and what to write."""
+    return f"{key} is given here, and known only to a run", f"write overrides = {{ {key} = … }} with what the run has"
 
 
 def _fields(said: Said) -> Mapping[str, Said]:

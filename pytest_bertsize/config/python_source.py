@@ -180,6 +180,16 @@ class Source:
                 raise Unreadable(each.node or ast.Constant(name))
         return beside
 
+    def resized(self, place: str) -> dict[str, Said]:
+        """The vocabulary that the file gives the model of a call later: ``model.resize_token_embeddings(30_600)``."""
+        node, scope = self.rebound.resized.get(place, (None, ""))
+        if node is None:
+            return {}
+        named = {each.arg: each.value for each in node.keywords if each.arg != "mean_resizing"}
+        found = named.get("new_num_tokens") or (node.args[0] if node.args else None)
+        is_rounded = len(node.args) > 1 or named.keys() - {"new_num_tokens"}
+        return {"vocab_size": Said(node if is_rounded else found, node.lineno, scope=scope)}
+
     def config_given(self, said: Said) -> tuple[str, Said] | None:
         """The call that makes what a call is given as ``config``, by its name; ``None`` where it is given none.
 

@@ -32,6 +32,8 @@ class Rebound:
     options: dict[str, ast.AST] = field(default_factory=dict)
     calls: dict[str, ast.AST] = field(default_factory=dict)
     """By what is called: what changes a shape of the config that a call makes, as ``config.num_hidden_layers = 24``."""
+    resized: dict[str, tuple[ast.Call, str]] = field(default_factory=dict)
+    """By what is called: what gives its model another vocabulary, and the scope in which that stands."""
     _flows: Flows = field(default_factory=Flows)
     _functions: dict[str, tuple[Function, bool]] = field(default_factory=dict)
     _calls: dict[str, list[ast.Call]] = field(default_factory=dict)
@@ -44,7 +46,8 @@ class Rebound:
             self._flows.note(node, at)
             inner = self._inside(node, at)
             waiting += [(child, inner) for child in ast.iter_child_nodes(node)]
-        self.calls = self._flows.changed()
+        self._flows.pass_on()
+        self.calls, self.resized = self._flows.changed(), self._flows.resized()
 
     def is_passed(self, function: str, parameter: str) -> bool:
         """Whether some call in the file gives a parameter another value than its default."""

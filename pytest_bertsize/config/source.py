@@ -277,15 +277,11 @@ def _with_what_stands_beside(
         return config
     from pytest_bertsize.config.flows import OF_SHAPE
     from pytest_bertsize.config.handed_over import LABEL_KEYS
+    from pytest_bertsize.config.in_python import only_by_table
 
     given = {key: value for key, value in beside.items() if key in config.data or OF_SHAPE.match(key)}
     said = {key: value for key, value in given.items() if value is not None}
-    why = "{} is given beside the name ({}), and known only to a run"
-    untold = {
-        (*config.key_path, key): (why.format(key, place), f"write overrides = {{ {key} = … }} with what the run has")
-        for key in given
-        if key not in said
-    }
+    untold = {(*config.key_path, key): only_by_table(key) for key in given if key not in said}
 
     def place_of(path: tuple[str, ...]) -> tuple[str, int | None] | None:
         """Of what the call gives, that of the call."""

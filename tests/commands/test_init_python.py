@@ -175,9 +175,38 @@ def test_what_a_call_gives_beside_a_name_is_in_the_table_where_the_gate_does_not
     assert plain["options"] == {"add_pooling_layer": False}
     assert "overrides" not in four  # the gate reads it
     assert started(tmp_path, writes=True)[0] == GOOD
-    assert "# only a run can tell: write how many there are" in (tmp_path / "pyproject.toml").read_text()
+    assert "# only a run can tell: write how many labels there are\n" in (tmp_path / "pyproject.toml").read_text()
     assert holds(tmp_path)[0] == GOOD
     (tmp_path / "train.py").write_text(BESIDE.replace("num_labels=4", "num_labels=4000"))
+    assert holds(tmp_path)[0] == FOUND
+
+
+RESIZED = """
+from transformers import AutoTokenizer, BertForTokenClassification, BertModel, RobertaModel
+
+NAME = "roberta-base"
+tokenizer = AutoTokenizer.from_pretrained("bert-base-uncased")
+some = BertForTokenClassification.from_pretrained("bert-base-uncased", num_labels=len(LABELS))
+some.resize_token_embeddings(len(tokenizer))
+read = BertModel.from_pretrained("bert-base-uncased")
+read.resize_token_embeddings(30_600)
+other = RobertaModel.from_pretrained(NAME)
+other.resize_token_embeddings(50_300)
+"""
+
+
+def test_a_vocabulary_that_a_script_resizes_is_in_the_table_where_the_gate_does_not_read_it_there(
+    tmp_path: Path,
+) -> None:
+    tables = {each["architecture"]: each for each in proposed(lay(tmp_path, **{"train.py": RESIZED})).values()}
+    some, read, other = (tables[each] for each in ("BertForTokenClassification", "BertModel", "RobertaModel"))
+    assert some["overrides"] == {"num_labels": 2, "vocab_size": 30_522}
+    assert ("overrides" in read, other["overrides"]) == (False, {"vocab_size": 50_300})
+    assert started(tmp_path, writes=True)[0] == GOOD
+    written = "write how many labels there are and how many tokens train.py:7 leaves it\n"
+    assert f"# only a run can tell: {written}" in (tmp_path / "pyproject.toml").read_text()
+    assert holds(tmp_path)[0] == GOOD
+    (tmp_path / "train.py").write_text(RESIZED.replace("30_600", "60_600"))
     assert holds(tmp_path)[0] == FOUND
 
 

@@ -333,7 +333,10 @@ LABEL = 769
 
 
 def checked_call(tmp_path: Path, text: str, table: str = "", kind: str = "BertModel") -> Any:
-    said = f'[tool.bertsize.models.m]\nconfig = "t.py#{kind}.from_pretrained"\narchitecture = "{kind}"\n{table}budget = "report-only"\n'
+    place, kind = (kind, "BertModel") if kind.endswith("Config") else (f"{kind}.from_pretrained", kind)
+    said = (
+        f'[tool.bertsize.models.m]\nconfig = "t.py#{place}"\narchitecture = "{kind}"\n{table}budget = "report-only"\n'
+    )
     settings = load(lay(tmp_path, **{"pyproject.toml": said, "t.py": text}) / "pyproject.toml")
     return conclude_unbuilt(examine(settings.models["m"], settings, Registry()), settings)
 
@@ -389,11 +392,47 @@ def test_labels_that_only_a_run_counts_are_red_until_the_table_says_them(tmp_pat
     text = f"m = {kind}.from_pretrained('bert-base-uncased', num_labels=len(LABELS))\n"
     (error,) = checked_call(tmp_path, text, kind=kind).errors
     assert error.sentence == (
-        "t.py:1: num_labels is given beside the name (t.py#BertForTokenClassification.from_pretrained), and known only to a run; "
+        "t.py:1: num_labels is given here, and known only to a run; "
         "write overrides = { num_labels = … } with what the run has"
     )
     told = checked_call(tmp_path, text, "overrides = { num_labels = 4 }\n", kind)
     assert (told.expected.unique, told.errors) == (BASE - POOLER + 4 * LABEL, ())
+
+
+RESIZED = {
+    "a name": "m = {}\nm.resize_token_embeddings({})\n",
+    "a name, later": "m = {}\ndef grow(model):\n    model.resize_token_embeddings({}, mean_resizing=False)\ngrow(m)\n",
+    "a field": "class M:\n    def __init__(self):\n        self.m = {}\n        self.m.resize_token_embeddings(new_num_tokens={})\n",
+    "a part": "m = {}\nm.bert.resize_token_embeddings({})\n",
+    "what is returned": "def make():\n    return {}\nm = make()\nm.resize_token_embeddings({})\n",
+}
+
+
+@pytest.mark.parametrize("made", ["BertModel.from_pretrained('bert-base-uncased')", "BertModel(config)"])
+@pytest.mark.parametrize("text", RESIZED.values(), ids=RESIZED)
+def test_a_vocabulary_that_is_given_later_counts(tmp_path: Path, text: str, made: str) -> None:
+    if by_config := made.endswith("(config)"):
+        text = f"config = BertConfig()\n{text}"
+    kind = "BertModel" if not by_config else "BertConfig"
+
+    def found(tokens: str, table: str = "") -> Any:
+        return checked_call(tmp_path, text.format(made, tokens), table, kind)
+
+    assert (found("30_600").expected.unique, found("30_600").errors) == (BASE + 78 * 768, ())
+    for unknown in ("len(tokenizer)", "30_600, pad_to_multiple_of=64" if "new_num" not in text else "1 + x"):
+        (error,) = found(unknown).errors
+        line = next(number for number, each in enumerate(text.splitlines(), 1) if "resize" in each)
+        assert error.sentence == (
+            f"t.py:{line}: vocab_size is given here, and known only to a run; "
+            "write overrides = { vocab_size = … } with what the run has"
+        )
+        told = found(unknown, "overrides = { vocab_size = 30_600 }\n")
+        assert (told.expected.unique, told.errors) == (BASE + 78 * 768, ())
+
+
+def test_embeddings_of_another_model_or_that_are_asked_for_resize_nothing(tmp_path: Path) -> None:
+    text = "m = BertModel.from_pretrained('bert-base-uncased')\nother.resize_token_embeddings(9)\nm.resize_token_embeddings()\n"
+    assert checked_call(tmp_path, text).expected.unique == BASE
 
 
 @pytest.mark.parametrize(

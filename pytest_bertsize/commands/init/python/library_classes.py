@@ -18,7 +18,7 @@ from pytest_bertsize.commands.init.python.names import Named
 from pytest_bertsize.commands.init.python.own_classes import dashed, toml
 from pytest_bertsize.config.flows import called_name
 from pytest_bertsize.config.python_nodes import dotted, first_argument
-from pytest_bertsize.config.python_source import CONFIG_CLASSES
+from pytest_bertsize.config.python_source import CONFIG_CLASSES, Said
 from pytest_bertsize.review.check import conclude_unbuilt, examine
 from pytest_bertsize.table.settings import SettingsError
 from pytest_bertsize.table.toml import key, quoted
@@ -120,8 +120,26 @@ class LibraryClasses:
         for each in (named, *meanings.others_of(use.first, named)):
             is_alike = self.reading.family_of(each.name) == self.reading.family_of(named.name)
             if fitting := architecture if is_alike else _architecture(use.kind, self._architectures(each)):
-                self._propose(each, fitting, because, _beside(use, each, fitting), any_class=any_class)
+                self._propose(each, fitting, because, self._beside(use, each, fitting), any_class=any_class)
         return
+
+    def _beside(self, use: Made, named: Named, architecture: str) -> Iterator[str]:
+        """Lines of a table: what the call gives beside the name, or later, where the gate does not read that there."""
+        is_read = named.module is use.module and named.place == called_name(use.call)
+        pairs, told = [], []
+        labels = _labels(use)
+        if "For" in architecture and "num_labels" in _given(use) and (labels is None or not is_read):
+            pairs.append(f"num_labels = {2 if labels is None else labels}")
+            told += ["how many labels there are"] if labels is None else []
+        tokens, by = _tokens(use)
+        published = self.reading.vocabulary_of(named.name)
+        if by is not None and published and not (tokens and is_read):
+            pairs.append(f"vocab_size = {tokens or published}")
+            told += [] if tokens else [f"how many tokens {use.module.file}:{by.lineno} leaves it"]
+        if pairs:
+            comment = f"  # only a run can tell: write {' and '.join(told)}" if told else ""
+            yield f"overrides = {{ {', '.join(pairs)} }}{comment}"
+        yield from _options(use)
 
     def _by_its_config(self, use: Made) -> Named | None:
         """``Model(config)``, where the config was made by the name of a published one."""
@@ -254,14 +272,17 @@ def _labels(use: Made) -> int | None:
     return said.value if isinstance(said, ast.Constant) and type(said.value) is int else None
 
 
-def _beside(use: Made, named: Named, architecture: str) -> Iterator[str]:
-    """Lines of a table: what the call gives beside the name, where the gate does not read that there."""
-    said, labels = _given(use), _labels(use)
-    is_read = named.module is use.module and named.place == called_name(use.call)
-    if "For" in architecture and "num_labels" in said and (labels is None or not is_read):
-        told = "" if labels is not None else "  # only a run can tell: write how many there are"
-        yield f"overrides = {{ num_labels = {2 if labels is None else labels} }}{told}"
-    pooled = said.get("add_pooling_layer")
+def _tokens(use: Made) -> tuple[int, ast.expr | None]:
+    """How many tokens a model is given later, 0 where only a run can tell, and by what; ``None`` where by nothing."""
+    source = use.module.source
+    resized = source.resized(called_name(use.call))
+    found = source.readable(Said(None, 0, resized)).get("vocab_size")
+    return found if type(found) is int else 0, resized["vocab_size"].node if resized else None
+
+
+def _options(use: Made) -> Iterator[str]:
+    """What a call gives the constructor of its class, as a line of a table."""
+    pooled = _given(use).get("add_pooling_layer")
     if isinstance(pooled, ast.Constant) and isinstance(pooled.value, bool) and not use.is_own:
         yield f"options = {{ add_pooling_layer = {toml(pooled.value)} }}"
 
