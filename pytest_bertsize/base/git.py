@@ -51,6 +51,8 @@ _SAFE_ENVIRONMENT = {
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _MEANS_ONE = re.compile(rf"(?:{_COMMIT.pattern}|HEAD|refs/[^~^@:]+)(?:[~^@:].*)?", re.DOTALL)
 """Revisions of which git takes the one meaning, whatever tags and branches are called."""
+_STEPS = ("~", "^", "@{", ":", "..")
+"""What is no name that could be fetched has one of these in it."""
 
 
 class NoRevision(Exception):
@@ -156,12 +158,14 @@ def _unknown(revision: str, folder: Path) -> str:
     if not revision or revision.startswith("-"):
         return f"git knows no revision {name}; git branch --all lists what there is"
     remote, _, branch = revision.partition("/")
-    fetched = (
-        f" origin +refs/heads/{printable(branch)}:refs/remotes/{printable(revision)}" if remote == "origin" else ""
-    )
+    is_name = not any(each in revision for each in _STEPS)
+    is_of_origin = remote == "origin" and is_name
+    fetched = f" origin +refs/heads/{printable(branch)}:refs/remotes/{printable(revision)}" if is_of_origin else ""
     if _first_line(git(folder, "rev-parse", "--is-shallow-repository")) == "true":
         full = f"git fetch --unshallow{fetched} (GitHub: fetch-depth: 0 under actions/checkout, GitLab: GIT_DEPTH: 0)"
         return f"this clone is shallow and does not reach {name}; run {full}"
+    if not is_name and not revision.startswith("^"):
+        return f"git knows no revision {name}; git log --oneline --all lists what there is"
     references = git(folder, "for-each-ref", "--format=%(refname:short)")
     known = references.stdout.decode("utf-8", "replace").split() if references else []
     fetch = f"run git fetch{fetched or f' origin {printable(revision)}'}"
