@@ -78,8 +78,6 @@ def paired(
     """
     left = _Left({**now}, {**before})
     left.pair(lambda each: each.model.name)
-    if not left.now or not left.before:
-        return left.became
     left.pair(lambda each: _marks(each.file, _how(each.model)))
     left.pair(lambda each: each.file)
     left.pair(lambda each: each.content())

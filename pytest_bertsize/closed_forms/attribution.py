@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 MOST_KEYS = 10
 """Changed keys; for n of them the closed form is counted 2ⁿ times."""
+MOST_SAID = 3
+"""Of a list in the table, how many rows that are otherwise are said."""
 
 SHAPLEY = "each key's average over every order in which the keys could have changed (Shapley values)"
 IN_ORDER = f"more than {MOST_KEYS} keys changed: each is counted on top of those before it, in the family's own order"
@@ -143,9 +145,12 @@ def _completed(side: Side, other: Side) -> Side:
 def _players(start: Side, end: Side) -> Iterator[_Player]:
     keys = {size.symbol: size.key for size in end.family.keys.sizes} | {LABELS: "num_labels"}
     options = {*start.architecture.options, *end.architecture.options}
-    before, after = ({"architecture": side.architecture.name, **side.architecture.added} for side in (start, end))
-    if changed := [key for key in {**before, **after} if before.get(key) != after.get(key)]:
-        was, became = (", ".join(side.get(key, "nothing") for key in changed) for side in (before, after))
+    before, after = ({"architecture": [side.architecture.name], **side.architecture.added} for side in (start, end))
+    if changed := [key for key in {**before, **after} if before.get(key, ()) != after.get(key, ())]:
+        was, became = (
+            ", ".join(_beside(side.get(key, ()), other.get(key, ())) for key in changed)
+            for side, other in ((before, after), (after, before))
+        )
         yield _Player(", ".join(changed), was, became, partial(replace, architecture=end.architecture))
     for symbol, size in end.dims.sizes.items():
         if start.dims.sizes[symbol] != size:
@@ -155,6 +160,13 @@ def _players(start: Side, end: Side) -> Iterator[_Player]:
         if start.dims.switches[key] != value:
             change = partial(_with, "switches", key, value)
             yield _Player(f"options.{key}" if key in options else key, start.dims.switches[key], value, change)
+
+
+def _beside(said: Sequence[str], other: Sequence[str]) -> str:
+    """What one side says and the other does not; all of it, where they say the same in another order."""
+    here = [each for each in said if each not in other] if {*said} != {*other} else [*said]
+    rest = f", … ({len(here)} of them)" if len(here) > MOST_SAID else ""
+    return f"{', '.join(here[:MOST_SAID])}{rest}" or "nothing"
 
 
 def _with(table: str, name: str, value: object, side: Side) -> Side:

@@ -109,7 +109,7 @@ def choose(model: Model, config: ModelConfig, registry: Registry, adapter: Adapt
     """
     family, architecture = _class(model, config, registry)
     if model.frozen:
-        added = {**architecture.added, "frozen": ", ".join(model.frozen)}
+        added = {**architecture.added, "frozen": model.frozen}
         architecture = replace(architecture, blocks=partial(_frozen, architecture, model), added=added)
     return Chosen(family, architecture, adapter)
 
@@ -138,7 +138,7 @@ def _class(model: Model, config: ModelConfig, registry: Registry) -> tuple[Famil
 
 def _with_adapter(form: ClosedForm, adapter: Adapter) -> ClosedForm:
     architecture = form.architecture
-    added = {**architecture.added, "adapter": _in_words(adapter)}
+    added = {**architecture.added, "adapter": [_in_words(adapter)]}
     adapted = replace(architecture, blocks=partial(_adapted, architecture, adapter), added=added)
     return _counted(adapted, replace(form.dims, sizes={**form.dims.sizes, RANK: adapter.r}))
 

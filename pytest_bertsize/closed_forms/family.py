@@ -36,7 +36,7 @@ class Architecture:
     """The module that has the class; a contributed closed form may be about a class of the project's own."""
     rules: tuple[Rule, ...] = ()
     """What this class asks of the config's values on top of its family."""
-    added: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    added: Mapping[str, Sequence[str]] = field(default_factory=lambda: MappingProxyType({}))
     """What a project's table adds to the class, in words by the table's keys."""
     since: tuple[int, ...] = ()
     """The release of transformers that was the first to have the class, where not all that we know have it."""

@@ -18,7 +18,7 @@ from pytest_bertsize.table.extra import summands
 from pytest_bertsize.wording import did_you_mean, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pytest_bertsize.closed_forms.blocks import Block, Count, Node
     from pytest_bertsize.config.dims import Dims
@@ -106,15 +106,15 @@ def _refuse_doubled(held: Block | None, beside: list[Node]) -> None:
             owners[tensor.name] = "another extra"
 
 
-def _added(model: Model) -> dict[str, str]:
+def _added(model: Model) -> dict[str, Sequence[str]]:
     """What a comparison with the base says of it."""
     said = {
-        "backbone": model.backbone,
-        "without": ", ".join(model.without),
-        "tied": ", ".join(f"{one} is {other}" for one, other in model.tied.items()),
-        "extra": ", ".join(map(str, model.extra)),
+        "backbone": [model.backbone] if model.backbone else [],
+        "without": model.without,
+        "tied": [f"{one} is {other}" for one, other in model.tied.items()],
+        "extra": [str(each) for each in model.extra],
     }
-    return {key: text for key, text in said.items() if text}
+    return {key: each for key, each in said.items() if each}
 
 
 def _keys(size: str) -> Iterator[str]:

@@ -267,7 +267,7 @@ def of_config(model: Model, config: ModelConfig, registry: Registry, find: Find)
     empty = Several(name, ConfigKeys(()), (), release=registry.release, parts=(), again=again)
     family = several(empty, parts)
     options = {key: value for part in parts for key, value in part.architecture.options.items()}
-    added = {"backbone": ", ".join(model.backbones)} if model.backbones else {"modules": ", ".join(config.parts)}
+    added = {"backbone": [*model.backbones]} if model.backbones else {"modules": [*config.parts]}
     return family, Architecture(
         model.factory or WHOLE,
         family.blocks_of,

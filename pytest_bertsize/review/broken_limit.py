@@ -28,8 +28,6 @@ def what_was_forgotten(inventory: Inventory, component: str, claim: int) -> str:
 
     :param claim: the count that somebody wrote down for ``component``.
     """
-    if component == TRAINABLE:
-        return ""
     rows = fold(inventory.under(component))
     guesses = _of_the_whole(inventory, rows) if component == TOTAL else _of_a_component(rows)
     return next((sentence for count, sentence in guesses if count == claim and claim), "") or _nothing(

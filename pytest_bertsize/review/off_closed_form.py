@@ -109,9 +109,9 @@ def _by_component(tensors: list[Tensor], what: str) -> Iterable[_Reason]:
     for tensor in tensors:
         names.setdefault((pattern(tensor.name), tensor.component, tensor.shape), []).append(tensor.name)
     for each in fold(tensors):
-        times = f" (×{each.times})" if each.times > 1 else ""
-        said = f"{printable(each.pattern)}{times} {_dimensions(each.shape)} is {what}"
-        yield _Reason(each.component, said, frozenset(names[each.pattern, each.component, each.shape]))
+        those = names[each.pattern, each.component, each.shape]
+        name = f"{printable(each.pattern)} (×{each.times})" if each.times > 1 else printable(those[0])
+        yield _Reason(each.component, f"{name} {_dimensions(each.shape)} is {what}", frozenset(those))
 
 
 def _change(expected: Tensor, actual: Tensor) -> str:

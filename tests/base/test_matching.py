@@ -126,6 +126,15 @@ def test_git_is_only_asked_of_files_that_models_are_of(tmp_path: Path, tiny: dic
     assert renamed(project.folder, "0" * 40, ["models/[a].json", "b.json"]) == {}
 
 
+def test_a_name_stands_before_the_file_that_another_has_now(tmp_path: Path, tiny: dict[str, Any]) -> None:
+    project = at_main(tmp_path, tiny, "a.json", declared("one", '"a.json"') + declared("two", '"b.json"'))
+    project.write("b.json", {**tiny, "vocab_size": 9})
+    project.commit()
+    project.git("branch", "--force", "main")
+    project.declare(declared("two", '"a.json"') + declared("one", '"b.json"'))
+    assert is_called(project) == {"one": "one", "two": "two"}
+
+
 @pytest.mark.parametrize("after", ["[]", "{", "{}"])
 def test_a_file_that_is_no_config_is_no_reason_to_stop(tmp_path: Path, tiny: dict[str, Any], after: str) -> None:
     project = at_main(tmp_path, tiny, "a.json", declared("old", '"a.json"'))

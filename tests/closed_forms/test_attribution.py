@@ -228,6 +228,24 @@ def test_an_option_is_named_as_the_table_writes_it() -> None:
     assert row.components == {"pooler": -(768 * 768 + 768)}
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "was", "became"),
+    [
+        ("abc", "abd", "c", "d"),
+        ("ab", "a", "b", "nothing"),
+        ("", "ab", "nothing", "a, b"),
+        ("ab", "ba", "a, b", "b, a"),
+        ("aBCD", "abcde", "B, C, D", "b, c, d, … (4 of them)"),
+    ],
+)
+def test_of_a_list_in_the_table_the_rows_that_are_otherwise_are_said(
+    before: str, after: str, was: str, became: str
+) -> None:
+    with_extra = (replace(side().architecture, added={"extra": [*rows]} if rows else {}) for rows in (before, after))
+    (row,) = attribute(*(replace(side(), architecture=each) for each in with_extra)).moved
+    assert (row.key, row.before, row.after, row.total) == ("extra", f'"{was}"', f'"{became}"', 0)
+
+
 def test_an_option_that_only_one_of_two_classes_has_is_no_change_of_a_key() -> None:
     before = side("BertModel", options={"add_pooling_layer": True})
     assert [row.key for row in attribute(before, side()).moved] == ["architecture"]

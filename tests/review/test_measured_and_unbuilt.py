@@ -50,6 +50,16 @@ def test_bytes_over_their_limit_say_by_how_much_what_would_fit_and_how_to_accept
     )
 
 
+def test_a_limit_with_a_name_is_told_with_its_number() -> None:
+    assert "over its limit of pypi-file (104,857,600)" in only(held("pypi-file", *in_bytes())).message
+    assert "its limit of 200MB (" in only(held("200MB", *in_bytes())).message
+
+
+def test_bytes_that_16_bits_would_not_bring_under_their_limit_say_nothing_of_that() -> None:
+    assert only(held("204MB", *in_bytes())).fix == 'to accept it, write "410MB"'
+    assert only(held("205MB", *in_bytes())).fix.startswith("as float16 it is 204,580,624, which fits; ")
+
+
 def test_bytes_within_their_limit_say_nothing_and_no_more_than_where_nothing_is_known_of_them() -> None:
     assert held("410MB", *in_bytes()).findings == ()
     assert held("1MB").findings == ()

@@ -70,7 +70,7 @@ def test_four_differences_are_named_and_the_rest_counted(count: int, rest: str) 
 @pytest.mark.parametrize(
     ("count", "named"),
     [
-        (1, "encoder.layer.*.norm (768)"),
+        (1, "encoder.layer.0.norm (768)"),
         (2, "encoder.layer.*.norm (×2) (768)"),
         (12, "encoder.layer.*.norm (×12) (768)"),
     ],
