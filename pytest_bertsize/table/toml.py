@@ -107,7 +107,7 @@ class _Reading:
         self.start, self.line = 0, 1
         """Of the key."""
         self.expects = "key"
-        """``"header"`` within one, ``"value"`` behind a key, ``""`` behind a header."""
+        """``"value"`` behind one."""
         self.value_of: Path | None = ()
         self.around: list[tuple[str, Path | None]] = []
         """Brackets that are open: how each closes, and whose value it is; ``None`` behind the first of a list."""
@@ -119,18 +119,16 @@ class _Reading:
             if mark == "\n" and not self.around:
                 self.expects, self.key = "key", []
             elif mark[0] not in "#\n":
-                if not self.key and self.expects == "key":
+                if not self.key:
                     self.start, self.line = found.start(), line
                 yield from self._behind_a_key(mark) if self.expects == "value" else self._in_a_key(mark)
             line += mark.count("\n")
 
     def _in_a_key(self, mark: str) -> Iterator[_Key]:
-        if mark == "[" and self.expects == "key":
-            self.expects = "header"
-        elif mark == "]" and self.key:
+        if mark == "]" and self.key:
             self.table = tuple(self.key)
             yield _Key(self.table, self.start, self.line, is_header=True)
-            self.expects, self.key = "", []
+            self.key = []
         elif mark == "=":
             inside = self.around[-1][1] if self.around else self.table
             self.value_of = None if inside is None else (*inside, *self.key)
