@@ -17,6 +17,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn, Self, TypeVar
 
+from pytest_bertsize.config.flows import called_name, is_of_config
 from pytest_bertsize.config.model_config import ModelConfig, fail, not_plain, text_of
 from pytest_bertsize.config.python_source import CONFIG_CLASSES, NotPython, Said, Source
 from pytest_bertsize.config.python_values import Unreadable
@@ -63,17 +64,15 @@ def _parsed(content: bytes, file: str, inner: str, *, whole: bool) -> ModelConfi
     except NotPython as error:
         fail(file, f"not Python: {printable(str(error.args[0]))}", "correct the file", error.args[1])
     said = Said(None, 1, source.of_options) if not inner else _only(source, inner, file)
-    resized = source.resized(inner) if said.is_call else {}
-    made_by, said = _as_told(inner, file, said, lambda: source.config_given(said) if said.is_call else None) or (
-        inner,
-        said,
-    )
+    later = source.later(said)
+    if said.is_call and (config := _as_told(inner, file, said, lambda: source.config_given(said))):
+        said, later = config, source.later(config) | later
     if said.node is None and not whole and not said.is_call:
         value: object = source.readable(said)
     else:
         value = _as_told(inner, file, said, lambda: source.value(said))
     if isinstance(value, str):
-        said = said._replace(fields={**said.fields, **resized})
+        said = said._replace(fields={**said.fields, **later})
         beside = _as_told(inner, file, said, lambda: source.beside(said))
         return Name(value, beside, {name: each.line for name, each in said.fields.items()})
     if not isinstance(value, dict):
@@ -81,15 +80,15 @@ def _parsed(content: bytes, file: str, inner: str, *, whole: bool) -> ModelConfi
         fail(file, message, "name a place that is", said.line)
     if found := not_plain(value):
         fail(file, found.message, found.fix, said.line)
-    if family := CONFIG_CLASSES.get(made_by):
+    if family := CONFIG_CLASSES.get(called_name(said.call)) if said.call else None:
         value = {"model_type": family, **value}
-    lines = {name: each.line for name, each in {**_fields(said), **resized}.items()}
+    lines = {name: each.line for name, each in {**_fields(said), **later}.items()}
     path = tuple(inner.split(".")) if inner else ()
-    later = source.readable(Said(None, said.line, resized))
-    unknown = {(*path, key): only_by_table(key) for key in resized if key not in later}
+    given = source.readable(Said(None, said.line, later))
+    unknown = {(*path, key): only_by_table(key) for key in later if key not in given}
     digest = hashlib.sha256(content).hexdigest()
     lined = _Lines(inner, lines, said.line)
-    return ModelConfig(file, path, {**value, **later}, text, digest, lined, unknown=unknown)
+    return ModelConfig(file, path, {**value, **given}, text, digest, lined, unknown=unknown)
 
 
 def only_by_table(key: str) -> tuple[str, str]:
@@ -125,20 +124,31 @@ def _only(source: Source, inner: str, file: str) -> Said:
     if not found:
         fix = did_you_mean(inner, [*source.places], "correct what follows the #")
         fail(file, f"there is no {printable(inner)} in the file", fix)
-    if len({_dump(each) for each in found}) > 1:
+    if len({_dump(each) for each in found}) > 1 or _differ(source, found):
         lines = ", ".join(str(each.line) for each in found[:6])
         message = f"{printable(inner)} stands there {len(found)} times, and says not the same (lines {lines})"
         fix = "give what is meant a name of its own, and write that behind the #"
         fail(file, message, fix, found[0].line)
-    if by := source.changed_by(inner, found[0]):
+    made = source.made(found[0])
+    if by := source.changed_by(inner, made):
+        if made.call is not None and not is_of_config(made.call):
+            message = f"what {printable(inner)} makes is changed later: {printable(ast.unparse(by))[:80]}"
+            fix = 'have a function make the model, as it is after that: factory = "module:function"'
+            fail(file, message, fix, getattr(by, "lineno", found[0].line))
         _not_to_be_read(file, inner, printable(ast.unparse(by))[:80], getattr(by, "lineno", found[0].line))
-    return found[0]
+    return made
 
 
 def _dump(said: Said) -> str:
-    if said.node is not None:
-        return ast.dump(said.node)
-    return str({name: _dump(each) for name, each in said.fields.items()})
+    fields = {name: _dump(each) for name, each in said.fields.items()}
+    return f"{'' if said.node is None else ast.dump(said.node)} {fields}"
+
+
+def _differ(source: Source, found: list[Said]) -> bool:
+    """Whether places that say the same in words mean something else by a name, or become something else later."""
+    those = [{**each.fields, **source.later(each), "": each} for each in found]
+    said = {str(source.readable(Said(None, each.line, fields))) for each, fields in zip(found, those, strict=True)}
+    return len(found) > 1 and len(said) > 1
 
 
 def _as_told(inner: str, file: str, said: Said, read: Callable[[], Told]) -> Told:

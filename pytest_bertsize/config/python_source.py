@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from pytest_bertsize.config.flows import called_name
+from pytest_bertsize.config.flows import After, called_name
 from pytest_bertsize.config.python_nodes import OF_A_CALL, assigned, defaults, dotted, first_argument, own
 from pytest_bertsize.config.python_values import Unreadable, Values, options
 from pytest_bertsize.config.rebound import Rebound
@@ -61,6 +61,8 @@ class Said(NamedTuple):
     """Of a class, its name."""
     bases: tuple[ast.expr, ...] = ()
     """Those of a class that stand elsewhere."""
+    call: ast.Call | None = None
+    """What it is said by."""
 
 
 class NotPython(ValueError):
@@ -109,13 +111,20 @@ class Source:
 
     def changed_by(self, place: str, said: Said) -> ast.AST | None:
         """What changes the value of a place later, or what it stands in."""
-        if said.is_call:
-            return self.rebound.calls.get(place)
+        if said.call is not None:
+            of_name = None if place == called_name(said.call) else self._rebound(place, said.call)
+            return of_name or self.rebound.calls.get(id(said.call), After()).changed
         if said.is_option:
-            return self.rebound.options.get(place)
+            return self.rebound.option(place)
         parts = place.split(".")
         outer = (".".join(parts[:depth]) for depth in range(len(parts), 0, -1))
         return next((node for each in outer if (node := self.rebound.names.get(each))), None)
+
+    def _rebound(self, place: str, node: ast.expr | None) -> ast.AST | None:
+        """What sets a name again; what only changes the config that it stands for is told by its call."""
+        by = self.rebound.names.get(place)
+        is_of_call = isinstance(node, ast.Call) and of_call(node, "") is not None
+        return None if is_of_call and isinstance(by, ast.Attribute | ast.Call) else by
 
     def at(self, place: str) -> list[Said]:
         """What a reference names: an option, else all that has the name; ``TABLE.key`` in a dict."""
@@ -180,18 +189,23 @@ class Source:
                 raise Unreadable(each.node or ast.Constant(name))
         return beside
 
-    def resized(self, place: str) -> dict[str, Said]:
-        """The vocabulary that the file gives the model of a call later: ``model.resize_token_embeddings(30_600)``."""
-        node, scope = self.rebound.resized.get(place, (None, ""))
-        if node is None:
-            return {}
-        named = {each.arg: each.value for each in node.keywords if each.arg != "mean_resizing"}
-        found = named.get("new_num_tokens") or (node.args[0] if node.args else None)
-        is_rounded = len(node.args) > 1 or named.keys() - {"new_num_tokens"}
-        return {"vocab_size": Said(node if is_rounded else found, node.lineno, scope=scope)}
+    def later(self, said: Said) -> dict[str, Said]:
+        """What is given to what a call makes: ``config.num_labels = 3``, ``model.resize_token_embeddings(30_600)``."""
+        given = self.rebound.calls.get(id(said.call), After()).given
+        return {
+            key: Said(each.value or ast.Await(ast.Constant(None)), each.statement.lineno, scope=each.scope)
+            for key, each in given.items()
+        }
 
-    def config_given(self, said: Said) -> tuple[str, Said] | None:
-        """The call that makes what a call is given as ``config``, by its name; ``None`` where it is given none.
+    def made(self, said: Said) -> Said:
+        """What the call says that a name stands for: ``small`` of ``small = BertConfig(num_hidden_layers=4)``."""
+        node = said.node
+        of_model = isinstance(node, ast.Call) and called_name(node).endswith(("Config", OF_A_CALL[0]))
+        found = of_call(node, said.scope) if isinstance(node, ast.Call) and of_model and not said.is_option else None
+        return found or said
+
+    def config_given(self, said: Said) -> Said | None:
+        """The call that makes what a call is given as ``config``; ``None`` where it is given none.
 
         :raises Unreadable: where that is no call of this file, or is changed before.
         """
@@ -200,10 +214,12 @@ class Source:
             return None
         is_name = isinstance(given.node, ast.Name | ast.Attribute)
         meant = self._named(ast.unparse(given.node), said.scope) if is_name else given.node
-        made = _of_call(meant, said.scope) if isinstance(meant, ast.Call) else None
-        if made is None or not isinstance(meant, ast.Call) or called_name(meant) in self.rebound.calls:
+        made = of_call(meant, said.scope) if isinstance(meant, ast.Call) else None
+        if made is None or not isinstance(meant, ast.Call):
             raise Unreadable(given.node)
-        return called_name(meant), made
+        if (changed := self.rebound.calls.get(id(meant), After()).changed) is not None:
+            raise Unreadable(changed)
+        return made
 
     def readable(self, said: Said) -> dict[str, object]:
         """The values of an object that can be read."""
@@ -220,15 +236,18 @@ class Source:
         if "." in name:
             before, _, option = name.rpartition(".")
             is_option = OPTIONS.fullmatch(before) is not None and option in self.of_options
-            return self.of_options[option].node if is_option and option not in self.rebound.options else None
+            return self.of_options[option].node if is_option and not self.rebound.option(option) else None
         parts = scope.split(".") if scope else []
         for depth in range(len(parts), -1, -1):
+            if depth < len(parts) and any(each.place for each in self.places.get(".".join(parts[:depth]), [])):
+                continue  # a class, whose names its methods do not see
             place = ".".join((*parts[:depth], name))
             found = self.places.get(place, [])
-            if place in self.rebound.names or self.rebound.is_passed(".".join(parts[:depth]), name):
+            node = found[0].node if len(found) == 1 else None
+            if self._rebound(place, node) or self.rebound.is_passed(".".join(parts[:depth]), name):
                 return None
-            if len(found) == 1 and found[0].node is not None:
-                return found[0].node
+            if node is not None:
+                return node
             if found:
                 return None
         return None
@@ -295,20 +314,20 @@ class Source:
 
     def _calls(self, expression: ast.AST, scope: str) -> None:
         for call in (node for node in ast.walk(expression) if isinstance(node, ast.Call)):
-            if said := _of_call(call, scope):
+            if said := of_call(call, scope):
                 self._add(called_name(call), said)
 
 
-def _of_call(call: ast.Call, scope: str) -> Said | None:
+def of_call(call: ast.Call, scope: str) -> Said | None:
     """What a call says of a model; ``None`` for one that is of none."""
     name, first = called_name(call), first_argument(call)
     named = ((key.arg or f"**{index}", key.value) for index, key in enumerate(call.keywords))
     fields = {key: Said(value, value.lineno, scope=scope) for key, value in named}
     if name.endswith(OF_A_CALL[0]) and first is not None:
-        return Said(first, first.lineno, fields, scope, is_call=True)
+        return Said(first, first.lineno, fields, scope, is_call=True, call=call)
     if name.endswith("Config"):
         positional = {f"*{number}": Said(each, each.lineno) for number, each in enumerate(call.args)}
-        return Said(None, call.lineno, {**positional, **fields}, scope, is_call=True)
+        return Said(None, call.lineno, {**positional, **fields}, scope, is_call=True, call=call)
     if isinstance(first, ast.Constant) and isinstance(first.value, str) and name[:1].isupper():
-        return Said(first, first.lineno, scope=scope, is_call=True)
+        return Said(first, first.lineno, scope=scope, is_call=True, call=call)
     return None

@@ -73,6 +73,11 @@ class Values:
             return [inner(each) for each in node.elts]
         if (pairs := _pairs(node)) is not None:
             return {name: inner(each) for name, each in pairs}
+        if isinstance(node, ast.Dict | ast.Subscript | ast.JoinedStr | ast.Call):
+            try:
+                return _put_together(node, inner)
+            except Unreadable:
+                raise Unreadable(node) from None
         return _number(node, inner)
 
 
@@ -88,11 +93,58 @@ def _pairs(node: ast.expr) -> list[tuple[str, ast.expr]] | None:
     return [(str(each.arg), each.value) for each in node.keywords]
 
 
+def _put_together(
+    node: ast.Dict | ast.Subscript | ast.JoinedStr | ast.Call, inner: Callable[[ast.expr], object]
+) -> object:
+    """``{**BASE, "layers": 4}``, ``SIZES["small"]``, ``f"bert-{SIZE}-uncased"``, ``len(LABELS)``."""
+    if isinstance(node, ast.Call):
+        return _of_call(node, [inner(each) for each in node.args])
+    if isinstance(node, ast.Subscript):
+        of, key = inner(node.value), inner(node.slice)
+        if isinstance(of, dict) and isinstance(key, str) and key in of:
+            return of[key]
+        if isinstance(of, list) and isinstance(key, int) and -len(of) <= key < len(of):
+            return of[key]
+        raise Unreadable(node)
+    if isinstance(node, ast.JoinedStr):
+        formatted = [each for each in node.values if isinstance(each, ast.FormattedValue)]
+        is_plain = all(each.format_spec is None and each.conversion == -1 for each in formatted)
+        texts = [inner(each.value if isinstance(each, ast.FormattedValue) else each) for each in node.values]
+        if (
+            not is_plain
+            or not all(type(each) in {str, int} for each in texts)
+            or len("".join(map(str, texts))) > LONGEST
+        ):
+            raise Unreadable(node)
+        return "".join(map(str, texts))
+    found: dict[str, object] = {}
+    for name, each in zip(node.keys, node.values, strict=True):
+        value = inner(each)
+        if name is None and isinstance(value, dict):
+            found |= value
+        elif isinstance(name, ast.Constant):
+            found[str(name.value)] = value
+        else:
+            raise Unreadable(node)
+    return found
+
+
 def _number(node: ast.expr, inner: Callable[[ast.expr], object]) -> object:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return _negative(node, inner(node.operand))
     if isinstance(node, ast.BinOp):
         return _calculated(node, inner(node.left), inner(node.right))
+    raise Unreadable(node)
+
+
+def _of_call(node: ast.Call, arguments: list[object]) -> object:
+    """``len(LABELS)``, ``int(768 / 2)``."""
+    name = node.func.id if isinstance(node.func, ast.Name) and len(arguments) == 1 and not node.keywords else ""
+    value = arguments[0] if arguments else None
+    if name == "len" and isinstance(value, str | list | dict):
+        return len(value)
+    if name == "int" and isinstance(value, int | float) and abs(value) < LARGEST:
+        return int(value)
     raise Unreadable(node)
 
 

@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.config.flows import FUNCTIONS, At, Flows, Function
+from pytest_bertsize.config.flows import FUNCTIONS, After, At, Flows, Function
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -30,13 +30,15 @@ class Rebound:
     """Whether a dotted name is what the options of a command line are called."""
     names: dict[str, ast.AST] = field(default_factory=dict)
     options: dict[str, ast.AST] = field(default_factory=dict)
-    calls: dict[str, ast.AST] = field(default_factory=dict)
-    """By what is called: what changes a shape of the config that a call makes, as ``config.num_hidden_layers = 24``."""
-    resized: dict[str, tuple[ast.Call, str]] = field(default_factory=dict)
-    """By what is called: what gives its model another vocabulary, and the scope in which that stands."""
+    any_option: ast.AST | None = None
+    """What may give any option another value."""
+    calls: dict[int, After] = field(default_factory=dict)
+    """By the ``id`` of a call: what becomes of what it makes, as by ``config.num_hidden_layers = 24``."""
     _flows: Flows = field(default_factory=Flows)
     _functions: dict[str, tuple[Function, bool]] = field(default_factory=dict)
     _calls: dict[str, list[ast.Call]] = field(default_factory=dict)
+    """By the last part of what is called; by ``cls@Tagger`` and ``super@Tagger`` in a class."""
+    _bases: dict[str, list[str]] = field(default_factory=dict)
 
     def look_through(self, tree: ast.Module) -> None:
         waiting: list[tuple[ast.AST, At]] = [(tree, At())]
@@ -46,8 +48,12 @@ class Rebound:
             self._flows.note(node, at)
             inner = self._inside(node, at)
             waiting += [(child, inner) for child in ast.iter_child_nodes(node)]
-        self._flows.pass_on()
-        self.calls, self.resized = self._flows.changed(), self._flows.resized()
+        self.calls = self._flows.after()
+
+    def change_of(self, call: ast.Call) -> ast.AST | None:
+        """The first statement that changes what a call makes."""
+        after = self.calls.get(id(call), After())
+        return after.changed or next((each.statement for each in after.given.values()), None)
 
     def is_passed(self, function: str, parameter: str) -> bool:
         """Whether some call in the file gives a parameter another value than its default."""
@@ -58,7 +64,22 @@ class Rebound:
         called = outer[-1] if name == "__init__" and outer else name
         names = [each.arg for each in (*node.args.posonlyargs, *node.args.args)][is_method:]
         place = names.index(parameter) if parameter in names else len(names)
-        return any(_passes(call, parameter, place) for call in self._calls.get(called, ()))
+        keys = [called]
+        if name == "__init__" and outer:
+            heirs = self._heirs(called)
+            keys += [f"cls@{called}", *heirs, *(f"{by}@{heir}" for heir in heirs for by in ("cls", "super"))]
+        return any(_passes(call, parameter, place) for key in keys for call in self._calls.get(key, ()))
+
+    def _heirs(self, of: str) -> list[str]:
+        """The classes of the file that derive from one."""
+        found = [of]
+        for each in found:
+            found += [name for name, bases in self._bases.items() if each in bases and name not in found]
+        return found[1:]
+
+    def option(self, name: str) -> ast.AST | None:
+        """What may give an option another value than its default."""
+        return self.options.get(name) or self.any_option
 
     def _inside(self, node: ast.AST, at: At) -> At:
         name = f"{at.scope}.{node.name}" if at.scope and hasattr(node, "name") else getattr(node, "name", "")
@@ -73,16 +94,13 @@ class Rebound:
         return at._replace(is_below=True) if is_compound else at
 
     def _note(self, node: ast.AST, at: At) -> None:  # noqa: C901  (a line for each kind)
-        for name in _bound(node):
+        for name in (*_bound(node), *_of_lambda(node)):
             self._change(name, at.scope, node)
         for name in _mutated(node):
             self._change(name, self._owner(name, at.scope), node)
-        if isinstance(node, ast.Global):
+        if isinstance(node, ast.Global | ast.Nonlocal):
             for name in node.names:
-                self._change(name, "", node)
-        elif isinstance(node, ast.Nonlocal):
-            for name in node.names:
-                self._change(name, at.scope.rpartition(".")[0], node)
+                self._change(name, "" if isinstance(node, ast.Global) else at.scope.rpartition(".")[0], node)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and at.is_class and at.is_below:
             self._change(node.id, at.scope, node)
         elif isinstance(node, ast.AugAssign | ast.Assign | ast.AnnAssign):
@@ -91,8 +109,28 @@ class Rebound:
             for name, found in self.places.items():
                 if "." not in name and all(getattr(each, "line", 0) < node.lineno for each in _listed(found)):
                     self._change(name, "", node)
-        elif isinstance(node, ast.Call) and (called := _dotted(node.func).rpartition(".")[2]):
+        elif isinstance(node, ast.ClassDef):
+            self._bases[node.name] = [_dotted(each).rpartition(".")[2] for each in node.bases]
+        elif isinstance(node, ast.Call):
+            self._note_call(node, at)
+
+    def _note_call(self, node: ast.Call, at: At) -> None:
+        called = _dotted(node.func).rpartition(".")[2]
+        inside = at.of_class.rpartition(".")[2]
+        if called == "cls":
+            called = f"cls@{inside}"
+        elif isinstance(node.func, ast.Attribute) and node.func.attr == "__init__" and inside:
+            called = f"super@{inside}"
+        elif called == "partial" and node.args:
+            called = _dotted(node.args[0]).rpartition(".")[2]
+            node = ast.copy_location(ast.Call(node.args[0], node.args[1:], node.keywords), node)
+        if called:
             self._calls.setdefault(called, []).append(node)
+        for key in _options_changed(node, self.is_of_options):
+            if key is None:
+                self.any_option = self.any_option or node
+            else:
+                self.options.setdefault(key, node)
 
     def _note_fields(self, node: ast.AugAssign | ast.Assign | ast.AnnAssign, at: At) -> None:
         """``self.width *= 2``, ``args.width = 64``, and a field that has no value of its own."""
@@ -123,7 +161,7 @@ def _bound(node: ast.AST) -> Iterator[str]:
     targets: list[ast.expr | None] = []
     if isinstance(node, ast.Assign):
         targets = [each for each in node.targets if isinstance(each, ast.Tuple | ast.List)]
-    elif isinstance(node, ast.AugAssign | ast.For | ast.AsyncFor | ast.NamedExpr):
+    elif isinstance(node, ast.AugAssign | ast.For | ast.AsyncFor | ast.NamedExpr | ast.comprehension):
         targets = [node.target]
     elif isinstance(node, ast.withitem):
         targets = [node.optional_vars]
@@ -145,6 +183,13 @@ def _bound(node: ast.AST) -> Iterator[str]:
         yield from (each.id for each in stored if isinstance(each.ctx, ast.Store | ast.Del))
 
 
+def _of_lambda(node: ast.AST) -> list[str]:
+    """Its parameters, which stand in no scope of their own here."""
+    if not isinstance(node, ast.Lambda):
+        return []
+    return [each.arg for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+
+
 def _mutated(node: ast.AST) -> Iterator[str]:
     """Names of what stays itself and becomes another: ``SIZES["width"] = 64``, ``SIZES.update(…)``."""
     parts: list[ast.AST] = []
@@ -160,6 +205,34 @@ def _mutated(node: ast.AST) -> Iterator[str]:
             root = root.value
         if isinstance(root, ast.Name):
             yield root.id
+
+
+def _options_changed(call: ast.Call, is_of_options: Callable[[str], bool]) -> Iterator[str | None]:
+    """Options that a call gives a value by the code and not by the command line; ``None`` for any of them."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else _dotted(call.func)
+    of = call.func.value if isinstance(call.func, ast.Attribute) else None
+    if name == "setattr" and len(call.args) > 1 and is_of_options(_dotted(call.args[0])):
+        yield _text(call.args[1])
+    elif name == "update" and of is not None and is_of_options(_dotted(_namespace(of))) and _namespace(of) is not of:
+        said = call.args[0] if call.args else None
+        yield from (each.arg for each in call.keywords)
+        if said is not None:
+            yield from (_text(each) for each in said.keys) if isinstance(said, ast.Dict) else (None,)
+    elif name == "parse_args":
+        yield from (None for each in call.args[:1] if isinstance(each, ast.List) and each.elts)
+    elif name == "set_defaults":
+        yield from (None for each in call.keywords if each.arg is None)
+
+
+def _namespace(node: ast.expr) -> ast.expr:
+    """``args`` of ``vars(args)`` and of ``args.__dict__``."""
+    if isinstance(node, ast.Call) and _dotted(node.func) == "vars" and node.args:
+        return node.args[0]
+    return node.value if isinstance(node, ast.Attribute) and node.attr == "__dict__" else node
+
+
+def _text(node: ast.expr | None) -> str | None:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
 
 def _passes(call: ast.Call, parameter: str, place: int) -> bool:

@@ -281,6 +281,9 @@ def _with_what_stands_beside(
 
     given = {key: value for key, value in beside.items() if key in config.data or OF_SHAPE.match(key)}
     said = {key: value for key, value in given.items() if value is not None}
+    if LABEL_KEYS & given.keys():
+        given = {key: value for key, value in given.items() if key in said or key not in LABEL_KEYS}
+        given |= {} if LABEL_KEYS & said.keys() else {"num_labels": None}
     untold = {(*config.key_path, key): only_by_table(key) for key in given if key not in said}
 
     def place_of(path: tuple[str, ...]) -> tuple[str, int | None] | None:

@@ -53,9 +53,8 @@ def test_a_published_model_that_an_option_names_is_proposed_as_what_the_call_mak
     written = (tmp_path / "pyproject.toml").read_text("utf-8")
     assert (
         "[tool.bertsize.models.bert-base-uncased]\n"
-        'config = "train.py#model_name_or_path"  # bert-base-uncased\n'
+        'config = "train.py#AutoModelForSequenceClassification.from_pretrained"  # bert-base-uncased\n'
         'architecture = "BertForSequenceClassification"  # train.py:8 makes it\n'
-        "overrides = { num_labels = 3 }\n"
         'budget.total = "110M"\n'
     ) in written
     assert holds(tmp_path)[0] == GOOD
@@ -158,7 +157,7 @@ def test_where_the_name_or_the_sizes_are_written_is_what_the_table_names(
 BESIDE = """
 from transformers import BertForTokenClassification, BertModel, RobertaForSequenceClassification
 
-LABELS = ["O", "B", "I"]
+LABELS = read_labels()
 tags = BertForTokenClassification.from_pretrained("bert-base-uncased", num_labels=len(LABELS))
 plain = BertModel.from_pretrained("bert-base-uncased", add_pooling_layer=False)
 four = RobertaForSequenceClassification.from_pretrained("roberta-base", num_labels=4)
@@ -181,33 +180,62 @@ def test_what_a_call_gives_beside_a_name_is_in_the_table_where_the_gate_does_not
     assert holds(tmp_path)[0] == FOUND
 
 
-RESIZED = """
-from transformers import AutoTokenizer, BertForTokenClassification, BertModel, RobertaModel
+LATER = """
+from transformers import AutoConfig, AutoModelForTokenClassification, BertModel, DistilBertModel, RobertaModel
 
-NAME = "roberta-base"
-tokenizer = AutoTokenizer.from_pretrained("bert-base-uncased")
-some = BertForTokenClassification.from_pretrained("bert-base-uncased", num_labels=len(LABELS))
-some.resize_token_embeddings(len(tokenizer))
+NAME = "bert-base-cased"
+config = AutoConfig.from_pretrained(NAME, num_labels=7)
+config.num_hidden_layers = 13
+tags = AutoModelForTokenClassification.from_pretrained(NAME, config=config)
 read = BertModel.from_pretrained("bert-base-uncased")
 read.resize_token_embeddings(30_600)
-other = RobertaModel.from_pretrained(NAME)
-other.resize_token_embeddings(50_300)
+unread = RobertaModel.from_pretrained("roberta-base")
+unread.resize_token_embeddings(len(tokenizer))
+cut = DistilBertModel.from_pretrained("distilbert-base-uncased")
+cut.transformer.layer = cut.transformer.layer[:3]
 """
+"""What makes each is the call with all that is given to it and to its config, and not the name alone."""
 
 
-def test_a_vocabulary_that_a_script_resizes_is_in_the_table_where_the_gate_does_not_read_it_there(
+def test_what_a_script_gives_a_config_or_a_model_is_counted_or_left_to_its_author(tmp_path: Path) -> None:
+    tables = {each["architecture"]: each for each in proposed(lay(tmp_path, **{"train.py": LATER})).values()}
+    assert {name: each["config"] for name, each in tables.items()} == {
+        "BertForTokenClassification": "train.py#AutoModelForTokenClassification.from_pretrained",
+        "BertModel": "train.py#BertModel.from_pretrained",
+    }
+    assert not any("overrides" in each for each in tables.values())
+    assert [each for each in said(tmp_path) if each.startswith("by hand")] == [
+        (
+            "by hand: train.py:10 names roberta-base: train.py:11: vocab_size is given here, and known only to a run; "
+            "write overrides = { vocab_size = … } with what the run has"
+        ),
+        (
+            "by hand: train.py:12 names distilbert-base-uncased: train.py:13: what DistilBertModel.from_pretrained makes "
+            "is changed later: cut.transformer.layer = cut.transformer.layer[:3]; have a function make the model, as it is "
+            'after that: factory = "module:function"'
+        ),
+    ]
+    assert started(tmp_path, writes=True)[0] == GOOD
+    assert holds(tmp_path)[0] == GOOD
+    for before, after in (("30_600", "60_600"), ("= 13", "= 24"), ("num_labels=7", "num_labels=7000")):
+        (tmp_path / "train.py").write_text(LATER.replace(before, after))
+        assert holds(tmp_path)[0] == FOUND
+
+
+def test_what_is_given_where_the_name_is_from_another_file_is_in_the_table_or_left_to_its_author(
     tmp_path: Path,
 ) -> None:
-    tables = {each["architecture"]: each for each in proposed(lay(tmp_path, **{"train.py": RESIZED})).values()}
-    some, read, other = (tables[each] for each in ("BertForTokenClassification", "BertModel", "RobertaModel"))
-    assert some["overrides"] == {"num_labels": 2, "vocab_size": 30_522}
-    assert ("overrides" in read, other["overrides"]) == (False, {"vocab_size": 50_300})
-    assert started(tmp_path, writes=True)[0] == GOOD
-    written = "write how many labels there are and how many tokens train.py:7 leaves it\n"
-    assert f"# only a run can tell: {written}" in (tmp_path / "pyproject.toml").read_text()
-    assert holds(tmp_path)[0] == GOOD
-    (tmp_path / "train.py").write_text(RESIZED.replace("30_600", "60_600"))
-    assert holds(tmp_path)[0] == FOUND
+    run = (
+        "from transformers import BertModel\n\ndef main(args):\n    return BertModel.from_pretrained(args.model, {})\n"
+    )
+    options = 'import argparse\np = argparse.ArgumentParser()\np.add_argument("--model", default="bert-base-uncased")\n'
+    (table,) = proposed(lay(tmp_path, **{"opt.py": options, "run.py": run.format("num_hidden_layers=3")})).values()
+    assert (table["config"], table["overrides"]) == ("opt.py#model", {"num_hidden_layers": 3})
+    lay(tmp_path, **{"run.py": run.format("num_hidden_layers=args.depth")})
+    assert said(tmp_path)[0] == (
+        "by hand: run.py:4 makes BertModel of bert-base-uncased, and gives it num_hidden_layers = args.depth, which only a "
+        'run can tell: declare it by hand, with config = "opt.py#model" and overrides'
+    )
 
 
 def test_what_tests_and_a_tokenizer_name_is_no_model_of_the_project(tmp_path: Path) -> None:

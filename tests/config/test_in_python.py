@@ -246,33 +246,198 @@ def test_an_option_that_the_script_sets_again_or_converts_itself_is_known_only_t
     assert said("", add.format("") + 'args.name = "x"\n', whole=False) == {}
 
 
-CHANGED = {
-    "an attribute": "c = BertConfig(hidden_size=32)\nc.num_hidden_layers = 24\n",
+BY_KEY = {
     "in a function": "c = BertConfig(hidden_size=32)\ndef main():\n    c.num_hidden_layers = 24\n",
     "a field": "class M:\n    def __init__(self):\n        self.c = BertConfig(hidden_size=32)\n"
     "    def grow(self):\n        self.c.num_hidden_layers = 24\n",
-    "setattr": "c = BertConfig(hidden_size=32)\nsetattr(c, 'num_hidden_layers', 24)\n",
-    "setattr of any": "c = BertConfig(hidden_size=32)\nfor k in KEYS:\n    setattr(c, k, 1)\n",
-    "update": "c = BertConfig(hidden_size=32)\nc.update({'num_hidden_layers': 24})\n",
-    "update by name": "c = BertConfig(hidden_size=32)\nc.update(num_hidden_layers=24)\n",
-    "update by any": "c = BertConfig(hidden_size=32)\nc.update(MORE)\n",
-    "labels": "c = BertConfig(hidden_size=32)\nc.id2label = {0: 'a'}\n",
+    "in an if": "c = BertConfig(hidden_size=32)\nif x:\n    c.num_hidden_layers = 24\n",
+    "in a loop": "c = BertConfig(hidden_size=32)\nfor _ in x:\n    c.num_hidden_layers = 24\n",
+    "twice": "c = BertConfig(hidden_size=32)\nc.num_hidden_layers = 3\nc.num_hidden_layers = 24\n",
+    "more than it is": "c = BertConfig(hidden_size=32)\nc.num_hidden_layers += 24\n",
+    "too late": "c = BertConfig(hidden_size=32)\nm = BertModel(c)\nc.num_hidden_layers = 24\n",
+    "by what a run has": "c = BertConfig(hidden_size=32)\nc.num_hidden_layers = len(x)\n",
     "another name": "c = BertConfig(hidden_size=32)\nd = c\nd.num_hidden_layers = 24\n",
+    "one of two": "c = BertConfig(hidden_size=32)\nc = other(c)\nc.num_hidden_layers = 24\n",
+    "one of several": "c, name = BertConfig(hidden_size=32), 'x'\nc.num_hidden_layers = 24\n",
+    "what is returned with others": "def make():\n    return BertConfig(hidden_size=32), 1\nc, n = make()\nc.num_hidden_layers = 24\n",
+    "each of a loop": "for c in (BertConfig(hidden_size=32), d):\n    c.num_hidden_layers = 24\n",
+    "in a dict": "cs = {'bert': BertConfig(hidden_size=32)}\ncs['bert'].num_hidden_layers = 24\n",
+    "its dict": "c = BertConfig(hidden_size=32)\nc.__dict__.update(num_hidden_layers=x)\n",
+    "its vars": "c = BertConfig(hidden_size=32)\nvars(c).update({'num_hidden_layers': x})\n",
     "a choice": "c = BertConfig(hidden_size=32) if x else None\nc.num_hidden_layers = 24\n",
     "a copy": "d = copy.deepcopy(BertConfig(hidden_size=32))\nd.num_hidden_layers = 24\n",
     "a walrus": "if (c := BertConfig(hidden_size=32)):\n    c.num_hidden_layers = 24\n",
     "a parameter": "def grow(c):\n    c.num_hidden_layers = 24\nM(grow(BertConfig(hidden_size=32)))\n",
     "a parameter by name": "def grow(*, c):\n    c.num_hidden_layers = 24\nd = BertConfig(hidden_size=32)\ngrow(c=d)\n",
-    "a method": "class M:\n    def grow(self, c):\n        c.num_labels = 4\nM().grow(BertConfig(hidden_size=32))\n",
-    "an own class": "class M:\n    def __init__(self, c):\n        c.num_labels = 4\nM(BertConfig(hidden_size=32))\n",
+    "a method": "class M:\n    def grow(self, c):\n        c.num_hidden_layers = 4\nM().grow(BertConfig(hidden_size=32))\n",
+    "an own class": "class M:\n    def __init__(self, c):\n        c.num_hidden_layers = 4\nM(BertConfig(hidden_size=32))\n",
     "what is returned": "def make():\n    return BertConfig(hidden_size=32)\nc = make()\nc.num_hidden_layers = 24\n",
 }
 
 
-@pytest.mark.parametrize("text", CHANGED.values(), ids=CHANGED)
-def test_the_config_of_a_call_that_the_file_changes_is_known_only_to_a_run(text: str) -> None:
+@pytest.mark.parametrize("text", BY_KEY.values(), ids=BY_KEY)
+def test_a_key_that_the_file_may_give_a_config_later_is_known_only_to_a_run(text: str) -> None:
+    found = in_python.parse(text.encode(), "train.py", "BertConfig")
+    assert isinstance(found, ModelConfig)
+    assert found.why_unknown("num_hidden_layers") == (
+        "num_hidden_layers is given here, and known only to a run",
+        "write overrides = { num_hidden_layers = … } with what the run has",
+    )
+
+
+BY_ANY = {
+    "setattr of any": "c = BertConfig(hidden_size=32)\nfor k in KEYS:\n    setattr(c, k, 1)\n",
+    "update by any": "c = BertConfig(hidden_size=32)\nc.update(MORE)\n",
+    "update by stars": "c = BertConfig(hidden_size=32)\nc.update(**MORE)\n",
+    "an entry of its dict": "c = BertConfig(hidden_size=32)\nvars(c)[k] = 24\n",
+}
+
+
+@pytest.mark.parametrize("text", BY_ANY.values(), ids=BY_ANY)
+def test_a_config_of_which_any_key_may_change_is_known_only_to_a_run(text: str) -> None:
     with pytest.raises(Unusable, match="what BertConfig says is known only to a run"):
         said("BertConfig", text)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "c.num_hidden_layers = 24",
+        "c.num_hidden_layers: int = 2 * 12",
+        "setattr(c, 'num_hidden_layers', 24)",
+        "c.update({'num_hidden_layers': 24})",
+        "c.update(num_hidden_layers=24)",
+    ],
+)
+def test_a_key_that_the_next_lines_give_a_config_counts(statement: str) -> None:
+    text = f"c = BertConfig(hidden_size=32, num_hidden_layers=2)\n{statement}\nm = BertModel(c)\n"
+    assert said("BertConfig", text) == {"model_type": "bert", "hidden_size": 32, "num_hidden_layers": 24}
+    assert said("c", text) == said("BertConfig", text)
+
+
+def test_each_of_two_configs_has_what_is_given_to_it_and_its_own_name() -> None:
+    text = "large = BertConfig(num_hidden_layers=24)\nsmall = BertConfig(num_hidden_layers=24)\nsmall.num_hidden_layers = 4\n"
+    assert said("large", text)["num_hidden_layers"] == 24
+    assert said("small", text)["num_hidden_layers"] == 4
+    with pytest.raises(Unusable, match="BertConfig stands there 2 times, and says not the same"):
+        said("BertConfig", text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "t = BertModel.from_pretrained('x')\ns = BertModel.from_pretrained('x', num_hidden_layers=6)\n",
+        "def a():\n    n = 'x'\n    return BertModel.from_pretrained(n)\ndef b():\n    n = 'y'\n    return BertModel.from_pretrained(n)\n",
+        "t = BertModel.from_pretrained('x')\ns = BertModel.from_pretrained('x')\ns.resize_token_embeddings(9)\n",
+    ],
+)
+def test_calls_of_one_class_that_make_two_models_are_not_one_place(text: str) -> None:
+    with pytest.raises(Unusable, match="stands there 2 times, and says not the same"):
+        said("BertModel.from_pretrained", text)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "m.classifier = nn.Linear(768, 9)",
+        "m.bert.encoder.layer = m.bert.encoder.layer[:6]",
+        "m.bert.pooler = None",
+        "m.bert.encoder.layer[3] = Other()",
+        "del m.bert.encoder.layer[6:]",
+        "m.prune_heads({0: [1]})",
+        "m.bert.set_input_embeddings(e)",
+        "m.to(device).resize_position_embeddings(1024)",
+    ],
+)
+def test_a_model_whose_modules_change_later_is_known_only_to_a_run(statement: str) -> None:
+    with pytest.raises(Unusable) as refused:
+        said("BertModel.from_pretrained", f"m = BertModel.from_pretrained('x').to(device)\n{statement}\n")
+    (finding,) = refused.value.findings
+    assert finding.message.startswith("what BertModel.from_pretrained makes is changed later: ")
+    assert finding.fix == 'have a function make the model, as it is after that: factory = "module:function"'
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "m.config.num_labels = len(x)",
+        "m.config.id2label = labels",
+        "m.num_labels = 3",
+        "m.loss = nn.CrossEntropyLoss()",
+        "m.eval().to(device)",
+        "m.label_map = labels",
+        "m.encoder.gradient_checkpointing = True",
+    ],
+)
+def test_what_changes_no_module_leaves_a_model_as_it_is(statement: str) -> None:
+    assert said("BertModel.from_pretrained", f"m = BertModel.from_pretrained('x')\n{statement}\n") == "x"
+
+
+NET = (
+    "class Net:\n    def __init__(self, layers=12):\n        self.m = BertModel(BertConfig(num_hidden_layers=layers))\n"
+)
+ARGS = "p = argparse.ArgumentParser()\np.add_argument('--layers', type=int, default=12)\n{}c = BertConfig(num_hidden_layers=args.layers)\n"
+PARSED = "args = p.parse_args()\n"
+OTHERWISE = {
+    "an heir": f"{NET}class Small(Net): pass\nSmall(layers=4)\n",
+    "super": f"{NET}class Small(Net):\n    def __init__(self):\n        super().__init__(layers=4)\n",
+    "super of super": f"{NET}class A(Net): pass\nclass B(A):\n    def __init__(self):\n        super().__init__(4)\n",
+    "cls": f"{NET}    @classmethod\n    def small(cls):\n        return cls(layers=4)\n",
+    "partial": f"{NET}make = functools.partial(Net, layers=4)\n",
+    "setattr": ARGS.format(f"{PARSED}setattr(args, 'layers', 4)\n"),
+    "setattr of any": ARGS.format(f"{PARSED}for k in x:\n    setattr(args, k, 4)\n"),
+    "vars": ARGS.format(f"{PARSED}vars(args).update(layers=4)\n"),
+    "vars by any": ARGS.format(f"{PARSED}vars(args).update(x)\n"),
+    "its dict": ARGS.format(PARSED + "args.__dict__.update({'layers': 4})\n"),
+    "parsed from a list": ARGS.format("args = p.parse_args(['--layers', '4'])\n"),
+    "defaults of any": ARGS.format(f"p.set_defaults(**x)\n{PARSED}"),
+    "a comprehension": "layers = 12\nms = [BertConfig(num_hidden_layers=layers) for layers in (2, 4)]\n",
+    "a lambda": "layers = 12\nm = lambda layers=4: BertConfig(num_hidden_layers=layers)\n",
+    "an outer name": "class M:\n    layers = 12\n    def make(self):\n        return BertConfig(num_hidden_layers=layers)\n",
+}
+
+
+@pytest.mark.parametrize("text", OTHERWISE.values(), ids=OTHERWISE)
+def test_a_name_that_may_have_another_value_where_it_is_used_is_known_only_to_a_run(text: str) -> None:
+    with pytest.raises(Unusable, match="what BertConfig says is known only to a run"):
+        said("BertConfig", text)
+
+
+@pytest.mark.parametrize(
+    ("before", "layers", "value"),
+    [
+        ("", "args.layers", 12),
+        ("SIZES = {'small': {'layers': 4}}\n", "SIZES['small']['layers']", 4),
+        ("DEPTHS = [2, 4]\n", "DEPTHS[-1]", 4),
+        ("LABELS = ['O', 'B']\n", "len(LABELS) + 1", 3),
+        ("", "int(9 / 2)", 4),
+        ("layers = 2\nclass M:\n    layers = 12\n    def make(self):\n", "layers", 2),
+        ("class Other:\n    def __init__(self):\n        super().__init__(4)\n", "args.layers", 12),
+    ],
+)
+def test_what_a_file_writes_down_is_read(before: str, layers: str, value: int) -> None:
+    indent = "        " if before.endswith("(self):\n") and "M" in before else ""
+    options = "p.add_argument('--layers', default=12)\nargs = p.parse_args()\n" if "args" in layers else ""
+    text = f"{options}{before}{indent}c = BertConfig(num_hidden_layers={layers})\n"
+    assert said("BertConfig", text)["num_hidden_layers"] == value
+
+
+def test_dicts_and_texts_are_put_together() -> None:
+    text = "BASE = {'hidden_size': 32, 'layers': 2}\nSMALL = {**BASE, 'layers': 4}\nSIZE = 'base'\nNAME = f'bert-{SIZE}-uncased'\n"
+    assert said("SMALL", text) == {"hidden_size": 32, "layers": 4}
+    assert said("NAME", text) == "bert-base-uncased"
+    for unread in (
+        "{**MORE}",
+        "SIZES['x']",
+        "[1][3]",
+        "{'a': 1}['b']",
+        "f'{1.5}'",
+        "f'{SIZE:>9}'",
+        "len(3)",
+        "max(1, 2)",
+    ):
+        with pytest.raises(Unusable, match="known only to a run"):
+            said("X", f"SIZE = 'x'\nX = {unread}\n")
 
 
 UNCHANGED = {
@@ -356,6 +521,14 @@ def f():
             4,
         ),
         ("m = BertModel.from_pretrained('bert-base-uncased', config=None)\n", 12),
+        (
+            """
+c = AutoConfig.from_pretrained("bert-base-uncased")
+c.num_hidden_layers = 5
+m = BertModel.from_pretrained("bert-base-uncased", config=c)
+""",
+            5,
+        ),
     ],
 )
 def test_a_call_counts_by_what_two_stars_and_its_config_give(tmp_path: Path, text: str, layers: int) -> None:
@@ -367,10 +540,12 @@ def test_a_call_counts_by_what_two_stars_and_its_config_give(tmp_path: Path, tex
     ["**more", "config=config", "config=self.config", "config=make()", "config=changed", "num_hidden_layers=x, **more"],
 )
 def test_a_config_that_only_a_run_knows_is_red_beside_a_name(tmp_path: Path, given: str) -> None:
-    text = f"changed = BertConfig()\nchanged.num_hidden_layers = 2\nm = BertModel.from_pretrained('bert-base-uncased', {given})\n"
+    text = (
+        f"changed = BertConfig()\nchanged.update(more)\nm = BertModel.from_pretrained('bert-base-uncased', {given})\n"
+    )
     (error,) = checked_call(tmp_path, text).errors
     assert "is known only to a run" in error.message
-    assert (error.file, error.line) == ("t.py", 3)
+    assert (error.file, error.line) == ("t.py", 2 if given == "config=changed" else 3)
 
 
 @pytest.mark.parametrize(
@@ -401,38 +576,69 @@ def test_labels_that_only_a_run_counts_are_red_until_the_table_says_them(tmp_pat
 
 RESIZED = {
     "a name": "m = {}\nm.resize_token_embeddings({})\n",
-    "a name, later": "m = {}\ndef grow(model):\n    model.resize_token_embeddings({}, mean_resizing=False)\ngrow(m)\n",
-    "a field": "class M:\n    def __init__(self):\n        self.m = {}\n        self.m.resize_token_embeddings(new_num_tokens={})\n",
+    "a field": "class M:\n    def __init__(self):\n        self.m = {}\n        self.m.resize_token_embeddings(new_num_tokens={}, mean_resizing=False)\n",
+}
+RESIZED_PERHAPS = {
+    "a name, in a function": "m = {}\ndef grow(model):\n    model.resize_token_embeddings({})\ngrow(m)\n",
     "a part": "m = {}\nm.bert.resize_token_embeddings({})\n",
     "what is returned": "def make():\n    return {}\nm = make()\nm.resize_token_embeddings({})\n",
+    "what is returned with others": "def make():\n    return {}, 1\nm, n = make()\nm.resize_token_embeddings({})\n",
+    "in an if": "m = {}\nif x:\n    m.resize_token_embeddings({})\n",
+    "twice": "m = {}\nm.resize_token_embeddings(9)\nm.resize_token_embeddings({})\n",
+    "moved": "m = {}.to(device)\nm.resize_token_embeddings({})\n",
+    "moved by name": "m = {}\nm = m.to(device)\nm.resize_token_embeddings({})\n",
+    "compiled": "m = torch.compile({})\nm.resize_token_embeddings({})\n",
+    "in a dict": "ms = {{'a': {}}}\nms['a'].resize_token_embeddings({})\n",
+    "in a loop": "q, p = {}, other\nfor m in (q, p):\n    m.resize_token_embeddings({})\n",
 }
+UNKNOWN = (
+    "vocab_size is given here, and known only to a run; write overrides = { vocab_size = … } with what the run has"
+)
+
+
+def resized(tmp_path: Path, text: str, made: str, tokens: str, table: str = "") -> Any:
+    before = "" if "from_pretrained" in made else "config = BertConfig()\n"
+    kind = "BertConfig" if before else "BertModel"
+    return checked_call(tmp_path, before + text.format(made, tokens), table, kind)
 
 
 @pytest.mark.parametrize("made", ["BertModel.from_pretrained('bert-base-uncased')", "BertModel(config)"])
 @pytest.mark.parametrize("text", RESIZED.values(), ids=RESIZED)
 def test_a_vocabulary_that_is_given_later_counts(tmp_path: Path, text: str, made: str) -> None:
-    if by_config := made.endswith("(config)"):
-        text = f"config = BertConfig()\n{text}"
-    kind = "BertModel" if not by_config else "BertConfig"
+    found = resized(tmp_path, text, made, "30_600")
+    assert (found.expected.unique, found.errors) == (BASE + 78 * 768, ())
 
-    def found(tokens: str, table: str = "") -> Any:
-        return checked_call(tmp_path, text.format(made, tokens), table, kind)
 
-    assert (found("30_600").expected.unique, found("30_600").errors) == (BASE + 78 * 768, ())
-    for unknown in ("len(tokenizer)", "30_600, pad_to_multiple_of=64" if "new_num" not in text else "1 + x"):
-        (error,) = found(unknown).errors
-        line = next(number for number, each in enumerate(text.splitlines(), 1) if "resize" in each)
-        assert error.sentence == (
-            f"t.py:{line}: vocab_size is given here, and known only to a run; "
-            "write overrides = { vocab_size = … } with what the run has"
-        )
-        told = found(unknown, "overrides = { vocab_size = 30_600 }\n")
-        assert (told.expected.unique, told.errors) == (BASE + 78 * 768, ())
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        *((text, "len(tokenizer)") for text in RESIZED.values()),
+        (RESIZED["a name"], "30_600, pad_to_multiple_of=64"),
+        *((text, "30_600") for text in RESIZED_PERHAPS.values()),
+    ],
+)
+@pytest.mark.parametrize("made", ["BertModel.from_pretrained('bert-base-uncased')", "BertModel(config)"])
+def test_a_vocabulary_that_only_a_run_knows_is_red_until_the_table_says_it(
+    tmp_path: Path, text: str, tokens: str, made: str
+) -> None:
+    (error,) = resized(tmp_path, text, made, tokens).errors
+    assert error.sentence.partition(": ")[2] == UNKNOWN
+    told = resized(tmp_path, text, made, tokens, "overrides = { vocab_size = 30_600 }\n")
+    assert (told.expected.unique, told.errors) == (BASE + 78 * 768, ())
 
 
 def test_embeddings_of_another_model_or_that_are_asked_for_resize_nothing(tmp_path: Path) -> None:
     text = "m = BertModel.from_pretrained('bert-base-uncased')\nother.resize_token_embeddings(9)\nm.resize_token_embeddings()\n"
     assert checked_call(tmp_path, text).expected.unique == BASE
+
+
+@pytest.mark.parametrize("given", ["id2label=labels", "num_labels=len(x), id2label=labels, label2id=ids"])
+def test_labels_are_asked_for_once_by_whatever_keys_a_call_gives_them(tmp_path: Path, given: str) -> None:
+    kind = "BertForTokenClassification"
+    text = f"m = {kind}.from_pretrained('bert-base-uncased', {given})\n"
+    (error,) = checked_call(tmp_path, text, kind=kind).errors
+    assert error.fix == "write overrides = { num_labels = … } with what the run has"
+    assert checked_call(tmp_path, text, "overrides = { num_labels = 4 }\n", kind).errors == ()
 
 
 @pytest.mark.parametrize(

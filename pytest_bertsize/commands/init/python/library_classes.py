@@ -11,21 +11,22 @@ from pytest_bertsize.builder.published import fetching, is_name
 from pytest_bertsize.commands.init.files import SCRIPTS
 from pytest_bertsize.commands.init.limits import budget
 from pytest_bertsize.commands.init.naming import heading
+from pytest_bertsize.commands.init.python.beside import Beside, OnlyARun, config_of
 from pytest_bertsize.commands.init.python.callers import config_calls
 from pytest_bertsize.commands.init.python.made import PRETRAINED, made_of
 from pytest_bertsize.commands.init.python.meant import may_be_of
 from pytest_bertsize.commands.init.python.names import Named
-from pytest_bertsize.commands.init.python.own_classes import dashed, toml
+from pytest_bertsize.commands.init.python.own_classes import dashed
 from pytest_bertsize.config.flows import called_name
 from pytest_bertsize.config.python_nodes import dotted, first_argument
-from pytest_bertsize.config.python_source import CONFIG_CLASSES, Said
+from pytest_bertsize.config.python_source import CONFIG_CLASSES
 from pytest_bertsize.review.check import conclude_unbuilt, examine
 from pytest_bertsize.table.settings import SettingsError
 from pytest_bertsize.table.toml import key, quoted
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable
 
     from pytest_bertsize.commands.init.python.callers import Given
     from pytest_bertsize.commands.init.python.made import Made
@@ -112,38 +113,31 @@ class LibraryClasses:
         if use.inside:
             because = f"the part of {use.inside} that {use.where} makes; what stands on it is not counted"
         elif use.is_own:
-            architecture = _architecture("AutoModel", architectures)
+            architecture = architecture or _architecture("AutoModel", architectures)
             because = f"the library's part of {use.class_name}, which {use.where} makes; the rest is not counted"
         if not architecture:
             return
-        any_class = "num_labels" in _given(use) and _labels(use) is None
-        for each in (named, *meanings.others_of(use.first, named)):
+        beside = Beside(use)
+        for each in (beside.place(named) or named, *meanings.others_of(use.first, named)):
             is_alike = self.reading.family_of(each.name) == self.reading.family_of(named.name)
             if fitting := architecture if is_alike else _architecture(use.kind, self._architectures(each)):
-                self._propose(each, fitting, because, self._beside(use, each, fitting), any_class=any_class)
-        return
+                self._propose_with(beside, each, fitting, because)
 
-    def _beside(self, use: Made, named: Named, architecture: str) -> Iterator[str]:
-        """Lines of a table: what the call gives beside the name, or later, where the gate does not read that there."""
-        is_read = named.module is use.module and named.place == called_name(use.call)
-        pairs, told = [], []
-        labels = _labels(use)
-        if "For" in architecture and "num_labels" in _given(use) and (labels is None or not is_read):
-            pairs.append(f"num_labels = {2 if labels is None else labels}")
-            told += ["how many labels there are"] if labels is None else []
-        tokens, by = _tokens(use)
-        published = self.reading.vocabulary_of(named.name)
-        if by is not None and published and not (tokens and is_read):
-            pairs.append(f"vocab_size = {tokens or published}")
-            told += [] if tokens else [f"how many tokens {use.module.file}:{by.lineno} leaves it"]
-        if pairs:
-            comment = f"  # only a run can tell: write {' and '.join(told)}" if told else ""
-            yield f"overrides = {{ {', '.join(pairs)} }}{comment}"
-        yield from _options(use)
+    def _propose_with(self, beside: Beside, named: Named, architecture: str, because: str) -> None:
+        use = beside.use
+        is_read = named.module is use.module and named.place == called_name(beside.call)
+        try:
+            lines = [*beside.lines(architecture, is_read=is_read)]
+        except OnlyARun as only:
+            self.names.add(named.name)
+            fix = f"declare it by hand, with config = {quoted(named.reference)} and overrides"
+            self._say(f"{use.where} makes {use.class_name} of {named.name}, and {only}: {fix}")
+        else:
+            self._propose(named, architecture, because, lines, any_class=beside.labels == 0)
 
     def _by_its_config(self, use: Made) -> Named | None:
         """``Model(config)``, where the config was made by the name of a published one."""
-        call = made_of(use, _config_of(use))
+        call = made_of(use, config_of(use))
         if call is None or not dotted(call.func).endswith(f".{PRETRAINED}"):
             return None
         first = first_argument(call)
@@ -193,7 +187,10 @@ class LibraryClasses:
         any_class: bool = False,
         family: str = "",
     ) -> None:
-        if (named.reference, architecture) in self.done or self._is_declared(named):
+        if (named.reference, architecture) in self.done:
+            return
+        if self._is_declared(named):
+            self.names.add(named.name)
             return
         self.done.add((named.reference, architecture))
         self.names.add(named.name)
@@ -260,34 +257,3 @@ def _architecture(kind: str, names: list[str]) -> str:
     rest = {"": "Model", "WithLMHead": "ForMaskedLM"}.get(rest, rest)
     fitting = (name for name in names if re.fullmatch(rf"\w+?{rest}", name) and ("For" in rest) == ("For" in name))
     return next(fitting, "")
-
-
-def _given(use: Made) -> dict[str, ast.expr]:
-    """What a call is given by name."""
-    return {each.arg: each.value for each in use.call.keywords if each.arg}
-
-
-def _labels(use: Made) -> int | None:
-    said = _given(use).get("num_labels")
-    return said.value if isinstance(said, ast.Constant) and type(said.value) is int else None
-
-
-def _tokens(use: Made) -> tuple[int, ast.expr | None]:
-    """How many tokens a model is given later, 0 where only a run can tell, and by what; ``None`` where by nothing."""
-    source = use.module.source
-    resized = source.resized(called_name(use.call))
-    found = source.readable(Said(None, 0, resized)).get("vocab_size")
-    return found if type(found) is int else 0, resized["vocab_size"].node if resized else None
-
-
-def _options(use: Made) -> Iterator[str]:
-    """What a call gives the constructor of its class, as a line of a table."""
-    pooled = _given(use).get("add_pooling_layer")
-    if isinstance(pooled, ast.Constant) and isinstance(pooled.value, bool) and not use.is_own:
-        yield f"options = {{ add_pooling_layer = {toml(pooled.value)} }}"
-
-
-def _config_of(use: Made) -> ast.expr | None:
-    """What a model is made of, where that is a config."""
-    said = next((each.value for each in use.call.keywords if each.arg == "config"), None)
-    return said or (use.call.args[0] if use.call.args and not use.is_pretrained else None)

@@ -51,7 +51,6 @@ class Reading:
         self.code.settings = SettingsFiles(project.root)
         self.code.settings.find(self.code, files.files)
         self._families: dict[str, str] = {}
-        self._vocabularies: dict[str, int] = {}
         last = self.code.comes_last
         here = [Named(each.file, "", each.reference, 0, None, last(each.file)) for each in (*configs, *of_own_classes)]
         those = (*names(self.code, self.is_published), *names_beside(files, self.is_published, last))
@@ -76,10 +75,6 @@ class Reading:
     def family_of(self, name: str) -> str:
         return self._families[name]
 
-    def vocabulary_of(self, name: str) -> int | None:
-        """That of a published config, where it says one."""
-        return self._vocabularies.get(name)
-
     def is_published(self, name: str) -> bool:
         """Whether a config of a known family is there for a name."""
         if name not in self._families:
@@ -96,8 +91,4 @@ class Reading:
             config = by_name(name, self.project.root, hub)
         except Unusable:
             return ""
-        if config is None or not self.registry.families(str(config.model_type)):
-            return ""
-        if isinstance(said := config.data.get("vocab_size"), int):
-            self._vocabularies[name] = said
-        return str(config.model_type)
+        return str(config.model_type) if config and self.registry.families(str(config.model_type)) else ""

@@ -371,7 +371,7 @@ class Values:
 
         :raises Undecided: for what nobody can tell.
         """
-        if (by := self.module.source.rebound.calls.get(called_name(call))) is not None:
+        if (by := self.module.source.rebound.change_of(call)) is not None:
             what = ast.unparse(by)[:60].replace("\n", " ")
             where = f"{self.module.file}:{getattr(by, 'lineno', call.lineno)}"
             raise Undecided(f"what {called_name(call)} makes is changed later ({where}: {what})")
