@@ -22,7 +22,9 @@ OF_SHAPE = re.compile(
 )
 """Keys of a config that may change a count."""
 OF_MODULES = re.compile(
-    r".*(classifier|pooler|embed|encoder|decoder|layer|block|head|dense|proj|score|linear|transform|bert|cls|lm_)|fc\d*|out|qa_outputs"
+    r"(?!.*(name|path|dir|size|dim|ids?|type|mask|map|checkpointing)$)"
+    r"(.*(classifier|pooler|embed|encoder|decoder|layer|block|head|dense|proj|score|linear|transform|bert|cls|lm_)"
+    r"|(fc\d*|out|qa_outputs)$)"
 )
 """Attributes of a model that may be modules with parameters."""
 _COPIES = frozenset({"copy", "deepcopy"})
@@ -333,7 +335,7 @@ def _stored(
         if OF_SHAPE.match(target.attr):
             yield _Store((_holder(target.value, at),), at, statement, target.attr, value)
         is_plain = isinstance(value, ast.Constant) and value.value is not None
-        if is_plain or not OF_MODULES.fullmatch(target.attr):
+        if is_plain or not OF_MODULES.match(target.attr):
             return
     elif not dotted(target.value):  # of vars(config), where it is one
         yield from _stores_of({_text(target.slice): value or target}, target, statement, at)

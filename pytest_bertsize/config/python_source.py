@@ -170,6 +170,8 @@ class Source:
         place = f"{of.place}.{name}" if of.place else name
         if by := self.changed_by(place, said) if of.place or said.is_option else None:
             raise Unreadable(by)
+        if by := self.rebound.is_filled(of.place, name) if of.place else None:
+            raise Unreadable(by)
         return self.value(said)
 
     def beside(self, said: Said) -> dict[str, object]:

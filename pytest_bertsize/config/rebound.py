@@ -19,6 +19,9 @@ _MUTATING = frozenset(
 )
 """Methods by which a dict, a list or a namespace becomes another."""
 
+_PERHAPS = (ast.IfExp, ast.BoolOp, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+"""Expressions whose parts a run may come to once, often or never."""
+
 
 @dataclass
 class Rebound:
@@ -70,6 +73,11 @@ class Rebound:
             keys += [f"cls@{called}", *heirs, *(f"{by}@{heir}" for heir in heirs for by in ("cls", "super"))]
         return any(_passes(call, parameter, place) for key in keys for call in self._calls.get(key, ()))
 
+    def is_filled(self, of_class: str, key: str) -> ast.AST | None:
+        """A call in the file that gives a field of a class another value: ``Arguments(num_hidden_layers=4)``."""
+        calls = self._calls.get(of_class.rpartition(".")[2], ())
+        return next((call for call in calls if _passes(call, key, 0)), None)
+
     def _heirs(self, of: str) -> list[str]:
         """The classes of the file that derive from one."""
         found = [of]
@@ -91,7 +99,7 @@ class Rebound:
             of_self = at.scope if sets_fields else ""
             return At(name, is_below=node.name == "__post_init__", of_self=of_self, of_class=at.of_class)
         is_compound = isinstance(node, ast.stmt | ast.ExceptHandler | ast.match_case) and hasattr(node, "body")
-        return at._replace(is_below=True) if is_compound else at
+        return at._replace(is_below=True) if is_compound or isinstance(node, _PERHAPS) else at
 
     def _note(self, node: ast.AST, at: At) -> None:  # noqa: C901  (a line for each kind)
         for name in (*_bound(node), *_of_lambda(node)):

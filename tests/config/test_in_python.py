@@ -231,6 +231,14 @@ def test_a_field_that_its_class_or_a_call_sets_again_is_known_only_to_a_run(body
         said("Sizes", f"class Sizes:\n    model_type = 'bert'\n{body}\n")
 
 
+@pytest.mark.parametrize("call", ["Sizes(hidden_size=64)", "Sizes(**x)", "Sizes(64)"])
+def test_a_field_that_a_call_fills_is_known_only_to_a_run(call: str) -> None:
+    text = "@dataclass\nclass Sizes:\n    hidden_size: int = 32\n"
+    assert said("Sizes", f"{text}s = Sizes()\n") == {"hidden_size": 32}
+    with pytest.raises(Unusable, match="what Sizes says is known only to a run"):
+        said("Sizes", f"{text}s = {call}\n")
+
+
 def test_a_class_has_the_fields_of_its_bases_and_of_one_that_stands_elsewhere_nobody_knows_them() -> None:
     text = "class Small:\n    layers = 2\n    width = 32\nclass Large(Small):\n    layers = 24\n"
     assert said("Large", text) == {"layers": 24, "width": 32}
@@ -342,6 +350,7 @@ def test_calls_of_one_class_that_make_two_models_are_not_one_place(text: str) ->
         "m.classifier = nn.Linear(768, 9)",
         "m.bert.encoder.layer = m.bert.encoder.layer[:6]",
         "m.bert.pooler = None",
+        "m.bert.embeddings.word_embeddings = nn.Embedding(31000, 768)",
         "m.bert.encoder.layer[3] = Other()",
         "del m.bert.encoder.layer[6:]",
         "m.prune_heads({0: [1]})",
@@ -366,6 +375,7 @@ def test_a_model_whose_modules_change_later_is_known_only_to_a_run(statement: st
         "m.loss = nn.CrossEntropyLoss()",
         "m.eval().to(device)",
         "m.label_map = labels",
+        "m.encoder_name = name",
         "m.encoder.gradient_checkpointing = True",
     ],
 )
@@ -584,6 +594,8 @@ RESIZED_PERHAPS = {
     "what is returned": "def make():\n    return {}\nm = make()\nm.resize_token_embeddings({})\n",
     "what is returned with others": "def make():\n    return {}, 1\nm, n = make()\nm.resize_token_embeddings({})\n",
     "in an if": "m = {}\nif x:\n    m.resize_token_embeddings({})\n",
+    "if so": "m = {}\nm.resize_token_embeddings({}) if x else None\n",
+    "and so": "m = {}\nx and m.resize_token_embeddings({})\n",
     "twice": "m = {}\nm.resize_token_embeddings(9)\nm.resize_token_embeddings({})\n",
     "moved": "m = {}.to(device)\nm.resize_token_embeddings({})\n",
     "moved by name": "m = {}\nm = m.to(device)\nm.resize_token_embeddings({})\n",
