@@ -110,14 +110,16 @@ _RETURNED = "return"
 class Flows:
     """Of one file: what may hold what each call makes, and where that is changed."""
 
-    _sources: dict[_Holder, list[_Holder | ast.Call]] = field(default_factory=dict)
-    """Whence each may have what it holds."""
+    _sources: dict[_Holder, dict[_Holder | ast.Call, None]] = field(default_factory=dict)
+    """Whence each may have what it holds, in the order of the file."""
     _direct: dict[_Holder, list[ast.Call]] = field(default_factory=dict)
     """The calls of which each is the result, and nothing of them else."""
     _stores: list[_Store] = field(default_factory=list)
     _passed: list[tuple[ast.Call, At]] = field(default_factory=list)
     _functions: dict[str, list[tuple[str, Function, bool]]] = field(default_factory=dict)
     """By what they are called: the full name, and whether a call leaves out the first parameter."""
+    _made: dict[_Holder, list[ast.Call]] = field(default_factory=dict)
+    """The calls whose result may be held, where that was asked."""
 
     def note(self, node: ast.AST, at: At) -> None:
         if isinstance(node, FUNCTIONS):
@@ -137,8 +139,7 @@ class Flows:
     def after(self) -> dict[int, After]:
         """What becomes of what calls make, by the ``id`` of each, when all of the file was noted."""
         for call, at in self._passed:
-            for parameter, value in self._arguments(call):
-                self._flow(parameter, value, at)
+            self._pass_on(call, at)
         stands = {id(call): at for call, at in self._passed}
         found: dict[int, After] = {}
         for store in self._stores:
@@ -158,14 +159,15 @@ class Flows:
             return
         is_sure = (
             holder == store.holders[0]
-            and self._sources.get(holder) == self._direct.get(holder) == [call]
+            and [*self._sources.get(holder, ())] == self._direct.get(holder) == [call]
             and stands[id(call)].scope == store.at.scope
             and not store.at.is_below
             and (store.of_model or not self._is_given_before(holder, call, store))
         )
         later = Later(store.statement, store.value if is_sure else None, store.at.scope)
         after.give(store.key, later)
-        for config in self._configs(call, stands[id(call)]) if store.of_model else ():
+        is_another = store.of_model and _last(call) not in self._functions
+        for config in self._configs(call, stands[id(call)]) if is_another else ():
             found.setdefault(id(config), After()).give(store.key, later)
 
     def _is_given_before(self, holder: _Holder, made: ast.Call, store: _Store) -> bool:
@@ -191,7 +193,7 @@ class Flows:
         is_method = at.is_class and "staticmethod" not in map(dotted, node.decorator_list)
         self._functions.setdefault(known, []).append((name, node, is_method))
         for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
-            self._sources.setdefault(_Holder(name, each.arg), [])
+            self._sources.setdefault(_Holder(name, each.arg), {})
 
     def _note_assignment(self, node: ast.Assign | ast.AnnAssign | ast.AugAssign | ast.NamedExpr, at: At) -> None:
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
@@ -214,19 +216,19 @@ class Flows:
             self._flow(_holder(target, at), value, at)
 
     def _flow(self, holder: _Holder, value: ast.AST, at: At) -> None:
-        sources = self._sources.setdefault(holder, [])
-        for each in _alternatives(value):
-            if isinstance(each, ast.Call):
-                sources.append(each)
-            elif dotted(_base(each)):
-                sources.append(_holder(each, at))
+        self._sources.setdefault(holder, {}).update(dict.fromkeys(_whence(value, at)))
 
-    def _arguments(self, call: ast.Call) -> Iterator[tuple[_Holder, ast.expr]]:
-        """The parameters of functions of the file that a call gives values to."""
-        for name, node, is_method in self._functions.get(_last(call), ()):
+    def _pass_on(self, call: ast.Call, at: At) -> None:
+        """Have the parameters of functions of the file hold what a call gives them."""
+        functions = self._functions.get(_last(call))
+        if not functions:
+            return
+        by_place = [dict.fromkeys(_whence(each, at)) for each in call.args]
+        by_name = {each.arg: dict.fromkeys(_whence(each.value, at)) for each in call.keywords if each.arg}
+        for name, node, is_method in functions:
             names = [each.arg for each in (*node.args.posonlyargs, *node.args.args)][is_method:]
-            pairs = [*zip(names, call.args, strict=False), *((each.arg, each.value) for each in call.keywords)]
-            yield from ((_Holder(name, parameter), value) for parameter, value in pairs if parameter)
+            for parameter, whence in (*zip(names, by_place, strict=False), *by_name.items()):
+                self._sources.setdefault(_Holder(name, parameter), {}).update(whence)
 
     def _behind(self, store: _Store) -> Iterator[tuple[ast.Call, _Holder]]:
         """The calls whose result a statement may change, and by which name."""
@@ -237,8 +239,13 @@ class Flows:
                     seen.add(id(call))
                     yield call, holder
 
-    def _calls_behind(self, holder: _Holder) -> Iterator[ast.Call]:
+    def _calls_behind(self, holder: _Holder) -> list[ast.Call]:
         """The calls whose result may be held, each once."""
+        if holder not in self._made:
+            self._made[holder] = [*self._looked_behind(holder)]
+        return self._made[holder]
+
+    def _looked_behind(self, holder: _Holder) -> Iterator[ast.Call]:
         waiting: list[_Holder | ast.Call] = [holder]
         seen: set[_Holder | int] = set()
         while waiting:
@@ -252,6 +259,15 @@ class Flows:
                 waiting += [_Holder(name, _RETURNED) for name, _, _ in self._functions.get(_last(each), ())]
             else:
                 waiting += self._sources[each] if each in self._sources else _outside(each)
+
+
+def _whence(value: ast.AST, at: At) -> Iterator[_Holder | ast.Call]:
+    """The calls and the names that a value may be of."""
+    for each in _alternatives(value):
+        if isinstance(each, ast.Call):
+            yield each
+        elif dotted(_base(each)):
+            yield _holder(each, at)
 
 
 def is_of_config(call: ast.Call) -> bool:
