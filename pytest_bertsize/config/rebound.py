@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.config.flows import FUNCTIONS, After, At, Flows, Function
+from pytest_bertsize.config.flows import FUNCTIONS, After, At, Flows, Function, Statement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -53,7 +53,7 @@ class Rebound:
             waiting += [(child, inner) for child in ast.iter_child_nodes(node)]
         self.calls = self._flows.after()
 
-    def change_of(self, call: ast.Call) -> ast.AST | None:
+    def change_of(self, call: ast.Call) -> Statement | None:
         """The first statement that changes what a call makes."""
         after = self.calls.get(id(call), After())
         return after.changed or next((each.statement for each in after.given.values()), None)

@@ -266,7 +266,7 @@ def _named(name: str, reader: Reader, place: str) -> ModelConfig:
         told = (each._replace(message=f"{place} is {shown(name)}: {each.message}") for each in unusable.findings)
         raise Unusable(*told) from None
     config = _with_what_stands_beside(config, getattr(name, "beside", {}), getattr(name, "lines", {}), place)
-    return replace(config, origin=f"{place} is {shown(name)}" + (f"; {config.origin}" if config.origin else ""))
+    return replace(config, origin=f"{config.origin}, by the name {shown(name)}" if config.origin else shown(name))
 
 
 def _with_what_stands_beside(

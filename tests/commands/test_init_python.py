@@ -238,6 +238,90 @@ def test_what_is_given_where_the_name_is_from_another_file_is_in_the_table_or_le
     )
 
 
+SWEEP = {
+    "net.py": """
+from torch import nn
+from transformers import AutoModel
+
+class Net(nn.Module):
+    def __init__(self, name="bert-base-uncased", width=196):
+        super().__init__()
+        self.bert = AutoModel.from_pretrained(name)
+        self.out = nn.Linear(768, width)
+""",
+    "train.py": """
+from net import Net
+
+for width in [128, 384]:
+    model = Net(name="bert-base-uncased", width=width)
+""",
+}
+
+
+def test_a_default_that_stands_in_for_what_only_a_run_gives_is_said(tmp_path: Path) -> None:
+    _, out, _ = started(lay(tmp_path, **SWEEP), helper=Helper())
+    assert "# width = width is known only to a run (train.py:5): the default of Net stands in\n" in out
+
+
+OWN_CLASS = """
+import argparse
+from torch import nn
+from transformers import AutoConfig, BertModel, BertPreTrainedModel
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--model", default="bert-base-uncased")
+args = parser.parse_args([])
+
+def depth():
+    return 12
+
+class Tagger(BertPreTrainedModel):
+    def __init__(self, config):
+        super().__init__(config)
+        self.bert = BertModel(config)
+        self.tags = nn.Linear(config.hidden_size, config.num_labels)
+
+config = AutoConfig.from_pretrained(args.model, num_labels=7, num_hidden_layers=depth())
+config.num_attention_heads = 8
+model = Tagger.from_pretrained(args.model, config=config)
+"""
+
+
+def test_an_own_class_has_what_is_given_to_its_config_and_is_left_to_its_author_where_the_model_changes(
+    tmp_path: Path,
+) -> None:
+    _, out, _ = started(lay(tmp_path, **{"train.py": OWN_CLASS}), helper=Helper())
+    assert "overrides = { num_labels = 7, num_attention_heads = 8 }" in out
+    assert "# num_hidden_layers = depth() is known only to a run (train.py:19): what the config says stands in\n" in out
+    for more, why in (
+        ("model.resize_token_embeddings(40_000)", "what it makes is changed later (train.py:22: model.resize_token_"),
+        ("config.update(more)", "its config is changed later (train.py:22: config.update(more))"),
+        ("if x:\n    config.num_labels = 3", "its config is changed later (train.py:23: config.num_labels = 3)"),
+    ):
+        lay(tmp_path, **{"train.py": f"{OWN_CLASS}{more}\n"})
+        assert f"by hand: train.py:21: Tagger is made here, and {why}" in started(tmp_path, helper=Helper())[2]
+
+
+def test_a_field_of_a_config_is_not_the_parameter_of_another_function(tmp_path: Path) -> None:
+    files = {
+        "train.py": "from transformers import AutoModelForMaskedLM\n\ndef train(config):\n"
+        "    return AutoModelForMaskedLM.from_pretrained(config.teacher)\n",
+        "other.py": "from transformers import AutoTokenizer\n\ndef words(teacher='bert-base-cased'):\n"
+        "    return AutoTokenizer.from_pretrained(teacher)\n",
+    }
+    assert "BertForMaskedLM" not in started(lay(tmp_path, **files))[1]
+    lay(tmp_path, **{"config.py": "class Config:\n    teacher: str = 'bert-base-uncased'\n"})
+    found = {each["architecture"]: each["config"] for each in proposed(tmp_path).values()}
+    assert found["BertForMaskedLM"] == "config.py#Config.teacher"
+
+
+def test_a_name_that_the_call_says_is_not_said_to_be_unsaid(tmp_path: Path) -> None:
+    lay(tmp_path, **{"a.py": "from transformers import AutoModel\nm = AutoModel.from_pretrained('acme/model-1')\n"})
+    assert said(tmp_path)[0].startswith(
+        "by hand: a.py:2 makes AutoModel of 'acme/model-1', whose config is not here: run hf download acme/model-1"
+    )
+
+
 def test_what_tests_and_a_tokenizer_name_is_no_model_of_the_project(tmp_path: Path) -> None:
     tokenizer = 'from transformers import BertTokenizer\nt = BertTokenizer.from_pretrained("bert-base-uncased")\n'
     lay(tmp_path, **{"data.py": tokenizer, "tests/test_model.py": CLASSIFIES})

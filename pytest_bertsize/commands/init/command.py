@@ -137,10 +137,8 @@ def _nothing(found: Proposal, err: TextIO) -> int:
     looked = "no config.json, bert_config.json, JSON or YAML file of a known family was found"
     if found.by_hand:
         looked = "no config was found that can be declared as it stands"
-    say(
-        f"ERROR: {looked} (what git ignores, and hidden, installed and built folders, are not looked into); {EXAMPLE}",
-        err,
-    )
+    not_in = "what git ignores, hidden, installed and built folders, notebooks, and what is no Python 3"
+    say(f"ERROR: {looked} ({not_in} are not looked into); {EXAMPLE}", err)
     return NOTHING
 
 

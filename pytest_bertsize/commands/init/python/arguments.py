@@ -10,6 +10,7 @@ from pytest_bertsize.commands.init.python.code import Origin
 from pytest_bertsize.commands.init.python.made import made_of
 from pytest_bertsize.commands.init.python.plan import Plan, Undecided
 from pytest_bertsize.commands.init.python.values import Values
+from pytest_bertsize.config.flows import OF_SHAPE, After
 from pytest_bertsize.config.python_nodes import assigned, defaults, dotted
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ def plan_of(made: Made, name: str, code: Code, meanings: Meanings, *, runs_funct
     :raises Undecided: for arguments that nobody can tell.
     """
     assert made.origin.module is not None
+    if (by := made.module.source.rebound.change_of(made.call)) is not None:
+        raise Undecided(f"what it makes is changed later ({made.module.file}:{by.lineno}: {ast.unparse(by)[:60]})")
     plan = Plan(name, made, made.origin.module)
     _Arguments(plan, meanings, Values(code, plan, runs_functions=runs_functions)).write()
     return plan
@@ -183,11 +186,34 @@ class _Arguments:
         try:
             written = self.values.of(value, name)
         except Undecided:
-            return self.plan.put_back(before)
+            self.plan.put_back(before)
+            return self._say_unread(name, value, "what the config says") if OF_SHAPE.match(name) else None
         try:
             self.plan.overrides[name] = ast.literal_eval(written)
         except (ValueError, SyntaxError):
             self.computed[name] = written
+        return None
+
+    def _say_unread(self, name: str, value: ast.expr, stands_in: str) -> None:
+        where = f"{self.made.module.file}:{value.lineno}"
+        self.plan.notes.append(
+            f"{name} = {ast.unparse(value)[:60]} is known only to a run ({where}): {stands_in} stands in"
+        )
+
+    def _give_later(self, call: ast.Call) -> None:
+        """What the file gives a config after the call that makes it.
+
+        :raises Undecided: for what only a run can tell.
+        """
+        after = self.made.module.source.rebound.calls.get(id(call), After())
+        unsure = next((each.statement for each in after.given.values() if each.value is None), None)
+        if (by := after.changed or unsure) is not None:
+            raise Undecided(
+                f"its config is changed later ({self.made.module.file}:{by.lineno}: {ast.unparse(by)[:60]})"
+            )
+        for key, each in after.given.items():
+            if each.value is not None:
+                self._override(key, each.value)
 
     def _find_config(self, first: ast.expr | None, config: ast.expr | None) -> None:
         """Find out what the config is made of.
@@ -205,6 +231,7 @@ class _Arguments:
             for each in call.keywords:
                 if each.arg and each.arg not in _NO_SHAPE:
                     self._override(each.arg, each.value)
+            self._give_later(call)
         self.named = self.meanings.of_any(asked, made.module, made.place, made.kind)
         if self.named is None:
             said = ast.unparse(first)[:60] if first is not None else "its config"
@@ -225,6 +252,7 @@ class _Arguments:
             except Undecided:
                 if each.arg not in self._with_default:
                     raise
+                self._say_unread(each.arg, each.value, f"the default of {self.plan.class_name}")
 
     def _value(self, node: ast.expr, name: str) -> str:
         call = made_of(self.made, node) if not isinstance(node, ast.Constant) else None

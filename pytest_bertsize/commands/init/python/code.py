@@ -160,7 +160,8 @@ class Code:
         """A folder with a copy of transformers has no models of the project."""
         for file in [each for each in self.modules if each.endswith("/modeling_utils.py")]:
             folder = file.removesuffix("modeling_utils.py")
-            if f"{folder}modeling_bert.py" in self.modules and f"{folder}modeling_gpt2.py" in self.modules:
+            copied = ("modeling_bert.py", "models/bert/modeling_bert.py")
+            if any(f"{folder}{each}" in self.modules for each in copied):
                 for each in (module for name, module in self.modules.items() if name.startswith(folder)):
                     each.comes_last = True
 

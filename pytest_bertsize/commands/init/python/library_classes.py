@@ -153,9 +153,12 @@ class LibraryClasses:
             return
         self.done.add(key)
         what = f"{use.where} makes {use.class_name} of {ast.unparse(said)[:60]}"
-        self.unnamed.append(
-            f'{what}, and no file says which: declare it, as in config = "org/name", or by its config.json'
-        )
+        text = said.value if isinstance(said, ast.Constant) else None
+        if isinstance(text, str) and is_name(text):
+            self.unnamed.append(f"{what}, whose config is not here: {fetching(text)}")
+        else:
+            fix = 'declare it, as in config = "org/name", or by its config.json'
+            self.unnamed.append(f"{what}, and no file says which: {fix}")
 
     def _by_call(self, use: Made) -> bool:
         """``Model(config)``, where the config was made by a call that says its sizes, or by several."""

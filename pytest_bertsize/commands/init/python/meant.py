@@ -49,6 +49,8 @@ class Meanings:
             found = [each for each in found if each.module in {None, module}]
         if not found and isinstance(expression, ast.Name) and hops < MOST_HOPS:
             return self.of(_local(expression.id, module, scope), module, scope, hops + 1)
+        if isinstance(expression, ast.Attribute):
+            found = [each for each in found if each.module is module or not _is_parameter(each)]
         return min(found, key=lambda each: _distance(each, module, scope), default=None)
 
     def others_of(self, expression: ast.expr | None, meant: Named) -> list[Named]:
@@ -120,6 +122,14 @@ def _local(name: str, module: Module, scope: str) -> ast.expr | None:
             if said.node is not None and not (isinstance(said.node, ast.Name) and said.node.id == name):
                 return said.node
     return None
+
+
+def _is_parameter(named: Named) -> bool:
+    """Whether a name is the default of a function's parameter, which no ``config.teacher`` is of."""
+    function = named.place.rpartition(".")[0]
+    if named.module is None or not function or function.endswith("__init__"):
+        return False
+    return all(not each.place for each in named.module.source.places.get(function, []))
 
 
 def _distance(named: Named, module: Module, scope: str) -> tuple[object, ...]:

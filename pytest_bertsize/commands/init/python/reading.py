@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from pytest_bertsize.commands.init.found import Found
     from pytest_bertsize.commands.init.project import Project
 
-_OF_CONFIG = re.compile(r"(?i)config\.")
-_OF_TOKENIZER = re.compile(r"(?i)tokeni[sz]er|processor|extractor|config\.|pipeline|vocab")
+_OF_CONFIG = re.compile(r"(?i)config\.from_pretrained")
+_OF_TOKENIZER = re.compile(r"(?i)tokeni[sz]er|processor|extractor|config\.from_pretrained|pipeline|vocab")
 
 
 class Reading:
