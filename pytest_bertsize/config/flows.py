@@ -131,7 +131,8 @@ class Flows:
         elif isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
             self._bind(node.target, node.iter, at)
         elif isinstance(node, ast.Delete):
-            self._stores += (_Store(_parts(each, at), at, node, of_model=True) for each in node.targets)
+            those = (each for each in node.targets if not isinstance(each, ast.Name))
+            self._stores += (_Store(_parts(each, at), at, node, of_model=True) for each in those)
         elif isinstance(node, ast.Call):
             self._passed.append((node, at))
             self._stores += _stored_by_call(node, at)

@@ -375,6 +375,7 @@ def test_a_model_whose_modules_change_later_is_known_only_to_a_run(statement: st
         "m.loss = nn.CrossEntropyLoss()",
         "m.eval().to(device)",
         "m.label_map = labels",
+        "del m",
         "m.encoder_name = name",
         "m.encoder.gradient_checkpointing = True",
     ],
