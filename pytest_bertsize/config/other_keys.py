@@ -183,11 +183,16 @@ def beyond_json(value: object) -> str:
     return "" if value is None or isinstance(value, str) else f"a {type(value).__name__}"
 
 
+def note_what_no_config_says(sheet: Sheet) -> None:
+    """Note every override that only TOML can say, but for those that are wrong already."""
+    for key, value in sheet.overrides.items():
+        if key not in sheet.wrong and (beyond := beyond_json(value)):
+            message = f"overrides.{printable(key)} is {beyond}, which no config can say"
+            sheet.note(key, message, "write what the config would say")
+
+
 def _check_key_of_table(key: str, sheet: Sheet) -> None:
-    passed = PASSED | sheet.keys.inert
-    if key in passed and (beyond := beyond_json(sheet.overrides[key])):
-        sheet.note(key, f"overrides.{key} is {beyond}, which no config can say", "write what the config would say")
-    if key in sheet.meaningful | passed:
+    if key in sheet.meaningful | PASSED | sheet.keys.inert:
         return
     if reason := refused(key, sheet.overrides[key]):
         sheet.note(key, f"overrides.{printable(key)} is refused: {reason}", "remove it", "config-refused")

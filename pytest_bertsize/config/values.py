@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.handed_over import handed_over, unknown
 from pytest_bertsize.config.keys import LABELS, Asks, Choice, ConfigKeys, Index, Listing, Size, Switch, Values
-from pytest_bertsize.config.other_keys import check_keys, note_what_is_read, note_what_is_unknown, without_effect
+from pytest_bertsize.config.other_keys import (
+    check_keys,
+    note_what_is_read,
+    note_what_is_unknown,
+    note_what_no_config_says,
+    without_effect,
+)
 from pytest_bertsize.config.sheet import Sheet
 from pytest_bertsize.findings import Kind, Unusable
 from pytest_bertsize.wording import did_you_mean, exact, number, shown
@@ -71,6 +77,7 @@ class _Reading:
             self._bound_num_labels()
         self._check_needs(switches)
         self._check_rules(found)
+        note_what_no_config_says(self.sheet)
         self._say_what_is_without_effect(None if self.sheet.wrong else Dims(by_symbol, switches))
         keys, config = self.keys, self.sheet.config
         for_build = handed_over(keys, config, self.sheet.as_overridden)
@@ -103,13 +110,21 @@ class _Reading:
 
     def _say_missing(self, key: str, default: object) -> None:
         text = exact(default) if isinstance(default, int) else shown(default)
-        written = default if isinstance(default, int) else shown(default)
+        written = self._in_the_file(key, default)
         if self.sheet.config.model_type is None:
             message = f"the key {key} is missing, and a file without model_type has to be complete"
-            self.sheet.note(key, message, f'write "{key}": {written}, if that is meant')
+            self.sheet.note(key, message, f"write {written}, if that is meant")
         else:
             message = f"the key {key} is missing: {text} is assumed"
-            self.sheet.note(key, message, f'write "{key}": {written}', "defaulted-key", "warning")
+            self.sheet.note(key, message, f"write {written}", "defaulted-key", "warning")
+
+    def _in_the_file(self, key: str, value: object) -> str:
+        """How a key is written where the config is: of a published one in the table, of a call in Python by name."""
+        config, said = self.sheet.config, value if type(value) is int else shown(value)
+        if config.origin:
+            return f"overrides = {{ {key} = {said} }}"
+        is_call = config.file.endswith(".py") and config.key_path[-1:] and config.key_path[-1].endswith("Config")
+        return f"{key}={value!r}" if is_call else f'"{key}": {said}'
 
     def _whole_number(self, key: str, default: int, largest: int, minimum: int = 1) -> int:
         value = self.written[key]

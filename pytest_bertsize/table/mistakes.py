@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
 
 
+LONGEST_NUMBER = 14_000
+"""Bits: of no more than the 4,300 decimal digits that Python writes."""
 MOST_SHOWN = 20
 """Mistakes; who has made more has made one of them many times."""
 
@@ -57,6 +59,14 @@ def _as_in_the_table(location: tuple[str, ...], table: Mapping[str, Any]) -> tup
         else:
             return location[:depth]
     return location
+
+
+def key_of_long_number(said: object, key: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """The first number too long to be written, which TOML has as ``0x…``; empty where there is none."""
+    if isinstance(said, dict | list):
+        inner = said.items() if isinstance(said, dict) else enumerate(said)
+        return next(filter(None, (key_of_long_number(each, (*key, str(name))) for name, each in inner)), ())
+    return key if type(said) is int and said.bit_length() > LONGEST_NUMBER else ()
 
 
 def dotted(path: Sequence[str]) -> str:

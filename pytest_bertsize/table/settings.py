@@ -27,7 +27,7 @@ from pytest_bertsize.table.budget import (
 )
 from pytest_bertsize.table.globs import BadGlob, Expanded, expanded, matching
 from pytest_bertsize.table.interpreter import LARGEST, Interpreter, in_folder
-from pytest_bertsize.table.mistakes import all_mistakes, dotted, sentence
+from pytest_bertsize.table.mistakes import all_mistakes, dotted, key_of_long_number, sentence
 from pytest_bertsize.table.model import (
     ALREADY_OVER,
     BYTES,
@@ -203,6 +203,8 @@ def parse_apart(text: str, path: Path, matches: Callable[[str], list[str]], *, l
 
 
 def _settings(table: dict[str, Any], text: str, path: Path, matches: Callable[[str], list[str]] | None) -> Settings:
+    if long := key_of_long_number(table):
+        raise _mistake((*TABLE, *long), "a number of thousands of digits; write the number that is meant", text, path)
     try:
         checked = _valid(BertsizeTable, table)
         found = expanded(table["models"], matches or partial(matching, path.parent))
@@ -210,23 +212,18 @@ def _settings(table: dict[str, Any], text: str, path: Path, matches: Callable[[s
         raise SettingsError(all_mistakes(error, table, text, path)) from None
     except BadGlob as error:
         key = (*TABLE, "models", error.declared, *([error.key] if error.key else []))
-        line = line_in_toml(text, key) or 1
-        raise SettingsError(f"{path.name}:{line}: {dotted(key)}: {error}") from None
+        raise _mistake(key, str(error), text, path) from None
     models = {each.name: _declared(each, _checked(each, checked), path) for each in found}
     interpreter = in_folder(path.parent, checked.python) if checked.python else None
     lock = LockFile(checked.lock.file, checked.lock.strict) if checked.lock else None
+    forms = tuple(checked.closed_forms)
     return Settings(
-        path,
-        text,
-        models,
-        table,
-        checked.removed,
-        interpreter,
-        checked.transformers,
-        checked.hub,
-        lock,
-        tuple(checked.closed_forms),
+        path, text, models, table, checked.removed, interpreter, checked.transformers, checked.hub, lock, forms
     )
+
+
+def _mistake(key: Sequence[str], message: str, text: str, path: Path) -> SettingsError:
+    return SettingsError(f"{path.name}:{line_in_toml(text, key) or 1}: {dotted(key)}: {message}")
 
 
 def _valid(kind: type[Table], said: object) -> Table:

@@ -740,10 +740,24 @@ def test_an_override_that_steers_the_library_is_refused_by_name(key: str) -> Non
     ],
     ids=repr,
 )
-def test_an_override_that_no_config_could_say_is_refused(value: object, what: str) -> None:
-    message = f"overrides.layer_norm_eps is {what}, which no config can say"
-    fix = "write what the config would say"
-    assert refused(None, {"layer_norm_eps": value}) == [error(message, fix, "overrides.layer_norm_eps")]
+@pytest.mark.parametrize("key", ["layer_norm_eps", "id2label"])
+def test_an_override_that_no_config_could_say_is_refused(value: object, what: str, key: str) -> None:
+    """Labels as well, of a class that counts none: they are JSON when the class is given them."""
+    message, fix = f"overrides.{key} is {what}, which no config can say", "write what the config would say"
+    assert refused(None, {key: value}) == [error(message, fix, f"overrides.{key}")]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("id2label", {"0": date(2026, 11, 21)}), ("num_labels", date(2026, 11, 21))]
+)
+def test_labels_that_no_config_could_say_are_refused_where_none_are_counted(key: str, value: object) -> None:
+    message, fix = f"overrides.{key} is a date, which no config can say", "write what the config would say"
+    assert refused(None, {key: value}) == [error(message, fix, f"overrides.{key}")]
+
+
+def test_an_override_that_is_wrong_for_its_key_is_told_once() -> None:
+    message, fix = "hidden_size is NaN, which is not a whole number", "write one, as in 768"
+    assert refused(None, {"hidden_size": float("nan")}) == [error(message, fix, "overrides.hidden_size")]
 
 
 @pytest.mark.parametrize("key", ["dtype", "torch_dtype"])

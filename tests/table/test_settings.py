@@ -851,6 +851,25 @@ def test_a_number_that_python_does_not_read_is_refused(pyproject: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("said", "key"),
+    [
+        ("overrides.id2label = 0x{}", "overrides.id2label"),
+        ("overrides = {{ id2label = {{ 0 = [1, 0x{}] }} }}", "overrides.id2label.0.1"),
+        ("config.id2label = 0b{}", "config.id2label"),
+        ("budget.total = 0x{}", "budget.total"),
+        ("nonsense = 0o{}", "nonsense"),
+    ],
+)
+def test_a_number_that_python_reads_and_cannot_write_is_refused_at_its_key(
+    pyproject: Path, said: str, key: str
+) -> None:
+    """Of 0x…, whose length nothing limits; what is read is hashed, and handed to a process, as JSON."""
+    write(pyproject, f"\n[tool.bertsize.models.encoder]\n{said.format('1' + '0' * 14_000)}\n")
+    message = "a number of thousands of digits; write the number that is meant"
+    assert mistakes(pyproject) == f"pyproject.toml:2: tool.bertsize.models.encoder.{key}: {message}"
+
+
 # whether there is a table at all
 
 
