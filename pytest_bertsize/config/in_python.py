@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn, Self, TypeVar
 
 from pytest_bertsize.config.flows import called_name, is_of_config
-from pytest_bertsize.config.model_config import ModelConfig, fail, not_plain, text_of
+from pytest_bertsize.config.model_config import IN_A_CALL, ModelConfig, fail, not_plain, text_of
 from pytest_bertsize.config.python_source import CONFIG_CLASSES, NotPython, Said, Source
 from pytest_bertsize.config.python_values import Unreadable
 from pytest_bertsize.wording import did_you_mean, printable, shown
@@ -88,7 +88,8 @@ def _parsed(content: bytes, file: str, inner: str, *, whole: bool) -> ModelConfi
     unknown = {(*path, key): only_by_table(key) for key in later if key not in given}
     digest = hashlib.sha256(content).hexdigest()
     lined = _Lines(inner, lines, said.line)
-    return ModelConfig(file, path, {**value, **given}, text, digest, lined, unknown=unknown)
+    pair = ModelConfig.pair if isinstance(said.node, ast.Dict) else IN_A_CALL
+    return ModelConfig(file, path, {**value, **given}, text, digest, lined, unknown=unknown, pair=pair)
 
 
 def only_by_table(key: str) -> tuple[str, str]:

@@ -37,7 +37,7 @@ LONGEST_INTEGER = 14_280
 """Bits: the 4,300 decimal digits that Python writes."""
 NAMED_BY_LABELS = ("id2label", "label2id")
 """Objects whose keys are a task's labels: only their number is limited, where they are counted."""
-
+IN_TOML, IN_A_CALL = "{} = {}", "{}={!r}"
 OF_ALL = ("dtype", "torch_dtype", "quantization_config")
 """Keys that say something of the whole where all its parts say the same."""
 
@@ -67,6 +67,8 @@ class ModelConfig:
     """The object as it stands in the file, where keys of :attr:`data` are renamed."""
     names_in_file: Mapping[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict)
     """Full paths of keys, and the paths that stand in the file in their place."""
+    pair: str = '"{}": {}'
+    """How a key with its value is written there."""
     origin: str = ""
     """Of a config that is named as the hub names it: where it is from; ``""`` for a file, or what else is no name."""
     named_at: Callable[[str], str] = _nowhere
@@ -176,9 +178,8 @@ class ModelConfig:
 
     def refuse(self, key: str, message: str, fix: str, kind: Kind = "config-invalid") -> NoReturn:
         """:raises Unusable: always, with a finding on the key's line."""
-        message += self.said_as(key)
         file, line = self.place(key)
-        raise Unusable(Finding(kind, message, fix, file=file, line=line))
+        raise Unusable(Finding(kind, message + self.said_as(key), fix, file=file, line=line))
 
 
 def listed_in(content: bytes, file: str) -> list[object]:

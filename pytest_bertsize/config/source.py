@@ -14,7 +14,7 @@ from pytest_bertsize.builder.own_process import Allowed, Lost, answer_of
 from pytest_bertsize.builder.published import is_name
 from pytest_bertsize.config import by_hub_name, model_config, parts
 from pytest_bertsize.config.by_hub_name import Found
-from pytest_bertsize.config.model_config import LARGEST, ModelConfig, fail, made, not_plain
+from pytest_bertsize.config.model_config import IN_TOML, LARGEST, ModelConfig, fail, made, not_plain
 from pytest_bertsize.config.named_in_code import imports, where_named
 from pytest_bertsize.config.renamed_keys import renamed
 from pytest_bertsize.files import Place
@@ -322,7 +322,8 @@ def _inline(data: Mapping[str, object], model: Model, settings: Settings, reader
     file = f"{settings.file}{reader.at}"
     if found := not_plain(dict(data)):
         fail(file, found.message, found.fix, reader.line((*place, *found.path), settings))
-    return replace(made(dict(data), file), key_path=place, line_of=partial(reader.line, settings=settings))
+    line_of = partial(reader.line, settings=settings)
+    return replace(made(dict(data), file), key_path=place, line_of=line_of, pair=IN_TOML)
 
 
 def _asked(folder: Path, location: str, inner: str) -> dict[str, object]:

@@ -7,7 +7,7 @@ from functools import cache, partial
 
 import tomli
 
-from pytest_bertsize.config.model_config import ModelConfig, descend, fail, keys_of, not_plain, text_of
+from pytest_bertsize.config.model_config import IN_TOML, ModelConfig, descend, fail, keys_of, not_plain, text_of
 from pytest_bertsize.table.toml import line_in_toml
 from pytest_bertsize.wording import printable
 
@@ -31,7 +31,7 @@ def parse(content: bytes, file: str, inner: str) -> ModelConfig:
     if found := not_plain(data):
         path = (*key_path, *found.path)
         fail(file, found.message, found.fix, line_of(path))
-    return ModelConfig(file, key_path, data, text, hashlib.sha256(content).hexdigest(), line_of)
+    return ModelConfig(file, key_path, data, text, hashlib.sha256(content).hexdigest(), line_of, pair=IN_TOML)
 
 
 def _line(text: str, value: object, path: tuple[str, ...]) -> int | None:

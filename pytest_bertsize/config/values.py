@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.handed_over import handed_over, unknown
 from pytest_bertsize.config.keys import LABELS, Asks, Choice, ConfigKeys, Index, Listing, Size, Switch, Values
+from pytest_bertsize.config.model_config import IN_A_CALL
 from pytest_bertsize.config.other_keys import (
     check_keys,
     note_what_is_read,
@@ -119,12 +120,11 @@ class _Reading:
             self.sheet.note(key, message, f"write {written}", "defaulted-key", "warning")
 
     def _in_the_file(self, key: str, value: object) -> str:
-        """How a key is written where the config is: of a published one in the table, of a call in Python by name."""
-        config, said = self.sheet.config, value if type(value) is int else shown(value)
-        if config.origin:
-            return f"overrides = {{ {key} = {said} }}"
-        is_call = config.file.endswith(".py") and config.key_path[-1:] and config.key_path[-1].endswith("Config")
-        return f"{key}={value!r}" if is_call else f'"{key}": {said}'
+        """How a key is written where the config is; of a published one, in the table."""
+        pair = self.sheet.config.pair
+        if self.sheet.config.origin:
+            return f"overrides = {{ {key} = {shown(value)} }}"
+        return pair.format(key, value if pair == IN_A_CALL or type(value) is int else shown(value))
 
     def _whole_number(self, key: str, default: int, largest: int, minimum: int = 1) -> int:
         value = self.written[key]

@@ -180,6 +180,18 @@ def test_what_a_call_gives_beside_a_name_is_in_the_table_where_the_gate_does_not
     assert holds(tmp_path)[0] == FOUND
 
 
+@pytest.mark.parametrize("given", ["add_pooling_layer=False", "False"])
+def test_an_argument_of_the_class_is_in_the_table_where_its_config_is_made_by_a_call(
+    tmp_path: Path, given: str
+) -> None:
+    text = f"from transformers import BertConfig, BertModel\nmodel = BertModel(BertConfig(hidden_size=768), {given})\n"
+    (table,) = proposed(lay(tmp_path, **{"train.py": text})).values()
+    assert (table["config"], table["options"]) == ("train.py#BertConfig", {"add_pooling_layer": False})
+    assert table["budget"]["pooler"] == 0
+    assert started(tmp_path, writes=True)[0] == GOOD
+    assert holds(tmp_path)[0] == GOOD
+
+
 LATER = """
 from transformers import AutoConfig, AutoModelForTokenClassification, BertModel, DistilBertModel, RobertaModel
 

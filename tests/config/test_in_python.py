@@ -645,17 +645,6 @@ def test_embeddings_of_another_model_or_that_are_asked_for_resize_nothing(tmp_pa
     assert checked_call(tmp_path, text).expected.unique == BASE
 
 
-def test_a_key_that_is_missing_is_told_as_it_is_written_where_it_is_missing(tmp_path: Path) -> None:
-    def fixes(text: str, kind: str) -> list[str]:
-        found = checked_call(tmp_path, text, kind=kind)
-        return [each.fix for each in found.findings if each.kind == "defaulted-key"]
-
-    assert "write hidden_size=768" in fixes("c = BertConfig(num_hidden_layers=2)\n", "BertConfig")
-    kind = "BertForTokenClassification"
-    (fix,) = fixes(f"m = {kind}.from_pretrained('bert-base-uncased')\n", kind)
-    assert fix == "write overrides = { num_labels = 2 }"
-
-
 @pytest.mark.parametrize("given", ["id2label=labels", "num_labels=len(x), id2label=labels, label2id=ids"])
 def test_labels_are_asked_for_once_by_whatever_keys_a_call_gives_them(tmp_path: Path, given: str) -> None:
     kind = "BertForTokenClassification"

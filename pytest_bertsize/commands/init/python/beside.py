@@ -96,7 +96,13 @@ class Beside:
         if pairs:
             told = "  # only a run can tell: write how many labels there are" if labels == 0 else ""
             yield f"overrides = {{ {', '.join(pairs)} }}{told}"
-        pooled = next((each.value for each in self.use.call.keywords if each.arg == POOLER), None)
+        yield from self.options()
+
+    def options(self) -> Iterator[str]:
+        """What the constructor is given, by name or behind the config, as in ``BertModel(config, False)``."""
+        call = self.use.call
+        behind = call.args[1:2] if self.use.kind.endswith("Model") and not self.use.is_pretrained else []
+        pooled = next((each.value for each in call.keywords if each.arg == POOLER), behind[0] if behind else None)
         if isinstance(pooled, ast.Constant) and isinstance(pooled.value, bool) and not self.use.is_own:
             yield f"options = {{ {POOLER} = {toml(pooled.value)} }}"
 

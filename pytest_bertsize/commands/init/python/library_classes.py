@@ -177,7 +177,7 @@ class LibraryClasses:
             because = f"the part of {use.inside} that {use.where} makes; what stands on it is not counted"
         if architecture := _architecture(use.kind, self.reading.architectures(family)):
             said = Named(given.module.file, name, name, call.lineno, given.module)
-            self._propose(said, architecture, because, family=family)
+            self._propose(said, architecture, because, Beside(use).options(), family=family)
         return bool(architecture)
 
     def _propose(
