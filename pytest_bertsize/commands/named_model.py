@@ -239,9 +239,14 @@ def _is_declared_at(written: str) -> bool:
 
 
 def _is_a_declared_name(written: str) -> bool:
-    """Whether the table declares it, by a table of its own that may have mistakes."""
-    table = Path(TABLE)
-    if os.path.lexists(written) or not os.path.lexists(table):
+    """Whether the table declares it, by a table of its own that may have mistakes, and nothing here has that name.
+
+    A folder without a config, as that of the model's own code, is nothing.
+    """
+    table, path = Path(TABLE), Path(written)
+    is_folder = os.path.isdir(path)  # noqa: PTH112  (pathlib's raises, where it may not look)
+    is_folder = is_folder and not any(os.path.lexists(path / name) for name in (*NAMES, MODULES))
+    if (os.path.lexists(path) and not is_folder) or not os.path.lexists(table):
         return False
     try:
         return written in load(table).models

@@ -24,6 +24,7 @@ from pytest_bertsize.commands.explain.tree import Line, tree
 from pytest_bertsize.commands.named_model import Named, closed_form
 from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.reports.terminal.drawing import Style, draw
+from pytest_bertsize.table.settings import load
 from tests.support.bert_reviews import BERT, chinese
 from tests.support.family_configs import PAIRS, sample
 from tests.support.formulas import value_of
@@ -31,6 +32,8 @@ from tests.support.formulas import value_of
 EXAMPLES = Path(__file__).parents[2] / "examples"
 CHINESE = str(EXAMPLES / "d-bert-base-chinese" / "config.json")
 """SOURCES D: BertForMaskedLM, V 21128, D 768, L 12, I 3072, P 512, T 2."""
+UNKNOWN = {"keras-backbone"}
+"""Examples of a class that has no closed form."""
 GOOGLE = str(EXAMPLES / "b-bert-large-chinese")
 """SOURCES B: a folder with a bert_config.json, which says neither model_type nor architectures."""
 
@@ -401,6 +404,50 @@ def test_what_nothing_is_known_of_is_told_with_what_is_not_yet_written(
     fix = 'write architecture = "BertModel" and extra = […], or contribute a closed form'
     assert status == MISTAKEN
     assert err.rstrip().endswith(fix if alone else f"{fix}, or write closed_form = false")
+
+
+# a model that a table declares
+
+
+@pytest.mark.parametrize(
+    "folder", sorted(each.parent.name for each in EXAMPLES.glob("*/pyproject.toml") if each.parent.name not in UNKNOWN)
+)
+def test_every_model_that_an_example_declares_is_explained_and_compared_with_itself(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: str
+) -> None:
+    monkeypatch.chdir(EXAMPLES / folder)
+    for name in load(Path("pyproject.toml")).names:
+        form = closed_form(f"pyproject.toml::{name}")
+        tops = [line for line in tree(form, BERT) if line.depth == 0]
+        assert sum(line.count for line in tops[:-1]) == tops[-1].count == form.total == form.inventory.unique
+        assert explained(f"pyproject.toml::{name}", capsys=capsys)[0] == GOOD
+        assert main(["diff", f"pyproject.toml::{name}", f"pyproject.toml::{name}"]) == GOOD
+
+
+def test_layers_of_which_some_do_not_train_are_layers_still(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """``frozen = ["encoder.embeddings", "encoder.encoder.layer[:6]"]`` of a project's own class."""
+    monkeypatch.chdir(EXAMPLES / "tagger")
+    _, out, _ = explained("pyproject.toml::tagger", "--tensors", capsys=capsys)
+    lines = cells(out)
+    assert ["attention.self.query.weight", "D²", "(768, 768), frozen in 6 of 12", "589,824", "7,077,888"] in lines
+    assert ["encoder.embeddings.LayerNorm.bias", "D", "(768), frozen", "768"] in lines
+    (layer,) = [line for line in lines if line[0] == "one layer of 12"]
+    assert layer[-2:] == ["7,087,872", "85,054,464"]
+
+
+def test_a_folder_without_a_config_does_not_stand_before_the_model_of_its_name(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.chdir(EXAMPLES / "tagger")
+    assert explained("tagger", capsys=capsys) == explained("pyproject.toml::tagger", capsys=capsys)
+    monkeypatch.chdir(tmp_path)
+    Path("tagger").mkdir()
+    assert explained("tagger", capsys=capsys)[0] == MISTAKEN
+    Path("pyproject.toml").write_text('[tool.bertsize.models.tagger]\nconfig = "c.json"\nbudget = "report-only"\n')
+    Path("tagger", "config.json").write_text("{")
+    assert "tagger/config.json:1: not JSON" in explained("tagger", capsys=capsys)[2]
 
 
 @pytest.mark.parametrize("command", [["explain", CHINESE], ["diff", CHINESE, CHINESE]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,8 @@ class Leaf:
     term: Term
     symbolic: Term
     """The same with expressions."""
+    frozen: int
+    """In how many layers it does not train."""
 
     @property
     def name(self) -> str:
@@ -59,5 +62,16 @@ class Leaf:
 
 
 def leaves(form: ClosedForm) -> list[Leaf]:
-    """The tensors of a closed form in the order of its blocks."""
-    return [Leaf(*both) for both in zip(form.terms, form.symbolic, strict=True)]
+    """The tensors of a closed form in the order of its blocks; runs of layers that train apart are one."""
+    waiting: dict[str, deque[Term]] = {}
+    for term in form.terms:
+        waiting.setdefault(term.name, deque()).append(term)
+    found, number = [], form.dims.symbolic().number
+    for symbolic in form.symbolic:
+        here, times = waiting[symbolic.name], number(symbolic.times)
+        runs = [here.popleft()]
+        while sum(run.times for run in runs) < times:
+            runs.append(here.popleft())
+        passes, frozen = sum(run.passes for run in runs), sum(run.times for run in runs if not run.trainable)
+        found.append(Leaf(runs[0]._replace(times=times, passes=passes), symbolic, frozen))
+    return found

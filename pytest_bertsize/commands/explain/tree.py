@@ -174,7 +174,8 @@ class _Tree:
 
     def _tensor(self, leaf: Leaf, depth: int, times: int | None) -> Line:
         name = leaf.name.rpartition(".*.")[2]
-        frozen = "" if leaf.term.trainable else ", frozen"
+        some = f" in {leaf.frozen} of {leaf.times}" if leaf.frozen < leaf.times else ""
+        frozen = f", frozen{some}" if leaf.frozen else ""
         shape = f"({', '.join(map(str, leaf.shape))})"
         if leaf.tied_to:
             source = self._tie(leaf) or leaf.tied_to
