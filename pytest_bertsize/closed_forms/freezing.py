@@ -44,7 +44,7 @@ def _parts(node: Block, inside: str, frozen: set[str]) -> list[Block]:
     name = f"{inside}{node.name}." if node.name else inside
     if node.times is None:
         return [node._replace(children=_children(node.children, name, frozen))]
-    if not any(each.startswith(name) for each in frozen):
+    if node.times == 0 or not any(each.startswith(name) for each in frozen):
         return [node]
     each = [(copy, _children(node.children, f"{name}{copy}.", frozen)) for copy in copies(node)]
     runs = [(children, [copy for copy, _ in run]) for children, run in groupby(each, key=lambda pair: pair[1])]

@@ -30,7 +30,9 @@ def concrete(key: str, written: str, names: Collection[str]) -> Iterator[str]:
     :raises ValueError: in words, for a path that leads nowhere.
     """
     if not _PATH.fullmatch(written):
-        raise ValueError(f'{key}: {shown(written)} is no path; write one, as in "bert.encoder.layer[:6]"')
+        meant = re.sub(r"\.\*(?=\.)", "[:]", written.removesuffix(".*"))
+        fix = shown(meant) if _PATH.fullmatch(meant) else 'one, as in "bert.encoder.layer[:6]"'
+        raise ValueError(f"{key}: {shown(written)} is no path; write {fix}")
     found = [""]
     for part in _PART.finditer(written):
         if part[0].startswith("["):

@@ -116,6 +116,12 @@ def test_a_layer_with_more_than_the_others_is_counted_among_them() -> None:
     assert still == [f"layers.2.{name}.{part}" for name in ("dense", "more") for part in ("weight", "bias")]
 
 
+def test_a_layer_of_which_there_is_none_is_still_in_the_tree() -> None:
+    """As the second of ModernBERT's where there is one: a formula says L - 1 of it."""
+    root = block("", repeat("layers", 1, linear("dense", 2, 2)), repeat("layers", 0, linear("more", 2, 2), start=1))
+    assert [term.name for term in terms(freeze(root, ["layers"]))] == [term.name for term in terms(root)]
+
+
 def test_copies_that_have_names_are_frozen_by_name() -> None:
     root = block("", each("adapters", ("de", "en", "hi"), linear("dense", 2, 2, bias=False)))
     frozen = freeze(root, ["adapters.en"])
@@ -165,6 +171,12 @@ def test_t5_s_first_layer_includes_what_only_it_has() -> None:
             "bert.encoder.layer[:2",
             'frozen: "bert.encoder.layer[:2" is no path; write one, as in "bert.encoder.layer[:6]"',
         ),
+        ("bert.embeddings.*", 'frozen: "bert.embeddings.*" is no path; write "bert.embeddings"'),
+        (
+            "bert.encoder.layer.*.attention.*",
+            'frozen: "bert.encoder.layer.*.attention.*" is no path; write "bert.encoder.layer[:].attention"',
+        ),
+        ("*", 'frozen: "*" is no path; write one, as in "bert.encoder.layer[:6]"'),
         ("", 'frozen: "" is no path; write one, as in "bert.encoder.layer[:6]"'),
         ("qqqq", "frozen: the model has no qqqq; there is bert, classifier"),
     ],

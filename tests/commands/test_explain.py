@@ -7,15 +7,19 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from rich.cells import cell_len
 
 from pytest_bertsize.__main__ import main
 from pytest_bertsize.closed_forms import FAMILIES
+from pytest_bertsize.closed_forms.family import ClosedForm
 from pytest_bertsize.closed_forms.formula import Formulas
+from pytest_bertsize.closed_forms.freezing import freeze
 from pytest_bertsize.commands.console import GOOD, MISTAKEN
 from pytest_bertsize.commands.explain.command import explain
 from pytest_bertsize.commands.explain.drawing import table
@@ -28,6 +32,11 @@ from pytest_bertsize.table.settings import load
 from tests.support.bert_reviews import BERT, chinese
 from tests.support.family_configs import PAIRS, sample
 from tests.support.formulas import value_of
+
+if TYPE_CHECKING:
+    from pytest_bertsize.closed_forms.blocks import Block
+    from pytest_bertsize.closed_forms.family import Architecture
+    from pytest_bertsize.config.dims import Dims
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 CHINESE = str(EXAMPLES / "d-bert-base-chinese" / "config.json")
@@ -231,6 +240,24 @@ def test_every_written_formula_gives_its_number(family: str) -> None:
         for leaf in leaves(form):
             assert value_of(formulas.one([leaf.symbolic]).text, form.dims.sizes) == leaf.owned, leaf
         assert value_of(formulas.all(leaf.symbolic for leaf in leaves(form)).text, form.dims.sizes) == form.total
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_layers_that_train_apart_are_one_in_every_family(family: str) -> None:
+    for case in sample(family, FAMILIES[family].architectures[0].name)[:3]:
+        form = case.closed_form()
+        indexed = (re.match(r"(\D+)\.0\.", tensor.name) for tensor in form.inventory.tensors)
+        still = sorted({f"{each[1]}[:1]" for each in indexed if each})
+        frozen = replace(form.architecture, blocks=partial(in_part, form.architecture, still))
+        found, whole = leaves(ClosedForm(frozen, form.dims)), leaves(form)
+        assert [(leaf.name, leaf.times, leaf.term.passes) for leaf in found] == [
+            (leaf.name, leaf.times, leaf.term.passes) for leaf in whole
+        ]
+        assert any(leaf.frozen for leaf in found) is bool(still)
+
+
+def in_part(architecture: Architecture, still: list[str], dims: Dims) -> Block:
+    return freeze(architecture.blocks(dims), still)
 
 
 # width, colour, encoding
