@@ -340,6 +340,9 @@ IMPORTS = {
     "    made = nn.Linear(3, 2)\n    made.held = held.inner\n    return made": (
         "the model has held, of what is not installed: not_there.Layer(…).inner"
     ),
+    "from not_there import registry\nregistry()['own'] = 1\ndef build(): pass": (
+        "NotInstalled: not_there.registry(…) is used, and is not installed where the model is built (own.py:2)"
+    ),
     "from torch.utils.cpp_extension import load\nfast = load('fast', [])\ndef build(): return fast.layer(3, 2)": (
         "NotInstalled: fast.layer is used, and is not installed where the model is built (own.py:3)"
     ),

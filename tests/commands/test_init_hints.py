@@ -112,3 +112,10 @@ def test_a_word_that_is_no_whole_name_of_the_hub_is_not_taken_for_one(tmp_path: 
     lay(tmp_path, **{"train/bert-base.yaml": "name: bert-base\nsteps: 3\n"})
     lay(tmp_path, **{"README.md": "    python train.py --bert_model path-to/bert_uncased --model your/bert-base-x\n"})
     assert not [line for line in said(tmp_path) if " names " in line]
+
+
+def test_of_many_calls_that_nothing_names_the_first_are_said_and_the_rest_counted(tmp_path: Path) -> None:
+    calls = "".join(f"m{each} = BertModel.from_pretrained(given_{each})\n" for each in range(9))
+    _, _, err = started(lay(tmp_path, **{"answer.py": f"from transformers import BertModel\n{calls}"}))
+    assert [f"BertModel of given_{each}," in err for each in range(9)] == [True] * 6 + [False] * 3
+    assert "and 3 such calls more" in err

@@ -59,6 +59,8 @@ class Lacking(ModuleType):
     __iter__ = __len__ = __bool__ = __getitem__ = __enter__ = __eq__ = __lt__ = __gt__ = _used
     __contains__ = __add__ = __or__ = __ror__ = __mro_entries__ = __instancecheck__ = __index__ = _used
     __subclasscheck__ = __format__ = __str__ = __ne__ = __le__ = __ge__ = _used
+    __setitem__ = __delitem__ = __sub__ = __mul__ = __truediv__ = __matmul__ = __mod__ = __radd__ = __rmul__ = _used
+    __next__ = __exit__ = __int__ = __float__ = __neg__ = __await__ = __iadd__ = _used
     __hash__ = ModuleType.__hash__
 
 

@@ -71,8 +71,10 @@ class LibraryClasses:
             architecture = _architecture("AutoModel", self._architectures(each))
             self._propose(self._as_trained(each), architecture, GUESSED, any_class=True)
         self._say_unknown()
-        for said in self.unnamed:
+        for said in self.unnamed[:MOST_UNNAMED]:
             self._say(said)
+        if more := len(self.unnamed[MOST_UNNAMED:]):
+            self._say(f"and {more} such call{'s' if more > 1 else ''} more")
 
     def _leave_inside(self, use: Made) -> None:
         """What a class of the project's makes is counted with it."""
@@ -149,7 +151,7 @@ class LibraryClasses:
         said = use.first if use.is_pretrained else None
         key = ("", ast.unparse(said)) if said is not None else ("", "")
         is_named = self.reading.all_meanings.of(said, use.module, use.place) is not None
-        if said is None or is_named or key in self.done or use.is_own or len(self.unnamed) >= MOST_UNNAMED:
+        if said is None or is_named or key in self.done or use.is_own:
             return
         self.done.add(key)
         what = f"{use.where} makes {use.class_name} of {ast.unparse(said)[:60]}"
