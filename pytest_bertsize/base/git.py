@@ -51,7 +51,7 @@ _SAFE_ENVIRONMENT = {
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _MEANS_ONE = re.compile(rf"(?:{_COMMIT.pattern}|HEAD|refs/[^~^@:]+)(?:[~^@:].*)?", re.DOTALL)
 """Revisions of which git takes the one meaning, whatever tags and branches are called."""
-_STEPS = ("~", "^", "@{", ":", "..")
+_STEPS = ("~", "^", "@{", ":")
 """What is no name that could be fetched has one of these in it."""
 
 
@@ -157,6 +157,9 @@ def _unknown(revision: str, folder: Path) -> str:
     name = shown(revision)
     if not revision or revision.startswith("-"):
         return f"git knows no revision {name}; git branch --all lists what there is"
+    if ".." in revision:
+        first = shown(revision.partition("..")[0] or "HEAD")
+        return f"{name} is a range, and one commit is wanted; write {first}"
     remote, _, branch = revision.partition("/")
     is_name = not any(each in revision for each in _STEPS)
     is_of_origin = remote == "origin" and is_name

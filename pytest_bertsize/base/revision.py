@@ -19,6 +19,10 @@ NONE = "none"
 """``--bert-budget-base=none``: compare with nothing, not even in a pull request."""
 
 
+OF_GITLAB = ("CI_MERGE_REQUEST_TARGET_BRANCH_SHA", "CI_MERGE_REQUEST_DIFF_BASE_SHA")
+"""What a request is merged into, where that is what is checked out (merged results), else where it left its target."""
+
+
 class BaseRevision(NamedTuple):
     """A revision to compare with."""
 
@@ -32,12 +36,15 @@ class BaseRevision(NamedTuple):
 def base_revision(folder: Path, asked: str | None, environment: Mapping[str, str] = os.environ) -> BaseRevision | None:
     """The revision that was asked for, else that of the pull or merge request that CI runs for, else ``None``.
 
+    Of a line that has moved on since, it is the commit in which today's left it: what others have done there meanwhile
+    is no change of today's.
+
     :param asked: what the option says, ``None`` where it is not given.
     """
     if asked == NONE:
         return None
     if asked is not None:
-        return _resolved(folder, asked)
+        return _where_it_was_left(folder, _resolved(folder, asked))
     problem: BaseRevision | None = None
     if environment.get("GITHUB_EVENT_NAME") == "merge_group" and not _of_the_queue(environment):
         said = "the event's file (GITHUB_EVENT_PATH) does not say it; name the base by the option, or none"
@@ -45,11 +52,17 @@ def base_revision(folder: Path, asked: str | None, environment: Mapping[str, str
     for name in _of_the_request(folder, environment):
         found = _resolved(folder, name, f"refs/remotes/{name}" if name.startswith("origin/") else None)
         if found.commit:
-            from pytest_bertsize.base.git import merge_base
-
-            return found._replace(commit=merge_base(folder, found.commit) or found.commit)
+            return _where_it_was_left(folder, found)
         problem = problem or found
     return problem
+
+
+def _where_it_was_left(folder: Path, found: BaseRevision) -> BaseRevision:
+    if found.commit is None:
+        return found
+    from pytest_bertsize.base.git import merge_base
+
+    return found._replace(commit=merge_base(folder, found.commit) or found.commit)
 
 
 def _resolved(folder: Path, name: str, reference: str | None = None) -> BaseRevision:
@@ -68,8 +81,9 @@ def _of_the_request(folder: Path, environment: Mapping[str, str]) -> Iterator[st
     What GitHub checks out is the merge into the base, whose first parent the base is; a workflow may check out the
     request's own head instead, and what comes before that is the request's too.
     """
-    if merge_base := environment.get("CI_MERGE_REQUEST_DIFF_BASE_SHA"):
-        yield merge_base
+    for name in OF_GITLAB:
+        if commit := environment.get(name):
+            yield commit
     if queued := _of_the_queue(environment):
         yield queued
     if branch := environment.get("GITHUB_BASE_REF"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import pytest
@@ -26,8 +27,9 @@ def refuse(config: pytest.Config) -> None:
     """
     here, root = config.invocation_params.dir, config.rootpath.resolve()
     given = config.args if config.args_source == pytest.Config.ArgsSource.ARGS else []
-    named = (here / argument.partition("::")[0] for argument in given)
-    folders = (here, *(above for path in (here, *named) for above in _up_to(root, path)))
+    named = [here / argument.partition("::")[0] for argument in given]
+    inside = [here] if root in here.resolve().parents else []
+    folders = (here, *(above for path in (*inside, *named) for above in _up_to(root, path)))
     if message := _another(config, folders):
         raise SettingsError(message)
 
@@ -67,7 +69,7 @@ def _another(config: pytest.Config, folders: Iterable[Path]) -> str:
 
 
 def _up_to(root: Path, path: Path) -> Iterator[Path]:
-    """A folder, or that of a file, and those above it that are inside the root."""
+    """A folder, or that of a file, and those above it, up to the root or to what the root is in as well."""
     path = path.resolve()
-    inside = (folder for folder in (path, *path.parents) if root in folder.parents)
-    yield from inside if path.exists() else ()
+    above = takewhile(lambda folder: folder != root and folder not in root.parents, (path, *path.parents))
+    yield from above if path.exists() else ()

@@ -68,7 +68,9 @@ def why_not(folder: Path, revision: str) -> str:
 
 
 def test_a_branch_means_its_tip(origin: GitProject) -> None:
-    assert base_revision(origin.folder, "main", {}) == BaseRevision("main", origin.git("rev-parse", "main"))
+    assert (
+        resolve(origin.folder, "main") == origin.git("rev-parse", "refs/heads/main") != origin.git("rev-parse", "HEAD")
+    )
 
 
 @pytest.mark.parametrize("revision", ["HEAD", "change~0", "@", "refs/heads/change", "v1", "v2"])
@@ -130,6 +132,23 @@ def test_what_is_asked_for_precedes_the_request(origin: GitProject) -> None:
 def test_gitlab_names_the_merge_base_itself(origin: GitProject) -> None:
     base = origin.git("rev-parse", "change~1")
     assert base_revision(origin.folder, None, {"CI_MERGE_REQUEST_DIFF_BASE_SHA": base}) == BaseRevision(base, base)
+
+
+def test_gitlab_s_merged_results_are_compared_with_the_target_itself(origin: GitProject) -> None:
+    left, main = origin.git("rev-parse", "change~1"), origin.git("rev-parse", "main")
+    environment = {"CI_MERGE_REQUEST_DIFF_BASE_SHA": left, "CI_MERGE_REQUEST_TARGET_BRANCH_SHA": main}
+    origin.git("switch", "--quiet", "--detach", "refs/pull/1/merge")
+    assert base_revision(origin.folder, None, environment) == BaseRevision(main, main)
+    assert base_revision(origin.folder, main, {}) == BaseRevision(main, main)
+
+
+def test_a_branch_that_has_moved_on_is_compared_where_this_one_left_it(origin: GitProject) -> None:
+    """``main`` is a commit ahead: what others have done there is no change of today's, nor their reason today's."""
+    left = origin.git("rev-parse", "change~1")
+    assert origin.git("rev-parse", "main") != left
+    assert base_revision(origin.folder, "main", {}) == BaseRevision("main", left)
+    origin.git("switch", "--quiet", "--detach", left)
+    assert base_revision(origin.folder, "change", {}) == BaseRevision("change", left)
 
 
 def test_github_is_compared_where_the_change_left_its_base(origin: GitProject, tmp_path: Path) -> None:
@@ -349,7 +368,7 @@ def refusal(pytester: pytest.Pytester, revision: str) -> str:
         ("main^!", "main^!: git knows no revision *; *"),
         ("main^{tree}", "main^{tree}: git knows no revision *; *"),
         ("--all", '--all: git knows no revision "--all"; *git branch*'),
-        ("main..change", "main..change: git knows no revision *; *"),
+        ("main..change", 'main..change: "main..change" is a range, and one commit is wanted; write "main"'),
         ("\x1b[31m", r"\x1b[[]31m: git knows no revision *; *"),
         ("x" * 10_000, "xxx*…: git knows no revision *; *"),
     ],

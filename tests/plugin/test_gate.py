@@ -348,3 +348,21 @@ def test_a_gated_run_imports_torch_in_the_helper_only(project: Project) -> None:
     result = pytester.runpytest_subprocess("--bert-budget", "-s")
     assert result.ret == pytest.ExitCode.OK
     result.stdout.fnmatch_lines(["*HEAVY []*"])
+
+
+@pytest.mark.parametrize(
+    "named", [["search", "chat"], ["chat", "search"], ["search/test_it.py::test_a", "chat/test_it.py"]]
+)
+def test_of_two_roots_that_are_named_none_is_passed_over(pytester: pytest.Pytester, named: list[str]) -> None:
+    """pytest makes the first of them its root, and what the other declares would not be looked at."""
+    for each in ("search", "chat"):
+        Path(each).mkdir()
+        table = f'[tool.bertsize.models.{each}]\nconfig = "config.json"\nbudget.total = 1\n'
+        Path(each, "pyproject.toml").write_text(f'[tool.pytest.ini_options]\nminversion = "8.2"\n{table}')
+        Path(each, "test_it.py").write_text("def test_a(): pass\n")
+    first, second = (each.partition("/")[0] for each in named)
+    result = pytester.runpytest_inprocess("--bert-budget", "--bert-budget-no-build", *named)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(
+        [f"ERROR: *{second}/pyproject.toml has a *root directory is *{first}, which has one too*"]
+    )

@@ -112,6 +112,34 @@ def test_a_model_over_its_budget_fails_and_is_an_issue_at_its_line(runner: Runne
     assert issue["location"] == {"path": "all services/pyproject.toml", "lines": {"begin": 5}}
 
 
+@pytest.mark.process
+def test_merged_results_are_compared_with_the_target_and_not_with_where_the_request_left_it(
+    runner: Runner, tiny: dict[str, Any]
+) -> None:
+    project, left = runner.project, runner.variables["CI_MERGE_REQUEST_DIFF_BASE_SHA"]
+    project.git("switch", "--quiet", "-c", "target", left)
+    project.write("README", "of the target")
+    target = project.commit()
+    project.git("merge", "--quiet", "--no-ff", "-m", "merged", "change")
+    runner.variables["CI_MERGE_REQUEST_TARGET_BRANCH_SHA"] = target
+    assert f"against {target[:10]}" in runner.run(SH).stdout
+
+
+@pytest.mark.process
+@SHELLS
+@pytest.mark.parametrize("before", ["", "0" * 40, "main"])
+def test_a_push_is_compared_with_the_push_before_it_and_a_schedule_with_itself(
+    runner: Runner, shell: Sequence[str], before: str
+) -> None:
+    text = (runner.folder / "pyproject.toml").read_text("utf-8")
+    runner.project.write("pyproject.toml", f'{text}budget.growth = "1%"\n')
+    runner.project.commit()
+    runner.variables = {"CI_COMMIT_BEFORE_SHA": runner.project.git("rev-parse", before) if before == "main" else before}
+    done = runner.run(shell)
+    assert done.returncode == (1 if before == "main" else 0), done.stdout
+    assert ("over its limit of 1%" in done.stdout) is (before == "main")
+
+
 # what is no success
 
 
