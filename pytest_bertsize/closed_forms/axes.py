@@ -78,11 +78,12 @@ class Axes:
         self._networks = [free[each] for each in NETWORKS if each in free]
         stacks = [size for size in free.values() if size.repeats and size.symbol.startswith("L")]
         deepest = sorted(stacks, key=self._now, reverse=True)[:MOST_STACKS]
-        self._depths = [size for size in stacks if size in deepest]
+        self.stacks = [size for size in stacks if size in deepest]
+        """Numbers of layers that vary."""
         width = [self._width] if self._width else []
         self._of_width = [*width, *self._as_wide, *self._heads, *self._head_widths]
         self.of_rows = [free[each] for each in ROWS if each in free]
-        self.sizes: list[Size] = [*self._of_width, *self._networks, *self._depths, *self.of_rows]
+        self.sizes: list[Size] = [*self._of_width, *self._networks, *self.stacks, *self.of_rows]
 
     def _equal_to_the_width(self, free: Mapping[str, Size]) -> list[Size]:
         """Embeddings that are, and what the class wants to be: they stay so."""
@@ -106,7 +107,7 @@ class Axes:
         """Keys of which another value is tried."""
         network = self.networks(self.widths[-1])
         tried = [(self._of_width, self.widths), (self._networks, [*self.networks(self.widths[0]), *network])]
-        tried += [([size], points) for size, points in zip(self._depths, self.depths, strict=True)]
+        tried += [([size], points) for size, points in zip(self.stacks, self.depths, strict=True)]
         rows = [size.key for size in self.of_rows if self.rows(size)]
         return [
             *(
@@ -175,7 +176,7 @@ class Axes:
     def _step(self, span: float) -> int:
         """Of sizes: where there would be too many, every second one is left out, and again."""
         step = self.wish.multiple
-        while span / step > MOST_STEPS // max(1, len(self._depths)) ** 2:
+        while span / step > MOST_STEPS // max(1, len(self.stacks)) ** 2:
             step *= 2
         return step
 
@@ -204,7 +205,7 @@ class Axes:
     @cached_property
     def depths(self) -> list[list[Point]]:
         """Rising, of each stack of layers."""
-        return [self._depth(size) for size in self._depths]
+        return [self._depth(size) for size in self.stacks]
 
     def _depth(self, size: Size) -> list[Point]:
         now = self._now(size)
@@ -216,7 +217,9 @@ class Axes:
     def rows(self, size: Size) -> range:
         """Fewer than today, rising: a vocabulary in steps, and positions with what is left over from them today.
 
-        Some families begin to count positions at 2 (fairseq's padding).
+        Some families begin to count positions at 2 (fairseq's padding). There are no fewer than a pass has tokens.
         """
         now, step = self._now(size), self.wish.multiple
-        return range(step if size.symbol == ROWS[0] else step + now % step, now, step)
+        if size.symbol == ROWS[0]:
+            return range(step, now, step)
+        return range(-(-self.wish.seq_len // step) * step + now % step, now, step)

@@ -113,6 +113,8 @@ class Several(Family):
     parts: tuple[Part, ...]
     again: tuple[tuple[str, str], ...] = ()
     """Paths of modules that are others, and those that they are."""
+    tied: tuple[tuple[str, str], ...] = ()
+    """The same of parts, as a table says it."""
 
     @property
     def blocks_of(self) -> partial[Block]:
@@ -236,11 +238,20 @@ def several(like: Several, parts: Iterable[Part]) -> Several:
     keys = ConfigKeys(
         tuple(size for part in parts for size in part.as_a_whole),
         divisible=tuple(pair for part in parts for pair in part.family.keys.below(part.said).divisible),
-        equal=tuple(pair for part in parts for pair in part.family.keys.below(part.said).equal),
+        equal=(*(pair for part in parts for pair in part.family.keys.below(part.said).equal), *_one_twice(like, parts)),
         rules=tuple(rule for part in parts for rule in part.rules),
         open=True,
     )
     return replace(like, parts=parts, keys=keys)
+
+
+def _one_twice(like: Several, parts: tuple[Part, ...]) -> Iterator[tuple[str, str]]:
+    """The sizes of parts that are one module: another size of the one is another of the other."""
+    sizes = {part.name: {f"{part.said}{size.key}" for size in part.family.keys.sizes} for part in parts}
+    for one, other in like.tied:
+        for key in sizes.get(one, ()):
+            if (twin := f"{other}{key.removeprefix(one)}") in sizes.get(other, ()):
+                yield key, twin
 
 
 # which parts there are
@@ -264,7 +275,9 @@ def of_config(model: Model, config: ModelConfig, registry: Registry, find: Find)
         raise Unusable(*wrong)
     name = ", ".join(dict.fromkeys(part.family.name for part in parts if part.family.name not in MODULES)) or WHOLE
     again = tuple((_place(each, each.at), _place(each, each.same_as)) for each in config.modules if each.same_as)
-    empty = Several(name, ConfigKeys(()), (), release=registry.release, parts=(), again=again)
+    empty = Several(
+        name, ConfigKeys(()), (), release=registry.release, parts=(), again=again, tied=(*model.tied.items(),)
+    )
     family = several(empty, parts)
     options = {key: value for part in parts for key, value in part.architecture.options.items()}
     added = {"backbone": [*model.backbones]} if model.backbones else {"modules": [*config.parts]}

@@ -8,7 +8,8 @@ which no nearer one of the same depth has as many parameters for as few FLOPs, g
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from itertools import pairwise, zip_longest
 from math import inf, log
 from operator import gt, lt
@@ -64,6 +65,8 @@ class Found:
     """Parameters of the smallest that can be."""
     seq_len: int
     """Tokens of the forward pass whose FLOPs they have."""
+    afterwards: tuple[Limit, ...] = ()
+    """Limits that were held against the nearest shapes alone, because no polynomial says what they are about."""
 
 
 def shapes(derivation: Derivation, limits: Sequence[Limit], wish: Wish, *, most: int) -> Found:
@@ -75,7 +78,7 @@ def shapes(derivation: Derivation, limits: Sequence[Limit], wish: Wish, *, most:
     """
     search = _Search(derivation, limits, wish)
     told = tuple(search.told(most))
-    return Found(told, search.examined, tuple(search.axes.varied), search.smallest, search.seq_len)
+    return Found(told, search.examined, tuple(search.axes.varied), search.smallest, search.seq_len, search.afterwards)
 
 
 def of_shapes(budget: Sequence[Limit]) -> list[Limit]:
@@ -123,12 +126,31 @@ class _Search:
     """One walk over all combinations of widths, networks and depths."""
 
     def __init__(self, derivation: Derivation, limits: Sequence[Limit], wish: Wish) -> None:
+        """:raises Unusable: where there is no closed form for what is limited, or no width for the heads wished for."""
         form, self.variants = derivation.form, Variants(derivation)
-        self.axes = Axes(self.variants, wish)
         self.reach = inf
         """The largest distance from today's."""
         self.limits = sorted(limits, key=lambda limit: limit.measure is not None)
         self.seq_len = next((each.measure.seq_len for each in limits if isinstance(each.measure, Flops)), wish.seq_len)
+        self._most = [inf if limit.maximum is None else limit.maximum for limit in self.limits]
+        self._least = [limit.minimum or 0 for limit in self.limits]
+        self._look_at(form, replace(wish, seq_len=self.seq_len))
+        if still := self._without_say():
+            self._look_at(form, replace(wish, seq_len=self.seq_len, keep=wish.keep | still))
+        if not self.axes.widths:
+            message = f"no width that is tried is a whole number of heads of {wish.head}"
+            fix = "write a smaller --head-width, or one that goes into a width, and keep fewer keys"
+            raise Unusable(Finding("config-invalid", message, fix))
+        stacks = ([point.values[0] for point in points] for points in self.axes.depths)
+        self._deeper_by = [dict(pairwise(depths)) for depths in stacks]
+        self._legal: dict[tuple[int, ...], bool] = {}
+        self._over: dict[tuple[int, ...], bool] = {}
+        asked = {key for rule in self.variants.rules for key in rule.keys}
+        self._asked = [place for place, size in enumerate(self.axes.sizes) if size.key in asked]
+
+    def _look_at(self, form: ClosedForm, wish: Wish) -> None:
+        """The axes, and what is limited as polynomials of their sizes."""
+        self.axes = Axes(self.variants, wish)
         symbols = [size.symbol for size in self.axes.sizes]
         counted = [limit.component for limit in self.limits if limit.measure is None]
         try:
@@ -140,17 +162,29 @@ class _Search:
         if len(counted) < len(self.limits) and self._flops is None:
             adapted = " with its adapter" if "adapter" in form.architecture.added else ""
             message = f"there is no closed form for the FLOPs of {form.architecture.name}{adapted}"
-            raise Unusable(
-                Finding("unknown-closed-form", message, "leave the limit on FLOPs out, as by --total 110M alone")
-            )
-        self._most = [inf if limit.maximum is None else limit.maximum for limit in self.limits]
-        self._least = [limit.minimum or 0 for limit in self.limits]
-        stacks = ([point.values[0] for point in points] for points in self.axes.depths)
-        self._deeper_by = [dict(pairwise(depths)) for depths in stacks]
-        self._legal: dict[tuple[int, ...], bool] = {}
-        self._over: dict[tuple[int, ...], bool] = {}
-        asked = {key for rule in self.variants.rules for key in rule.keys}
-        self._asked = [place for place, size in enumerate(self.axes.sizes) if size.key in asked]
+            fix = "leave the limit on FLOPs out, as by --total 110M alone"
+            raise Unusable(Finding("unknown-closed-form", message, fix))
+        now = zip([limit for limit in self.limits if limit.measure is None], self._counts(*self.axes.now), strict=False)
+        self.afterwards = tuple(limit for limit, count in now if count != form[limit.component])
+        """Limits of which the polynomials know nothing, as of what trains where layers are frozen."""
+        self._sought = [
+            (0, inf) if limit in self.afterwards else (least, most)
+            for limit, least, most in zip(self.limits, self._least, self._most, strict=True)
+        ]
+
+    def _without_say(self) -> frozenset[str]:
+        """Depths that no limit depends on, and those of which the polynomials say otherwise than the closed form.
+
+        The former are those of layers that share their weights, the latter of a table that names single layers.
+        """
+        still = set()
+        for size in self.axes.stacks:
+            deeper = {size.key: self.variants.now(size.key) + 1}
+            values = [deeper.get(each.key, now) for each, now in zip(self.axes.sizes, self.axes.now, strict=True)]
+            is_off = self._counts(*values)[-1] != self.variants.unchecked(**deeper).total
+            if is_off or self._held(values) == self._held(self.axes.now):
+                still.add(size.key)
+        return frozenset(still)
 
     # what a shape comes to
 
@@ -161,11 +195,15 @@ class _Search:
     def is_over(self, values: tuple[int, ...]) -> bool:
         """By the polynomials, each shape once."""
         if values not in self._over:
-            self._over[values] = any(map(gt, self._held(values), self._most))
+            try:
+                held = zip(self._held(values), self._sought, strict=True)
+                self._over[values] = any(each > most for each, (_, most) in held)
+            except ZeroDivisionError:  # fewer heads than they are divided by: no such class can be built
+                self._over[values] = True
         return self._over[values]
 
     def _is_under(self, values: Sequence[int]) -> bool:
-        return any(map(lt, self._held(values), self._least))
+        return any(each < least for each, (least, _) in zip(self._held(values), self._sought, strict=True))
 
     def _held(self, values: Sequence[int]) -> list[int]:
         """What limits are about, in their order."""
@@ -187,10 +225,13 @@ class _Search:
     @property
     def smallest(self) -> int:
         """Parameters of the smallest that can be."""
-        width, of_rows = self.axes.widths[0], zip(self.axes.of_rows, self._rows, strict=True)
+        of_rows = zip(self.axes.of_rows, self._rows, strict=True)
         rows = [next(iter(self.axes.rows(size)), now) for size, now in of_rows]
         depths = [points[0].values[0] for points in self.axes.depths]
-        return self._counts(*width.values, *self.axes.networks(width)[0].values, *depths, *rows)[-1]
+        for width in self.axes.widths:
+            with suppress(ZeroDivisionError):
+                return self._counts(*width.values, *self.axes.networks(width)[0].values, *depths, *rows)[-1]
+        return self.variants.form.total
 
     # which there are
 

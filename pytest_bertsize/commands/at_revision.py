@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,13 +33,25 @@ def config_at(reference: str) -> ModelConfig:
     :raises Unusable: in the words of the command line.
     """
     revision, _, inside = reference.partition(":")
+    folder, inside = _above(inside)
     try:
-        with Files(Path.cwd(), resolve(Path.cwd(), revision)) as files:
-            return source.in_file(AtCommit(files, revision, root=Path.cwd()), inside)
-    except (NoRevision, Missing) as error:
+        with Files(folder, resolve(folder, revision)) as files:
+            return source.in_file(AtCommit(files, revision, root=folder), inside)
+    except NoRevision as error:
         raise Unusable(Finding("config-invalid", str(error))) from None
+    except Missing as error:
+        raise Unusable(Finding("config-invalid", str(error), "write its path from the current folder")) from None
     except Unreadable as unread:
         raise Unusable(Finding("config-invalid", str(unread), unread.fix)) from None
+
+
+def _above(inside: str) -> tuple[Path, str]:
+    """The folder that ``../../models/config.json`` is read from, and its path from there."""
+    location, hash_sign, inner = inside.partition("#")
+    folder, parts = Path.cwd(), posixpath.normpath(location).split("/")
+    while parts[1:] and parts[0] == "..":
+        folder, parts = folder.parent, parts[1:]
+    return folder, f"{'/'.join(parts)}{hash_sign}{inner}"
 
 
 def is_declared_at(reference: str) -> bool:

@@ -13,7 +13,8 @@ from pytest_bertsize.commands.console import GOOD, heading, mistaken, origin, sa
 from pytest_bertsize.commands.named_model import Explained, Named, explained
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import TOTAL
-from pytest_bertsize.table.model import FLOPS, Flops, Limit
+from pytest_bertsize.review.measures import Subject, measured
+from pytest_bertsize.table.model import FLOPS, AsBytes, Flops, Limit, Training
 from pytest_bertsize.table.toml import inline
 from pytest_bertsize.wording import did_you_mean, exact, shown
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
+    from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.closed_forms.shapes import Found
     from pytest_bertsize.quantity import Quantity
     from pytest_bertsize.reports.terminal.drawing import Style
@@ -101,24 +103,39 @@ def _fitting(chosen: Explained, asked: Asked) -> Fitting:
     if wrong:
         raise Unusable(*wrong)
     wish = Wish(frozenset(asked.keep), asked.multiple, asked.head_width, asked.seq_len)
-    found = shapes.shapes(chosen.derivation, limits, wish, most=MOST)
+    sought = [*shapes.of_shapes(limits), *(_as_count(limit, chosen) for limit in limits if _is_of_bytes(limit))]
+    found = shapes.shapes(chosen.derivation, sought, wish, most=MOST)
     if not found.varied:
         what = f"{chosen.form.architecture.name} has no size left to vary"
-        raise Unusable(_mistake(what, "keep fewer keys" if asked.keep else "name a model that has a width or layers"))
-    return Fitting(chosen, limits, found, _rows(chosen, found, limits))
+        is_pair = not keys and any(symbol.startswith("L") for symbol in chosen.form.dims.sizes)
+        alone = "name the config of one of its sides" if is_pair else "name a model that has a width or layers"
+        raise Unusable(_mistake(what, "keep fewer keys" if asked.keep else alone))
+    return Fitting(chosen, limits, found, _rows(chosen, found, limits, keeps=bool(asked.keep)))
 
 
-def _rows(chosen: Explained, found: Found, limits: Sequence[Limit]) -> list[Row]:
+def _rows(chosen: Explained, found: Found, limits: Sequence[Limit], *, keeps: bool) -> list[Row]:
     """:raises Unusable: where there is none but today's, and that does not hold the limits either."""
     form, variants = chosen.form, Variants(chosen.derivation)
     counted = flops.flops(form.architecture, form.dims, seq_len=found.seq_len)
     cost = None if counted is None else flops.total(counted)
     now = {key: variants.now(key) for key in found.varied}
-    rows = [Row({**now, **shape.changes}, shape.changes, shape.form.total, shape.flops) for shape in found.shapes]
-    if not rows and any(_breaks(limit, cost if limit.measure else form[limit.component]) for limit in limits):
+    of_bytes = [limit for limit in limits if _is_of_bytes(limit)]
+    rows = [
+        Row({**now, **shape.changes}, shape.changes, shape.form.total, shape.flops)
+        for shape in found.shapes
+        if not any(_breaks(limit, _bytes(limit, shape.form, chosen)) for limit in of_bytes)
+    ]
+    counts = [
+        _bytes(each, form, chosen) if each in of_bytes else cost if each.measure else form[each.component]
+        for each in limits
+    ]
+    if not rows and any(map(_breaks, limits, counts)):
         least = min((limit.maximum or 0 for limit in limits if limit.component == TOTAL), default=found.smallest)
         smallest = f": the smallest has {exact(found.smallest)} parameters" if found.smallest > least else ""
-        fix = "write a larger limit, or keep fewer keys"
+        if found.afterwards:
+            fix = f"leave {_said(found.afterwards)} out, as by --total 110M: no formula says what is frozen"
+            raise Unusable(_mistake(f"no shape was found within {_said(limits)}", fix))
+        fix = f"write a larger limit{', or keep fewer keys' if keeps else ''}"
         raise Unusable(_mistake(f"no shape is within {_said(limits)}{smallest}", fix))
     return [Row(now, {}, form.total, cost), *rows]
 
@@ -154,7 +171,7 @@ def _limits(chosen: Explained, asked: Asked) -> list[Limit]:
         limit = _limit(FLOPS, "--flops", asked.flops, quantity.FLOPS)
         found.append(limit._replace(measure=Flops(asked.seq_len)))
     own = chosen.declared[1].limits if chosen.declared else ()
-    found = found or shapes.of_shapes(own)
+    found = found or [limit for limit in own if limit in shapes.of_shapes(own) or _is_of_bytes(limit)]
     if not any(limit.maximum is not None for limit in found):
         raise Unusable(_mistake("there is no limit to stay under", "write --total 110M, for example"))
     return found
@@ -167,6 +184,26 @@ def _limit(component: str, option: str, written: str, kind: Quantity) -> Limit:
         message, _, fix = str(error).partition(": write ")
         raise Unusable(_mistake(f"{option} {message}", f"write {fix}" if fix else "")) from None
     return Limit(component, None, most, written, option)
+
+
+def _is_of_bytes(limit: Limit) -> bool:
+    return isinstance(limit.measure, AsBytes | Training)
+
+
+def _bytes(limit: Limit, form: ClosedForm, chosen: Explained) -> int:
+    """What a shape comes to by a limit of bytes.
+
+    :raises Unusable: where nobody can tell, as of what is quantised.
+    """
+    config = {**chosen.config.data, **chosen.model.overrides}
+    return measured([limit], Subject(form.inventory, form, config, None))[0].actual
+
+
+def _as_count(limit: Limit, chosen: Explained) -> Limit:
+    """The parameters that a limit of bytes lets pass, as many to the byte as today."""
+    total, now = chosen.form.total, _bytes(limit, chosen.form, chosen)
+    least, most = (each and each * total // now for each in (limit.minimum, limit.maximum))
+    return Limit(TOTAL, least, most, limit.written, limit.file)
 
 
 def _said(limits: Sequence[Limit]) -> str:

@@ -17,8 +17,8 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 UNCASED = str(EXAMPLES / "c-bert-base-uncased" / "config.json")
 """SOURCES C: 109,514,298 with the head of a masked language model."""
 SMALLEST_LAYER = 4 * (64 * 64 + 64) + 2 * 64 * 128 + 128 + 64 + 4 * 64
-SMALLEST = (64 + 64 + 2) * 64 + 2 * 64 + SMALLEST_LAYER + (64 * 64 + 64) + 2 * 64 + 64
-"""Of 64 tokens, 64 positions and one layer 64 wide, its network twice as wide, and the head."""
+SMALLEST = (64 + 128 + 2) * 64 + 2 * 64 + SMALLEST_LAYER + (64 * 64 + 64) + 2 * 64 + 64
+"""Of 64 tokens, the 128 positions of a pass, and one layer 64 wide, its network twice as wide, and the head."""
 
 
 @pytest.fixture(autouse=True)
@@ -162,7 +162,7 @@ def test_a_family_whose_flops_nobody_proved_has_a_table_without_them(capsys: pyt
         ([], "ERROR: there is no limit to stay under; write --total 110M, for example\n"),
         (
             ["--total", "40K"],
-            f"ERROR: no shape is within total 40K: the smallest has {SMALLEST:,} parameters; write a larger limit, ",
+            f"ERROR: no shape is within total 40K: the smallest has {SMALLEST:,} parameters; write a larger limit\n",
         ),
         (["--total", "110 mb"], "ERROR: --total '110 mb' is not a count of parameters; write a whole number, "),
         (["--flops", "22GB"], "ERROR: --flops '22GB' is not a number of FLOPs; write a whole number, "),
@@ -198,3 +198,151 @@ def test_flops_of_a_family_that_nobody_proved_are_a_sentence(capsys: pytest.Capt
     err = mistake("answerdotai/ModernBERT-base", "--flops", "22G", capsys=capsys)
     said = "there is no closed form for the FLOPs of ModernBertForMaskedLM"
     assert err == f"ERROR: {said}; leave the limit on FLOPs out, as by --total 110M alone\n"
+
+
+# what decides by today's sizes
+
+
+CONVBERT = {
+    "model_type": "convbert",
+    "architectures": ["ConvBertModel"],
+    "vocab_size": 1000,
+    "embedding_size": 128,
+    "hidden_size": 128,
+    "num_attention_heads": 2,
+    "num_hidden_layers": 4,
+    "intermediate_size": 512,
+    "max_position_embeddings": 128,
+    "type_vocab_size": 2,
+    "head_ratio": 2,
+}
+SMALL = {key: each for key, each in CONVBERT.items() if key not in {"embedding_size", "head_ratio"}}
+SMALL |= {"model_type": "bert", "architectures": ["BertModel"]}
+"""4 layers of 198,272, and 128 · (1000 + 128 + 2 + 2) + 128² + 128 beside them: 954,496."""
+
+
+def small(folder: Path, monkeypatch: pytest.MonkeyPatch, table: str, config: dict[str, Any] | None = None) -> None:
+    monkeypatch.chdir(folder)
+    Path("config.json").write_text(json.dumps(config or SMALL), encoding="utf-8")
+    Path("pyproject.toml").write_text(f"[tool.bertsize.models.small]\n{table}\n", encoding="utf-8")
+
+
+def recounted(folder: Path, monkeypatch: pytest.MonkeyPatch, table: str, found: list[dict[str, Any]]) -> list[int]:
+    """What each shape counts to by the table with its overrides."""
+    totals = []
+    for each in found:
+        said = ", ".join(f"{key} = {json.dumps(value)}" for key, value in each["overrides"].items())
+        small(folder, monkeypatch, f"overrides = {{ {said.replace(': ', ' = ')} }}\n{table}")
+        totals.append(closed_form("small").total)
+    return totals
+
+
+def test_heads_that_would_be_none_are_no_shape(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """ConvBERT's formula divides by A // R: one head of two is no class, and no traceback."""
+    small(tmp_path, monkeypatch, 'config = "config.json"', CONVBERT)
+    found = shapes("config.json", "--total", "800K", capsys=capsys)
+    assert found
+    assert all(each["parameters"] <= 800_000 for each in found)
+    assert "the smallest has" in mistake("config.json", "--total", "20K", capsys=capsys)
+
+
+def test_a_run_that_looks_for_shapes_with_such_heads_ends_in_a_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    small(tmp_path, monkeypatch, 'config = "config.json"\nbudget.total = "800K"', CONVBERT)
+    assert main(["check", "--no-build"]) == 1
+    said = " ".join(capfd.readouterr().out.split())
+    assert "small: total 911,908, limit 800,000" in said
+    assert "→ would fit: " in said
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        'adapter = { r = 8, target_modules = ["query", "value"], layers_to_transform = [1, 3] }',
+        'adapter = { r = 8, target_modules = ["query"], rank_pattern = { "encoder.layer.2.attention.self.query" = 16 } }',
+    ],
+    ids=["layers_to_transform", "rank_pattern"],
+)
+def test_layers_that_are_named_one_by_one_stay_as_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], table: str
+) -> None:
+    whole = f'config = "config.json"\n{table}'
+    for most, is_larger in ((2_000_000, True), (700_000, False)):
+        small(tmp_path, monkeypatch, f"{whole}\nbudget.total = {most}")
+        found = shapes("small", capsys=capsys)
+        assert "num_hidden_layers" not in {key for each in found for key in each["overrides"]}
+        totals = recounted(tmp_path, monkeypatch, f"{whole}\nbudget.total = {most}", found)
+        assert totals == [each["parameters"] for each in found]
+        assert all((total > 954_496) is is_larger and total <= most for total in totals) is bool(totals)
+    assert main(["explain", "small"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "L = 4 (num_hidden_layers) is in no formula: the table names single layers" in said
+
+
+def test_what_trains_is_held_where_layers_are_frozen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    frozen = 'config = "config.json"\nfactory = "d:own"\nbackbone = "b"\nfrozen = ["b.encoder.layer[:2]"]\nbudget.total = "900K"\n'
+    small(tmp_path, monkeypatch, f'{frozen}budget.trainable = "550K"')  # 954,496 without two layers of 198,272: 557,952
+    found = shapes("small", capsys=capsys)
+    assert [each["parameters"] for each in found]
+    for each in found:
+        overrides = ", ".join(f"{key} = {value}" for key, value in each["overrides"].items())
+        small(tmp_path, monkeypatch, f"overrides = {{ {overrides} }}\n{frozen}")
+        assert closed_form("small").trainable <= 550_000
+    small(tmp_path, monkeypatch, f"{frozen}budget.trainable = {{ exact = 1 }}")
+    assert "no shape was found within total 900K and trainable =1; leave trainable =1 out" in mistake(
+        "small", capsys=capsys
+    )
+
+
+def test_bytes_are_held_as_the_parameters_that_they_let_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """At four bytes each, 900,000 parameters; sixteen each while AdamW trains them, and four more a tensor."""
+    for limit, each in (("bytes", 4), ("training_bytes", 16)):
+        small(tmp_path, monkeypatch, f'config = "config.json"\nbudget.{limit} = "{each * 900}KB"')
+        found = shapes("small", capsys=capsys)
+        assert found
+        assert 890_000 < max(shape["parameters"] for shape in found) <= 900_000
+        assert f"{limit} {each * 900}KB" in " ".join(lines("small", capsys=capsys))
+
+
+def test_a_pass_has_positions_for_its_tokens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    limits = 'budget."embeddings.position" = "14K"\nbudget.flops = { max = "40G", seq_len = 128 }'
+    small(tmp_path, monkeypatch, f'config = "config.json"\n{limits}')
+    found = shapes("small", capsys=capsys)
+    assert all("max_position_embeddings" not in each["overrides"] for each in found)
+
+
+@pytest.mark.parametrize("wish", [("--head-width", "80", "--keep", "hidden_size"), ("--head-width", "1000")])
+def test_heads_that_go_into_no_width_are_a_sentence(wish: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    said = mistake(UNCASED, "--total", "105M", *wish, capsys=capsys)
+    assert said.startswith(f"ERROR: no width that is tried is a whole number of heads of {wish[1]}; write ")
+
+
+def test_of_a_pair_the_sides_are_to_be_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    side = {key: each for key, each in SMALL.items() if key != "architectures"}
+    pair = {"model_type": "encoder-decoder", "architectures": ["EncoderDecoderModel"], "encoder": side}
+    monkeypatch.chdir(tmp_path)
+    decoder = {**side, "is_decoder": True, "add_cross_attention": True}
+    Path("config.json").write_text(json.dumps({**pair, "decoder": decoder}), encoding="utf-8")
+    said = "ERROR: EncoderDecoderModel has no size left to vary; name the config of one of its sides\n"
+    assert mistake("config.json", "--total", "1M", capsys=capsys) == said
+
+
+def test_backbones_that_are_one_module_change_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = 'factory = "d:tied"\nbackbone = { q = "config.json", c = "config.json" }\ntied = { c = "q" }'
+    small(tmp_path, monkeypatch, f'{said}\nbudget.total = "900K"')
+    (shallower,) = shapes("small", capsys=capsys)
+    assert shallower["overrides"] == {"q": {"num_hidden_layers": 3}, "c": {"num_hidden_layers": 3}}
+    assert shallower["parameters"] == 954_496 - 198_272

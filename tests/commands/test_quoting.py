@@ -116,13 +116,19 @@ def test_a_revision_has_its_own_file(project: Path, monkeypatch: pytest.MonkeyPa
     (row,) = (row for row in said["components"] if row["name"] == "embeddings.word")
     assert (row["parameters"], row["changes"]) == ([32_000, 32_032], [0, 32])
     assert [each[-1] for each in said["explanations"]] == ["net +32"]
-    assert refused("HEAD:none.json") == "ERROR: none.json is no file at HEAD\n"
-    assert refused("HEAD:none") == "ERROR: none is no file at HEAD\n"
+    assert refused("HEAD:none.json") == "ERROR: none.json is no file at HEAD; write its path from the current folder\n"
+    assert refused("HEAD:none") == "ERROR: none is no file at HEAD; write its path from the current folder\n"
     assert "there is no module nowhere" in refused("nowhere:none")
     made.write("models/config.json", BERT)
     made.commit()
     assert {json.loads(explained(f"HEAD:models{end}"))["total"] for end in ("", "/", "/config.json")} == {TOTAL}
     assert "git knows no revision" in refused("nowhere:config/config.json")
+    (made.folder / "sub" / "below").mkdir(parents=True)
+    monkeypatch.chdir(made.folder / "sub" / "below")
+    assert json.loads(explained("HEAD:../../models/config.json"))["total"] == TOTAL
+    assert "is no file at HEAD; write its path" in refused("HEAD:../models/config.json")
+    monkeypatch.chdir(made.folder)
+    assert "is in no git repository" in refused("HEAD:../config.json")
 
 
 def test_a_revision_has_its_own_table(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

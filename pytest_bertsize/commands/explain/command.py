@@ -142,5 +142,11 @@ def _without_effect(chosen: Explained, formula: Formula) -> Iterator[str]:
         value = chosen.form.dims.sizes[size.symbol]
         if value is not None and size.symbol not in used:
             because = ": heads divide D, they do not multiply it" if "head" in size.key else ""
-            because = because or (": layers share their weights" if size.symbol == "L" else "")
+            because = because or (_of_layers(chosen) if size.symbol == "L" else "")
             yield f"{size.symbol} = {value:,} ({size.key}) is in no formula{because}"
+
+
+def _of_layers(chosen: Explained) -> str:
+    """Why no formula has the number of layers: they are one, or the table takes some of them out by their numbers."""
+    shared = any(term.passes != term.times for term in chosen.form.symbolic)
+    return ": layers share their weights" if shared else ": the table names single layers, which stand there in numbers"
