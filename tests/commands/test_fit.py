@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import tomllib
@@ -12,6 +13,8 @@ import pytest
 
 from pytest_bertsize import closed_form
 from pytest_bertsize.__main__ import main
+from pytest_bertsize.commands.check import check
+from pytest_bertsize.commands.console import FOUND
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 UNCASED = str(EXAMPLES / "c-bert-base-uncased" / "config.json")
@@ -249,11 +252,12 @@ def test_heads_that_would_be_none_are_no_shape(
 
 
 def test_a_run_that_looks_for_shapes_with_such_heads_ends_in_a_report(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small(tmp_path, monkeypatch, 'config = "config.json"\nbudget.total = "800K"', CONVBERT)
-    assert main(["check", "--no-build"]) == 1
-    said = " ".join(capfd.readouterr().out.split())
+    out = io.StringIO()
+    assert check(Path(), None, out=out) == FOUND
+    said = " ".join(out.getvalue().split())
     assert "small: total 911,908, limit 800,000" in said
     assert "→ would fit: " in said
 
