@@ -12,7 +12,7 @@ from pytest_bertsize.table.model import ALREADY_OVER, AsBytes, Flops, Growth, Tr
 from pytest_bertsize.wording import exact, printable, shown, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from pytest_bertsize.base.baseline import Baseline
     from pytest_bertsize.findings import Severity
@@ -41,6 +41,25 @@ def loosened(
     return [
         Finding("budget-loosened", message, fix, severity, component, table_key=key)
         for message, component, key in _what(before, after, revision, dtypes, counts)
+    ]
+
+
+def components_moved(
+    before: Model, after: Model, revision: str, counts: tuple[Inventory, Inventory], limited: Iterable[str]
+) -> list[Finding]:
+    """A finding for each limit of a component that holds less of today's model than the base's table had it hold.
+
+    :param counts: today's, by the components of the base's table and by those of today's.
+    """
+    severity, fix = explained(after, before.reason, SAY_WHY)
+    then, now = counts
+    held = {name: (exact(then[name]), exact(now[name])) for name in limited if then[name] > now[name]}
+    return [
+        Finding("budget-loosened", message, fix, severity, name, table_key=("components",))
+        for name, (was, left) in held.items()
+        for message in [
+            f"as {revision} has components, {name} is {was} of this model, and {left} as this table has them"
+        ]
     ]
 
 

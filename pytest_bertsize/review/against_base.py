@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.base.comparison import Today, compared
-from pytest_bertsize.base.loosening import lock_loosened, loosened, not_compared
+from pytest_bertsize.base.loosening import components_moved, lock_loosened, loosened, not_compared
 from pytest_bertsize.review import by_structure, measures, measures_at_base
 from pytest_bertsize.review.since_base import since_base
 
@@ -33,7 +33,18 @@ def held(found: Review, subject: Subject, settings: Settings, baseline: Baseline
     inventory = found.held if subject.derivation is None else None
     known = partial(by_structure.known, inventory) if inventory else subject.known_components
     found = since_base(found, subject.model, baseline, known)
-    return replace(found, findings=(*found.findings, *_loosened(subject, baseline, settings, found.base)))
+    moved = _moved(subject.model, baseline, found.actual) if baseline and subject.derivation is None else []
+    return replace(found, findings=(*found.findings, *moved, *_loosened(subject, baseline, settings, found.base)))
+
+
+def _moved(model: Model, baseline: Baseline, actual: Inventory | None) -> list[Finding]:
+    """Limits of components that hold less of today's model than by the base's table."""
+    former = baseline.former(model.name)
+    if former is None or actual is None or former.model.components == model.components:
+        return []
+    asked = [limit.component for limit in model.limits if limit.measure is None and limit.maximum is not None]
+    then = by_structure.counted_as(former.model.components, actual, asked)
+    return components_moved(former.model, model, baseline.revision, (then, actual), asked)
 
 
 def _loosened(subject: Subject, baseline: Baseline | None, settings: Settings, base: Inventory | None) -> list[Finding]:

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from pytest_bertsize.builder import structure
 from pytest_bertsize.findings import Finding, Unusable
-from pytest_bertsize.inventory import TOTAL, TRAINABLE, is_within, levels, parents_first
+from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory, is_within, levels, parents_first
 from pytest_bertsize.table.model import Growth
 from pytest_bertsize.wording import exact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable, Mapping
 
     from pytest_bertsize.base.lock import Locked
-    from pytest_bertsize.inventory import Inventory, Tensor
+    from pytest_bertsize.inventory import Tensor
     from pytest_bertsize.review.review import Review
     from pytest_bertsize.table.model import Limit, Model
 
@@ -36,6 +36,17 @@ def named(before: Review, model: Model, tensors: Iterable[Tensor], former: Locke
         fix = f"correct components.{wrong.key}"
         raise Unusable(Finding("config-invalid", str(wrong), fix, table_key=("components", wrong.key))) from None
     return replace(before, components=found)
+
+
+def counted_as(components: Mapping[str, Collection[str]], actual: Inventory, asked: Collection[str]) -> Inventory:
+    """Today's tensors by the components of another table, such as hold anything of them."""
+    there = dict(components)
+    while True:
+        try:
+            found = structure.components(actual.tensors, asked, there)
+            return Inventory(tuple(each._replace(component=found[each.name]) for each in actual.tensors))
+        except structure.NoComponent as nothing:
+            del there[nothing.key]
 
 
 def known(actual: Inventory) -> list[str]:

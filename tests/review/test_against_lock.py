@@ -297,6 +297,51 @@ def test_a_lock_that_is_strict_no_more_is_a_loosened_budget(tmp_path: Path) -> N
     assert project.gate("main").review("own").verdict == "passed"
 
 
+STACK = "    components = {{ {components} }}\n    budget.tower = 220\n"
+
+
+@pytest.mark.parametrize(
+    ("components", "left"),
+    [
+        ('tower = "encoder.layers.0.*"', LAYER),
+        ('tower = ["encoder.layers.0.*", "encoder.layers.1.*"], free = "encoder.layers.2.*"', 2 * LAYER),
+    ],
+)
+def test_a_component_that_holds_less_than_the_base_s_table_had_it_hold_is_a_loosened_budget(
+    own: OwnProject, components: str, left: int
+) -> None:
+    own.git.declare(TABLE + STACK.format(components='tower = "encoder.*"'))
+    own.git.commit()
+    own.git.git("branch", "--force", "main")
+    assert own.gate("main").review("own").verdict == "passed"
+    own.git.declare(TABLE + STACK.format(components=components))
+    (found,) = own.gate("main").review("own").errors
+    told = f"as main has components, tower is {3 * LAYER} of this model, and {left} as this table has them"
+    assert (found.kind, found.message, found.component) == ("budget-loosened", told, "tower")
+    own.git.declare(TABLE + STACK.format(components=components) + '    reason = "ADR-3: the first one alone"\n')
+    assert own.gate("main").review("own").verdict == "passed"
+
+
+@pytest.mark.parametrize("components", ['tower = ["encoder.*", "embed"]', 'tower = "encoder"'])
+def test_a_component_that_holds_as_much_or_more_is_not_loosened(own: OwnProject, components: str) -> None:
+    own.git.declare(TABLE + STACK.format(components='tower = "encoder.*"').replace("220", '"1.1K"'))
+    own.git.commit()
+    own.git.git("branch", "--force", "main")
+    own.git.declare(TABLE + STACK.format(components=components).replace("220", '"1.1K"'))
+    assert own.gate("main").review("own").verdict == "passed"
+
+
+def test_components_whose_modules_have_other_names_now_are_not_loosened(own: OwnProject) -> None:
+    own.git.declare(TABLE + STACK.format(components='tower = ["encoder.*", "pool"]'))
+    own.code = {"pool.weight": (4,)}
+    own.accept()
+    own.git.commit()
+    own.git.git("branch", "--force", "main")
+    own.code = {"pooler.weight": (4,)}
+    own.git.declare(TABLE + STACK.format(components='tower = ["encoder.*", "pooler"]'))
+    assert [each.kind for each in own.gate("main").review("own").errors] == []
+
+
 # components
 
 
