@@ -133,6 +133,7 @@ def read(today: Settings, revision: BaseRevision, registry: Registry, *, is_aske
         return Baseline(revision.name, None, revision.problem, is_asked_for)
     try:
         with Files(today.root, revision.commit) as files:
+            files.follow(today.file)
             then = table_of(files, today, revision.name, partial(_matching, files, today))
             reader = AtCommit(files, revision.name, hub_of(then.table), today.root)
             anew = _anew(files, today, then.table)

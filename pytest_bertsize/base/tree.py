@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from pytest_bertsize.base.git import around, command, environment, of_repository
+from pytest_bertsize.base.git import around, command, environment, of_repository, renamed
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ class Files:
     def __init__(self, folder: Path, commit: str) -> None:
         """:param commit: its full name."""
         repository = around(folder)
+        self._root = repository.root
         self.commit = commit
         self._paths = [
             [os.fsencode(part) for part in path.relative_to(root).parts]
@@ -87,6 +88,19 @@ class Files:
     def __exit__(self, *_: object) -> None:
         self._process.kill()  # it only reads
         self._process.communicate()
+
+    def follow(self, file: str) -> None:
+        """Read from where the folder was, where git takes a file in it for one that was moved with it.
+
+        :raises Unreadable: when nobody can tell.
+        """
+        if self.read(file) is not None or self.is_link(file):
+            return
+        here = os.fsdecode(b"/".join((*self._paths[-1], os.fsencode(file))))
+        before, _, name = renamed(self._root, self.commit, ()).get(here, "").rpartition("/")
+        if name == file:
+            self._paths = [[os.fsencode(part) for part in before.split("/") if part]]
+            vars(self).pop("prefix", None)
 
     def move_to(self, commit: str) -> None:
         """Read another commit from here on.
@@ -172,7 +186,8 @@ class Files:
 
     def _lacks(self, path: str) -> Unreadable:
         message = f"{printable(path)} cannot be read, because this clone lacks it or is damaged"
-        return Unreadable(message, _mend(f"git show {self.commit[:10]}:./{printable(path)}"))
+        whole = "/".join([*map(os.fsdecode, self._paths[-1]), path])
+        return Unreadable(message, _mend(f"git show {self.commit[:10]}:{printable(whole)}"))
 
     def _followed(self, parts: list[bytes], *, to_the_end: bool = True) -> Entry | None:
         """What stands at a path from the repository's root; ``None`` where nothing does, and outside of it.

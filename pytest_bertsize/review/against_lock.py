@@ -59,7 +59,7 @@ def held(found: Review, subject: Subject, now: Locked, lock: Lock | None) -> Rev
 def _finding(against: AgainstLock, subject: Subject, lock: Lock) -> Finding:
     severity, file = "error" if lock.strict else "note", printable(lock.file)
     if lock.text is None:
-        message, fix = f"there is no {file} yet, which the table names as its lock", f"have it written: {ANEW}"
+        message, fix = f"there is no {file}, which the table names as its lock", f"have it written: {ANEW}"
         return Finding("differs-from-lock", message, fix, severity)  # type: ignore[arg-type]
     if not against.is_there:
         message, fix = f"{file} does not have this model", f"have it written there: {ANEW}"

@@ -263,6 +263,27 @@ def test_a_project_in_a_folder_of_the_repository_is_compared(tmp_path: Path, tin
     assert compared(found).grown == LAYER
 
 
+@pytest.mark.parametrize(("before", "now"), [("services/nlp", "nlp"), ("", "services/nlp"), ("nlp", "")])
+def test_a_project_that_was_moved_inside_the_repository_is_compared(
+    tmp_path: Path, tiny: dict[str, Any], before: str, now: str
+) -> None:
+    whole = repository(tmp_path)
+    found = GitProject(tmp_path / before)
+    found.write("config.json", tiny)
+    found.declare(FITS)
+    whole.commit()
+    (tmp_path / now).mkdir(parents=True, exist_ok=True)
+    for name in ("config.json", "pyproject.toml"):
+        whole.git("mv", str(Path(before) / name), str(Path(now) / name))
+    moved = GitProject(tmp_path / now)
+    moved.write("config.json", {**tiny, "num_hidden_layers": 4})
+    moved.declare(FITS.replace("90K", "91K"))
+    whole.git("add", "--all")
+    assert compared(moved).grown == LAYER
+    (error,) = moved.errors()
+    assert "the limit of total was 90K at main and is 91K now" in error
+
+
 # what cannot be counted at the base is said
 
 

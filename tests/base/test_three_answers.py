@@ -67,7 +67,7 @@ def test_a_table_that_the_clone_lacks_is_a_mistake(project: GitProject, lost: st
         MISTAKEN,
         (
             "ERROR: --base=main: pyproject.toml cannot be read, because this clone lacks it or is damaged; "
-            f"{MEND}show {main[:10]}:./pyproject.toml before, which asks the remote for it"
+            f"{MEND}show {main[:10]}:pyproject.toml before, which asks the remote for it"
         ),
     )
 
@@ -216,7 +216,7 @@ def test_a_config_that_the_clone_lacks_fails_its_model_alone(project: GitProject
     assert project.errors("other") == [
         (
             "at main, other.json cannot be read, because this clone lacks it or is damaged; "
-            f"{MEND}show {main}:./other.json before, which asks the remote for it"
+            f"{MEND}show {main}:other.json before, which asks the remote for it"
         )
     ]
     assert project.said("other") == ("at main, other.json cannot be read, because this clone lacks it or is damaged",)

@@ -105,7 +105,8 @@ def test_a_model_over_its_budget_fails_and_is_an_issue_at_its_line(runner: Runne
     runner.variables["BERTSIZE_PROJECT"] = "all services"
     done = runner.run()
     assert done.returncode == 1
-    assert done.stdout.endswith("\nfits: 92,813 parameters, new; over its 90K\n")
+    told = "fits: 59,549 → 92,813, +33,264 (+55.9 %), num_hidden_layers 3 → 5; over its 90K"
+    assert done.stdout.endswith(f"\n{told}\n")
     assert "92,813" in (runner.folder / "bertsize.html").read_text("utf-8")
     _, issue = runner.issues()
     assert (issue["check_name"], issue["severity"]) == ("bertsize/over-budget", "major")

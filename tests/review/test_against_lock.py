@@ -125,7 +125,7 @@ def test_another_dtype_is_told_by_name_and_is_accepted_like_any_difference(own: 
 def test_a_lock_that_is_not_there_yet_is_said_with_how_to_make_it(tmp_path: Path, table: str, severity: str) -> None:
     (found,) = of_lock(own_project(tmp_path / "project", table, locked=False))
     assert found.sentence == (
-        "there is no bertsize.lock yet, which the table names as its lock; "
+        "there is no bertsize.lock, which the table names as its lock; "
         "have it written: pytest --bert-budget --bert-budget-update"
     )
     assert found.severity == severity

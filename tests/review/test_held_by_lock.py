@@ -79,7 +79,7 @@ def test_a_lock_without_the_model_says_how_to_write_it_there(*, strict: bool, se
 
 def test_a_lock_that_is_no_file_yet_has_no_place() -> None:
     finding = one(found(BEFORE, before=None, is_there=False))
-    assert finding.message == f"there is no {FILE} yet, which the table names as its lock"
+    assert finding.message == f"there is no {FILE}, which the table names as its lock"
     assert (finding.fix, finding.severity, finding.file) == (f"have it written: {ANEW}", "note", None)
 
 
