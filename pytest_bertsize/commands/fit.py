@@ -130,14 +130,21 @@ def _rows(chosen: Explained, found: Found, limits: Sequence[Limit], *, keeps: bo
         for each in limits
     ]
     if not rows and any(map(_breaks, limits, counts)):
-        least = min((limit.maximum or 0 for limit in limits if limit.component == TOTAL), default=found.smallest)
-        smallest = f": the smallest has {exact(found.smallest)} parameters" if found.smallest > least else ""
-        if found.afterwards:
-            fix = f"leave {_said(found.afterwards)} out, as by --total 110M: no formula says what is frozen"
-            raise Unusable(_mistake(f"no shape was found within {_said(limits)}", fix))
-        fix = f"write a larger limit{', or keep fewer keys' if keeps else ''}"
-        raise Unusable(_mistake(f"no shape is within {_said(limits)}{smallest}", fix))
+        raise Unusable(_none(found, limits, keeps=keeps))
     return [Row(now, {}, form.total, cost), *rows]
+
+
+def _none(found: Found, limits: Sequence[Limit], *, keeps: bool) -> Finding:
+    """Why there is no shape."""
+    said, fix = _said(limits), f"write a larger limit{', or keep fewer keys' if keeps else ''}"
+    if found.afterwards:
+        way_out = f"leave {_said(found.afterwards)} out, as by --total 110M: no formula says what is frozen"
+        return _mistake(f"no shape was found within {said}", way_out)
+    least = min((limit.maximum or 0 for limit in limits if limit.component == TOTAL), default=found.smallest)
+    if found.smallest > least:
+        return _mistake(f"no shape is within {said}: the smallest has {exact(found.smallest)} parameters", fix)
+    tried = "fewer tokens and positions are tried with today's layers alone"
+    return _mistake(f"no shape that was tried is within {said}: {tried}", f"{fix}, or overrides with fewer of them")
 
 
 def _breaks(limit: Limit, count: int | None) -> bool:

@@ -324,6 +324,14 @@ def test_a_pass_has_positions_for_its_tokens(
     assert all("max_position_embeddings" not in each["overrides"] for each in found)
 
 
+def test_what_is_not_tried_together_is_not_said_to_be_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of 64 tokens and one layer 64 wide there would be 50,368 parameters."""
+    assert mistake(UNCASED, "--total", "60K", capsys=capsys) == (
+        "ERROR: no shape that was tried is within total 60K: fewer tokens and positions are tried with today's layers "
+        "alone; write a larger limit, or overrides with fewer of them\n"
+    )
+
+
 @pytest.mark.parametrize("wish", [("--head-width", "80", "--keep", "hidden_size"), ("--head-width", "1000")])
 def test_heads_that_go_into_no_width_are_a_sentence(wish: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     said = mistake(UNCASED, "--total", "105M", *wish, capsys=capsys)
