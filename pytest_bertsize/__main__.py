@@ -182,7 +182,8 @@ def _add_check(commands: Commands) -> None:
     check.add_argument(
         "--base",
         metavar="REV",
-        help="compare with this git revision (default: the base of the request that CI runs for; none: with nothing)",
+        help="compare with this git revision, or where this branch left it (default: the base of the request that CI "
+        "runs for; none: with nothing)",
     )
     check.add_argument(
         "--no-build",
