@@ -38,9 +38,9 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--bert-budget-base": {
         "metavar": "REV",
         "help": (
-            "with --bert-budget: compare with the table and the configs at this git revision, or where this branch left "
-            "it, and refuse a budget that was loosened since without a new reason; default: the base of the pull or "
-            "merge request that CI runs for; none: compare with nothing"
+            "with --bert-budget: compare with the table and the configs at this git revision, or where this branch "
+            "left it, and refuse a budget that was loosened since without a new reason; default: the base of the pull "
+            "or merge request that CI runs for; none: compare with nothing"
         ),
     },
     "--bert-budget-python": {
