@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.closed_forms.family import ClosedForm
 
+OF_EACH_LAYER = ("layer_types", "mlp_layer_types", "attention_window")
+"""Keys of lists with an entry for each layer."""
 MOST_IN_A_REPORT = 3
 REACHES = (0.1, 0.3, 0.7)
 """How far a report looks: sums of logarithms, 0.1 for one size that is a tenth another."""
@@ -175,10 +177,16 @@ class _Search:
     def _without_say(self) -> frozenset[str]:
         """Depths that no limit depends on, and those of which the polynomials say otherwise than the closed form.
 
-        The former are those of layers that share their weights, the latter of a table that names single layers.
+        The former are those of layers that share their weights, the latter of a table that names single layers. Where
+        the config has a list with an entry for each layer, the class refuses another number of them.
         """
+        given = self.variants.derivation.values.for_build
+        lengths = [len(each) for key in OF_EACH_LAYER if isinstance(each := given.get(key), list)]
         still = set()
         for size in self.axes.stacks:
+            if self.variants.now(size.key) in lengths:
+                still.add(size.key)
+                continue
             deeper = {size.key: self.variants.now(size.key) + 1}
             values = [deeper.get(each.key, now) for each, now in zip(self.axes.sizes, self.axes.now, strict=True)]
             is_off = self._counts(*values)[-1] != self.variants.unchecked(**deeper).total

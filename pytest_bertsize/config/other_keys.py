@@ -99,11 +99,9 @@ def _is_ignored(key: str, sheet: Sheet, *, labels: bool) -> bool:
     """Whether nothing reads a key of the file; what is wrong with it is noted."""
     if key in sheet.meaningful or key in sheet.keys.all_ignored:
         return False
-    changes = sheet.keys.refused.get(key)
-    if changes and sheet.config.data[key] not in changes.harmless:
-        message = f"{key} = {shown(sheet.config.data[key])} is refused: {changes.because}"
-        sheet.note(key, message, changes.fix, "config-refused")
-    elif (own := sheet.keys.unread.get(key)) and own not in sheet.values:
+    if key not in sheet.overrides and _is_refused_by_family(key, sheet.config.data[key], sheet):
+        return False
+    if (own := sheet.keys.unread.get(key)) and own not in sheet.values:
         message = f"{shown(key)} is not read for {own} yet by the transformers that is there"
         sheet.note(key, message, f'write "{own}"')
     elif reason := refused(key, sheet.config.data[key]):
@@ -115,6 +113,15 @@ def _is_ignored(key: str, sheet: Sheet, *, labels: bool) -> bool:
     else:
         return not sheet.keys.open
     return False
+
+
+def _is_refused_by_family(key: str, value: object, sheet: Sheet) -> bool:
+    """Whether it changes what is built in a way that no closed form follows, which is noted."""
+    changes = sheet.keys.refused.get(key)
+    if changes is None or value in changes.harmless:
+        return False
+    sheet.note(key, f"{key} = {shown(value)} is refused: {changes.because}", changes.fix, "config-refused")
+    return True
 
 
 def _renaming(key: str, meant: str, sheet: Sheet) -> str:
@@ -193,6 +200,8 @@ def note_what_no_config_says(sheet: Sheet) -> None:
 
 def _check_key_of_table(key: str, sheet: Sheet) -> None:
     if key in sheet.meaningful | PASSED | sheet.keys.inert:
+        return
+    if _is_refused_by_family(key, sheet.overrides[key], sheet):
         return
     if reason := refused(key, sheet.overrides[key]):
         sheet.note(key, f"overrides.{printable(key)} is refused: {reason}", "remove it", "config-refused")

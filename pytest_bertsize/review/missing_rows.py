@@ -74,7 +74,7 @@ def _sizes(sizes: tuple[int, ...]) -> str:
 
 
 def _can_be_said(row: _Row) -> bool:
-    fits = 0 < len(row.sizes) <= LONGEST_SHAPE and all(0 < size <= LARGEST for size in row.sizes)
+    fits = len(row.sizes) <= LONGEST_SHAPE and all(0 < size <= LARGEST for size in row.sizes)
     return fits and MODULE_PATH.fullmatch(row.name) is not None
 
 

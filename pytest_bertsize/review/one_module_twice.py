@@ -38,8 +38,10 @@ def _shared(names: Sequence[str], expected: Inventory, actual: Inventory) -> Ite
             continue
         for other in names:
             twins = {each: f"{other}{each.removeprefix(name)}" for each in inside}
-            owners = {twin: (found := actual.by_name.get(twin)) and (found.tied_to or twin) for twin in twins.values()}
-            if other != name and all(inside[each].tied_to == owners[twin] for each, twin in twins.items()):
+            owners = {
+                each: found.tied_to or twin for each, twin in twins.items() if (found := actual.by_name.get(twin))
+            }
+            if other != name and all(inside[each].tied_to == owners.get(each, each) for each in inside):
                 yield name, other
                 break
 

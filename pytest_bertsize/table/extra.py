@@ -29,8 +29,8 @@ SIZES = {
     "transformer_decoder_layer": ("width", "feed_forward"),
 }
 """What each block is told, in torch's order; a parameter is told its shape, of any length."""
-FEWEST = {"parameter": 1, "conv2d": 3}
-"""Sizes, where it may be fewer than there are names: one alone is that of a square kernel."""
+FEWEST = {"parameter": 0, "conv2d": 3}
+"""Sizes, where it may be fewer than there are names: of a single number none, of a square kernel one."""
 _RECURRENT = ("bias", "layers", "bidirectional")
 ARGUMENTS = {
     "linear": ("bias",),
@@ -80,7 +80,7 @@ class ExtraTable(BaseModel):
     rms_norm: Any = None
     """An RMSNorm, by its width. Example: rms_norm = "hidden_size"."""
     parameter: Any = None
-    """A Parameter, by its shape. Example: parameter = ["num_labels", "num_labels"]."""
+    """A Parameter, by its shape, [] of a single number. Example: parameter = ["num_labels", "num_labels"]."""
     conv1d: Any = None
     """A Conv1d, [in, out, kernel]. Example: conv1d = ["hidden_size", 128, 3]."""
     conv2d: Any = None
@@ -148,7 +148,7 @@ class ExtraTable(BaseModel):
         names = SIZES[self.block]
         most = len(names) or LONGEST_SHAPE
         if not FEWEST.get(self.block, most) <= len(self.sizes) <= most:
-            wanted = f"[{', '.join(names)}]" if names else f"its shape, 1 to {LONGEST_SHAPE} numbers"
+            wanted = f"[{', '.join(names)}]" if names else f"its shape, at most {LONGEST_SHAPE} numbers"
             yield f"{self.block} takes {wanted}, and this has {len(self.sizes)}"
         yield from (
             f"{shown(size)} is no size: write a number, a key of the config, or a sum such as {shown(_SUM)}"

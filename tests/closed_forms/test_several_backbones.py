@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import torch
 from torch import nn
-from transformers import BertConfig, BertModel, ElectraConfig, ElectraForMaskedLM, ElectraForPreTraining
+from transformers import (
+    BertConfig,
+    BertModel,
+    ElectraConfig,
+    ElectraForMaskedLM,
+    ElectraForPreTraining,
+    ModernBertConfig,
+    ModernBertModel,
+)
 
 from pytest_bertsize.builder.child.listing import take_inventory
 from pytest_bertsize.builder.messages import Built, understood
@@ -156,6 +164,23 @@ def test_one_module_that_is_said_to_be_two_fails_with_what_to_write(tmp_path: Pa
         "by the table they are two, and ctx_model has 420 of its own"
     )
     assert found.fix == 'write tied = { ctx_model = "question_model" }, or mend the class'
+
+
+def test_backbones_that_have_no_name_in_common_are_two(tmp_path: Path) -> None:
+    sizes = {
+        "vocab_size": 30,
+        "hidden_size": 4,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 6,
+    }
+    modern = {"model_type": "modernbert", "pad_token_id": 0, **sizes}
+    with torch.device("meta"):
+        other = ModernBertModel(ModernBertConfig(**modern))
+    table = 'backbone = { q = "q.json", d = "d.json" }\narchitecture = { q = "BertModel", d = "ModernBertModel" }\n'
+    assert errors(checked(tmp_path, table, of(q=bert(TINY), d=other), d=modern)) == []
+    (found, *_) = checked(tmp_path, table, of(q=bert(DEEP), d=other), d=modern).errors
+    assert found.component == "q.encoder"
 
 
 @pytest.mark.parametrize("tied", [True, False])

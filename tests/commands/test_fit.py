@@ -286,6 +286,27 @@ def test_layers_that_are_named_one_by_one_stay_as_many(
     assert "L = 4 (num_hidden_layers) is in no formula: the table names single layers" in said
 
 
+def test_layers_of_which_a_list_says_something_stay_as_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The class refuses another number of layers than the list has entries."""
+    kinds = ["full_attention", "sliding_attention", "sliding_attention", "full_attention"]
+    config = {key: each for key, each in SMALL.items() if "position" not in key and key != "type_vocab_size"}
+    config |= {
+        "model_type": "modernbert",
+        "architectures": ["ModernBertModel"],
+        "layer_types": kinds,
+        "pad_token_id": 0,
+    }
+    small(tmp_path, monkeypatch, 'config = "config.json"', config)
+    (smaller, *_) = shapes("config.json", "--total", "900K", capsys=capsys)
+    assert "num_hidden_layers" not in smaller["overrides"]
+    del config["layer_types"]
+    small(tmp_path, monkeypatch, 'config = "config.json"', config)
+    found = shapes("config.json", "--total", "900K", capsys=capsys)
+    assert any("num_hidden_layers" in each["overrides"] for each in found)
+
+
 def test_what_trains_is_held_where_layers_are_frozen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pytest_bertsize.closed_forms import Architecture
 from pytest_bertsize.closed_forms.families.bert import BODY, KEYS
 from pytest_bertsize.config.handed_over import handed_over
+from pytest_bertsize.config.keys import Refused
 from pytest_bertsize.config.model_config import ModelConfig
 from pytest_bertsize.config.values import LARGEST_SIZE, MOST_LABELS, MOST_LAYERS, resolve
 from pytest_bertsize.config.vocabulary import ACTIVATIONS, IMPLEMENTATIONS, INERT, PASSED, REFUSED, SYNONYMS, WITHHELD
@@ -753,6 +754,25 @@ def test_an_override_that_no_config_could_say_is_refused(value: object, what: st
 def test_labels_that_no_config_could_say_are_refused_where_none_are_counted(key: str, value: object) -> None:
     message, fix = f"overrides.{key} is a date, which no config can say", "write what the config would say"
     assert refused(None, {key: value}) == [error(message, fix, f"overrides.{key}")]
+
+
+@pytest.mark.parametrize(("value", "harmless"), [(3, True), (6, False)])
+def test_what_the_family_does_not_follow_is_refused_in_the_table_as_in_the_file(value: int, *, harmless: bool) -> None:
+    """As ``known_at(3)`` of a draft: any other value changes what is built, and the closed form does not."""
+    keys = replace(KEYS, refused={"depth": Refused((3,), "it is known as 3 alone", "have it followed")}, open=True)
+    for data, overrides in (({**BASE, "depth": value}, {}), ({**BASE, "depth": 3}, {"depth": value})):
+        if harmless:
+            assert resolve(keys, config_of(data), overrides, PLAIN).sizes == SIZES
+            continue
+        with pytest.raises(Unusable) as unusable:
+            resolve(keys, config_of(data), overrides, PLAIN)
+        (found,) = unusable.value.findings
+        assert (found.kind, found.message, found.fix) == (
+            "config-refused",
+            "depth = 6 is refused: it is known as 3 alone",
+            "have it followed",
+        )
+    assert resolve(keys, config_of({**BASE, "depth": 6}), {"depth": 3}, PLAIN).sizes == SIZES
 
 
 def test_an_override_that_is_wrong_for_its_key_is_told_once() -> None:

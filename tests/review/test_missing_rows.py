@@ -27,6 +27,12 @@ def custom() -> nn.Module:
     return module
 
 
+def scaled() -> nn.Module:
+    module = of(proj=on_meta(nn.Linear, 4, 3))
+    module.logit_scale = nn.Parameter(torch.ones([], device="meta"))
+    return module
+
+
 MODULES: dict[str, tuple[Callable[[], Any], str]] = {
     "linear": (lambda: on_meta(nn.Linear, 4, 2), '{ name = "x", linear = [4, 2] }'),
     "without bias": (lambda: on_meta(nn.Linear, 4, 2, bias=False), '{ name = "x", linear = [4, 2], bias = false }'),
@@ -52,6 +58,7 @@ MODULES: dict[str, tuple[Callable[[], Any], str]] = {
         '{ name = "x.0", linear = [4, 2] }, { name = "x.1", linear = [4, 3] }',
     ),
     "a class of its own": (custom, '{ name = "x.scale", parameter = [4, 5] }, { name = "x.dense", linear = [4, 3] }'),
+    "a temperature": (scaled, '{ name = "x.logit_scale", parameter = [] }, { name = "x.proj", linear = [4, 3] }'),
     "bilinear, of which there is no block": (
         lambda: on_meta(nn.Bilinear, 4, 3, 2),
         '{ name = "x.weight", parameter = [2, 4, 3] }, { name = "x.bias", parameter = 2 }',
