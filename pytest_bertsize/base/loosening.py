@@ -53,14 +53,13 @@ def components_moved(
     """
     severity, fix = explained(after, before.reason, SAY_WHY)
     then, now = counts
-    held = {name: (exact(then[name]), exact(now[name])) for name in limited if then[name] > now[name]}
-    return [
-        Finding("budget-loosened", message, fix, severity, name, table_key=("components",))
-        for name, (was, left) in held.items()
-        for message in [
-            f"as {revision} has components, {name} is {was} of this model, and {left} as this table has them"
-        ]
-    ]
+    found = []
+    for name in limited:
+        if then[name] > now[name]:
+            was, left = exact(then[name]), f"{exact(now[name])} as this table has them"
+            message = f"as {revision} has components, {name} is {was} of this model, and {left}"
+            found.append(Finding("budget-loosened", message, fix, severity, name, table_key=("components",)))
+    return found
 
 
 def lock_loosened(after: Model, before: str, revision: str) -> list[Finding]:

@@ -94,7 +94,7 @@ class Files:
 
         :raises Unreadable: when nobody can tell.
         """
-        if self.read(file) is not None or self.is_link(file):
+        if self._standing(file) is not None:
             return
         here = os.fsdecode(b"/".join((*self._paths[-1], os.fsencode(file))))
         before, _, name = renamed(self._root, self.commit, ()).get(here, "").rpartition("/")
@@ -178,11 +178,18 @@ class Files:
 
         :raises Unreadable: when nobody can tell.
         """
-        try:
-            found = self._followed([*self.prefix, os.fsencode(path)], to_the_end=False)
-        except (OSError, ValueError):
-            raise self._lacks(path) from None
+        found = self._standing(path)
         return found is not None and found.mode == _LINK
+
+    def _standing(self, name: str) -> Entry | None:
+        """What stands in the folder itself by a name.
+
+        :raises Unreadable: when nobody can tell.
+        """
+        try:
+            return self._followed([*self.prefix, os.fsencode(name)], to_the_end=False)
+        except (OSError, ValueError):
+            raise self._lacks(name) from None
 
     def _lacks(self, path: str) -> Unreadable:
         message = f"{printable(path)} cannot be read, because this clone lacks it or is damaged"

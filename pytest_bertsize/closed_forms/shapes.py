@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise, zip_longest
 from math import inf, log
-from operator import gt, lt
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms import flops
@@ -134,11 +133,11 @@ class _Search:
         """The largest distance from today's."""
         self.limits = sorted(limits, key=lambda limit: limit.measure is not None)
         self.seq_len = next((each.measure.seq_len for each in limits if isinstance(each.measure, Flops)), wish.seq_len)
-        self._most = [inf if limit.maximum is None else limit.maximum for limit in self.limits]
-        self._least = [limit.minimum or 0 for limit in self.limits]
-        self._look_at(form, replace(wish, seq_len=self.seq_len))
+        self._bounds = [(limit.minimum or 0, inf if limit.maximum is None else limit.maximum) for limit in self.limits]
+        wish = replace(wish, seq_len=self.seq_len)
+        self._look_at(form, wish)
         if still := self._without_say():
-            self._look_at(form, replace(wish, seq_len=self.seq_len, keep=wish.keep | still))
+            self._look_at(form, replace(wish, keep=wish.keep | still))
         if not self.axes.widths:
             message = f"no width that is tried is a whole number of heads of {wish.head}"
             fix = "write a smaller --head-width, or one that goes into a width, and keep fewer keys"
@@ -154,9 +153,9 @@ class _Search:
         """The axes, and what is limited as polynomials of their sizes."""
         self.axes = Axes(self.variants, wish)
         symbols = [size.symbol for size in self.axes.sizes]
-        counted = [limit.component for limit in self.limits if limit.measure is None]
+        counted = [limit for limit in self.limits if limit.measure is None]
         try:
-            self._counts = counts_of(form, symbols, [*counted, TOTAL])
+            self._counts = counts_of(form, symbols, [*(limit.component for limit in counted), TOTAL])
             self._flops = flops_of(form, symbols, self.seq_len)
         except Exception as error:  # (whatever a contributed form does with sizes that are symbols)
             message = f"its closed form is none of symbols: {type(error).__name__}: {error}"
@@ -166,12 +165,12 @@ class _Search:
             message = f"there is no closed form for the FLOPs of {form.architecture.name}{adapted}"
             fix = "leave the limit on FLOPs out, as by --total 110M alone"
             raise Unusable(Finding("unknown-closed-form", message, fix))
-        now = zip([limit for limit in self.limits if limit.measure is None], self._counts(*self.axes.now), strict=False)
+        now = zip(counted, self._counts(*self.axes.now)[:-1], strict=True)
         self.afterwards = tuple(limit for limit, count in now if count != form[limit.component])
         """Limits of which the polynomials know nothing, as of what trains where layers are frozen."""
         self._sought = [
-            (0, inf) if limit in self.afterwards else (least, most)
-            for limit, least, most in zip(self.limits, self._least, self._most, strict=True)
+            (0, inf) if limit in self.afterwards else bounds
+            for limit, bounds in zip(self.limits, self._bounds, strict=True)
         ]
 
     def _without_say(self) -> frozenset[str]:
@@ -341,7 +340,7 @@ class _Search:
         counted = flops.flops(form.architecture, form.dims, seq_len=self.seq_len)
         cost = None if counted is None else flops.total(counted)
         held = [form[limit.component] if limit.measure is None else cost or 0 for limit in self.limits]
-        if any(map(gt, held, self._most)) or any(map(lt, held, self._least)):
+        if not all(least <= each <= most for each, (least, most) in zip(held, self._bounds, strict=True)):
             return None
         return Shape(self.variants.together(changes), change(self.variants, changes), form, cost, distance)
 

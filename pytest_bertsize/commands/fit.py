@@ -14,7 +14,7 @@ from pytest_bertsize.commands.named_model import Explained, Named, explained
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.review.measures import Subject, measured
-from pytest_bertsize.table.model import FLOPS, AsBytes, Flops, Limit, Training
+from pytest_bertsize.table.model import FLOPS, AsBytes, Flops, Growth, Limit, Training
 from pytest_bertsize.table.toml import inline
 from pytest_bertsize.wording import did_you_mean, exact, shown
 
@@ -120,16 +120,18 @@ def _rows(chosen: Explained, found: Found, limits: Sequence[Limit], *, keeps: bo
     cost = None if counted is None else flops.total(counted)
     now = {key: variants.now(key) for key in found.varied}
     of_bytes = [limit for limit in limits if _is_of_bytes(limit)]
+
+    def is_too_heavy(shape: ClosedForm) -> bool:
+        return any(_breaks(limit, _bytes(limit, shape, chosen)) for limit in of_bytes)
+
     rows = [
         Row({**now, **shape.changes}, shape.changes, shape.form.total, shape.flops)
         for shape in found.shapes
-        if not any(_breaks(limit, _bytes(limit, shape.form, chosen)) for limit in of_bytes)
+        if not is_too_heavy(shape.form)
     ]
-    counts = [
-        _bytes(each, form, chosen) if each in of_bytes else cost if each.measure else form[each.component]
-        for each in limits
-    ]
-    if not rows and any(map(_breaks, limits, counts)):
+    of_shapes = shapes.of_shapes(limits)
+    is_over = any(_breaks(limit, cost if limit.measure else form[limit.component]) for limit in of_shapes)
+    if not rows and (is_over or is_too_heavy(form)):
         raise Unusable(_none(found, limits, keeps=keeps))
     return [Row(now, {}, form.total, cost), *rows]
 
@@ -178,7 +180,7 @@ def _limits(chosen: Explained, asked: Asked) -> list[Limit]:
         limit = _limit(FLOPS, "--flops", asked.flops, quantity.FLOPS)
         found.append(limit._replace(measure=Flops(asked.seq_len)))
     own = chosen.declared[1].limits if chosen.declared else ()
-    found = found or [limit for limit in own if limit in shapes.of_shapes(own) or _is_of_bytes(limit)]
+    found = found or [limit for limit in own if not isinstance(limit.measure, Growth)]
     if not any(limit.maximum is not None for limit in found):
         raise Unusable(_mistake("there is no limit to stay under", "write --total 110M, for example"))
     return found

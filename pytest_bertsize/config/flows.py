@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from pytest_bertsize.config.python_nodes import dotted
+from pytest_bertsize.config.python_nodes import dotted, namespace, text, updates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -279,10 +279,10 @@ def is_of_config(call: ast.Call) -> bool:
 def _base(node: ast.AST) -> ast.AST:
     """``models`` of ``models["encoder"]``, and what ``vars(…)``, ``.__dict__`` and ``.to(device)`` are of."""
     while True:
-        if isinstance(node, ast.Subscript) or (isinstance(node, ast.Attribute) and node.attr == "__dict__"):
+        if (of := namespace(node)) is not node:
+            node = of
+        elif isinstance(node, ast.Subscript):
             node = node.value
-        elif isinstance(node, ast.Call) and dotted(node.func) == "vars" and node.args:
-            node = node.args[0]
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _SAME:
             node = node.func.value
         else:
@@ -355,7 +355,7 @@ def _stored(
         if is_plain or not OF_MODULES.match(target.attr):
             return
     elif not dotted(target.value):  # of vars(config), where it is one
-        yield from _stores_of({_text(target.slice): value or target}, target, statement, at)
+        yield from _stores_of({text(target.slice): value or target}, target, statement, at)
     parts = _parts(target, at)
     if not any("config" in each.name.rpartition(".")[2] for each in parts):
         yield _Store(parts[1:] if isinstance(target, ast.Attribute) else parts, at, statement, of_model=True)
@@ -365,15 +365,9 @@ def _stored_by_call(call: ast.Call, at: At) -> Iterator[_Store]:
     """What ``setattr(config, "num_labels", 3)``, ``config.update({"num_labels": 3})`` and methods of a model change."""
     if isinstance(call.func, ast.Name) and call.func.id == "setattr" and len(call.args) == len(("of", "key", "value")):
         of, key, value = call.args
-        yield from _stores_of({_text(key): value}, of, call, at)
+        yield from _stores_of({text(key): value}, of, call, at)
     elif isinstance(call.func, ast.Attribute) and call.func.attr in _UPDATES:
-        said = call.args[0] if call.args else None
-        pairs = {each.arg: each.value for each in call.keywords}
-        if isinstance(said, ast.Dict):
-            pairs |= {_text(key): value for key, value in zip(said.keys, said.values, strict=True)}
-        elif said is not None:
-            pairs |= {_text(said): call.args[1]} if len(call.args) > 1 else {None: said}
-        yield from _stores_of(pairs, call.func.value, call, at)
+        yield from _stores_of(updates(call), call.func.value, call, at)
     elif isinstance(call.func, ast.Attribute) and call.func.attr == _RESIZES and _values(call):
         yield _Store(_parts(call.func.value, at), at, call, "vocab_size", _tokens(call), of_model=True)
     elif isinstance(call.func, ast.Attribute) and call.func.attr in _REMAKES:
@@ -385,10 +379,6 @@ def _stores_of(pairs: Mapping[str | None, ast.expr], of: ast.expr, statement: St
     for key, value in pairs.items():
         if key is None or OF_SHAPE.match(key):
             yield _Store((_holder(of, at),), at, statement, key or "", value)
-
-
-def _text(node: ast.expr | None) -> str | None:
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
 
 def _tokens(call: ast.Call) -> ast.expr | None:

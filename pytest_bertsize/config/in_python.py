@@ -132,11 +132,11 @@ def _only(source: Source, inner: str, file: str) -> Said:
         fail(file, message, fix, found[0].line)
     made = source.made(found[0])
     if by := source.changed_by(inner, made):
+        what, line = printable(ast.unparse(by))[:80], getattr(by, "lineno", found[0].line)
         if made.call is not None and not is_of_config(made.call):
-            message = f"what {printable(inner)} makes is changed later: {printable(ast.unparse(by))[:80]}"
             fix = 'have a function make the model, as it is after that: factory = "module:function"'
-            fail(file, message, fix, getattr(by, "lineno", found[0].line))
-        _not_to_be_read(file, inner, printable(ast.unparse(by))[:80], getattr(by, "lineno", found[0].line))
+            fail(file, f"what {printable(inner)} makes is changed later: {what}", fix, line)
+        _not_to_be_read(file, inner, what, line)
     return made
 
 
@@ -147,9 +147,11 @@ def _dump(said: Said) -> str:
 
 def _differ(source: Source, found: list[Said]) -> bool:
     """Whether places that say the same in words mean something else by a name, or become something else later."""
+    if len(found) == 1:
+        return False
     those = [{**each.fields, **source.later(each), "": each} for each in found]
     said = {str(source.readable(Said(None, each.line, fields))) for each, fields in zip(found, those, strict=True)}
-    return len(found) > 1 and len(said) > 1
+    return len(said) > 1
 
 
 def _as_told(inner: str, file: str, said: Said, read: Callable[[], Told]) -> Told:

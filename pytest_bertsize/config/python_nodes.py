@@ -30,6 +30,29 @@ def dotted(node: ast.AST) -> str:
     return ".".join((node.id, *reversed(parts)))
 
 
+def text(node: ast.expr | None) -> str | None:
+    """What a string says; ``None`` for any other expression."""
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+
+def namespace(node: ast.AST) -> ast.AST:
+    """``args`` of ``vars(args)`` and of ``args.__dict__``; any other node itself."""
+    if isinstance(node, ast.Call) and dotted(node.func) == "vars" and node.args:
+        return node.args[0]
+    return node.value if isinstance(node, ast.Attribute) and node.attr == "__dict__" else node
+
+
+def updates(call: ast.Call) -> dict[str | None, ast.expr]:
+    """What ``config.update({"width": 3}, depth=2)`` gives, by key; by ``None`` what may be of any."""
+    given = {each.arg: each.value for each in call.keywords}
+    said = call.args[0] if call.args else None
+    if isinstance(said, ast.Dict):
+        given |= {text(key): value for key, value in zip(said.keys, said.values, strict=True)}
+    elif said is not None:
+        given |= {text(said): call.args[1]} if len(call.args) > 1 else {None: said}
+    return given
+
+
 def assigned(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
     """The names that a statement sets, and what to."""
     if isinstance(statement, ast.Assign):

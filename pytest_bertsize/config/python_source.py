@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from pytest_bertsize.config.flows import After, called_name
+from pytest_bertsize.config.flows import called_name
 from pytest_bertsize.config.python_nodes import OF_A_CALL, assigned, defaults, dotted, first_argument, own
 from pytest_bertsize.config.python_values import Unreadable, Values, options
 from pytest_bertsize.config.rebound import Rebound
@@ -43,6 +43,8 @@ PLAIN_BASES = frozenset(
 OPTIONS = re.compile(r"(self\.)?(args?|opts?|options|hparams|hp|params|FLAGS|flags|parsed_args|arguments)")
 """What the options of a command line are called where they are handed on."""
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_KNOWN_TO_A_RUN = ast.Await(ast.Constant(None))
+"""Stands where there is an expression, and nobody can tell its value."""
 
 
 class Said(NamedTuple):
@@ -113,7 +115,7 @@ class Source:
         """What changes the value of a place later, or what it stands in."""
         if said.call is not None:
             of_name = None if place == called_name(said.call) else self._rebound(place, said.call)
-            return of_name or self.rebound.calls.get(id(said.call), After()).changed
+            return of_name or self.rebound.after(said.call).changed
         if said.is_option:
             return self.rebound.option(place)
         parts = place.split(".")
@@ -193,9 +195,9 @@ class Source:
 
     def later(self, said: Said) -> dict[str, Said]:
         """What is given to what a call makes: ``config.num_labels = 3``, ``model.resize_token_embeddings(30_600)``."""
-        given = self.rebound.calls.get(id(said.call), After()).given
+        given = self.rebound.after(said.call).given
         return {
-            key: Said(each.value or ast.Await(ast.Constant(None)), each.statement.lineno, scope=each.scope)
+            key: Said(each.value or _KNOWN_TO_A_RUN, each.statement.lineno, scope=each.scope)
             for key, each in given.items()
         }
 
@@ -219,7 +221,7 @@ class Source:
         made = of_call(meant, said.scope) if isinstance(meant, ast.Call) else None
         if made is None or not isinstance(meant, ast.Call):
             raise Unreadable(given.node)
-        if (changed := self.rebound.calls.get(id(meant), After()).changed) is not None:
+        if (changed := self.rebound.after(meant).changed) is not None:
             raise Unreadable(changed)
         return made
 

@@ -107,16 +107,7 @@ def _put_together(
             return of[key]
         raise Unreadable(node)
     if isinstance(node, ast.JoinedStr):
-        formatted = [each for each in node.values if isinstance(each, ast.FormattedValue)]
-        is_plain = all(each.format_spec is None and each.conversion == -1 for each in formatted)
-        texts = [inner(each.value if isinstance(each, ast.FormattedValue) else each) for each in node.values]
-        if (
-            not is_plain
-            or not all(type(each) in {str, int} for each in texts)
-            or len("".join(map(str, texts))) > LONGEST
-        ):
-            raise Unreadable(node)
-        return "".join(map(str, texts))
+        return _joined(node, inner)
     found: dict[str, object] = {}
     for name, each in zip(node.keys, node.values, strict=True):
         value = inner(each)
@@ -127,6 +118,18 @@ def _put_together(
         else:
             raise Unreadable(node)
     return found
+
+
+def _joined(node: ast.JoinedStr, inner: Callable[[ast.expr], object]) -> str:
+    formatted = [each for each in node.values if isinstance(each, ast.FormattedValue)]
+    is_plain = all(each.format_spec is None and each.conversion == -1 for each in formatted)
+    texts = [inner(each.value if isinstance(each, ast.FormattedValue) else each) for each in node.values]
+    if not is_plain or not all(type(each) in {str, int} for each in texts):
+        raise Unreadable(node)
+    joined = "".join(map(str, texts))
+    if len(joined) > LONGEST:
+        raise Unreadable(node)
+    return joined
 
 
 def _number(node: ast.expr, inner: Callable[[ast.expr], object]) -> object:

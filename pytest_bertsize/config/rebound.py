@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.config.flows import FUNCTIONS, After, At, Flows, Function, Statement
+from pytest_bertsize.config.python_nodes import namespace, text, updates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -53,9 +54,13 @@ class Rebound:
             waiting += [(child, inner) for child in ast.iter_child_nodes(node)]
         self.calls = self._flows.after()
 
+    def after(self, call: ast.Call | None) -> After:
+        """What becomes of what a call makes."""
+        return self.calls.get(id(call), After())
+
     def change_of(self, call: ast.Call) -> Statement | None:
         """The first statement that changes what a call makes."""
-        after = self.calls.get(id(call), After())
+        after = self.after(call)
         return after.changed or next((each.statement for each in after.given.values()), None)
 
     def is_passed(self, function: str, parameter: str) -> bool:
@@ -220,27 +225,13 @@ def _options_changed(call: ast.Call, is_of_options: Callable[[str], bool]) -> It
     name = call.func.attr if isinstance(call.func, ast.Attribute) else _dotted(call.func)
     of = call.func.value if isinstance(call.func, ast.Attribute) else None
     if name == "setattr" and len(call.args) > 1 and is_of_options(_dotted(call.args[0])):
-        yield _text(call.args[1])
-    elif name == "update" and of is not None and is_of_options(_dotted(_namespace(of))) and _namespace(of) is not of:
-        said = call.args[0] if call.args else None
-        yield from (each.arg for each in call.keywords)
-        if said is not None:
-            yield from (_text(each) for each in said.keys) if isinstance(said, ast.Dict) else (None,)
+        yield text(call.args[1])
+    elif name == "update" and of is not None and namespace(of) is not of and is_of_options(_dotted(namespace(of))):
+        yield from updates(call)
     elif name == "parse_args":
         yield from (None for each in call.args[:1] if isinstance(each, ast.List) and each.elts)
     elif name == "set_defaults":
         yield from (None for each in call.keywords if each.arg is None)
-
-
-def _namespace(node: ast.expr) -> ast.expr:
-    """``args`` of ``vars(args)`` and of ``args.__dict__``."""
-    if isinstance(node, ast.Call) and _dotted(node.func) == "vars" and node.args:
-        return node.args[0]
-    return node.value if isinstance(node, ast.Attribute) and node.attr == "__dict__" else node
-
-
-def _text(node: ast.expr | None) -> str | None:
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
 
 def _passes(call: ast.Call, parameter: str, place: int) -> bool:

@@ -38,10 +38,9 @@ def _shared(names: Sequence[str], expected: Inventory, actual: Inventory) -> Ite
             continue
         for other in names:
             twins = {each: f"{other}{each.removeprefix(name)}" for each in inside}
-            owners = {
-                each: found.tied_to or twin for each, twin in twins.items() if (found := actual.by_name.get(twin))
-            }
-            if other != name and all(inside[each].tied_to == owners.get(each, each) for each in inside):
+            there = {each: found for each, twin in twins.items() if (found := actual.by_name.get(twin))}
+            owners = {each: found.tied_to or found.name for each, found in there.items()}
+            if other != name and owners == {each: tensor.tied_to for each, tensor in inside.items()}:
                 yield name, other
                 break
 

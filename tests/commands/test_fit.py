@@ -7,7 +7,7 @@ import json
 import re
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,6 +15,10 @@ from pytest_bertsize import closed_form
 from pytest_bertsize.__main__ import main
 from pytest_bertsize.commands.check import check
 from pytest_bertsize.commands.console import FOUND
+from pytest_bertsize.table.toml import inline
+
+if TYPE_CHECKING:
+    from pytest_bertsize.closed_forms.family import ClosedForm
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 UNCASED = str(EXAMPLES / "c-bert-base-uncased" / "config.json")
@@ -230,14 +234,15 @@ def small(folder: Path, monkeypatch: pytest.MonkeyPatch, table: str, config: dic
     Path("pyproject.toml").write_text(f"[tool.bertsize.models.small]\n{table}\n", encoding="utf-8")
 
 
-def recounted(folder: Path, monkeypatch: pytest.MonkeyPatch, table: str, found: list[dict[str, Any]]) -> list[int]:
-    """What each shape counts to by the table with its overrides."""
-    totals = []
+def recounted(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, table: str, found: list[dict[str, Any]]
+) -> list[ClosedForm]:
+    """Each shape by the table with its overrides."""
+    forms = []
     for each in found:
-        said = ", ".join(f"{key} = {json.dumps(value)}" for key, value in each["overrides"].items())
-        small(folder, monkeypatch, f"overrides = {{ {said.replace(': ', ' = ')} }}\n{table}")
-        totals.append(closed_form("small").total)
-    return totals
+        small(folder, monkeypatch, f"overrides = {inline(each['overrides'])}\n{table}")
+        forms.append(closed_form("small"))
+    return forms
 
 
 def test_heads_that_would_be_none_are_no_shape(
@@ -278,7 +283,8 @@ def test_layers_that_are_named_one_by_one_stay_as_many(
         small(tmp_path, monkeypatch, f"{whole}\nbudget.total = {most}")
         found = shapes("small", capsys=capsys)
         assert "num_hidden_layers" not in {key for each in found for key in each["overrides"]}
-        totals = recounted(tmp_path, monkeypatch, f"{whole}\nbudget.total = {most}", found)
+        forms = recounted(tmp_path, monkeypatch, f"{whole}\nbudget.total = {most}", found)
+        totals = [form.total for form in forms]
         assert totals == [each["parameters"] for each in found]
         assert all((total > 954_496) is is_larger and total <= most for total in totals) is bool(totals)
     assert main(["explain", "small"]) == 0
@@ -314,10 +320,7 @@ def test_what_trains_is_held_where_layers_are_frozen(
     small(tmp_path, monkeypatch, f'{frozen}budget.trainable = "550K"')  # 954,496 without two layers of 198,272: 557,952
     found = shapes("small", capsys=capsys)
     assert [each["parameters"] for each in found]
-    for each in found:
-        overrides = ", ".join(f"{key} = {value}" for key, value in each["overrides"].items())
-        small(tmp_path, monkeypatch, f"overrides = {{ {overrides} }}\n{frozen}")
-        assert closed_form("small").trainable <= 550_000
+    assert all(form.trainable <= 550_000 for form in recounted(tmp_path, monkeypatch, frozen, found))
     small(tmp_path, monkeypatch, f"{frozen}budget.trainable = {{ exact = 1 }}")
     assert "no shape was found within total 900K and trainable =1; leave trainable =1 out" in mistake(
         "small", capsys=capsys

@@ -10,7 +10,7 @@ from pytest_bertsize.commands.init.python.code import Origin
 from pytest_bertsize.commands.init.python.made import made_of
 from pytest_bertsize.commands.init.python.plan import Plan, Undecided
 from pytest_bertsize.commands.init.python.values import Values
-from pytest_bertsize.config.flows import OF_SHAPE, After
+from pytest_bertsize.config.flows import OF_SHAPE
 from pytest_bertsize.config.python_nodes import assigned, defaults, dotted
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def plan_of(made: Made, name: str, code: Code, meanings: Meanings, *, runs_funct
     """
     assert made.origin.module is not None
     if (by := made.module.source.rebound.change_of(made.call)) is not None:
-        raise Undecided(f"what it makes is changed later ({made.module.file}:{by.lineno}: {ast.unparse(by)[:60]})")
+        raise Undecided(f"what it makes is changed later ({made.module.quoted(by)})")
     plan = Plan(name, made, made.origin.module)
     _Arguments(plan, meanings, Values(code, plan, runs_functions=runs_functions)).write()
     return plan
@@ -205,12 +205,10 @@ class _Arguments:
 
         :raises Undecided: for what only a run can tell.
         """
-        after = self.made.module.source.rebound.calls.get(id(call), After())
+        after = self.made.module.source.rebound.after(call)
         unsure = next((each.statement for each in after.given.values() if each.value is None), None)
         if (by := after.changed or unsure) is not None:
-            raise Undecided(
-                f"its config is changed later ({self.made.module.file}:{by.lineno}: {ast.unparse(by)[:60]})"
-            )
+            raise Undecided(f"its config is changed later ({self.made.module.quoted(by)})")
         for key, each in after.given.items():
             if each.value is not None:
                 self._override(key, each.value)

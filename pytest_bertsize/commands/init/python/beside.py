@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from pytest_bertsize.commands.init.python.made import Made
+    from pytest_bertsize.config.flows import Statement
 
 POOLER = "add_pooling_layer"
 
@@ -37,7 +38,7 @@ class Beside:
     @cached_property
     def config(self) -> ast.Call | None:
         """The call that makes its config, where that stands in the file."""
-        return made_of(self.use, config_of(self.use))
+        return made_of(self.use, _config_of(self.use))
 
     @property
     def call(self) -> ast.Call:
@@ -52,18 +53,17 @@ class Beside:
         said = [each for call in calls if (each := of_call(call, self.use.place))]
         later = [Said(None, 0, source.later(each)) for each in said]
         return {
-            name: (source.readable(each).get(name), ast.unparse(field.node) if field.node else name)
-            for each in (*said, *later)
+            name: (values.get(name), ast.unparse(field.node) if field.node else name)
+            for each, values in ((each, source.readable(each)) for each in (*said, *later))
             for name, field in each.fields.items()
             if OF_SHAPE.match(name) and name != POOLER
         }
 
     @cached_property
-    def changed(self) -> ast.AST | None:
+    def changed(self) -> Statement | None:
         """What changes the config, or the model, so that only a run can tell how."""
-        found = self.use.module.source.rebound.calls
-        calls = (found.get(id(each)) for each in (self.config, self.use.call))
-        return next((each.changed for each in calls if each and each.changed), None)
+        after = self.use.module.source.rebound.after
+        return after(self.config).changed or after(self.use.call).changed
 
     @property
     def labels(self) -> int | None:
@@ -108,9 +108,7 @@ class Beside:
 
     def _pairs(self) -> Iterator[str]:
         if self.changed is not None:
-            raise OnlyARun(
-                f"changes it by {ast.unparse(self.changed)[:80]} (line {getattr(self.changed, 'lineno', 0)})"
-            )
+            raise OnlyARun(f"changes it by {ast.unparse(self.changed)[:80]} (line {self.changed.lineno})")
         for key, (value, code) in self.given.items():
             if key in LABEL_KEYS:
                 continue
@@ -119,7 +117,7 @@ class Beside:
             yield f"{key} = {text}"
 
 
-def config_of(use: Made) -> ast.expr | None:
+def _config_of(use: Made) -> ast.expr | None:
     """What a model is made of, where that is a config."""
     said = next((each.value for each in use.call.keywords if each.arg == "config"), None)
     return said or (use.call.args[0] if use.call.args and not use.is_pretrained else None)

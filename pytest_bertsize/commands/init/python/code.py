@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from pytest_bertsize.commands.init.python.settings_files import SettingsFiles
+    from pytest_bertsize.config.flows import Statement
 
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 Scope = tuple[ast.AST, ...]
@@ -105,6 +106,11 @@ class Module:
         """Whether a name is set at the top of the file, from where it can be imported."""
         is_other = name in self.classes or name in self.functions or name in self.source.of_options
         return bool(self.dotted) and not is_other and name in self.source.places
+
+    def quoted(self, statement: Statement) -> str:
+        """``train.py:7: config.num_labels = 3``, on one line."""
+        what = ast.unparse(statement)[:60].replace("\n", " ")
+        return f"{self.file}:{statement.lineno}: {what}"
 
     @property
     def dotted(self) -> str:

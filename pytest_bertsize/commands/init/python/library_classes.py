@@ -11,9 +11,9 @@ from pytest_bertsize.builder.published import fetching, is_name
 from pytest_bertsize.commands.init.files import SCRIPTS
 from pytest_bertsize.commands.init.limits import budget
 from pytest_bertsize.commands.init.naming import heading
-from pytest_bertsize.commands.init.python.beside import Beside, OnlyARun, config_of
+from pytest_bertsize.commands.init.python.beside import Beside, OnlyARun
 from pytest_bertsize.commands.init.python.callers import config_calls
-from pytest_bertsize.commands.init.python.made import PRETRAINED, made_of
+from pytest_bertsize.commands.init.python.made import PRETRAINED
 from pytest_bertsize.commands.init.python.meant import may_be_of
 from pytest_bertsize.commands.init.python.names import Named
 from pytest_bertsize.commands.init.python.own_classes import dashed
@@ -102,8 +102,8 @@ class LibraryClasses:
         return self.reading.architectures(self.reading.family_of(named.name))
 
     def _of_use(self, use: Made) -> None:
-        meanings = self.reading.meanings
-        named = meanings.of(use.first, use.module, use.place) or self._by_its_config(use)
+        meanings, beside = self.reading.meanings, Beside(use)
+        named = meanings.of(use.first, use.module, use.place) or self._by_its_config(beside)
         if named is not None and not may_be_of(use.kind, self.reading.family_of(named.name)):
             return
         if named is None:
@@ -119,7 +119,6 @@ class LibraryClasses:
             because = f"the library's part of {use.class_name}, which {use.where} makes; the rest is not counted"
         if not architecture:
             return
-        beside = Beside(use)
         for each in (beside.place(named) or named, *meanings.others_of(use.first, named)):
             is_alike = self.reading.family_of(each.name) == self.reading.family_of(named.name)
             if fitting := architecture if is_alike else _architecture(use.kind, self._architectures(each)):
@@ -137,9 +136,9 @@ class LibraryClasses:
         else:
             self._propose(named, architecture, because, lines, any_class=beside.labels == 0)
 
-    def _by_its_config(self, use: Made) -> Named | None:
+    def _by_its_config(self, beside: Beside) -> Named | None:
         """``Model(config)``, where the config was made by the name of a published one."""
-        call = made_of(use, config_of(use))
+        use, call = beside.use, beside.config
         if call is None or not dotted(call.func).endswith(f".{PRETRAINED}"):
             return None
         first = first_argument(call)

@@ -372,9 +372,7 @@ class Values:
         :raises Undecided: for what nobody can tell.
         """
         if (by := self.module.source.rebound.change_of(call)) is not None:
-            what = ast.unparse(by)[:60].replace("\n", " ")
-            where = f"{self.module.file}:{getattr(by, 'lineno', call.lineno)}"
-            raise Undecided(f"what {called_name(call)} makes is changed later ({where}: {what})")
+            raise Undecided(f"what {called_name(call)} makes is changed later ({self.module.quoted(by)})")
         around = (each.args.kwarg for each in self.scope if isinstance(each, ast.FunctionDef))
         passed_on = {each.arg for each in around if each}
         stars = (each.value for each in call.keywords if not each.arg and dotted(each.value) not in passed_on)
