@@ -109,7 +109,7 @@ def test_what_only_looks_like_a_config_is_left_alone_without_a_word(tmp_path: Pa
     assert (status, out) == (NOTHING, "")
     assert err == (
         "ERROR: no config.json, bert_config.json, JSON or YAML file of a known family was found (what git ignores, "
-        "hidden, installed and built folders, notebooks, and what is no Python 3 are not looked into); write, for example, "
+        "hidden, installed and built folders are not looked into); write, for example, "
         '[tool.bertsize.models.encoder] with config = "config.json" and budget.total = "110M"\n'
     )
 

@@ -6,16 +6,13 @@ import contextlib
 import io
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import tomli
 
 from pytest_bertsize.commands import check
 from pytest_bertsize.commands.init.command import start
 from tests.conftest import TINY
-
-if TYPE_CHECKING:
-    from pytest_bertsize.builder.helper import Helper
 
 GOOGLE = {key: value for key, value in TINY.items() if key not in {"model_type", "architectures"}}
 """As Google's bert_config.json is written."""
@@ -41,13 +38,11 @@ def changed(file: Path, **keys: Any) -> None:
     file.write_text(json.dumps({**json.loads(file.read_text("utf-8")), **keys}), encoding="utf-8")
 
 
-def started(
-    here: Path, *, project: str = "", writes: bool = False, helper: Helper | None = None
-) -> tuple[int, str, str]:
+def started(here: Path, *, project: str = "", writes: bool = False) -> tuple[int, str, str]:
     """The exit status of ``init``, and what it prints, in a folder that is the project's or has it below."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.chdir(here):
-        status = start(Path(project) if project else here, out, err, writes=writes, helper=helper)
+        status = start(Path(project) if project else here, out, err, writes=writes)
     return status, out.getvalue(), err.getvalue()
 
 
@@ -69,7 +64,7 @@ def said(root: Path) -> list[str]:
     return [line for line in started(root)[2].splitlines() if not line.startswith("nothing is written")]
 
 
-def holds(root: Path, helper: Helper | None = None) -> tuple[int, str]:
-    """What the gate says of a project; without a helper nothing is built."""
+def holds(root: Path) -> tuple[int, str]:
+    """What the gate says of a project; nothing is built."""
     out = io.StringIO()
-    return check.check(root, helper, out=out, err=out), out.getvalue()
+    return check.check(root, None, out=out, err=out), out.getvalue()

@@ -10,9 +10,8 @@ from pytest_bertsize.closed_forms.contributed.asked import registry_of
 from pytest_bertsize.commands.console import GOOD, MISTAKEN, say
 from pytest_bertsize.commands.init.project import Project, in_the_way, is_toml, project_above, read_project, root_above
 from pytest_bertsize.commands.init.proposal import Proposal, propose
-from pytest_bertsize.commands.init.python.plan import MODULE
 from pytest_bertsize.config.which_release import asked_about
-from pytest_bertsize.table import rewrite
+from pytest_bertsize.table.rewrite import replace_pyproject
 from pytest_bertsize.table.schema import EXAMPLE
 from pytest_bertsize.table.settings import SettingsError, parse
 from pytest_bertsize.table.toml import in_ascii
@@ -22,42 +21,34 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from pytest_bertsize.builder.helper import Helper
-
 NOTHING = 1
 """Exit status: nothing was found that can be declared."""
 NEXT = "pytest --bert-budget pyproject.toml"
-FACTORIES = f"{MODULE}.py"
 NEXT_WITHOUT_PYTEST = "bertsize check"
 """Where pytest, started here, would read the table of another folder."""
 
 
-def start(root: Path, out: TextIO, err: TextIO, *, writes: bool = False, helper: Helper | None = None) -> int:
+def start(root: Path, out: TextIO, err: TextIO, *, writes: bool = False) -> int:
     """Propose a table for every config that the project does not declare yet.
 
     :param root: the folder of the pyproject.toml, be there one or not.
     :param writes: whether the tables are written, or only printed.
-    :param helper: which builds the project's own classes, to see whether what is proposed is one.
     :returns: the exit status.
     """
     try:
         before = read_project(root)
-        found = propose(before, registry_of(before.settings, asked_about(before.settings).release), helper)
+        found = propose(before, registry_of(before.settings, asked_about(before.settings).release))
         for line in (*found.left_out, *(f"by hand: {each}" for each in found.by_hand)):
             say(line, err)
         if not found.tables:
             return _nothing(found, err)
         after = _with_tables(before, found)
         if writes:
-            if found.factories:
-                rewrite.replace_pyproject(root / FACTORIES, None, found.factories)
-            rewrite.replace_pyproject(before.path, before.text, after)
+            replace_pyproject(before.path, before.text, after)
     except SettingsError as error:
         say(f"ERROR: {error}", err)
         return MISTAKEN
     command = _next(before)
-    if found.factories and not writes:
-        _print_factories(found.factories, out)
     if writes:
         _say_written(before, found, out)
         say(f"next: {command}", out)
@@ -67,13 +58,6 @@ def start(root: Path, out: TextIO, err: TextIO, *, writes: bool = False, helper:
     for line in _of_others(before):
         say(line, err)
     return GOOD
-
-
-def _print_factories(text: str, out: TextIO) -> None:
-    """Before the tables that name them."""
-    say(f"# {FACTORIES}, a new file\n", out)
-    say(text, out)
-    say("# pyproject.toml\n", out)
 
 
 def _next(project: Project) -> str:
@@ -119,10 +103,6 @@ def _say_written(before: Project, found: Proposal, out: TextIO) -> None:
     names = ", ".join(found.tables)
     made = ", a new file" if before.text is None else ""
     say(f"{before.path.name}{made}: {count} model{'s' * (count > 1)} declared ({printable(names, 1_000)})", out)
-    if found.factories:
-        functions = found.factories.count("\ndef ")
-        make = "s make" if functions > 1 else " makes"
-        say(f"{FACTORIES}, a new file: {functions} function{make} what is this project's own", out)
     if before.becomes_root:
         this = "this folder" if before.is_here else _shown(before.root)
         say(
@@ -137,7 +117,7 @@ def _nothing(found: Proposal, err: TextIO) -> int:
     looked = "no config.json, bert_config.json, JSON or YAML file of a known family was found"
     if found.by_hand:
         looked = "no config was found that can be declared as it stands"
-    not_in = "what git ignores, hidden, installed and built folders, notebooks, and what is no Python 3"
+    not_in = "what git ignores, hidden, installed and built folders"
     say(f"ERROR: {looked} ({not_in} are not looked into); {EXAMPLE}", err)
     return NOTHING
 

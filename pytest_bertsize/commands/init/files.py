@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SUFFIXES = (".json", ".yaml", ".yml")
-PYTHON = (".py",)
-SCRIPTS = (".sh", ".cfg", "readme.md", "readme.rst")
 MOST_FOLDERS = 20_000
 MOST_FILES = 5_000
 """That are opened; those with the usual names are first."""
@@ -49,10 +47,6 @@ class Listed:
 
     root: Path
     files: list[str]
-    python: list[str] = field(default_factory=list)
-    """Its files of Python."""
-    scripts: list[str] = field(default_factory=list)
-    """Shell scripts, and what is to be read first, which says how they are called."""
     said: list[str] = field(default_factory=list)
     _with_weights: dict[str, bool] = field(default_factory=dict)
 
@@ -73,18 +67,6 @@ class Listed:
             opened, size = opened + 1, size + len(content)
             if file in self.of_usual_name or _WORTH_READING.search(content):
                 yield file, content
-
-    def contents(self, files: list[str]) -> Iterator[tuple[str, bytes]]:
-        """Some of the files and their bytes, those near the root first; what cannot be read has none."""
-        size = 0
-        for count, file in enumerate(files):
-            if count == MOST_FILES or size > MOST_BYTES // 2:
-                if files is self.python:
-                    self.said.append(f"read {count:,} files of Python and not {len(files) - count:,} more")
-                return
-            content = self._content(file, aloud=False)
-            size += len(content)
-            yield file, content
 
     def is_of_a_checkpoint(self, file: str) -> bool:
         """Whether a file stands in a folder like ``checkpoint-500``, or beside weights or the state of a trainer."""
@@ -108,17 +90,16 @@ class Listed:
         except OSError:
             return False
 
-    def _content(self, file: str, *, aloud: bool = True) -> bytes:
+    def _content(self, file: str) -> bytes:
         try:
             with regular(self.root / file) as stream:
                 content = stream.read(LARGEST + 1)
         except NotRegular:
             return b""
         except OSError as error:
-            if aloud:
-                self.said.append(f"{printable(file)} cannot be read: {reason(error)}")
+            self.said.append(f"{printable(file)} cannot be read: {reason(error)}")
             return b""
-        if aloud and len(content) > LARGEST and file in self.of_usual_name:
+        if len(content) > LARGEST and file in self.of_usual_name:
             self.said.append(f"{printable(file)} is larger than {LARGEST:,} bytes, and was not read")
         return content if len(content) <= LARGEST else b""
 
@@ -131,19 +112,13 @@ def listed(root: Path) -> Listed:
     own = _tables_below(root, paths, found.said)
     for file in paths:
         folders = PurePosixPath(file).parts[:-1]
-        if _kind(file) and not any(file.startswith(f"{each}/") for each in own):
+        if file.lower().endswith(SUFFIXES) and not any(file.startswith(f"{each}/") for each in own):
             if any(is_left_out(folders[: depth + 1]) for depth in range(len(folders))):
                 continue
             if not PurePosixPath(file).name.startswith(".") and _is_there(root, file, found.said):
-                {SUFFIXES: found.files, PYTHON: found.python, SCRIPTS: found.scripts}[_kind(file)].append(file)
-    for those in (found.files, found.python, found.scripts):
-        those.sort(key=lambda file: (file.count("/"), file))
+                found.files.append(file)
+    found.files.sort(key=lambda file: (file.count("/"), file))
     return found
-
-
-def _kind(file: str) -> tuple[str, ...]:
-    """The suffixes of what a file is of; empty for what is not looked into."""
-    return next((each for each in (SUFFIXES, PYTHON, SCRIPTS) if file.lower().endswith(each)), ())
 
 
 def _by_git(root: Path, said: list[str]) -> list[str]:

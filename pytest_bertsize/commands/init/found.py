@@ -84,8 +84,6 @@ class Search:
 
     found: list[Found] = field(default_factory=list)
     by_hand: list[ByHand] = field(default_factory=list)
-    of_own_classes: list[Found] = field(default_factory=list)
-    """Those among them with keys that a class of the project may read."""
     jsonnet: list[Finding] = field(default_factory=list)
     """Files that are jsonnet by another name, and speak of a BERT."""
     told: set[tuple[str, ...]] = field(default_factory=set)
@@ -207,8 +205,6 @@ class _Looking:
             said = "has a BERT's sizes, no model_type, and keys that a BERT does not have"
             families = " or ".join(f'family = "{name}"' for name in likely[:3])
             self._say(path, f"{said} ({_listed(own)}): declare it by hand with its family, as in {families}")
-            config = replace(self.whole, key_path=path, data=data)
-            self.search.of_own_classes.append(Found(self._reference(path), config, family))
         else:
             self._add(path, data, family)
         return True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -14,14 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pytest_bertsize.closed_forms.derive import Derivation
-    from pytest_bertsize.inventory import Inventory
 
 FEWEST_DIGITS = 3
 """Of a limit: at most one percent of room."""
 MOST_DIGITS = 5
 """Of a limit with a unit: one that needs more is easier to read as a whole number."""
-MOST_PARTS = 6
-_LAYER = re.compile(r"(?:\w+\.)*?\d+\.")
 TOPS = frozenset({"pooler", "head"})
 """What the classes of one family differ in."""
 
@@ -41,25 +37,6 @@ def budget(derivation: Derivation, *, any_class: bool = False) -> Iterator[tuple
     if not any_class:
         known = derivation.family.component_names(form.dims)
         yield from ((name, "0") for name in known if "." not in name and name not in parts)
-
-
-def budget_of_built(inventory: Inventory) -> Iterator[tuple[str, str]]:
-    """The same for a model that has no closed form, by what was built: for the total and its largest parts."""
-    smallest = _smallest_layer(inventory)
-    yield TOTAL, limit_above(inventory.unique, inventory.unique + smallest if smallest else None)
-    parts = {name: inventory[name] for name in inventory.components if "." not in name and inventory[name]}
-    for name in sorted(parts, key=lambda each: -parts[each])[:MOST_PARTS]:
-        layer = _smallest_layer(inventory, f"{name}.")
-        yield name, limit_above(parts[name], parts[name] + layer if layer else None)
-
-
-def _smallest_layer(inventory: Inventory, start: str = "") -> int:
-    """The parameters of the smallest of its numbered modules that have several; 0 where there is none."""
-    layers: dict[str, int] = {}
-    for tensor in inventory.tensors:
-        if tensor.name.startswith(start) and not tensor.tied_to and (layer := _LAYER.match(tensor.name)):
-            layers[layer[0]] = layers.get(layer[0], 0) + tensor.owned
-    return min(layers.values(), default=0)
 
 
 def _with_one_more_layer(derivation: Derivation, component: str) -> int | None:

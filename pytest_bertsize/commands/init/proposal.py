@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.commands.init.copies import Copies, without_equal, without_saved
-from pytest_bertsize.commands.init.counted import GUESSED, counted
+from pytest_bertsize.commands.init.counted import counted
 from pytest_bertsize.commands.init.files import listed
 from pytest_bertsize.commands.init.found import folded, search
 from pytest_bertsize.commands.init.limits import budget
 from pytest_bertsize.commands.init.naming import heading, model_name
-from pytest_bertsize.commands.init.python.proposals import from_python
 from pytest_bertsize.config.other_keys import OWN_CLASS
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.review.check import conclude_unbuilt, examine
@@ -24,13 +23,11 @@ OF_TESTS = re.compile(r"(^|/)(tests?|testing|fixtures|test_data|testdata)/")
 """Folders whose configs are made up."""
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
-    from pytest_bertsize.builder.helper import Helper
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.commands.init.counted import Counted
-    from pytest_bertsize.commands.init.files import Listed
     from pytest_bertsize.commands.init.found import Found
     from pytest_bertsize.commands.init.project import Project
     from pytest_bertsize.review.review import Review
@@ -47,15 +44,10 @@ class Proposal:
     left_out: list[str] = field(default_factory=list)
     by_hand: list[str] = field(default_factory=list)
     """What is or may be a model, and is not proposed, with the reason."""
-    factories: str = ""
-    """A file of functions that make the project's own classes; ``""`` where none is needed."""
 
 
-def propose(project: Project, registry: Registry, helper: Helper | None = None) -> Proposal:
-    """A table for every config of the project that is not declared yet and that passes its own limits.
-
-    :param helper: which builds the project's own classes; ``None``: none of them is.
-    """
+def propose(project: Project, registry: Registry) -> Proposal:
+    """A table for every config of the project that is not declared yet and that passes its own limits."""
     root = project.root
     files = listed(root)
     seen = search(files, registry)
@@ -73,49 +65,8 @@ def propose(project: Project, registry: Registry, helper: Helper | None = None) 
     for each in without_saved(those, declared, copies, registry):
         if each.found.reference not in declared:
             _add(each, found, project, registry)
-    _add_python(found, project, files, (seen.found, seen.of_own_classes), registry, helper)
     found.left_out += [*copies.said(), *folded(seen.others), *files.said]
     return found
-
-
-def _add_python(
-    found: Proposal,
-    project: Project,
-    files: Listed,
-    configs: tuple[list[Found], list[Found]],
-    registry: Registry,
-    helper: Helper | None,
-) -> None:
-    """What the project's Python says, where no table says it already."""
-    taken = {*found.tables, *(project.settings.models if project.settings else ())}
-    said = from_python(project, files, registry, configs, taken, helper)
-    _leave_to_own_classes(found, said.tables.values())
-    if said.is_without_library:
-        _leave_what_is_guessed(found)
-    found.tables |= said.tables
-    found.by_hand += said.by_hand
-    found.factories = said.factories
-    found.declared += len(said.declared)
-
-
-def _leave_to_own_classes(found: Proposal, tables: Iterable[str]) -> None:
-    """A file that a class of the project is made of is of that class, and not of one that was guessed."""
-    of_factories = (text.splitlines() for text in tables if "\nfactory = " in text)
-    said = {line for lines in of_factories for line in lines if line.startswith("config = ")}
-    for name in [each for each, text in found.tables.items() if GUESSED in text and said & {*text.splitlines()}]:
-        del found.tables[name]
-    files = tuple(f"{line.removeprefix('config = ').strip(chr(34))} has " for line in said)
-    found.by_hand = [each for each in found.by_hand if not each.startswith(files)] if files else found.by_hand
-
-
-def _leave_what_is_guessed(found: Proposal) -> None:
-    """Where nothing imports the library, none of its classes is what a file is of that names none."""
-    for name in [each for each, text in found.tables.items() if GUESSED in text]:
-        said = next(line for line in found.tables.pop(name).splitlines() if line.startswith("config = "))
-        why = "has a BERT's sizes and names no class, and no file of Python here imports transformers"
-        found.by_hand.append(
-            f"{said.removeprefix('config = ').strip(chr(34))} {why}: declare what reads it by a factory"
-        )
 
 
 def _counted(found: Found, registry: Registry, declared: set[str], by_hand: list[str]) -> Counted | None:
