@@ -70,7 +70,6 @@ def derive(model: Model, config: ModelConfig, chosen: Chosen) -> Derivation:
     :raises Unusable: with what is wrong with the config or the table.
     """
     options = constructor_arguments(model, chosen.architecture)
-    _hold_to_call(model, config, options)
     values = chosen.family.resolve(config, model.overrides, chosen.architecture)
     dims = Dims(values.sizes, {**values.switches, **options}, release=chosen.family.release)
     form = _counted(chosen.architecture, dims)
@@ -316,19 +315,6 @@ def _refuse_at(
     if getattr(model, key, None) is not None:
         raise Unusable(Finding(kind, message, fix, table_key=(key,)))
     config.refuse(key, message, fix, kind)
-
-
-def _hold_to_call(model: Model, config: ModelConfig, options: Mapping[str, bool]) -> None:
-    """:raises Unusable: where the call that the table names gives its class another argument than the table says."""
-    for key in options.keys() & config.beside.keys() if model.factory is None else ():
-        said = config.beside[key]
-        if said is None and key in model.options:
-            continue
-        if said is not options[key]:
-            what = "what only a run can tell" if said is None else shown(said)
-            message = f"{printable(model.config)} gives {key} = {what}, and the table {shown(options[key])}"
-            fix = f"write options = {{ {key} = {'true' if said is None else shown(said)} }}"
-            raise Unusable(Finding("config-invalid", message, fix, table_key=("options",)))
 
 
 def constructor_arguments(model: Model, architecture: Architecture) -> dict[str, bool]:

@@ -16,7 +16,7 @@ from pytest_bertsize.config import source
 from pytest_bertsize.config.adapter import adapter_of
 from pytest_bertsize.config.parts import MODULES
 from pytest_bertsize.config.renamed_keys import renamed
-from pytest_bertsize.config.source import Disk, read_file
+from pytest_bertsize.config.source import Disk, read_file, refuse_code
 from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.table.model import NAMES, Model
@@ -283,6 +283,7 @@ def _on_disk(reference: str) -> ModelConfig:
 
     A symlink is followed first, because that is what the files of a downloaded model are.
     """
+    refuse_code(reference)
     location, hash_sign, inner = reference.partition("#")
     path = Path(location)
     if is_hub_name(location) and not os.path.lexists(path):
@@ -320,6 +321,7 @@ _TRANSLATED = (
         f"explain shows a model of one of pytest-bertsize's own families, which are {', '.join(FAMILIES)}",
     ),
     (re.compile(r"name one: config = \"[^\"]*/(.+)\""), r"name one of them, as in \1"),
+    (re.compile(r'write config = "(.+)", which is run, (.+), or a factory'), r"name \1, which is run, or \2"),
     (re.compile(r", as ignored = \[.*?\] says"), ""),
     (re.compile(r", relative to pyproject\.toml"), ", from the current folder"),
     (re.compile(r"no file of the project"), "no file"),

@@ -1,7 +1,7 @@
 """The process in which the project's own code makes a config: imports it, answers with plain values.
 
 What is named is called, if it is a function or a class; else it is the config: a dict, a dataclass, a Namespace, a
-CfgNode, a DictConfig, a config of transformers, an object with attributes.
+CfgNode, a DictConfig, a config of transformers, an object with attributes; or a text, which names one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from pytest_bertsize.wording import did_you_mean, printable, shown
 
 MAKERS = ("to_dict", "model_dump")
 NAMESPACES = (argparse.Namespace, types.SimpleNamespace)
-RETURN = "return a dict of what config.json would say"
+RETURN = "return a dict of what config.json would say, or a name of the hub"
 
 
 class NoConfig(Exception):
@@ -73,13 +73,13 @@ def _made(reference: str, root: str, inner: list[str]) -> dict[str, Any]:
     path = reference.partition(":")[2]
     found = _named(reference, root)
     limit_memory()
-    if not inspect.isclass(found) and not inspect.isroutine(found) and _is_config(found):
+    if not inspect.isclass(found) and not inspect.isroutine(found) and _is_config_or_name(found):
         return _answer(found, inner, root, is_strict=False)
     if not callable(found):
         raise NoConfig(f"{path} is {_a(found)}, which is no config and cannot be called", RETURN)
     _refuse_arguments(found, path)
     made = found()
-    if not _is_config(made):
+    if not _is_config_or_name(made):
         raise NoConfig(f"it returned {_a(made)}, not a config", RETURN)
     return _answer(made, inner, root, is_strict=isinstance(made, Mapping))
 
@@ -99,7 +99,7 @@ def _named(reference: str, root: str) -> Any:
 
 
 def _answer(made: Any, inner: list[str], root: str, *, is_strict: bool) -> dict[str, Any]:
-    """The object that is wanted, in place, and what of it is not plain.
+    """The object that is wanted, in place, and what of it is not plain; or the name that is there.
 
     :param is_strict: a function that returns a dict is there to make a config, and nothing else.
     """
@@ -109,6 +109,8 @@ def _answer(made: Any, inner: list[str], root: str, *, is_strict: bool) -> dict[
         if key not in within:
             return {"config": _wrapped({str(name): None for name in within}, inner[:depth])}
         node = within[key]
+    if isinstance(node, str):
+        return {"name": _scalar(node, "")}
     if not _is_config(node):
         return {"config": _wrapped(_Plain(root).of(node, ".".join(inner)), inner)}
     if is_strict:
@@ -139,6 +141,10 @@ def _is_config(value: Any) -> bool:
     if any(callable(getattr(value, method, None)) for method in MAKERS) or isinstance(value, NAMESPACES):
         return True
     return kind.__module__.partition(".")[0] not in sys.stdlib_module_names and bool(_attributes(value))
+
+
+def _is_config_or_name(value: Any) -> bool:
+    return isinstance(value, str) or _is_config(value)
 
 
 def _is_of(root: str, value: Any) -> bool:

@@ -37,7 +37,7 @@ LONGEST_INTEGER = 14_280
 """Bits: the 4,300 decimal digits that Python writes."""
 NAMED_BY_LABELS = ("id2label", "label2id")
 """Objects whose keys are a task's labels: only their number is limited, where they are counted."""
-IN_TOML, IN_A_CALL = "{} = {}", "{}={!r}"
+IN_TOML = "{} = {}"
 OF_ALL = ("dtype", "torch_dtype", "quantization_config")
 """Keys that say something of the whole where all its parts say the same."""
 
@@ -83,8 +83,6 @@ class ModelConfig:
     """What a folder of sentence-transformers consists of."""
     unknown: Mapping[tuple[str, ...], tuple[str, str]] = field(default_factory=dict)
     """Full paths at which only other code can tell the value: what is wrong, and what to write instead."""
-    beside: Mapping[str, object] = field(default_factory=dict)
-    """What a call of Python gives beside the name of the config; ``None`` for what only a run can tell."""
     ignored: tuple[str, ...] = ()
     """Keys of which the table says that other code reads them."""
     composed_by: str = ""

@@ -19,7 +19,7 @@ from pytest_bertsize.config.named_in_code import imports, where_named
 from pytest_bertsize.config.renamed_keys import renamed
 from pytest_bertsize.files import Place
 from pytest_bertsize.findings import Finding, Unusable
-from pytest_bertsize.table.model import TOML, YAML
+from pytest_bertsize.table.model import CODE, TOML, YAML
 from pytest_bertsize.wording import printable, shown
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 ALLOWED = Allowed(seconds=30.0, memory=2048 * MEGABYTE, answer=2 * LARGEST)
 """Of which an import of torch and transformers takes 5 s and 400 MB."""
-PYTHON, SHELL = (".py",), (".sh", ".cfg")
 JSONNET = (".jsonnet", ".libsonnet")
 MEND = "mend the function, or name a file"
 
@@ -64,7 +63,7 @@ class Reader(Protocol):
         """
 
     def made_by_code(self, reference: str) -> ModelConfig:
-        """What a function of the project returns.
+        """Return the config that a module of the project has, makes or names.
 
         :raises Unusable: when it is no config.
         """
@@ -111,7 +110,8 @@ class Disk:
         return Place(self.root, location, "adapter_config.json", "config-invalid").content(LARGEST)
 
     def made_by_code(self, reference: str) -> ModelConfig:
-        return _made_by_code(self.root, reference)
+        made_or_name = _made_by_code(self.root, reference)
+        return _named(made_or_name, self, printable(reference)) if isinstance(made_or_name, str) else made_or_name
 
     def line(self, key: Sequence[str], settings: Settings) -> int | None:
         return settings.line(key)
@@ -137,7 +137,7 @@ def read(model: Model, settings: Settings, reader: Reader | None = None) -> Mode
     elif model.is_made_by_code:
         config = reader.made_by_code(model.config)
     elif model.factory:
-        config = in_file(reader, model.config, whole=False)
+        config = in_file(reader, model.config)
     else:
         config = _whole(reader, model.config, model)
     config = renamed(config, model.keys) if model.keys else config
@@ -174,7 +174,7 @@ def read_file(root: Path, reference: str) -> ModelConfig:
 def _whole(reader: Reader, reference: str, model: Model | None = None) -> ModelConfig:
     """The config of a file; of a folder of several modules, that of all of them."""
     location, hash_sign, _ = reference.partition("#")
-    is_file = hash_sign or location.lower().endswith((".json", *YAML, TOML, *PYTHON, *SHELL))
+    is_file = hash_sign or location.lower().endswith((".json", *YAML, TOML, *CODE))
     try:
         modules = None if is_file else reader.file(f"{location.rstrip('/')}/{parts.MODULES}")
     except Unusable:
@@ -185,19 +185,49 @@ def _whole(reader: Reader, reference: str, model: Model | None = None) -> ModelC
     return parts.of_folder(modules, location, reader, model)
 
 
-def in_file(reader: Reader, reference: str, *, whole: bool = True) -> ModelConfig:
+def in_file(reader: Reader, reference: str) -> ModelConfig:
     """The config of a file, wherever it is read.
 
-    :param whole: whether every value of a Python file has to be readable.
     :raises Unusable: when there is none.
     """
+    refuse_code(reference)
     location, _, inner = reference.partition("#")
     found = reader.config(location)
+    refuse_code(found.name)
     file = f"{found.file}{reader.at}"
-    if (said := _said_in(reader, found, file, inner, whole=whole)) is not None:
-        return said if isinstance(said, ModelConfig) else _named(said, reader, f"{file}#{printable(inner)}")
+    if (name := _name_at(reader, found, file, inner)) is not None:
+        return _named(name, reader, f"{file}#{printable(inner)}")
     parsed = _parsed(reader, found, file, inner)
     return replace(parsed, origin=found.origin) if found.origin else parsed
+
+
+def refuse_code(reference: str) -> None:
+    """Refuse a place in Python or in a script: nothing but a run knows what it says.
+
+    :raises Unusable: with what to write: the module that the file is, where it can be one.
+    """
+    location, _, place = reference.partition("#")
+    if not location.lower().endswith(CODE):
+        return
+    # a class, such as BertConfig, makes its defaults, and not what a script gives it
+    name = place if place.isidentifier() and (place.islower() or place.isupper()) else "NAME"
+    module = _module_of(location)
+    suffix = location.rpartition(".")[2].lower()
+    message = f"{shown(reference)} names a .{suffix} file, and only a run knows what it makes"
+    runs = f"{module}:{name}" if module else "module:NAME"
+    fix = f'write config = "{runs}", which is run, the name of the hub itself, or a factory'
+    raise Unusable(Finding("config-invalid", message, fix, table_key=("config",)))
+
+
+def _module_of(location: str) -> str:
+    """Return the name by which a file of Python is imported; ``""`` where it has none.
+
+    A module of ``src`` is imported by the name under which it is installed.
+    """
+    path = PurePosixPath(location)
+    parts = path.parent.parts if path.name == "__init__.py" else (*path.parent.parts, path.stem)
+    parts = parts[1:] if parts[:1] == ("src",) and parts[1:] else parts
+    return ".".join(parts) if path.suffix == ".py" and all(part.isidentifier() for part in parts) else ""
 
 
 def _parsed(reader: Reader, found: Found, file: str, inner: str) -> ModelConfig:
@@ -231,16 +261,8 @@ def _beside(reader: Reader, location: str) -> Found | None:
     return None if content is None else Found(location, f"{printable(location)}{reader.at}", content)
 
 
-def _said_in(reader: Reader, found: Found, file: str, inner: str, *, whole: bool) -> ModelConfig | str | None:
-    """What Python or a shell script says, or the name that stands at a place in settings; ``None`` for a config."""
-    if found.name.lower().endswith(PYTHON):
-        from pytest_bertsize.config import in_python
-
-        return in_python.parse(found.content, file, inner, whole=whole)
-    if found.name.lower().endswith(SHELL):
-        from pytest_bertsize.config import in_shell
-
-        return in_shell.parse(found.content, file, inner)
+def _name_at(reader: Reader, found: Found, file: str, inner: str) -> str | None:
+    """Return the text at a place in settings, which names a config; ``None`` where no text is."""
     outer, _, last = inner.rpartition(".")
     try:
         value = _parsed(reader, found, file, outer).data.get(last) if inner else None
@@ -250,54 +272,19 @@ def _said_in(reader: Reader, found: Found, file: str, inner: str, *, whole: bool
 
 
 def _named(name: str, reader: Reader, place: str) -> ModelConfig:
-    """The config that a place in a file names: one that is published, or a file or folder of the project.
+    """Read the config that a place in a file, or a module, names: a published one, or a file or folder of the project.
 
     :raises Unusable: where it is neither.
     """
-    if "#" in name or name.lower().endswith((*PYTHON, *SHELL)):
+    location, hash_sign, _ = name.partition("#")
+    if not location or (hash_sign and not location.lower().endswith(CODE)):
         fail(place, f"it is {shown(name)}, which names no config", "name a place that does")
     try:
         config = in_file(reader, name)
     except Unusable as unusable:
         told = (each._replace(message=f"{place} is {shown(name)}: {each.message}") for each in unusable.findings)
         raise Unusable(*told) from None
-    config = _with_what_stands_beside(config, getattr(name, "beside", {}), getattr(name, "lines", {}), place)
     return replace(config, origin=f"{config.origin}, by the name {shown(name)}" if config.origin else shown(name))
-
-
-def _with_what_stands_beside(
-    config: ModelConfig, beside: Mapping[str, object], lines: Mapping[str, int], place: str
-) -> ModelConfig:
-    """As ``from_pretrained(name, num_hidden_layers=24)`` has it."""
-    if not beside:
-        return config
-    from pytest_bertsize.config.flows import OF_SHAPE
-    from pytest_bertsize.config.handed_over import LABEL_KEYS
-    from pytest_bertsize.config.in_python import only_by_table
-
-    given = {key: value for key, value in beside.items() if key in config.data or OF_SHAPE.match(key)}
-    said = {key: value for key, value in given.items() if value is not None}
-    if LABEL_KEYS & given.keys():
-        given = {key: value for key, value in given.items() if key in said or key not in LABEL_KEYS}
-        given |= {} if LABEL_KEYS & said.keys() else {"num_labels": None}
-    untold = {(*config.key_path, key): only_by_table(key) for key in given if key not in said}
-
-    def place_of(path: tuple[str, ...]) -> tuple[str, int | None] | None:
-        """Of what the call gives, that of the call."""
-        key = path[len(config.key_path)] if len(path) > len(config.key_path) else ""
-        return (place.partition("#")[0], lines[key]) if key in lines and key in given else None
-
-    replaced = LABEL_KEYS if LABEL_KEYS & given.keys() else frozenset()
-    left = {key: value for key, value in config.data.items() if key not in replaced}
-    return replace(
-        config, data={**left, **said}, unknown={**config.unknown, **untold}, beside=beside, place_of=place_of
-    )
-
-
-def by_name(name: str, root: Path, hub: Mapping[str, str]) -> ModelConfig | None:
-    """What is published by a name, as the project knows it; ``None`` for a name that nothing has."""
-    found = by_hub_name.find(name, hub, Disk(root)._file)  # noqa: SLF001  (its own)
-    return replace(model_config.parse(found.content, found.file, ""), origin=found.origin) if found else None
 
 
 def of_hub(settings: Settings) -> dict[str, dict[str, Any]]:
@@ -326,8 +313,8 @@ def _asked(folder: Path, location: str, inner: str) -> dict[str, object]:
     return {"root": str(folder), "reference": location, "inner": list(model_config.keys_of(inner))}
 
 
-def _made_by_code(root: Path, reference: str, allowed: Allowed = ALLOWED) -> ModelConfig:
-    """Call the function that a table names, and take what it returns.
+def _made_by_code(root: Path, reference: str, allowed: Allowed = ALLOWED) -> ModelConfig | str:
+    """Run the module that a table names, and return the config that it has or makes, or the name of one.
 
     :param root: the project's folder, from which its module is imported.
     :param reference: ``"pkg.cfg:make"``, perhaps with ``#key.path`` behind it.
@@ -342,6 +329,8 @@ def _made_by_code(root: Path, reference: str, allowed: Allowed = ALLOWED) -> Mod
         fail(file, f"the config was not made: {lost}", MEND)
     if not isinstance(said, dict) or not isinstance(said.get("config", {}), dict):
         fail(file, "the config was not made: its process answered nonsense", MEND)
+    if isinstance(name := said.get("name"), str):
+        return name
     if "config" not in said:
         fail(file, f"the config was not made: {printable(str(said.get('message')))}", printable(str(said.get("fix"))))
     if found := not_plain(said["config"]):

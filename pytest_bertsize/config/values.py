@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.handed_over import handed_over, unknown
 from pytest_bertsize.config.keys import LABELS, Asks, Choice, ConfigKeys, Index, Listing, Size, Switch, Values
-from pytest_bertsize.config.model_config import IN_A_CALL
 from pytest_bertsize.config.other_keys import (
     check_keys,
     note_what_is_read,
@@ -121,10 +120,9 @@ class _Reading:
 
     def _in_the_file(self, key: str, value: object) -> str:
         """How a key is written where the config is; of a published one, in the table."""
-        pair = self.sheet.config.pair
         if self.sheet.config.origin:
             return f"overrides = {{ {key} = {shown(value)} }}"
-        return pair.format(key, value if pair == IN_A_CALL or type(value) is int else shown(value))
+        return self.sheet.config.pair.format(key, value if type(value) is int else shown(value))
 
     def _whole_number(self, key: str, default: int, largest: int, minimum: int = 1) -> int:
         value = self.written[key]

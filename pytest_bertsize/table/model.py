@@ -21,6 +21,8 @@ YAML = (".yaml", ".yml")
 TOML = ".toml"
 FILES = (".json", *YAML, TOML)
 """How the files end that a config is read from."""
+CODE = (".py", ".sh", ".cfg")
+"""How the files end that say something only to who runs them."""
 _NAME = r"[^\W\d]\w*"
 _CODE = re.compile(rf"{_NAME}(?:\.{_NAME})*:{_NAME}(?:\.{_NAME})*")
 

@@ -8,21 +8,18 @@ import os
 import textwrap
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from pytest_bertsize.builder.confined import MEGABYTE
 from pytest_bertsize.builder.own_process import Allowed, Lost, answer_of
+from pytest_bertsize.config.model_config import ModelConfig
 from pytest_bertsize.config.source import ALLOWED, _made_by_code
 from pytest_bertsize.findings import Finding, Unusable
 
-if TYPE_CHECKING:
-    from pytest_bertsize.config.model_config import ModelConfig
-
 NOT_MADE = "the config was not made: "
 MEND, CALL = "mend the function", "mend the function, or name a file"
-RETURN = "return a dict of what config.json would say"
+RETURN = "return a dict of what config.json would say, or a name of the hub"
 PLAIN = "make it a plain number, string, list or dict"
 
 
@@ -35,7 +32,9 @@ def root(tmp_path: Path) -> Path:
 
 def made(root: Path, body: str, reference: str = "pkg.cfg:make", allowed: Allowed = ALLOWED) -> ModelConfig:
     (root / "pkg/cfg.py").write_text(textwrap.dedent(body), encoding="utf-8")
-    return _made_by_code(root, reference, allowed)
+    found = _made_by_code(root, reference, allowed)
+    assert isinstance(found, ModelConfig)
+    return found
 
 
 def refused(root: Path, body: str, reference: str = "pkg.cfg:make", allowed: Allowed = ALLOWED) -> Finding:
@@ -61,7 +60,9 @@ def test_a_change_within_the_same_second_is_seen(root: Path, monkeypatch: pytest
     for layers in (12, 13):
         (root / "pkg/cfg.py").write_text(f"def make(): return {{'num_hidden_layers': {layers}}}", encoding="utf-8")
         os.utime(root / "pkg/cfg.py", (0, 0))
-        assert _made_by_code(root, "pkg.cfg:make").data == {"num_hidden_layers": layers}
+        found = _made_by_code(root, "pkg.cfg:make")
+        assert isinstance(found, ModelConfig)
+        assert found.data == {"num_hidden_layers": layers}
     assert not list(root.rglob("__pycache__"))
 
 

@@ -278,11 +278,6 @@ def test_only_a_file_is_an_input_of_the_run() -> None:
         ('"c.yaml"', "model_type: bert\n", '"hidden_size": 768'),
         ('"c.toml#m"', '[m]\nmodel_type = "bert"\n', "hidden_size = 768"),
         ('{ model_type = "bert" }', "", "hidden_size = 768"),
-        ('"c.py#SIZES"', "SIZES = {'model_type': 'bert'}\n", '"hidden_size": 768'),
-        ('"c.py#SIZES"', "SIZES = dict(model_type='bert')\n", "hidden_size=768"),
-        ('"c.py#Sizes"', "class Sizes:\n    model_type = 'bert'\n", "hidden_size=768"),
-        ('"c.py#BertConfig"', "c = BertConfig(layer_norm_eps=1)\n", "hidden_size=768"),
-        ('"c.py#small"', "small = BertConfig(layer_norm_eps=1)\n", "hidden_size=768"),
         ('"bert-base-uncased"', "", "overrides = { num_labels = 2 }"),
     ],
 )

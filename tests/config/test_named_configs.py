@@ -1,0 +1,159 @@
+"""A config that is named: by a place in settings, or by a text in a module; and code, which is not read for one."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_bertsize.closed_forms.registry import Registry
+from pytest_bertsize.commands.named_model import Named, explained
+from pytest_bertsize.config.source import read
+from pytest_bertsize.findings import Unusable
+from pytest_bertsize.review.check import conclude_unbuilt, examine
+from pytest_bertsize.table.settings import Settings, load
+from tests.conftest import TINY
+from tests.support.git_projects import FITS, committed, repository
+from tests.support.starting_projects import lay
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pytest_bertsize.review.review import Review
+
+BASE, LARGE = 109_482_240, 335_141_888
+"""BertModel of bert-base-uncased and of bert-large-uncased, as built by transformers (docs/explanation/counting.md)."""
+
+
+def declared(root: Path, config: str, **files: Any) -> Settings:
+    table = f'[tool.bertsize.models.m]\nconfig = "{config}"\narchitecture = "BertModel"\nbudget = "report-only"\n'
+    return load(lay(root, **{"pyproject.toml": table, **files}) / "pyproject.toml")
+
+
+def review(settings: Settings) -> Review:
+    return conclude_unbuilt(examine(settings.models["m"], settings, Registry()), settings)
+
+
+def refused(settings: Settings) -> str:
+    (finding,) = review(settings).errors
+    return finding.sentence
+
+
+# names
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "config"),
+    [
+        ("conf/encoder.yaml", "encoder:\n  model: bert-base-uncased\n", "conf/encoder.yaml#encoder.model"),
+        ("conf/encoder.json", '{"model": "bert-base-uncased"}', "conf/encoder.json#model"),
+        ("conf/encoder.toml", 'model = "bert-base-uncased"', "conf/encoder.toml#model"),
+        ("sizes.py", 'MODEL = "bert-base-uncased"\n', "sizes:MODEL"),
+        ("sizes.py", 'def model(): return "bert-base-uncased"\n', "sizes:model"),
+        ("sizes.py", 'CFG = {"model": {"name": "bert-base-uncased"}}\n', "sizes:CFG#model.name"),
+    ],
+)
+def test_a_name_in_settings_or_in_a_module_is_followed(tmp_path: Path, file: str, text: str, config: str) -> None:
+    found = review(declared(tmp_path, config, **{file: text}))
+    assert (found.expected and found.expected.unique, found.errors) == (BASE, ())
+    (note,) = [each.message for each in found.findings if each.kind == "published-config"]
+    assert note.startswith(f"the published config {config} is from the catalogue (")
+    assert note.endswith('by the name "bert-base-uncased"')
+    found = review(declared(tmp_path, config, **{file: text.replace("base", "large")}))
+    assert found.expected
+    assert found.expected.unique == LARGE
+
+
+@pytest.mark.parametrize("name", ["conf", "conf/config.json"])
+def test_a_module_may_name_a_file_or_a_folder_of_the_project(tmp_path: Path, name: str) -> None:
+    settings = declared(tmp_path, "sizes:MODEL", **{"sizes.py": f"MODEL = {name!r}\n", "conf/config.json": TINY})
+    config = read(settings.models["m"], settings)
+    assert (config.data, config.reference, config.origin) == (TINY, "conf/config.json", f'"{name}"')
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        (
+            "acme/nowhere",
+            'pyproject.toml:2: {place} is "acme/nowhere": "acme/nowhere" is no file of the project, and no config that *',
+        ),
+        (
+            "train.py#MODEL",
+            'pyproject.toml:2: {place} is "train.py#MODEL": "train.py#MODEL" names a .py file, *; write config = "train:MODEL", *',
+        ),
+        (
+            "../config.json",
+            '../config.json: {place} is "../config.json": the config lies outside the project; copy it into the project',
+        ),
+        ("conf/m.json#x", '{place}: it is "conf/m.json#x", which names no config; name a place that does'),
+        ("", '{place}: it is "", which names no config; name a place that does'),
+    ],
+)
+@pytest.mark.parametrize("place", ["conf/m.json#model", "sizes:MODEL"])
+def test_a_name_that_means_nothing_is_refused_with_its_place(
+    tmp_path: Path, name: str, sentence: str, place: str
+) -> None:
+    files = {"conf/m.json": {"model": name}, "sizes.py": f"MODEL = {name!r}\n", "config.json": TINY}
+    assert fnmatchcase(refused(declared(tmp_path, place, **files)), sentence.format(place=place))
+
+
+# code
+
+WAYS_OUT = {
+    "train.py": "train:NAME",
+    "train.py#config": "train:config",
+    "train.py#main.config": "train:NAME",
+    "train.py#BertConfig": "train:NAME",  # of which the class makes a BERT-base, whatever the script gives it
+    "train.py#AutoModel.from_pretrained": "train:NAME",
+    "sizes.py#SMALL": "sizes:SMALL",
+    "src/acme/sizes.py#SMALL": "acme.sizes:SMALL",
+    "acme/__init__.py#SMALL": "acme:SMALL",
+    "src.py#SMALL": "src:SMALL",
+    "my-scripts/train.py#SMALL": "module:NAME",
+    "../train.py#SMALL": "module:NAME",
+    "TRAIN.PY#SMALL": "module:NAME",
+    "run.sh#model": "module:NAME",
+    "setup.cfg#model": "module:NAME",
+}
+
+
+@pytest.mark.parametrize("config", WAYS_OUT)
+def test_a_place_in_code_is_refused_with_the_module_that_runs_it(tmp_path: Path, config: str) -> None:
+    """Python says a size and runs another in more ways than a reader follows: ``parse_known_args``, ``exec``, …."""
+    suffix = PurePosixPath(config.partition("#")[0]).suffix.lower()
+    assert refused(declared(tmp_path, config)) == (
+        f'pyproject.toml:2: "{config}" names a {suffix} file, and only a run knows what it makes; write '
+        f'config = "{WAYS_OUT[config]}", which is run, the name of the hub itself, or a factory'
+    )
+
+
+def test_code_that_a_name_of_the_hub_stands_for_is_refused(tmp_path: Path) -> None:
+    table = '[tool.bertsize]\nhub = { "acme/x" = "x.py" }\n[tool.bertsize.models.m]\nconfig = "acme/x"\n'
+    lay(tmp_path, **{"pyproject.toml": f'{table}budget = "report-only"\n', "x.py": "hidden_size = 32\n"})
+    assert refused(load(tmp_path / "pyproject.toml")).startswith('pyproject.toml:4: "x.py" names a .py file')
+
+
+@pytest.mark.parametrize("place", ["sub/train.py#SMALL", "HEAD:sub/train.py#SMALL"])
+def test_a_command_says_what_to_name_in_its_place(tmp_path: Path, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = repository(tmp_path)
+    project.write("sub/train.py", "SMALL = {}")
+    project.commit()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(Unusable) as refused:
+        explained(Named(place))
+    assert refused.value.findings[0].sentence == (
+        '"sub/train.py#SMALL" names a .py file, and only a run knows what it makes; '
+        "name sub.train:SMALL, which is run, or the name of the hub itself"
+    )
+
+
+def test_a_base_whose_table_names_code_is_said_and_its_limits_hold(tmp_path: Path) -> None:
+    project = committed(tmp_path, TINY, FITS.replace("config.json", "train.py#SMALL"))
+    project.declare(FITS.replace("90K", "95K"))
+    why = '"train.py#SMALL" names a .py file, and only a run knows what it makes'
+    assert f"at main it cannot be counted: {why}" in project.said()
+    (error,) = project.errors()
+    assert error.startswith("pyproject.toml:5: the limit of total was 90K at main and is 95K now, 5,000 more; ")
