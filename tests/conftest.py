@@ -17,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from pytest_bertsize.builder import helper
+from pytest_bertsize.reports import ci
 from tests.support.warm_helper import Warm, command, started
 
 pytest_plugins = ["pytester", "tests.support.cpu_time"]
@@ -80,6 +81,9 @@ BERT_BASE: dict[str, Any] = {
 """bert-base-uncased (Devlin et al. 2018, table 1 and the published config.json)."""
 
 
+OF_A_TERMINAL = ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "PY_COLORS")
+"""Variables by which somebody says how wide and how coloured their terminal is."""
+
 TINY: dict[str, Any] = {
     **BERT_BASE,
     "vocab_size": 101,
@@ -95,10 +99,10 @@ TINY: dict[str, Any] = {
 
 
 @pytest.fixture(autouse=True)
-def no_ci(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The CI that runs these tests is none of theirs: what it sets would be read by the gate that they run."""
+def own_surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hide the CI, the width and the colours of who runs these tests: the gate that they run would read them."""
     for name in os.environ:
-        if name.startswith(("GITHUB_", "CI_")) or name in {"CI", "GITLAB_CI"}:
+        if name.startswith(("GITHUB_", "CI_")) or name in {*ci.VARIABLES, *OF_A_TERMINAL}:
             monkeypatch.delenv(name)
 
 

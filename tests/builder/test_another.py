@@ -180,8 +180,9 @@ def test_it_has_no_network_from_its_first_instruction_on(building: Callable[...,
     )
     files = {
         **LIBRARIES,
-        "sitecustomize.py": start,
-        "torch/__init__.py": "import sitecustomize\n__version__ = sitecustomize.said",
+        "first.pth": "import first_of_all\n",  # a sitecustomize.py may be another: Debian has one of its own
+        "first_of_all.py": start,
+        "torch/__init__.py": "import first_of_all\n__version__ = first_of_all.said",
     }
     helper = building(environment(tmp_path / ".venv", files))
     helper.result("tiny")
@@ -231,7 +232,7 @@ def test_without_transformers_it_says_what_to_install_where(building: Callable[.
 def test_a_python_that_is_too_old_says_so(building: Callable[..., Helper], tmp_path: Path) -> None:
     """By an interpreter that says of itself to be 3.8, and runs what it is told to."""
     code = "import runpy, sys; sys.version_info = (3, 8, 18); runpy.run_path(sys.argv[1], run_name='__main__')"
-    python = script(tmp_path / "python", f'#!/bin/sh\nexec {sys.executable} -I -c "{code}" "$2"\n')
+    python = script(tmp_path / "python", f'#!/bin/sh\nexec "{sys.executable}" -I -c "{code}" "$2"\n')
     reason = ".venv/bin/python is Python 3.8, and 3.9 is the oldest that builds models"
     assert building(python).result("tiny") == NotBuilt(reason, NAME_ANOTHER)
 
