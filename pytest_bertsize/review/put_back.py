@@ -132,7 +132,7 @@ def _with(request: Request, was: Mapping[Path, Any], back: list[Path], name: str
     said: dict[str, Any] = {"config": request.config, "options": request.options}
     for path in back:
         said = _put(said, path, was.get(path, _NOTHING))
-    asked = {"asked": (), "unknown": (), "filed": (), "checkpoint": "", "seq_len": 0}
+    asked = {"asked": (), "unknown": (), "filed": (), "seq_len": 0}
     return replace(request, name=name, config=said["config"], options=said["options"], **asked)  # type: ignore[arg-type]
 
 
