@@ -267,8 +267,6 @@ class Missing(Exception):
 class AtCommit:
     """The project as a commit has it."""
 
-    folder: Path | None = None
-
     def __init__(
         self,
         files: Files,

@@ -26,7 +26,11 @@ PYTHON_FILE = Mistaken(
     "this is a Python file, not JSON", 'name what is in it: a dict, a class or a function, as in config = "module:NAME"'
 )
 TOML = Mistaken("this is TOML, not JSON", "give it a name that ends with .toml")
-JSONNET = Mistaken("this is jsonnet, not JSON", "give it a name that ends with .jsonnet")
+JSONNET = Mistaken(
+    "this is jsonnet, not JSON",
+    "write what it evaluates to into a file (jsonnet x.jsonnet > x.json), or name a function that evaluates it, as in "
+    'config = "module:function"',
+)
 
 _BYTES = {
     LFS_POINTER: Mistaken("this is a git-LFS pointer, not the config", "run git lfs pull"),

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pytest_bertsize.builder.confined import MEGABYTE
 from pytest_bertsize.builder.own_process import Allowed, Lost, answer_of
 from pytest_bertsize.builder.published import is_name
-from pytest_bertsize.config import by_hub_name, model_config, parts
+from pytest_bertsize.config import by_hub_name, file_signatures, model_config, parts
 from pytest_bertsize.config.by_hub_name import Found
 from pytest_bertsize.config.model_config import IN_TOML, LARGEST, ModelConfig, fail, made, not_plain
 from pytest_bertsize.config.named_in_code import imports, where_named
 from pytest_bertsize.config.renamed_keys import renamed
 from pytest_bertsize.files import Place
 from pytest_bertsize.findings import Finding, Unusable
-from pytest_bertsize.table.model import JSONNET, TOML, YAML
+from pytest_bertsize.table.model import TOML, YAML
 from pytest_bertsize.wording import printable, shown
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 ALLOWED = Allowed(seconds=30.0, memory=2048 * MEGABYTE, answer=2 * LARGEST)
 """Of which an import of torch and transformers takes 5 s and 400 MB."""
 PYTHON, SHELL = (".py",), (".sh", ".cfg")
+JSONNET = (".jsonnet", ".libsonnet")
 MEND = "mend the function, or name a file"
 
 
@@ -40,8 +41,6 @@ class Reader(Protocol):
 
     at: str
     """What messages add to the name of a file: nothing, or ``" at main"``."""
-    folder: Path | None
-    """Where the files of a project lie; ``None`` for a commit."""
 
     def config(self, location: str) -> Found:
         """The file that the table names, the one config in the folder that it names, or what is published so.
@@ -82,7 +81,6 @@ class Disk:
     def __init__(self, root: Path, hub: Mapping[str, str] = MappingProxyType({})) -> None:
         """:param hub: files of the project by names of the hub."""
         self.root = root
-        self.folder: Path | None = root
         self._hub = hub
 
     def config(self, location: str) -> Found:
@@ -176,7 +174,7 @@ def read_file(root: Path, reference: str) -> ModelConfig:
 def _whole(reader: Reader, reference: str, model: Model | None = None) -> ModelConfig:
     """The config of a file; of a folder of several modules, that of all of them."""
     location, hash_sign, _ = reference.partition("#")
-    is_file = hash_sign or location.lower().endswith((".json", *YAML, TOML, *JSONNET, *PYTHON, *SHELL))
+    is_file = hash_sign or location.lower().endswith((".json", *YAML, TOML, *PYTHON, *SHELL))
     try:
         modules = None if is_file else reader.file(f"{location.rstrip('/')}/{parts.MODULES}")
     except Unusable:
@@ -211,9 +209,7 @@ def _parsed(reader: Reader, found: Found, file: str, inner: str) -> ModelConfig:
 
         return toml.parse(found.content, file, inner)
     if suffix in JSONNET:
-        from pytest_bertsize.config import jsonnet
-
-        return jsonnet.parse(found.content, file, inner, reader.folder)
+        fail(file, *file_signatures.JSONNET)
     return model_config.parse(found.content, file, inner)
 
 

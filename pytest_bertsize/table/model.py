@@ -19,8 +19,7 @@ NAMES = ("config.json", "bert_config.json")
 """What a folder may hold one of."""
 YAML = (".yaml", ".yml")
 TOML = ".toml"
-JSONNET = (".jsonnet", ".libsonnet")
-FILES = (".json", *YAML, TOML, *JSONNET)
+FILES = (".json", *YAML, TOML)
 """How the files end that a config is read from."""
 _NAME = r"[^\W\d]\w*"
 _CODE = re.compile(rf"{_NAME}(?:\.{_NAME})*:{_NAME}(?:\.{_NAME})*")

@@ -102,7 +102,7 @@ class ModelTable(_Strict):
     Example: factory = "classifier:build"."""
     config: Annotated[str | dict[str, Any] | None, PlainValidator(config_or_none), Field(validate_default=True)] = None
     """The model's config, relative to pyproject.toml and inside the project: a config.json, Google's bert_config.json,
-    a YAML, TOML or jsonnet file, a folder that holds exactly one config.json or bert_config.json, or all modules of a
+    a YAML or TOML file, a folder that holds exactly one config.json or bert_config.json, or all modules of a
     modules.json; "train.yaml#model" for an object in a file, "train.py#MODEL_NAME" for what a place in Python says,
     "configs/*.json" for a model of each file, "acme.sizes:small" for a function, a class or a constant of the project,
     a table for the config itself, or a name of the hub, as "bert-base-uncased".

@@ -80,7 +80,10 @@ HINTS: dict[str, tuple[dict[str, Any], str]] = {
             "ner.json": 'local layers = 2;\n{ "vocab": "bert", "layers": layers }\n',
             "b.json": 'local layers = 2;\n{ "x": "bert", "layers": layers }\n',
         },
-        "b.json:1: this is jsonnet, not JSON; give it a name that ends with .jsonnet (and 1 more)",
+        (
+            "b.json:1: this is jsonnet, not JSON; write what it evaluates to into a file (jsonnet x.jsonnet > x.json), or "
+            'name a function that evaluates it, as in config = "module:function" (and 1 more)'
+        ),
     ),
     "a module that is missing": (
         {

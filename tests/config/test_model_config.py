@@ -331,7 +331,13 @@ PYTHON_FILE = (
     'name what is in it: a dict, a class or a function, as in config = "module:NAME"',
 )
 TOML = ("this is TOML, not JSON", "give it a name that ends with .toml")
-JSONNET = ("this is jsonnet, not JSON", "give it a name that ends with .jsonnet")
+JSONNET = (
+    "this is jsonnet, not JSON",
+    (
+        "write what it evaluates to into a file (jsonnet x.jsonnet > x.json), or name a function that evaluates it, as in "
+        'config = "module:function"'
+    ),
+)
 COMMENT = ("not JSON: it has a comment", "remove it")
 WEB_PAGE = ("this is a web page, not the config", "download the file itself")
 INSTEAD = {
