@@ -194,9 +194,12 @@ def in_file(reader: Reader, reference: str, *, whole: bool = True) -> ModelConfi
     location, _, inner = reference.partition("#")
     found = reader.config(location)
     file = f"{found.file}{reader.at}"
-    if (said := _said_in(reader, found, file, inner, whole=whole)) is not None:
+    try:
+        parsed = _parsed(reader, found, file, inner)
+    except Unusable:
+        if (said := _said_in(reader, found, file, inner, whole=whole)) is None:
+            raise
         return said if isinstance(said, ModelConfig) else _named(said, reader, f"{file}#{printable(inner)}")
-    parsed = _parsed(reader, found, file, inner)
     return replace(parsed, origin=found.origin) if found.origin else parsed
 
 
@@ -218,17 +221,9 @@ def _yaml(reader: Reader, found: Found, file: str, inner: str) -> ModelConfig:
 
     content = found.content[: LARGEST + 1]
     by_omegaconf = omegaconf.is_marked(content) or (
-        omegaconf.is_read_otherwise(content) and reader.imports("omegaconf", "hydra")
+        omegaconf.has_other_numbers(content) and reader.imports("omegaconf", "hydra")
     )
-    if by_omegaconf:
-        return omegaconf.parse(content, file, inner, found.name, partial(_beside, reader))
-    return yaml.parse(content, file, inner)
-
-
-def _beside(reader: Reader, location: str) -> Found | None:
-    """Another file of the project, which a file is composed of."""
-    content = reader.file(location)
-    return None if content is None else Found(location, f"{printable(location)}{reader.at}", content)
+    return yaml.parse(content, file, inner, by_omegaconf=by_omegaconf)
 
 
 def _said_in(reader: Reader, found: Found, file: str, inner: str, *, whole: bool) -> ModelConfig | str | None:
@@ -243,9 +238,10 @@ def _said_in(reader: Reader, found: Found, file: str, inner: str, *, whole: bool
         return in_shell.parse(found.content, file, inner)
     outer, _, last = inner.rpartition(".")
     try:
-        value = _parsed(reader, found, file, outer).data.get(last) if inner else None
+        holder = _parsed(reader, found, file, outer) if inner else None
     except Unusable:
         return None
+    value = holder.data.get(last) if holder and not holder.why_unknown(last) else None
     return value if isinstance(value, str) else None
 
 
