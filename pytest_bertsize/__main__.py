@@ -56,14 +56,10 @@ def _init(given: argparse.Namespace) -> int:
     from pytest_bertsize.builder.confined import keep_to_oneself
 
     keep_to_oneself()
-    from pytest_bertsize.builder.helper import Helper
     from pytest_bertsize.commands.init.command import start
 
-    helper = Helper()
-    try:
-        return start(given.project, sys.stdout, sys.stderr, writes=given.write, helper=helper)
-    finally:
-        helper.stop()
+    root = given.project or Path.cwd()
+    return start(root, sys.stdout, sys.stderr, writes=given.write, is_named=given.project is not None)
 
 
 def _explain(given: argparse.Namespace) -> int:
@@ -156,15 +152,11 @@ def _command(
 
 
 def _add_init(commands: Commands) -> None:
-    does = "find the models of a project in its configs and its Python, and propose a table with a budget for each"
+    does = "propose a table with a budget for each config of the project, and list the classes that it makes"
     init = _command(commands, "init", does, _init)
     _add_project(init)
-    init.add_argument(
-        "--write",
-        action="store_true",
-        help="add the tables to pyproject.toml, and write bertsize_models.py where a class of the project's own needs "
-        "a function that makes it (default: print them)",
-    )
+    init.set_defaults(project=None)
+    init.add_argument("--write", action="store_true", help="add the tables to pyproject.toml (default: print them)")
 
 
 def _add_check(commands: Commands) -> None:
