@@ -21,6 +21,10 @@ KEY = "position_embedding_type"
 RELATIVE = {"relative_key": 1, "relative_key_query": 2}
 """What the key asks for, and how many sides of a pair are multiplied by its distance: the query, or the key too."""
 TABLE = "distance_embedding"
+DISTANCES = """
+distance_embedding   embedding 2*P-1 D//A   @encoder.relative_position   when before(5) and get(position_embedding_type, "") in ("relative_key", "relative_key_query")
+"""
+"""(2·P - 1)·D/A: a row of a head's width for each distance, where the config asks for it."""
 SOURCE = "https://github.com/huggingface/transformers/pull/41170"
 
 

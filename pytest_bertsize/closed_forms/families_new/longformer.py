@@ -1,0 +1,19 @@
+"""Longformer (Beltagy et al. 2020, arXiv 2004.05150): RoBERTa whose tokens look at their neighbours, a few at all.
+
+BERT, and L·3·(D² + D) of projections for the tokens that look at all, beside those for the window (section 3.1).
+"""
+
+from __future__ import annotations
+
+from pytest_bertsize.closed_forms.declare import family
+from pytest_bertsize.closed_forms.families_new import bert, roberta
+from pytest_bertsize.closed_forms.tree import fill
+
+GLOBAL = "attention.self.query_global, attention.self.key_global, attention.self.value_global   linear D D   @encoder.attention"
+
+FAMILY = family(
+    "longformer",
+    bert.ENCODER_KEYS,
+    roberta.encoders("Longformer", "longformer"),
+    **roberta.trees("longformer", fill(bert.ENCODER, more=GLOBAL)),
+)

@@ -1,0 +1,21 @@
+"""Mistral (Jiang et al. 2023, arXiv 2310.06825): Llama without a bias, whose heads share keys by default."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pytest_bertsize.closed_forms.declare import family, read_switches
+from pytest_bertsize.closed_forms.families_new import llama
+from pytest_bertsize.closed_forms.parts import decoder, decoder_trees, rotary
+
+KEYS = replace(
+    llama.KEYS.but(intermediate_size=14336, num_key_value_heads=8),
+    switches=read_switches("tie_word_embeddings false, token_classification_bias true"),
+    divisible=(),
+    rules=(rotary.SOME_WIDTH, rotary.EVEN_HEAD_DIM, rotary.EVEN_HEADS),
+    until=(decoder.NO_TOKEN_BIAS, decoder.head_dim_since(4, 43, family="mistral")),
+)
+
+FAMILY = family(
+    "mistral", KEYS, decoder_trees.classes("Mistral", answers="model.body + span since 4.46"), **decoder_trees.trees()
+)

@@ -1,0 +1,22 @@
+"""Qwen2 (Yang et al. 2024, arXiv 2407.10671): Llama with biases on queries, keys and values alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pytest_bertsize.closed_forms.declare import family
+from pytest_bertsize.closed_forms.families_new import mistral
+from pytest_bertsize.closed_forms.parts import decoder, decoder_trees, rotary
+
+KEYS = replace(
+    mistral.KEYS.but(vocab_size=151936, intermediate_size=22016, num_key_value_heads=32),
+    rules=(rotary.SOME_WIDTH, rotary.EVEN_HEAD_DIM),
+    until=(decoder.NO_TOKEN_BIAS, decoder.head_dim_since(4, 48, family="qwen2")),
+)
+
+FAMILY = family(
+    "qwen2",
+    KEYS,
+    decoder_trees.classes("Qwen2", answers="transformer.body + span since 4.46"),
+    **decoder_trees.trees(bias="True", last_bias="False"),
+)

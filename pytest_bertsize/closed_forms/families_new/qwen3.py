@@ -1,0 +1,24 @@
+"""Qwen3 (Yang et al. 2025, arXiv 2505.09388): Llama with norms on queries and keys, of heads of their own width."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pytest_bertsize.closed_forms.declare import family, read_switches
+from pytest_bertsize.closed_forms.families_new import mistral, qwen2
+from pytest_bertsize.closed_forms.parts import decoder, decoder_trees, rotary
+
+KEYS = replace(
+    qwen2.KEYS.but(head_dim=128),
+    switches=(*read_switches("attention_bias false"), *mistral.KEYS.switches),
+    rules=(rotary.EVEN_HEAD_DIM,),
+    until=(decoder.NO_TOKEN_BIAS,),
+)
+
+FAMILY = family(
+    "qwen3",
+    KEYS,
+    decoder_trees.classes("Qwen3"),
+    since=(4, 51),
+    **decoder_trees.trees(bias="attention_bias", head_norms=decoder_trees.HEAD_NORMS),
+)

@@ -1,0 +1,86 @@
+"""The heads that many families share, as trees: a head's component is ``head`` and what it does.
+
+``{words}`` is the full name of the word embeddings that a head is tied to. Sources: Devlin et al. 2018 (appendix A) for
+BERT's, fairseq for RoBERTa's, Yang et al. 2019 (arXiv 1906.08237) for the span that is searched for; the ties are
+``all_tied_weights_keys`` of the classes.
+"""
+
+from __future__ import annotations
+
+from pytest_bertsize.closed_forms.tree import fill
+
+DECODER = """
+decoder   linear {width} V   @head.decoder   tied weight={words} if tie_word_embeddings, bias={bias} if tie_word_embeddings or before(5)
+"""
+"""Nothing where it is tied, else V·width + V; up to transformers 4 its bias is the head's, whatever the config ties
+(https://github.com/huggingface/transformers/pull/42191)."""
+
+_MASKED_LM = """
+cls.predictions
+  bias                       parameter V   @head.decoder
+  transform                                @head.transform
+    dense                    linear D {width}
+    transform_act_fn         activation hidden_act
+    LayerNorm                layer_norm {width}
+  <decoder>
+"""
+
+
+def masked_lm(words: str, *, width: str = "D") -> str:
+    """``cls.predictions``: D² + 3·D of transform and V of output bias; untied, the decoder adds V·D + V more.
+
+    :param width: of what the transform goes to, where word embeddings may be narrower than the layers.
+    """
+    return fill(_MASKED_LM, decoder=DECODER, bias="cls.predictions.bias", width=width, words=words)
+
+
+_LM_HEAD = """
+lm_head
+  bias                       parameter V   @head.decoder
+  dense                      linear D D    @head.transform
+  layer_norm                 layer_norm D  @head.transform
+  <decoder>
+"""
+
+
+def lm_head(words: str) -> str:
+    """``lm_head`` of RoBERTa: the parameters of :func:`masked_lm` by other names, and always a GELU."""
+    return fill(_LM_HEAD, decoder=DECODER, bias="lm_head.bias", width="D", words=words)
+
+
+def projection(name: str, words: str, *, bias: str = "False") -> str:
+    """Language modelling by one matrix: none of its own where it is tied, else V·D; V more with a bias, never tied."""
+    return f"{name}  linear D V bias={bias}  @head.decoder  tied weight={words} if tie_word_embeddings"
+
+
+NEXT_SENTENCE = "cls.seq_relationship  linear D 2  @head.seq_relationship"
+"""Is next or is not (Devlin et al. 2018, section 3.1)."""
+CLASSIFIER = "classifier  linear D C  @head.classifier"
+DENSE_CLASSIFIER = """
+classifier          @head.classifier
+  dense             linear D D
+  out_proj          linear D C
+"""
+"""RoBERTa's, which brings a dense layer of its own in place of a pooler."""
+CLASSIFICATION_HEAD = DENSE_CLASSIFIER.replace("classifier  ", "classification_head  ")
+"""The same by the name that encoder-decoders give it."""
+CHOICE = "classifier  linear D 1  @head.classifier"
+"""A score for each choice, whatever the number of labels."""
+SPAN = "qa_outputs  linear D C  @head.qa_outputs"
+"""Start and end of the answer for C = 2."""
+TWO_LABEL_SPAN = "qa_outputs  linear D 2  @head.qa_outputs"
+"""Of classes that set their two labels themselves, whatever the config says."""
+SCORE = "score  linear D C bias=False  @head.classifier  reads token"
+"""A classifier without a bias, as decoders have it: they score each token, and use the last."""
+SEARCHED_SPAN = """
+{name}                       @head.qa_outputs
+  start_logits.dense         linear D 1
+  end_logits
+    dense_0                  linear 2*D D
+    LayerNorm                layer_norm D
+    dense_1                  linear D 1
+  answer_class               @head.answer_class
+    dense_0                  linear 2*D D
+    dense_1                  linear D 1 bias=False
+"""
+"""Question answering by beam search: the end scored beside its start, and whether there is an answer."""

@@ -1,0 +1,300 @@
+"""A closed form as text that reads like the model's own printout: one line a module, sizes by the config's symbols.
+
+    NAME[, NAME …] [× TIMES]   KIND SIZE … [bias=…]   [@COMPONENT] [when …] [for … in …] [tied …] [passes …] [attends …]
+
+Indentation puts a module into the one above. ``encoder.layer × L`` has L copies, ``layers × 1..L`` those from the
+second on. KIND is one of :data:`KINDS`, and none for what only holds others; ``-`` is no name at all: a group for its
+component's or its condition's sake. ``W := H // A * A`` names a size for all lines. ``~`` in a tie is the attribute
+under which a class keeps the tree: ``tied weight=~shared.weight if tie_word_embeddings``.
+
+``get(E, D)`` is E, or D where the config leaves E out or the release does not know it; ``before(5)`` asks which
+transformers builds. A tree is a few lines of text: :func:`fill` puts one into another, ``<name>`` on a line of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pytest_bertsize.closed_forms import blocks as b
+from pytest_bertsize.closed_forms.expressions import (
+    BadExpression,
+    Evaluate,
+    Scope,
+    compile_condition,
+    compile_size,
+    names_in,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from pytest_bertsize.closed_forms.blocks import Block, Count
+    from pytest_bertsize.config.dims import Dims
+
+KINDS: Mapping[str, Callable[..., Any]] = {
+    "linear": b.linear,
+    "embedding": b.embedding,
+    "layer_norm": b.layer_norm,
+    "rms_norm": b.rms_norm,
+    "activation": b.activation,
+    "parameter": b.parameter,
+    "conv1d": b.conv1d,
+    "conv2d": b.conv2d,
+    "lstm": b.lstm,
+    "gru": b.gru,
+    "multihead_attention": b.multihead_attention,
+    "transformer_encoder_layer": b.transformer_encoder_layer,
+    "transformer_decoder_layer": b.transformer_decoder_layer,
+    "transposed_linear": b.transposed_linear,
+    "quantised_linear": partial(b.of_kind, "quantised-linear", b.linear),
+    "quantised_embedding": partial(b.of_kind, "quantised-embedding", b.embedding),
+}
+_WORDS = ("when", "for", "tied", "passes", "attends", "reads", "frozen")
+_CLAUSE = re.compile(rf"\s+(?=@|(?:{'|'.join(_WORDS)})\b)")
+_MODULE = re.compile(r"(?P<names>[^\s,]+(?:, [^\s,]+)*)(?:\s+×\s+(?P<times>(?:\([^ ]*\)|[^ ])+))?(?:\s+(?P<kind>.+))?")
+_TIE = re.compile(r"(?P<leaf>\w+)=(?P<owner>\S+)(?: if (?P<condition>.+))?")
+_FOR = re.compile(r"(?P<variables>\w+(?:, \w+)*) in (?P<items>.+)")
+_PLACE = re.compile(r"^(?P<indent> *)<(?P<name>\w+)>$", re.MULTILINE)
+
+
+class Tie(NamedTuple):
+    """A parameter of a module that is another tensor of the model."""
+
+    leaf: str
+    owner: str
+    condition: Evaluate
+
+
+class Line(NamedTuple):
+    """One line of a tree with those that are indented below it."""
+
+    names: tuple[str, ...]
+    kind: str
+    sizes: tuple[Evaluate, ...]
+    named: Mapping[str, Evaluate]
+    """Arguments by their name: ``bias``."""
+    times: Evaluate | None
+    start: int
+    component: str | None
+    clauses: Mapping[str, str]
+    """The rest of each clause by its first word."""
+    ties: tuple[Tie, ...]
+    inside: tuple[Line, ...]
+
+
+def fill(text: str, **parts: str) -> str:
+    """Return a text with ``{name}`` replaced, and ``<name>`` on a line of its own by the lines of another text."""
+
+    def lines(found: re.Match[str]) -> str:
+        if found["name"] not in parts:
+            return found[0]
+        kept = (line for line in parts[found["name"]].splitlines() if line.strip())
+        return "\n".join(f"{found['indent']}{line}" for line in kept)
+
+    filled = _PLACE.sub(lines, text)
+    for name, value in parts.items():
+        filled = filled.replace(f"{{{name}}}", value)
+    return filled
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The blocks of a model, or of a part of it, as a text says them."""
+
+    text: str
+
+    @cached_property
+    def _read(self) -> tuple[tuple[Line, ...], Mapping[str, Evaluate]]:
+        """The lines, and the sizes that are named in them.
+
+        :raises BadExpression: for a line that is none; says which.
+        """
+        rows: list[tuple[int, str]] = []
+        formulas: dict[str, Evaluate] = {}
+        for line in filter(str.strip, self.text.splitlines()):
+            name, defines, value = line.partition(":=")
+            if defines:
+                formulas[name.strip()] = compile_size(value.strip())
+            else:
+                rows.append((len(line) - len(line.lstrip()), line.strip()))
+        return _lines(rows, 0, len(rows)), formulas
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The sizes, switches and arguments that the text asks for."""
+        found: set[str] = set()
+        for line in filter(str.strip, self.text.splitlines()):
+            found |= _names_of_line(line.strip())
+        return frozenset(found)
+
+    def blocks(self, dims: Dims, name: str = "", **arguments: Any) -> Block:
+        """Return the blocks of sizes.
+
+        :param name: the attribute under which a class keeps them; ``""`` for the class itself.
+        :param arguments: what the class says beside its config: ``pooler=True``.
+        """
+        lines, formulas = self._read
+        scope = Scope(dims, formulas, arguments)
+        prefix = f"{name}." if name else ""
+        return b.block(name, *(each for line in lines for each in _blocks(line, scope, prefix)))
+
+
+def _lines(rows: list[tuple[int, str]], start: int, end: int) -> tuple[Line, ...]:
+    """Read rows of one depth with what is indented below each."""
+    found = []
+    at = start
+    while at < end:
+        depth, text = rows[at]
+        inner = at + 1
+        while inner < end and rows[inner][0] > depth:
+            inner += 1
+        try:
+            found.append(_line(text)._replace(inside=_lines(rows, at + 1, inner)))
+        except BadExpression as error:
+            raise BadExpression(f"{text!r}: {error}") from None
+        at = inner
+    return tuple(found)
+
+
+def _split(text: str) -> tuple[str, dict[str, str]]:
+    """Split a line into the module and its clauses by their first words; ``@`` is one of them."""
+    module, *said = _CLAUSE.split(f" {text}")
+    if not module.strip():  # a line that begins with a clause is a group without a name
+        module = "-"
+    clauses = {}
+    for clause in said:
+        word, _, rest = ("@", "", clause[1:]) if clause[0] == "@" else clause.partition(" ")
+        clauses[word] = rest.strip()
+    return module.strip(), clauses
+
+
+def _line(text: str) -> Line:
+    module, clauses = _split(text)
+    found = _MODULE.fullmatch(module)
+    if found is None:
+        raise BadExpression("the line has no name")
+    kind, *words = _words(found["kind"] or "")
+    if kind and kind not in KINDS:
+        raise BadExpression(f"there is no kind {kind!r}; there are {', '.join(KINDS)}")
+    low, dots, high = (found["times"] or "").rpartition("..")
+    times = f"({high}) - {low}" if dots else high
+    named = dict(word.split("=", 1) for word in words if re.match(r"\w+=", word))
+    return Line(
+        names=tuple("" if name == "-" else name for name in found["names"].split(", ")),
+        kind=kind,
+        sizes=tuple(compile_size(word) for word in words if not re.match(r"\w+=", word)),
+        named={name: compile_condition(value) for name, value in named.items()},
+        times=compile_size(times) if times else None,
+        start=int(low or 0),
+        component=clauses.get("@"),
+        clauses=clauses,
+        ties=tuple(_ties(clauses["tied"])) if "tied" in clauses else (),
+        inside=(),
+    )
+
+
+def _words(text: str, separator: str = " ") -> list[str]:
+    """Split a text outside of parentheses."""
+    found, depth = [""], 0
+    for character in text:
+        depth += (character in "([") - (character in ")]")
+        if character == separator and not depth:
+            found.append("")
+        else:
+            found[-1] += character
+    return [each.strip() for each in found if each.strip()] or [""]
+
+
+def _ties(text: str) -> Iterator[Tie]:
+    for each in _words(text, ","):
+        found = _TIE.fullmatch(each)
+        if found is None:
+            raise BadExpression(f"{each!r} is no tie; write tied weight=NAME.OF.THE.TENSOR")
+        yield Tie(found["leaf"], found["owner"], compile_condition(found["condition"] or "True"))
+
+
+def _names_of_line(text: str) -> set[str]:
+    name, defines, value = text.partition(":=")
+    if defines:
+        return names_in(value) - {name.strip()}
+    module, clauses = _split(text)
+    found = _MODULE.fullmatch(module)
+    words = _words((found and found["kind"]) or "")[1:]
+    asked = [word.partition("=")[2] if re.match(r"\w+=", word) else word for word in words]
+    asked += [(found and found["times"] or "").rpartition("..")[2]]
+    asked += [clauses.get(word, "") for word in ("when", "passes", "attends")]
+    asked += [each.partition(" if ")[2] for each in _words(clauses.get("tied", ""), ",")]
+    loop = _FOR.fullmatch(clauses.get("for", ""))
+    asked += [loop["items"]] if loop else []
+    own = set(loop["variables"].split(", ")) if loop else set()
+    return {name for each in asked if each.strip() for name in names_in(each)} - own
+
+
+def _blocks(line: Line, scope: Scope, prefix: str) -> Iterator[Any]:
+    """Build what a line says: nothing, a module, or one for each of its names."""
+    loop = _FOR.fullmatch(line.clauses.get("for", ""))
+    if loop is None:
+        yield from _of_each_name(line, scope, prefix)
+        return
+    variables = loop["variables"].split(", ")
+    for item in compile_condition(loop["items"])(scope):
+        values = dict(zip(variables, item if len(variables) > 1 else (item,), strict=True))
+        yield from _of_each_name(line, scope.with_arguments(values), prefix)
+
+
+def _of_each_name(line: Line, scope: Scope, prefix: str) -> Iterator[Any]:
+    condition = line.clauses.get("when")
+    if condition and not compile_condition(condition)(scope):
+        return
+    for name in line.names:
+        module = _module(_with_variables(name, scope), line, scope, prefix)
+        if module is not None:
+            yield module
+
+
+def _with_variables(name: str, scope: Scope) -> str:
+    return re.sub(r"\{(\w+)\}", lambda found: str(scope[found[1]]), name) if "{" in name else name
+
+
+def _module(name: str, line: Line, scope: Scope, prefix: str) -> Any:
+    sizes = [each(scope) for each in line.sizes]
+    named = {key: value(scope) for key, value in line.named.items()}
+    if line.kind:
+        module = KINDS[line.kind](name, *sizes, component=line.component, **named)
+        if module is None or line.kind == "parameter":
+            return _tied(module, line, scope, prefix)
+    else:
+        module = b.block(name, component=line.component)
+    inner = tuple(each for child in line.inside for each in _blocks(child, scope, prefix))
+    module = module._replace(children=(*module.children, *inner))
+    return _with_clauses(_tied(_repeated(module, line, scope), line, scope, prefix), line, scope)
+
+
+def _repeated(module: Block, line: Line, scope: Scope) -> Block:
+    if line.times is None:
+        return module
+    times: Count = line.times(scope)
+    passes = compile_size(line.clauses["passes"])(scope) if "passes" in line.clauses else None
+    if isinstance(times, tuple | list | range):
+        keys = tuple(map(str, times))
+        return module._replace(times=len(keys), keys=keys, passes=passes)
+    return module._replace(times=times, start=line.start, passes=passes)
+
+
+def _tied(module: Any, line: Line, scope: Scope, prefix: str) -> Any:
+    """Tie parameters of a module, or the parameter itself, as far as the conditions hold."""
+    owners = {tie.leaf: tie.owner.replace("~", prefix) for tie in line.ties if tie.condition(scope)}
+    if not owners:
+        return module
+    return b.tied(module, **owners) if line.kind != "parameter" else module._replace(tied_to=owners[module.name])
+
+
+def _with_clauses(module: Block, line: Line, scope: Scope) -> Block:
+    if "attends" in line.clauses:
+        module = b.attending(module, compile_size(line.clauses["attends"])(scope))
+    if "reads" in line.clauses:
+        module = module._replace(reads=line.clauses["reads"])  # type: ignore[arg-type]
+    return b.frozen(module) if "frozen" in line.clauses else module
