@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_bertsize.closed_forms.blocks import Block, block
-from pytest_bertsize.closed_forms.expressions import BadExpression, Scope, compile_size, names_in
+from pytest_bertsize.closed_forms.expressions import BadExpression, Scope, compile_size
 from pytest_bertsize.closed_forms.family import Architecture, Deriving, Family
 from pytest_bertsize.closed_forms.tree import Tree
-from pytest_bertsize.config.keys import LABELS, ConfigKeys, Rule, Size, Switch, hidden_act
+from pytest_bertsize.config.keys import ConfigKeys, Rule, Size, Switch, hidden_act
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pytest_bertsize.config.dims import Dims
 
 STANDARD = {
@@ -33,7 +34,8 @@ STANDARD = {
 }
 """The keys of sizes that most families have, by their symbols."""
 
-_PART = re.compile(r"(?:(?P<under>[\w.]+)\.)?(?P<tree>\w+)(?:\((?P<arguments>[^()]*)\))?")
+_PART = re.compile(r"(?:(?P<under>[\w.]+)\.)?(?P<tree>\w+)(?:\((?P<arguments>.*)\))?")
+_COMMA = re.compile(r",(?![^()]*\))")  # outside of parentheses
 _OPTION = re.compile(r"(?P<name>\w+)=(?P<default>True|False)")
 
 
@@ -56,8 +58,10 @@ def keys(sizes: str, *, switches: str = "", activations: str = "", **more: Any) 
     :param more: as :class:`~pytest_bertsize.config.keys.ConfigKeys` has them.
     """
     return ConfigKeys(
-        sizes=read_sizes(sizes), switches=read_switches(switches),
-        choices=(*read_activations(activations), *more.pop("choices", ())), **more,
+        sizes=read_sizes(sizes),
+        switches=read_switches(switches),
+        choices=(*read_activations(activations), *more.pop("choices", ())),
+        **more,
     )
 
 
@@ -107,9 +111,9 @@ def family(
     keys: ConfigKeys,
     classes: str,
     *,
-    since: tuple[int, ...] = (),
-    derive: Callable[[Mapping[str, object]], Mapping[str, object]] | None = None,
-    rules: Mapping[str, tuple[Rule, ...]] | None = None,
+    since: Any = (),  # tuple[int, ...]; what is Any lets a caller unpack a dict[str, str] of trees
+    derive: Any = None,  # Callable[[Mapping[str, object]], Mapping[str, object]] | None
+    rules: Any = None,  # Mapping[str, tuple[Rule, ...]] | None
     **trees: str,
 ) -> Family:
     """Return a family from the text of its classes.
@@ -182,8 +186,7 @@ class _Row(NamedTuple):
                 return parts[0].blocks(dims, absent)
             return block("", *(part.blocks(dims, absent) for part in parts))
 
-        asked: Iterator[frozenset[str]] = (part.tree.names for part in parts)
-        has_labels = LABELS in frozenset().union(*asked)
+        has_labels = any(part.tree.has_labels for part in parts)
         return Architecture(self.name, blocks, labels=has_labels, options=self.options, rules=rules, since=self.since)
 
 
@@ -191,8 +194,6 @@ def _read_part(text: str, trees: Mapping[str, Tree]) -> _Part:
     found = _PART.fullmatch(text)
     if found is None or found["tree"] not in trees:
         raise BadExpression(f"{text!r} names no tree; there are {', '.join(trees)}")
-    pairs = (each.strip().partition("=") for each in (found["arguments"] or "").split(",") if each.strip())
+    pairs = (each.strip().partition("=") for each in _COMMA.split(found["arguments"] or "") if each.strip())
     arguments = {name: value or "True" for name, _, value in pairs}
-    for value in arguments.values():
-        names_in(value)
     return _Part(found["under"] or "", trees[found["tree"]], arguments)

@@ -106,13 +106,6 @@ def compile_condition(text: str) -> Evaluate:
     return lambda scope: decide(scope.deciding)
 
 
-def names_in(text: str) -> set[str]:
-    """Return the names that an expression has, those of functions left out."""
-    tree = ast.parse(text.strip(), mode="eval")
-    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
-    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in called}
-
-
 def _compiled(node: ast.expr) -> Evaluate:
     compile_node = _NODES.get(type(node))
     if compile_node is None:

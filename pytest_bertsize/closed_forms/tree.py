@@ -25,8 +25,8 @@ from pytest_bertsize.closed_forms.expressions import (
     Scope,
     compile_condition,
     compile_size,
-    names_in,
 )
+from pytest_bertsize.config.keys import LABELS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -57,6 +57,9 @@ _CLAUSE = re.compile(rf"\s+(?=@|(?:{'|'.join(_WORDS)})\b)")
 _MODULE = re.compile(r"(?P<names>[^\s,]+(?:, [^\s,]+)*)(?:\s+×\s+(?P<times>(?:\([^ ]*\)|[^ ])+))?(?:\s+(?P<kind>.+))?")
 _TIE = re.compile(r"(?P<leaf>\w+)=(?P<owner>\S+)(?: if (?P<condition>.+))?")
 _FOR = re.compile(r"(?P<variables>\w+(?:, \w+)*) in (?P<items>.+)")
+_NAMED = re.compile(r"(?P<name>\w+)=(?P<value>[^=].*)")
+_LABELS = re.compile(rf"(?<![\w.]){LABELS}(?![\w.])")
+_VARIABLE = re.compile(r"\{(\w+)\}")
 _PLACE = re.compile(r"^(?P<indent> *)<(?P<name>\w+)>$", re.MULTILINE)
 
 
@@ -72,17 +75,29 @@ class Line(NamedTuple):
     """One line of a tree with those that are indented below it."""
 
     names: tuple[str, ...]
-    kind: str
+    make: Callable[..., Any] | None
+    """Builds the module of its kind; ``None`` for what only holds others."""
     sizes: tuple[Evaluate, ...]
-    named: Mapping[str, Evaluate]
+    named: tuple[tuple[str, Evaluate], ...]
     """Arguments by their name: ``bias``."""
     times: Evaluate | None
     start: int
     component: str | None
-    clauses: Mapping[str, str]
-    """The rest of each clause by its first word."""
+    condition: Evaluate | None
+    variables: tuple[str, ...]
+    """Of ``for``."""
+    items: Evaluate | None
     ties: tuple[Tie, ...]
+    passes: Evaluate | None
+    attends: Evaluate | None
+    reads: Any
+    is_frozen: bool
     inside: tuple[Line, ...]
+
+    @property
+    def is_parameter(self) -> bool:
+        """Return whether the line is a tensor, not a module."""
+        return self.make is b.parameter
 
 
 def fill(text: str, **parts: str) -> str:
@@ -122,13 +137,10 @@ class Tree:
                 rows.append((len(line) - len(line.lstrip()), line.strip()))
         return _lines(rows, 0, len(rows)), formulas
 
-    @cached_property
-    def names(self) -> frozenset[str]:
-        """The sizes, switches and arguments that the text asks for."""
-        found: set[str] = set()
-        for line in filter(str.strip, self.text.splitlines()):
-            found |= _names_of_line(line.strip())
-        return frozenset(found)
+    @property
+    def has_labels(self) -> bool:
+        """Return whether the text counts C, the number of labels."""
+        return _LABELS.search(self.text) is not None
 
     def blocks(self, dims: Dims, name: str = "", **arguments: Any) -> Block:
         """Return the blocks of sizes.
@@ -180,20 +192,30 @@ def _line(text: str) -> Line:
     if kind and kind not in KINDS:
         raise BadExpression(f"there is no kind {kind!r}; there are {', '.join(KINDS)}")
     low, dots, high = (found["times"] or "").rpartition("..")
-    times = f"({high}) - {low}" if dots else high
-    named = dict(word.split("=", 1) for word in words if re.match(r"\w+=", word))
+    named = [_NAMED.fullmatch(word) for word in words]
+    loop = _FOR.fullmatch(clauses.get("for", ""))
     return Line(
         names=tuple("" if name == "-" else name for name in found["names"].split(", ")),
-        kind=kind,
-        sizes=tuple(compile_size(word) for word in words if not re.match(r"\w+=", word)),
-        named={name: compile_condition(value) for name, value in named.items()},
-        times=compile_size(times) if times else None,
+        make=KINDS[kind] if kind else None,
+        sizes=tuple(compile_size(word) for word, name in zip(words, named, strict=True) if not name),
+        named=tuple((each["name"], compile_condition(each["value"])) for each in named if each),
+        times=_compiled_if(f"({high}) - {low}" if dots else high),
         start=int(low or 0),
         component=clauses.get("@"),
-        clauses=clauses,
+        condition=compile_condition(clauses["when"]) if "when" in clauses else None,
+        variables=tuple(loop["variables"].split(", ")) if loop else (),
+        items=compile_condition(loop["items"]) if loop else None,
         ties=tuple(_ties(clauses["tied"])) if "tied" in clauses else (),
+        passes=_compiled_if(clauses.get("passes", "")),
+        attends=_compiled_if(clauses.get("attends", "")),
+        reads=clauses.get("reads", ""),
+        is_frozen="frozen" in clauses,
         inside=(),
     )
+
+
+def _compiled_if(text: str) -> Evaluate | None:
+    return compile_size(text) if text else None
 
 
 def _words(text: str, separator: str = " ") -> list[str]:
@@ -216,85 +238,56 @@ def _ties(text: str) -> Iterator[Tie]:
         yield Tie(found["leaf"], found["owner"], compile_condition(found["condition"] or "True"))
 
 
-def _names_of_line(text: str) -> set[str]:
-    name, defines, value = text.partition(":=")
-    if defines:
-        return names_in(value) - {name.strip()}
-    module, clauses = _split(text)
-    found = _MODULE.fullmatch(module)
-    words = _words((found and found["kind"]) or "")[1:]
-    asked = [word.partition("=")[2] if re.match(r"\w+=", word) else word for word in words]
-    asked += [(found and found["times"] or "").rpartition("..")[2]]
-    asked += [clauses.get(word, "") for word in ("when", "passes", "attends")]
-    asked += [each.partition(" if ")[2] for each in _words(clauses.get("tied", ""), ",")]
-    loop = _FOR.fullmatch(clauses.get("for", ""))
-    asked += [loop["items"]] if loop else []
-    own = set(loop["variables"].split(", ")) if loop else set()
-    return {name for each in asked if each.strip() for name in names_in(each)} - own
-
-
-def _blocks(line: Line, scope: Scope, prefix: str) -> Iterator[Any]:
+def _blocks(line: Line, scope: Scope, prefix: str) -> list[Any]:
     """Build what a line says: nothing, a module, or one for each of its names."""
-    loop = _FOR.fullmatch(line.clauses.get("for", ""))
-    if loop is None:
-        yield from _of_each_name(line, scope, prefix)
-        return
-    variables = loop["variables"].split(", ")
-    for item in compile_condition(loop["items"])(scope):
-        values = dict(zip(variables, item if len(variables) > 1 else (item,), strict=True))
-        yield from _of_each_name(line, scope.with_arguments(values), prefix)
+    if line.items is None:
+        return _of_each_name(line, scope, prefix)
+    found = []
+    for item in line.items(scope):
+        values = dict(zip(line.variables, item if len(line.variables) > 1 else (item,), strict=True))
+        found += _of_each_name(line, scope.with_arguments(values), prefix)
+    return found
 
 
-def _of_each_name(line: Line, scope: Scope, prefix: str) -> Iterator[Any]:
-    condition = line.clauses.get("when")
-    if condition and not compile_condition(condition)(scope):
-        return
-    for name in line.names:
-        module = _module(_with_variables(name, scope), line, scope, prefix)
-        if module is not None:
-            yield module
+def _of_each_name(line: Line, scope: Scope, prefix: str) -> list[Any]:
+    if line.condition is not None and not line.condition(scope):
+        return []
+    made = (_module(_with_variables(name, scope), line, scope, prefix) for name in line.names)
+    return [each for each in made if each is not None]
 
 
 def _with_variables(name: str, scope: Scope) -> str:
-    return re.sub(r"\{(\w+)\}", lambda found: str(scope[found[1]]), name) if "{" in name else name
+    return _VARIABLE.sub(lambda found: str(scope[found[1]]), name) if "{" in name else name
 
 
 def _module(name: str, line: Line, scope: Scope, prefix: str) -> Any:
-    sizes = [each(scope) for each in line.sizes]
-    named = {key: value(scope) for key, value in line.named.items()}
-    if line.kind:
-        module = KINDS[line.kind](name, *sizes, component=line.component, **named)
-        if module is None or line.kind == "parameter":
-            return _tied(module, line, scope, prefix)
-    else:
-        module = b.block(name, component=line.component)
-    inner = tuple(each for child in line.inside for each in _blocks(child, scope, prefix))
-    module = module._replace(children=(*module.children, *inner))
-    return _with_clauses(_tied(_repeated(module, line, scope), line, scope, prefix), line, scope)
-
-
-def _repeated(module: Block, line: Line, scope: Scope) -> Block:
-    if line.times is None:
-        return module
-    times: Count = line.times(scope)
-    passes = compile_size(line.clauses["passes"])(scope) if "passes" in line.clauses else None
-    if isinstance(times, tuple | list | range):
-        keys = tuple(map(str, times))
-        return module._replace(times=len(keys), keys=keys, passes=passes)
-    return module._replace(times=times, start=line.start, passes=passes)
-
-
-def _tied(module: Any, line: Line, scope: Scope, prefix: str) -> Any:
-    """Tie parameters of a module, or the parameter itself, as far as the conditions hold."""
     owners = {tie.leaf: tie.owner.replace("~", prefix) for tie in line.ties if tie.condition(scope)}
-    if not owners:
-        return module
-    return b.tied(module, **owners) if line.kind != "parameter" else module._replace(tied_to=owners[module.name])
+    if line.is_parameter:
+        leaf = b.parameter(name, *(each(scope) for each in line.sizes), component=line.component)
+        return leaf._replace(tied_to=owners[name]) if owners else leaf
+    inner = [each for child in line.inside for each in _blocks(child, scope, prefix)]
+    if line.make is None:
+        module = b.Block(name, tuple(inner), line.component)
+    else:
+        named = {key: value(scope) for key, value in line.named}
+        module = line.make(name, *(each(scope) for each in line.sizes), component=line.component, **named)
+        if module is None:
+            return None
+        module = b.tied(module, **owners) if owners else module
+        module = module._replace(children=(*module.children, *inner)) if inner else module
+    return _with_clauses(module, line, scope)
 
 
 def _with_clauses(module: Block, line: Line, scope: Scope) -> Block:
-    if "attends" in line.clauses:
-        module = b.attending(module, compile_size(line.clauses["attends"])(scope))
-    if "reads" in line.clauses:
-        module = module._replace(reads=line.clauses["reads"])  # type: ignore[arg-type]
-    return b.frozen(module) if "frozen" in line.clauses else module
+    if line.times is not None:
+        times: Count = line.times(scope)
+        passes = line.passes and line.passes(scope)
+        if isinstance(times, tuple | list | range):
+            module = module._replace(times=len(times), keys=tuple(map(str, times)), passes=passes)
+        else:
+            module = module._replace(times=times, start=line.start, passes=passes)
+    if line.attends is not None:
+        module = b.attending(module, line.attends(scope))
+    if line.reads:
+        module = module._replace(reads=line.reads)
+    return b.frozen(module) if line.is_frozen else module

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from pytest_bertsize.closed_forms.declare import family, keys, read_switches
 from pytest_bertsize.closed_forms.parts import head_trees as heads
 from pytest_bertsize.closed_forms.parts import relative_positions
-from pytest_bertsize.closed_forms.declare import family, keys, read_switches
-from pytest_bertsize.closed_forms.tree import fill
 from pytest_bertsize.closed_forms.parts.unused_keys import ADD_CROSS_ATTENTION, UNUSED_KEYS
+from pytest_bertsize.closed_forms.tree import fill
 
 if TYPE_CHECKING:
     from pytest_bertsize.config.dims import Dims
@@ -58,8 +58,14 @@ encoder.layer × L
 <pooler>
 """
 ATTENTION = fill(SELF_ATTENTION, distances=relative_positions.DISTANCES)
-BERT = fill(BODY, embeddings=EMBEDDINGS, attention=ATTENTION, crossattention=CROSS_ATTENTION, feed_forward=FEED_FORWARD, pooler=POOLER)
-ENCODER = fill(BODY, embeddings=EMBEDDINGS, attention=f"{ATTENTION}\n<more>", crossattention="", feed_forward=FEED_FORWARD, pooler=POOLER)
+_PARTS = {
+    "embeddings": EMBEDDINGS,
+    "attention": ATTENTION,
+    "feed_forward": FEED_FORWARD,
+    "pooler": POOLER,
+}
+BERT = fill(BODY, crossattention=CROSS_ATTENTION, **_PARTS)
+ENCODER = fill(BODY, crossattention="<more>", **_PARTS)
 """BERT that never decodes; a family may have ``more`` in each layer."""
 
 CLASSES = """
@@ -77,9 +83,14 @@ CLASSES = """
 
 def trees(name: str, body: str = BERT) -> dict[str, str]:
     """Return the body of a family that has BERT's classes, and their heads."""
-    masked_lm = heads.masked_lm(f"{name}.embeddings.word_embeddings.weight")
-    shared = {"next_sentence": heads.NEXT_SENTENCE, "classifier": heads.CLASSIFIER, "choice": heads.CHOICE, "span": heads.SPAN}
-    return {"body": body, "masked_lm": masked_lm, **shared}
+    return {
+        "body": body,
+        "masked_lm": heads.masked_lm(f"{name}.embeddings.word_embeddings.weight"),
+        "next_sentence": heads.NEXT_SENTENCE,
+        "classifier": heads.CLASSIFIER,
+        "choice": heads.CHOICE,
+        "span": heads.SPAN,
+    }
 
 
 KEYS = keys(

@@ -9,7 +9,10 @@ from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.families_new import bert, roberta
 from pytest_bertsize.closed_forms.tree import fill
 
-GLOBAL = "attention.self.query_global, attention.self.key_global, attention.self.value_global   linear D D   @encoder.attention"
+GLOBAL = """
+attention.self                             @encoder.attention
+  query_global, key_global, value_global   linear D D
+"""
 
 FAMILY = family(
     "longformer",

@@ -141,8 +141,9 @@ ALWAYS_TIED = Ignored(
     only=("ForConditionalGeneration",),
 )
 KEYS = keys(
-    "V 32128, D d_model 512 or hidden_size, L num_layers 6 layers or num_hidden_layers, Ld num_decoder_layers none layers,"
-    "A num_heads 8 or num_attention_heads, K d_kv 64 or head_dim, I d_ff 2048, B relative_attention_num_buckets 32",
+    "V 32128, D d_model 512 or hidden_size, L num_layers 6 layers or num_hidden_layers,"
+    "Ld num_decoder_layers none layers, A num_heads 8 or num_attention_heads, K d_kv 64 or head_dim, I d_ff 2048,"
+    "B relative_attention_num_buckets 32",
     switches="is_decoder false, is_gated_act false",
     choices=(Choice("feed_forward_proj", "relu", ACTIVATIONS | {f"gated-{each}" for each in ACTIVATIONS}),),
     activations="dense_act_fn relu",

@@ -30,7 +30,7 @@ norm                         rms_norm D                               @decoder.n
 NORMS = "input_layernorm, post_attention_layernorm   rms_norm D   @decoder.norm"
 HEAD_NORMS = "q_norm, k_norm   rms_norm W   @decoder.norm"
 """Of queries and keys, shared by all heads (Henry et al. 2020, arXiv 2010.04245)."""
-TOKEN_SCORE = "score  linear D C bias=get(token_classification_bias,True)  @head.classifier"
+SCORE_OF_EACH = "score  linear D C bias=get(token_classification_bias,True)  @head.classifier"
 """``score`` of each token, with a bias unless the config says so; the one of a sequence has none."""
 
 
@@ -46,7 +46,7 @@ def trees(*, bias: str = "False", last_bias: str = "", mlp_bias: str = "False", 
         "body": fill(DECODER, bias=bias, last_bias=last_bias or bias, mlp_bias=mlp_bias, **chosen),
         "lm_head": heads.projection("lm_head", "model.embed_tokens.weight"),
         "score": heads.SCORE,
-        "token_score": TOKEN_SCORE,
+        "token_score": SCORE_OF_EACH,
         "span": heads.TWO_LABEL_SPAN,
     }
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from pytest_bertsize.closed_forms.tree import fill
 
 DECODER = """
-decoder   linear {width} V   @head.decoder   tied weight={words} if tie_word_embeddings, bias={bias} if tie_word_embeddings or before(5)
+ties := tie_word_embeddings
+decoder  linear {width} V  @head.decoder  tied weight={words} if ties, bias={bias} if ties or before(5)
 """
 """Nothing where it is tied, else V·width + V; up to transformers 4 its bias is the head's, whatever the config ties
 (https://github.com/huggingface/transformers/pull/42191)."""
@@ -48,9 +49,9 @@ def lm_head(words: str) -> str:
     return fill(_LM_HEAD, decoder=DECODER, bias="lm_head.bias", width="D", words=words)
 
 
-def projection(name: str, words: str, *, bias: str = "False") -> str:
+def projection(name: str, words: str, *, width: str = "D", bias: str = "False") -> str:
     """Language modelling by one matrix: none of its own where it is tied, else V·D; V more with a bias, never tied."""
-    return f"{name}  linear D V bias={bias}  @head.decoder  tied weight={words} if tie_word_embeddings"
+    return f"{name}  linear {width} V bias={bias}  @head.decoder  tied weight={words} if tie_word_embeddings"
 
 
 NEXT_SENTENCE = "cls.seq_relationship  linear D 2  @head.seq_relationship"
@@ -72,6 +73,15 @@ TWO_LABEL_SPAN = "qa_outputs  linear D 2  @head.qa_outputs"
 """Of classes that set their two labels themselves, whatever the config says."""
 SCORE = "score  linear D C bias=False  @head.classifier  reads token"
 """A classifier without a bias, as decoders have it: they score each token, and use the last."""
+COMMON = {
+    "classifier": CLASSIFIER,
+    "dense_classifier": DENSE_CLASSIFIER,
+    "choice": CHOICE,
+    "span": SPAN,
+    "two_label_span": TWO_LABEL_SPAN,
+    "score": SCORE,
+}
+"""Those that most families have some of, by the names that their classes are written with."""
 SEARCHED_SPAN = """
 {name}                       @head.qa_outputs
   start_logits.dense         linear D 1
@@ -84,3 +94,14 @@ SEARCHED_SPAN = """
     dense_1                  linear D 1 bias=False
 """
 """Question answering by beam search: the end scored beside its start, and whether there is an answer."""
+
+_SUMMARY = """
+{name}                       @head.summary
+  summary                    linear D ({outputs} if summary_proj_to_labels else D)   when summary_use_proj
+  activation                 activation summary_activation
+"""
+
+
+def summary(name: str = "sequence_summary", outputs: str = "C") -> str:
+    """One vector for a sequence: outputs·D + outputs, or D² + D where it keeps the width; none without a projection."""
+    return fill(_SUMMARY, name=name, outputs=outputs)

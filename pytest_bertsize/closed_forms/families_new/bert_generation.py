@@ -1,0 +1,48 @@
+"""BERT for generation (Rothe et al. 2019, arXiv 1907.12461): BERT without token types, as encoder and as decoder.
+
+V·D + P·D + 2·D of embeddings and BERT's layers; V of output bias; untied, V·D + V more. There is no transform, and no
+class pools.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pytest_bertsize.closed_forms.declare import family, read_sizes
+from pytest_bertsize.closed_forms.families_new import bert, distilbert
+from pytest_bertsize.closed_forms.parts import head_trees as heads
+from pytest_bertsize.closed_forms.tree import fill
+
+BODY = """
+embeddings
+  word_embeddings            embedding V D   @embeddings.word
+  position_embeddings        embedding P D   @embeddings.position
+  LayerNorm                  layer_norm D    @embeddings.norm
+encoder.layer × L
+  <attention>
+  <crossattention>
+  <feed_forward>
+"""
+LAYERS = {"attention": bert.ATTENTION, "crossattention": bert.CROSS_ATTENTION, "feed_forward": bert.FEED_FORWARD}
+LM_HEAD = """
+lm_head
+  bias                       parameter V     @head.decoder
+  <decoder>
+"""
+WORDS = "bert.embeddings.word_embeddings.weight"
+KEYS = replace(
+    bert.KEYS,
+    sizes=read_sizes("V 50358, D 1024, L 24 layers from 0, A 16, I 4096, P 512"),
+    ignored={**bert.KEYS.ignored, "type_vocab_size": distilbert.NO_TOKEN_TYPES._replace(harmless=())},
+)
+
+FAMILY = family(
+    "bert-generation",
+    KEYS,
+    """
+    BertGenerationEncoder   body
+    BertGenerationDecoder   bert.body + lm_head
+    """,
+    body=fill(BODY, **LAYERS),
+    lm_head=fill(LM_HEAD, decoder=heads.DECODER, width="D", words=WORDS, bias="lm_head.bias"),
+)

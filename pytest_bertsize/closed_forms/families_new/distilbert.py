@@ -1,0 +1,89 @@
+"""DistilBERT (Sanh et al. 2019, arXiv 1910.01108): half of BERT's layers, without token types or a pooler.
+
+V·D + P·D + 2·D of embeddings; L·(4·D² + 2·D·I + 9·D + I), BERT's layers by other names; D² + 3·D of transform before
+the output of words.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pytest_bertsize.closed_forms.declare import family, keys
+from pytest_bertsize.closed_forms.parts import head_trees as heads
+from pytest_bertsize.closed_forms.parts.unused_keys import ADD_CROSS_ATTENTION, EMBEDDING_SIZE, PRUNED_HEADS
+from pytest_bertsize.config.keys import Ignored, Rule
+
+if TYPE_CHECKING:
+    from pytest_bertsize.config.dims import Dims
+
+BODY = """
+embeddings
+  word_embeddings                     embedding V D           @embeddings.word
+  position_embeddings                 embedding P D           @embeddings.position
+  LayerNorm                           layer_norm D            @embeddings.norm
+transformer.layer × L
+  attention                                                   @encoder.attention
+    q_lin, k_lin, v_lin, out_lin      linear D D
+  sa_layer_norm                       layer_norm D            @encoder.norm
+  ffn                                                         @encoder.feed_forward
+    lin1                              linear D I
+    activation                        activation activation
+    lin2                              linear I D
+  output_layer_norm                   layer_norm D            @encoder.norm
+"""
+TRANSFORM = """
+-                                                             @head.transform
+  activation                          activation activation
+  vocab_transform                     linear D D
+  vocab_layer_norm                    layer_norm D
+"""
+PRE_CLASSIFIER = "pre_classifier  linear D D  @head.classifier"
+"""A dense layer before the classifier, in place of a pooler."""
+
+
+def _token_types(value: Any, dims: Dims) -> int | None:
+    """T·D."""
+    return int(value * dims.D) if type(value) is int and value > 0 else None
+
+
+NO_TOKEN_TYPES = Ignored((0, None), because="this family has no token types", cost=_token_types)
+UNUSED_KEYS = {
+    "position_embedding_type": Ignored(("absolute",)),
+    "pruned_heads": PRUNED_HEADS,
+    "add_cross_attention": ADD_CROSS_ATTENTION,
+    "embedding_size": EMBEDDING_SIZE,
+    "type_vocab_size": NO_TOKEN_TYPES,
+}
+KEYS = keys(
+    "V 30522, D dim 768 or hidden_size, L n_layers 6 layers from 0 or num_hidden_layers,"
+    "A n_heads 12 or num_attention_heads, I hidden_dim 3072, P 512",
+    switches="tie_word_embeddings true",
+    activations="activation gelu",
+    divisible=(("dim", "n_heads"),),
+    ignored=UNUSED_KEYS,
+)
+TWO_LABELS = Rule(
+    ("num_labels",),
+    lambda values: values["num_labels"] == 2,  # noqa: PLR2004  (start and end)
+    "num_labels is {num_labels:,}, and the class refuses any but 2: start and end of the answer",
+    "write 2",
+)
+
+FAMILY = family(
+    "distilbert",
+    KEYS,
+    """
+    DistilBertModel                       body
+    DistilBertForMaskedLM                 distilbert.body + transform + lm_head
+    DistilBertForSequenceClassification   distilbert.body + pre_classifier + classifier
+    DistilBertForMultipleChoice           distilbert.body + pre_classifier + choice
+    DistilBertForTokenClassification      distilbert.body + classifier
+    DistilBertForQuestionAnswering        distilbert.body + span
+    """,
+    rules={"DistilBertForQuestionAnswering": (TWO_LABELS,)},
+    body=BODY,
+    transform=TRANSFORM,
+    lm_head=heads.projection("vocab_projector", "distilbert.embeddings.word_embeddings.weight", bias="True"),
+    pre_classifier=PRE_CLASSIFIER,
+    **heads.COMMON,
+)

@@ -1,0 +1,27 @@
+"""Gemma 3 (Gemma Team 2025, arXiv 2503.19786), its text model: Gemma 2 with norms on queries and keys."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pytest_bertsize.closed_forms.declare import family, read_switches
+from pytest_bertsize.closed_forms.families_new import gemma2
+from pytest_bertsize.closed_forms.parts import decoder_trees
+
+KEYS = replace(
+    gemma2.KEYS.but(vocab_size=262208),
+    switches=read_switches("attention_bias false, tie_word_embeddings true"),
+    until=(),
+)
+
+FAMILY = family(
+    "gemma3_text",
+    KEYS,
+    """
+    Gemma3TextModel                       body
+    Gemma3ForCausalLM                     model.body + lm_head
+    Gemma3TextForSequenceClassification   model.body + score   since 4.57
+    """,
+    since=(4, 50),
+    **decoder_trees.trees(head_norms=decoder_trees.HEAD_NORMS, **gemma2.PARTS),
+)

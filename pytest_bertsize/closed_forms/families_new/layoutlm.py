@@ -1,0 +1,37 @@
+"""LayoutLM (Xu et al. 2019, arXiv 1912.13318): BERT that also knows where on the page a word stands.
+
+BERT, and 4·P2·D of layout: one table for left and right, one for top and bottom, one each for a word's height and
+width. Every class pools.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pytest_bertsize.closed_forms.declare import family, read_sizes
+from pytest_bertsize.closed_forms.families_new import bert
+from pytest_bertsize.closed_forms.parts import relative_positions
+from pytest_bertsize.closed_forms.tree import fill
+
+LAYOUT = (
+    'embeddings.{axis}_position_embeddings   embedding P2 D   @embeddings.layout   for axis in ("x", "y", "h", "w")'
+)
+BODY = f"{fill(bert.ENCODER, more='')}{LAYOUT}"
+KEYS = replace(
+    bert.ENCODER_KEYS,
+    sizes=(*bert.ENCODER_KEYS.sizes, *read_sizes("P2 max_2d_position_embeddings 1024")),
+    until=(relative_positions.read_until(4, 54),),
+)
+
+FAMILY = family(
+    "layoutlm",
+    KEYS,
+    """
+    LayoutLMModel                       body(pooler)
+    LayoutLMForMaskedLM                 layoutlm.body(pooler) + masked_lm
+    LayoutLMForSequenceClassification   layoutlm.body(pooler) + classifier
+    LayoutLMForTokenClassification      layoutlm.body(pooler) + classifier
+    LayoutLMForQuestionAnswering        layoutlm.body(pooler) + span
+    """,
+    **bert.trees("layoutlm", BODY),
+)

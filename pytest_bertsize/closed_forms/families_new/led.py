@@ -1,0 +1,55 @@
+"""LED (Beltagy et al. 2020, arXiv 2004.05150, section 7): BART whose encoder attends as Longformer does.
+
+7·(D² + D) in each attention of the encoder, three of them for tokens that look at all; P·D of positions in the encoder,
+Pd·D in the decoder.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pytest_bertsize.closed_forms.declare import read_sizes
+from pytest_bertsize.closed_forms.families_new import bart
+from pytest_bertsize.closed_forms.parts import head_trees as heads
+from pytest_bertsize.closed_forms.tree import fill
+
+ENCODER = """
+encoder
+  <words>
+  embed_positions                               embedding P D                   @encoder.position
+  layers × L
+    self_attn                                                                   @encoder.attention
+      longformer_self_attn
+        query, key, value                       linear D D
+        query_global, key_global, value_global  linear D D
+      output                                    linear D D
+    self_attn_layer_norm                        layer_norm D                    @encoder.norm
+    activation_fn                               activation activation_function  @encoder.feed_forward
+    fc1                                         linear D I                      @encoder.feed_forward
+    fc2                                         linear I D                      @encoder.feed_forward
+    final_layer_norm                            layer_norm D                    @encoder.norm
+  layernorm_embedding                           layer_norm D                    @encoder.norm
+"""
+
+KEYS = replace(
+    bart.KEYS,
+    sizes=(
+        *(size for size in bart.KEYS.sizes if size.symbol != "P"),
+        *read_sizes("P max_encoder_position_embeddings 16384, Pd max_decoder_position_embeddings 1024"),
+    ),
+)
+
+FAMILY = bart.kin(
+    "led",
+    KEYS,
+    """
+    LEDModel                     both
+    LEDForConditionalGeneration  led.both + lm_head
+    LEDForQuestionAnswering      led.both + span
+    """,
+    both=bart.SHARED
+    + fill(ENCODER, words=f"{bart.WORDS}{bart.TIED}").replace("{rows}", "V")
+    + bart.stack("decoder", positions=bart.POSITIONS.replace("P+2", "Pd")),
+    lm_head=heads.projection("lm_head", "led.shared.weight"),
+    span=heads.TWO_LABEL_SPAN,
+)

@@ -1,0 +1,19 @@
+"""mT5 (Xue et al. 2020, arXiv 2010.11934): T5 with gated feed-forward layers and a vocabulary for 101 languages."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pytest_bertsize.closed_forms.declare import family, read_switches
+from pytest_bertsize.closed_forms.families_new import t5
+
+DEFAULTS = {"feed_forward_proj": "gated-gelu", "dense_act_fn": "gelu_new"}
+
+KEYS = replace(
+    t5.KEYS.but(vocab_size=250112, d_ff=1024, num_layers=8, num_heads=6),
+    switches=read_switches("is_decoder false, is_gated_act true"),
+    choices=tuple(choice._replace(default=DEFAULTS[choice.key]) for choice in t5.KEYS.choices),
+    until=(t5.honoured(default=False), t5.HEAD_DIM),
+)
+
+FAMILY = family("mt5", KEYS, t5.CLASSES.replace("*", "MT5"), derive=t5.derived("gated-gelu", layers=8), **t5.trees())

@@ -1,0 +1,56 @@
+"""OPT (Zhang et al. 2022, arXiv 2205.01068): a decoder with learned positions, whose words may be narrower.
+
+V·E + (P + 2)·D, the first two positions never used, and 2·D·E where E, D by default, is another width than D;
+L·(4·D² + 2·D·I + 9·D + I), without ``enable_bias`` 5·D + I fewer; pre-norm, 2·D of a last norm.
+"""
+
+from __future__ import annotations
+
+from pytest_bertsize.closed_forms.declare import family, keys
+from pytest_bertsize.closed_forms.parts import head_trees as heads
+from pytest_bertsize.closed_forms.parts.unused_keys import ADD_CROSS_ATTENTION, PRUNED_HEADS
+
+BODY = """
+AFFINE := layer_norm_elementwise_affine
+ENDS_NORMED := do_layer_norm_before and not _remove_final_layer_norm
+decoder
+  embed_tokens                embedding V get(E,D)                    @embeddings.word
+  embed_positions             embedding P+2 D                         @embeddings.position
+  -                                                                   @decoder.projection  when get(E,D) != D
+    project_in                linear get(E,D) D bias=False
+    project_out               linear D get(E,D) bias=False
+  layers × L
+    self_attn                                                         @decoder.attention   attends 2*D
+      q_proj, k_proj, v_proj  linear D D bias=enable_bias
+      out_proj                linear D D bias=enable_bias
+    self_attn_layer_norm      layer_norm D elementwise_affine=AFFINE  @decoder.norm
+    activation_fn             activation activation_function          @decoder.feed_forward
+    fc1                       linear D I bias=enable_bias             @decoder.feed_forward
+    fc2                       linear I D bias=enable_bias             @decoder.feed_forward
+    final_layer_norm          layer_norm D elementwise_affine=AFFINE  @decoder.norm
+  final_layer_norm            layer_norm D elementwise_affine=AFFINE  @decoder.norm        when ENDS_NORMED
+"""
+
+KEYS = keys(
+    "V 50272, D 768, L 12 layers from 0, A 12, I ffn_dim 3072, P 2048, E word_embed_proj_dim none",
+    switches="do_layer_norm_before true, _remove_final_layer_norm false, enable_bias true,"
+    "layer_norm_elementwise_affine true, tie_word_embeddings true",
+    activations="activation_function relu",
+    divisible=(("hidden_size", "num_attention_heads"),),
+    ignored={"pruned_heads": PRUNED_HEADS, "add_cross_attention": ADD_CROSS_ATTENTION},
+)
+
+FAMILY = family(
+    "opt",
+    KEYS,
+    """
+    OPTModel                       body
+    OPTForCausalLM                 model.body + lm_head
+    OPTForSequenceClassification   model.body + score
+    OPTForQuestionAnswering        model.body + span
+    """,
+    body=BODY,
+    lm_head=heads.projection("lm_head", "model.decoder.embed_tokens.weight", width="get(E,D)"),
+    score="score         linear get(E,D) C bias=False   @head.classifier   reads token",
+    span="qa_outputs    linear get(E,D) 2              @head.qa_outputs",
+)

@@ -1,0 +1,16 @@
+"""PEGASUS (Zhang et al. 2019, arXiv 1912.08777): BART with sinusoidal positions, and norms where mBART has its last."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pytest_bertsize.closed_forms.families_new import bart
+
+KEYS = replace(bart.KEYS, ignored=bart.old_keys(final_norm=True, embedding_norm=False, sinusoids=True))
+
+FAMILY = bart.kin(
+    "pegasus",
+    KEYS,
+    bart.GENERATORS.replace("*", "Pegasus"),
+    **bart.trees(positions=bart.SINUSOIDS, norms=bart.LAST_NORM),
+)

@@ -1,0 +1,51 @@
+"""Phi-3 (Abdin et al. 2024, arXiv 2404.14219): Llama with one matrix for all of attention, and one for both gates."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pytest_bertsize.closed_forms.declare import family
+from pytest_bertsize.closed_forms.families_new import mistral, qwen2
+from pytest_bertsize.closed_forms.parts import decoder, decoder_trees, rotary
+from pytest_bertsize.closed_forms.parts import head_trees as heads
+from pytest_bertsize.config.keys import Index
+
+BODY = """
+W := get(S, D // A)
+embed_tokens                 embedding V D                         @embeddings.word
+layers × L
+  input_layernorm            rms_norm D                            @decoder.norm
+  post_attention_layernorm   rms_norm D                            @decoder.norm
+  self_attn                                                        @decoder.attention  attends 2*A*W
+    qkv_proj                 linear D A*W+2*get(Q,A)*W bias=False
+    o_proj                   linear A*W D bias=False
+  mlp                                                              @decoder.feed_forward
+    gate_up_proj             linear D 2*I bias=False
+    down_proj                linear I D bias=False
+    activation_fn            activation hidden_act
+norm                         rms_norm D                            @decoder.norm
+"""
+SCORE_OF_EACH = f"""
+{heads.CLASSIFIER}   when before(4, 48)
+{decoder_trees.SCORE_OF_EACH}   when not before(4, 48)
+"""
+
+KEYS = replace(
+    mistral.KEYS.but(vocab_size=32064, hidden_size=3072, intermediate_size=8192, num_key_value_heads=None),
+    indices=(Index("pad_token_id", 32000),),
+    rules=(rotary.PADS_WITHIN, *qwen2.KEYS.rules),
+    until=(decoder.NO_TOKEN_BIAS, decoder.head_dim_since(4, 48, family="phi3")),
+)
+
+FAMILY = family(
+    "phi3",
+    KEYS,
+    """
+    Phi3Model                       body
+    Phi3ForCausalLM                 model.body + lm_head
+    Phi3ForSequenceClassification   model.body + score
+    Phi3ForTokenClassification      model.body + token_score
+    """,
+    since=(4, 41),
+    **{**decoder_trees.trees(), "body": BODY, "token_score": SCORE_OF_EACH},
+)

@@ -1,0 +1,69 @@
+"""RemBERT (Chung et al. 2020, arXiv 2010.12821): BERT with narrow embeddings going in and wide ones out.
+
+Embeddings of width E, E·D + D that widen them, and BERT's layers; D·O + 3·O of transform and V·O + V of decoder, never
+tied: no width of it is the input's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pytest_bertsize.closed_forms.declare import family, read_sizes, read_switches
+from pytest_bertsize.closed_forms.families_new import bert, electra
+from pytest_bertsize.closed_forms.parts import head_trees as heads
+from pytest_bertsize.closed_forms.parts.unused_keys import ADD_POOLING_LAYER, PRUNED_HEADS
+from pytest_bertsize.closed_forms.tree import fill
+from pytest_bertsize.config.keys import Ignored
+
+BODY = f"""
+{electra.NARROW_EMBEDDINGS}
+encoder
+  embedding_hidden_mapping_in    linear E D      @embeddings.projection
+  layer × L
+    <attention>
+    <crossattention>
+    <feed_forward>
+{bert.POOLER}
+"""
+LAYERS = {"attention": bert.ATTENTION, "crossattention": bert.CROSS_ATTENTION, "feed_forward": bert.FEED_FORWARD}
+LM_HEAD = """
+cls.predictions
+  dense                      linear D O              @head.transform
+  activation                 activation hidden_act   @head.transform
+  LayerNorm                  layer_norm O            @head.transform
+  decoder                    linear O V              @head.decoder
+"""
+
+KEYS = replace(
+    bert.KEYS,
+    sizes=read_sizes(
+        "V 250300, D 1152, L 32 layers from 0, A 18, I 4608, P 512, T 2,"
+        "E input_embedding_size 256, O output_embedding_size 1664"
+    ),
+    switches=read_switches("is_decoder false, add_cross_attention false needs is_decoder"),
+    ignored={
+        "tie_word_embeddings": Ignored((False,), because="the two word tables of this family are never one"),
+        "embedding_size": Ignored((None,), because="this family has input_embedding_size and output_embedding_size"),
+        "position_embedding_type": Ignored(("absolute",)),
+        "pruned_heads": PRUNED_HEADS,
+        "add_pooling_layer": ADD_POOLING_LAYER,
+    },
+    until=(),
+)
+
+FAMILY = family(
+    "rembert",
+    KEYS,
+    """
+    RemBertModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
+    RemBertForMaskedLM                 rembert.body + lm_head
+    RemBertForCausalLM                 rembert.body + lm_head
+    RemBertForSequenceClassification   rembert.body(pooler) + classifier
+    RemBertForMultipleChoice           rembert.body(pooler) + choice
+    RemBertForTokenClassification      rembert.body + classifier
+    RemBertForQuestionAnswering        rembert.body + span
+    """,
+    body=fill(BODY, **LAYERS),
+    lm_head=LM_HEAD,
+    **heads.COMMON,
+)

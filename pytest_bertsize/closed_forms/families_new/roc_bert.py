@@ -1,0 +1,45 @@
+"""RoCBert (Su et al. 2022, ACL, Robust Chinese BERT): BERT that also embeds how a character sounds and looks.
+
+BERT, and Vp·Ep + Vs·Es, which are there even where they are not used, and D·(D + Ep + Es) + D that fold them into D.
+What is not used is not in the folded width; without ``concat_input`` nothing is folded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pytest_bertsize.closed_forms.declare import family, read_sizes, read_switches
+from pytest_bertsize.closed_forms.families_new import bert
+
+BODY = f"""
+W := D + (Ep if enable_pronunciation else 0) + (Es if enable_shape else 0)
+{bert.BERT}
+embeddings
+  pronunciation_embed        embedding Vp Ep   @embeddings.pronunciation
+  shape_embed                embedding Vs Es   @embeddings.shape
+  map_inputs_layer           linear W D        @embeddings.projection   when concat_input
+"""
+SIZES = (
+    "Vp pronunciation_vocab_size 910, Ep pronunciation_embed_dim 768, Vs shape_vocab_size 24858, Es shape_embed_dim 512"
+)
+KEYS = replace(
+    bert.KEYS,
+    sizes=(*bert.KEYS.sizes, *read_sizes(SIZES)),
+    switches=(*bert.KEYS.switches, *read_switches("concat_input true, enable_pronunciation true, enable_shape true")),
+)
+
+FAMILY = family(
+    "roc_bert",
+    KEYS,
+    """
+    RoCBertModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
+    RoCBertForPreTraining              roc_bert.body(pooler) + masked_lm
+    RoCBertForMaskedLM                 roc_bert.body + masked_lm
+    RoCBertForCausalLM                 roc_bert.body + masked_lm
+    RoCBertForSequenceClassification   roc_bert.body(pooler) + classifier
+    RoCBertForMultipleChoice           roc_bert.body(pooler) + choice
+    RoCBertForTokenClassification      roc_bert.body + classifier
+    RoCBertForQuestionAnswering        roc_bert.body + span
+    """,
+    **bert.trees("roc_bert", BODY),
+)

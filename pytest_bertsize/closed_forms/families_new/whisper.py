@@ -1,0 +1,66 @@
+"""Whisper (Radford et al. 2022, arXiv 2212.04356): a decoder of text that reads an encoder of sound.
+
+3·M·D + 3·D² + 2·D of convolutions: frames of M frequencies become vectors, half as many. P·D of sinusoids, stored and
+not trained, and Pd·D of positions that are learned; no bias of keys, and 2·D of norm at the end of each stack.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pytest_bertsize.closed_forms.declare import family, read_sizes, read_switches
+from pytest_bertsize.closed_forms.families_new import bart
+from pytest_bertsize.closed_forms.parts import head_trees as heads
+from pytest_bertsize.closed_forms.parts import rotary
+from pytest_bertsize.config.keys import Index, Until
+from pytest_bertsize.config.older_releases import file_in, without_alias
+
+CONVOLUTIONS = """
+conv1                         conv1d M D 3                    @embeddings.convolution
+conv2                         conv1d D D 3                    @embeddings.convolution
+"""
+PARTS = {"tied": "", "norms": bart.LAST_NORM, "key_bias": "False"}
+ENCODER = bart.stack("encoder", words=CONVOLUTIONS, positions=bart.SINUSOIDS, **PARTS)
+DECODER = bart.stack("decoder", positions=bart.POSITIONS.replace("P+2", "Pd"), **PARTS)
+AUDIO_HEAD = """
+layer_weights                parameter L+1  @head.layer_weights  when use_weighted_layer_sum
+projector                    linear D F     @head.transform
+classifier                   linear F C     @head.classifier
+"""
+"""F·D + F and C·F + C, and perhaps a weight for each layer."""
+
+ALIAS = without_alias("encoder_attention_heads", "num_key_value_heads")
+KEYS = replace(
+    bart.KEYS,
+    sizes=read_sizes(
+        "V 51865, D d_model 384 or hidden_size, L encoder_layers 4 layers from 0 or num_hidden_layers,"
+        "A encoder_attention_heads 6 or num_attention_heads or num_key_value_heads, I encoder_ffn_dim 1536,"
+        "Ld decoder_layers 4 layers from 0, Ad decoder_attention_heads 6, Id decoder_ffn_dim 1536,"
+        "P max_source_positions 1500, Pd max_target_positions 448, M num_mel_bins 80, F classifier_proj_size 256"
+    ),
+    switches=(*bart.KEYS.switches, *read_switches("use_weighted_layer_sum false")),
+    indices=(Index("pad_token_id", 50256),),
+    until=(*bart.KEYS.until, Until((4, 43), ALIAS, file_in("4.43.0", "whisper", "configuration"))),
+)
+
+FAMILY = family(
+    "whisper",
+    KEYS,
+    """
+    WhisperModel                     both
+    WhisperForConditionalGeneration  model.both + proj_out
+    WhisperForCausalLM               model.decoder + proj_out
+    WhisperForAudioClassification    encoder + audio_head
+    """,
+    rules={
+        "WhisperModel": (bart.ENCODES, rotary.PADS_WITHIN),
+        "WhisperForConditionalGeneration": (bart.ENCODES, rotary.PADS_WITHIN),
+        "WhisperForCausalLM": (rotary.PADS_WITHIN,),
+        "WhisperForAudioClassification": (bart.ENCODES,),
+    },
+    both=ENCODER + DECODER,
+    encoder=ENCODER,
+    decoder=DECODER,
+    proj_out=heads.projection("proj_out", "model.decoder.embed_tokens.weight"),
+    audio_head=AUDIO_HEAD,
+)

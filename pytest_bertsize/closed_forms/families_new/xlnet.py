@@ -1,0 +1,78 @@
+"""XLNet (Yang et al. 2019, arXiv 1906.08237): an encoder with relative positions, of which no table is kept.
+
+V·D, D for the word to be guessed, and L·(5·D² + 2·D·I + 10·D + I): 5·D² for query, key, value, output and relative
+position, 3·D of biases, 2·D for the same segment and another. The shapes keep heads apart, which changes no count.
+"""
+
+from __future__ import annotations
+
+from pytest_bertsize.closed_forms.declare import family, keys
+from pytest_bertsize.closed_forms.parts import head_trees as heads
+from pytest_bertsize.closed_forms.parts import sequence_summary as summary
+from pytest_bertsize.closed_forms.parts.unused_keys import ADD_CROSS_ATTENTION
+from pytest_bertsize.closed_forms.tree import fill
+from pytest_bertsize.config.keys import Rule
+
+BODY = """
+mask_emb                     parameter 1 1 D           @embeddings.mask
+word_embedding               embedding V D             @embeddings.word
+layer × L
+  rel_attn                                             @encoder.attention
+    q, k, v, o               parameter D A D//A
+    r                        parameter D A D//A        @encoder.relative_position
+    r_r_bias, r_w_bias       parameter A D//A          @encoder.relative_position
+    r_s_bias                 parameter A D//A          @encoder.relative_segment
+    seg_embed                parameter 2 A D//A        @encoder.relative_segment
+    layer_norm               layer_norm D              @encoder.norm
+  ff                                                   @encoder.feed_forward
+    layer_norm               layer_norm D              @encoder.norm
+    layer_1                  linear D I
+    layer_2                  linear I D
+    activation_function      activation ff_activation
+"""
+
+NO_LIMIT = Rule(
+    ("max_position_embeddings",),
+    lambda values: values["max_position_embeddings"] is None,
+    "max_position_embeddings is {max_position_embeddings:,}: XLNet has no limit of length, and refuses the key",
+    "remove it",
+)
+HEAD_WIDTH = Rule(
+    ("d_head", "d_model", "n_head"),
+    lambda values: values["d_head"] in (None, values["d_model"] // values["n_head"]),
+    "d_head is {d_head:,}, and not d_model {d_model:,} by n_head {n_head:,}, which is all that the class takes",
+    "remove it",
+)
+KEYS = keys(
+    "V 32000 or n_token, D d_model 1024, L n_layer 24 layers from 0 or num_hidden_layers, A n_head 16,"
+    "I d_inner 4096, H d_head none, P none",
+    switches="tie_word_embeddings true, summary_use_proj true, summary_proj_to_labels false",
+    activations="ff_activation gelu",
+    choices=summary.choices("last", "tanh"),
+    divisible=(("d_model", "n_head"),),
+    rules=(NO_LIMIT, HEAD_WIDTH),
+    ignored={"add_cross_attention": ADD_CROSS_ATTENTION},
+)
+
+FAMILY = family(
+    "xlnet",
+    KEYS,
+    """
+    XLNetModel                        body
+    XLNetLMHeadModel                  transformer.body + lm_loss
+    XLNetForSequenceClassification    transformer.body + summary + logits
+    XLNetForMultipleChoice            transformer.body + summary + choice
+    XLNetForTokenClassification       transformer.body + classifier
+    XLNetForQuestionAnsweringSimple   transformer.body + span
+    XLNetForQuestionAnswering         transformer.body + searched_span
+    """,
+    rules=dict.fromkeys(("XLNetForSequenceClassification", "XLNetForMultipleChoice"), (summary.NO_ATTENTION,)),
+    body=BODY,
+    lm_loss=heads.projection("lm_loss", "transformer.word_embedding.weight", bias="True"),
+    summary=heads.summary(),
+    logits="logits_proj   linear D C   @head.classifier",
+    choice="logits_proj   linear D 1   @head.classifier",
+    classifier=heads.CLASSIFIER,
+    span=heads.SPAN,
+    searched_span=fill(heads.SEARCHED_SPAN, name="-"),
+)
