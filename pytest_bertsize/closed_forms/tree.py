@@ -283,7 +283,8 @@ def _with_clauses(module: Block, line: Line, scope: Scope) -> Block:
         times: Count = line.times(scope)
         passes = line.passes and line.passes(scope)
         if isinstance(times, tuple | list | range):
-            module = module._replace(times=len(times), keys=tuple(map(str, times)), passes=passes)
+            names = tuple(dict.fromkeys(map(str, times)))  # what is named twice is there once
+            module = module._replace(times=len(names), keys=names, passes=passes)
         else:
             module = module._replace(times=times, start=line.start, passes=passes)
     if line.attends is not None:

@@ -1,0 +1,84 @@
+"""ESM-1b and ESM-2 (Rives et al. 2021 and Lin et al. 2023, doi 10.1126/science.ade2574): a pre-norm BERT for proteins.
+
+V·D + P·D, of which rotary positions need no P·D, and 2·D with ``emb_layer_norm_before``; L·(4·D² + 2·D·I + 9·D + I) +
+2·D of layers, whose GELU is a function without a name; cross-attention adds L·(4·D² + 6·D), contacts told from every
+map of attention A·L + 1. ESMFold, which has the same ``model_type``, has a class and a nested config of its own and no
+closed form here.
+"""
+
+from __future__ import annotations
+
+from pytest_bertsize.closed_forms.declare import family, keys
+from pytest_bertsize.closed_forms.families_new import bert
+from pytest_bertsize.closed_forms.parts import head_trees as heads
+from pytest_bertsize.closed_forms.parts import relative_positions
+from pytest_bertsize.closed_forms.parts.unused_keys import ADD_POOLING_LAYER, EMBEDDING_SIZE, PRUNED_HEADS
+from pytest_bertsize.closed_forms.tree import fill
+from pytest_bertsize.config.keys import Choice, Rule
+
+BODY = """
+absolute := before(4, 52) or position_embedding_type == "absolute"
+embeddings
+  word_embeddings            embedding V D   @embeddings.word
+  position_embeddings        embedding P D   @embeddings.position   when absolute
+  layer_norm                 layer_norm D    @embeddings.norm       when emb_layer_norm_before
+encoder.layer × L
+  attention                                  @encoder.attention
+    <inside>
+  crossattention                             @encoder.cross_attention   when add_cross_attention
+    <inside>
+  intermediate.dense         linear D I      @encoder.feed_forward
+  output.dense               linear I D      @encoder.feed_forward
+  LayerNorm                  layer_norm D    @encoder.norm
+encoder.emb_layer_norm_after layer_norm D    @encoder.norm
+contact_head.regression      linear L*A 1    @head.contact
+<pooler>
+"""
+"""Positions as models/esm/modeling_esm.py of v4.51.0 and of v4.52.1 has them."""
+ATTENTION = f"""
+self
+  query, key, value          linear D D
+  {relative_positions.DISTANCES.strip()}
+output.dense                 linear D D
+LayerNorm                    layer_norm D    @encoder.norm
+"""
+LM_HEAD = f"""
+lm_head
+  bias                       parameter V     @head.decoder
+  dense                      linear D D      @head.transform
+  layer_norm                 layer_norm D    @head.transform
+  {heads.projection("decoder", "esm.embeddings.word_embeddings.weight")}
+"""
+"""D² + 3·D of transform, always with a GELU, and V of bias; untied, the weights add V·D."""
+
+POSITIONS = ("absolute", "rotary", "relative_key", "relative_key_query")
+"""The class compares this with the first two; of any other, ``null`` among them, it makes no positions at all."""
+SOME_VOCABULARY = Rule(
+    ("vocab_size",),
+    lambda values: values["vocab_size"] is not None,
+    "the key vocab_size is missing, and the library has no default for it",
+    'write "vocab_size": 33, if the tokens are those of ESM-2',
+)
+KEYS = keys(
+    "V none, D 768, L 12 layers from 0, A 12, I 3072, P 1026",
+    switches="emb_layer_norm_before false null, is_decoder false, add_cross_attention false needs is_decoder,"
+    "tie_word_embeddings true",
+    choices=(Choice("position_embedding_type", "absolute", POSITIONS, null=True),),
+    divisible=(("hidden_size", "num_attention_heads"),),
+    rules=(SOME_VOCABULARY,),
+    ignored={"pruned_heads": PRUNED_HEADS, "embedding_size": EMBEDDING_SIZE, "add_pooling_layer": ADD_POOLING_LAYER},
+)
+
+FAMILY = family(
+    "esm",
+    KEYS,
+    """
+    EsmModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
+    EsmForMaskedLM                 esm.body + lm_head
+    EsmForSequenceClassification   esm.body + dense_classifier
+    EsmForTokenClassification      esm.body + classifier
+    """,
+    body=fill(BODY, inside=ATTENTION, pooler=bert.POOLER),
+    lm_head=LM_HEAD,
+    **heads.COMMON,
+)

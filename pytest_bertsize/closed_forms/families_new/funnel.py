@@ -1,0 +1,100 @@
+"""Funnel Transformer (Dai et al. 2020, arXiv 2006.03236): an encoder that halves its sequence from block to block.
+
+V·D + 2·D of embeddings: what comes where, and in which segment, is for attention to know. A layer has 4·D·A·H + 2·A·H +
+D of projections, of which the queries have no bias, 2·D·I + I + D, and 4·D of norms; relative positions add D·A·H +
+2·A·H, segments, the same or another, 3·A·H. Each block of layers is gone through as often as ``block_repeats`` says;
+the decoder has Ld layers more, at the full length of the sequence.
+"""
+
+from __future__ import annotations
+
+from pytest_bertsize.closed_forms.declare import family, keys
+from pytest_bertsize.closed_forms.parts import head_trees as heads
+from pytest_bertsize.closed_forms.parts.unused_keys import ADD_CROSS_ATTENTION, EMBEDDING_SIZE
+from pytest_bertsize.closed_forms.tree import fill
+from pytest_bertsize.config.keys import Choice, Ignored, Listing, Rule
+
+LAYER = """
+attention                                              @{part}.attention
+  q_head                     linear D A*H bias=False
+  k_head, v_head             linear D A*H
+  post_proj                  linear A*H D
+  r_w_bias, r_r_bias         parameter A H             @{part}.relative_position
+  r_kernel                   parameter D A H           @{part}.relative_position
+  r_s_bias                   parameter A H             @{part}.relative_segment
+  seg_embed                  parameter 2 A H           @{part}.relative_segment
+  layer_norm                 layer_norm D              @{part}.norm
+ffn                                                    @{part}.feed_forward
+  linear_1                   linear D I
+  activation_function        activation hidden_act
+  linear_2                   linear I D
+  layer_norm                 layer_norm D              @{part}.norm
+"""
+BASE = """
+embeddings.word_embeddings   embedding V D             @embeddings.word
+embeddings.layer_norm        layer_norm D              @embeddings.norm
+encoder.blocks.{i} × size    passes size*block_repeats[i]   for i, size in enumerate(block_sizes)
+  <encoder>
+"""
+WITH_DECODER = f"{BASE}decoder.layers × Ld\n  <decoder>"
+LAYERS = {part: fill(LAYER, part=part) for part in ("encoder", "decoder")}
+TWO_LAYERS = """
+{name}                       @head.classifier
+  {first}                    linear D D
+  {second}                   linear D {outputs}
+"""
+OF_CLASSIFIER = {"name": "classifier", "first": "linear_hidden", "second": "linear_out"}
+OF_DISCRIMINATOR = {"name": "discriminator_predictions", "first": "dense", "second": "dense_prediction"}
+
+SAME_LENGTH = Rule(
+    ("block_repeats", "block_sizes"),
+    lambda values: len(values["block_repeats"]) == len(values["block_sizes"]),
+    "block_repeats {block_repeats} and block_sizes {block_sizes} are not of one length",
+    "write a number of repeats for each block: 1 for one whose layers are gone through once",
+)
+KEYS = keys(
+    "V 30522, D d_model 768 or hidden_size, A n_head 12 or num_attention_heads, H d_head 64, I d_inner 3072,"
+    "Ld num_decoder_layers 2 layers from 0",
+    switches="tie_word_embeddings true",
+    activations="hidden_act gelu_new",
+    choices=(
+        Choice("pooling_type", "mean", ("max", "mean")),
+        Choice("attention_type", "relative_shift", ("factorized", "relative_shift")),
+    ),
+    lists=(
+        Listing("block_sizes", (4, 4, 4), int, may_be_empty=False),
+        Listing("block_repeats", (), int, as_long_as="block_sizes", may_be_empty=False),
+    ),
+    rules=(SAME_LENGTH,),
+    ignored={
+        "embedding_size": EMBEDDING_SIZE,
+        "add_cross_attention": ADD_CROSS_ATTENTION,
+        "num_hidden_layers": Ignored(because="block_sizes says how many layers there are", fix="write block_sizes"),
+        "num_blocks": Ignored(because="block_sizes says how many blocks there are", fix="write block_sizes"),
+        "max_position_embeddings": Ignored((512,), because="positions are relative: there is no table of them"),
+        "type_vocab_size": Ignored((3,), because="two segments are the same or not: there is no table of them"),
+    },
+)
+
+FAMILY = family(
+    "funnel",
+    KEYS,
+    """
+    FunnelModel                       body
+    FunnelBaseModel                   base
+    FunnelForPreTraining              funnel.body + discriminator
+    FunnelForMaskedLM                 funnel.body + lm_head
+    FunnelForSequenceClassification   funnel.base + labels
+    FunnelForMultipleChoice           funnel.base + choice
+    FunnelForTokenClassification      funnel.body + classifier
+    FunnelForQuestionAnswering        funnel.body + span
+    """,
+    base=fill(BASE, **LAYERS),
+    body=fill(WITH_DECODER, **LAYERS),
+    discriminator=fill(TWO_LAYERS, outputs="1", **OF_DISCRIMINATOR),
+    lm_head=heads.projection("lm_head", "funnel.embeddings.word_embeddings.weight", bias="True"),
+    labels=fill(TWO_LAYERS, outputs="C", **OF_CLASSIFIER),
+    choice=fill(TWO_LAYERS, outputs="1", **OF_CLASSIFIER),
+    classifier=heads.CLASSIFIER,
+    span=heads.SPAN,
+)

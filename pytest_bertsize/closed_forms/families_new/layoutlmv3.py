@@ -1,0 +1,69 @@
+"""LayoutLMv3 (Huang et al. 2022, arXiv 2204.08387): BERT that reads where a word stands, and patches of the page.
+
+BERT's embeddings and 2·P2·J + 2·P2·H: where a word begins, how high and how wide it is. N·D·K² + D of patches, D of
+what stands before them, ((W/K)² + 1)·D of positions and 4·D. BERT's layers, and B·A for how far words are apart,
+2·B2·A for how far on the page. The config says what of all this there is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pytest_bertsize.closed_forms.declare import family, read_sizes, read_switches
+from pytest_bertsize.closed_forms.families_new import bert
+from pytest_bertsize.closed_forms.parts import head_trees as heads
+from pytest_bertsize.closed_forms.tree import fill
+
+BODY = """
+Side := W // K
+-                                                  when text_embed
+  <embeddings>
+  embeddings                                       @embeddings.layout
+    {x}_position_embeddings   embedding P2 J       for x in ("x", "y")
+    {x}_position_embeddings   embedding P2 H       for x in ("h", "w")
+-                                                  @embeddings.patch   when visual_embed
+  patch_embed.proj            conv2d N D K
+  cls_token                   parameter 1 1 D
+  pos_embed                   parameter 1 Side*Side+1 D
+  LayerNorm, norm             layer_norm D
+encoder.layer × L
+  <attention>
+  <feed_forward>
+encoder                                            @encoder.relative_position
+  rel_pos_bias                linear B A bias=False    when has_relative_attention_bias
+  rel_pos_{x}_bias            linear B2 A bias=False   when has_spatial_attention_bias   for x in ("x", "y")
+"""
+CLASSIFIER = """
+classifier                    linear D C           @head.classifier   when C < 10
+classifier                                         @head.classifier   when C >= 10
+  dense                       linear D D
+  out_proj                    linear D C
+"""
+"""One matrix for a token's labels where they are fewer than ten; else D² + D ahead of it."""
+
+SIZES = (
+    "P2 max_2d_position_embeddings 1024, J coordinate_size 128, H shape_size 128, B rel_pos_bins 32,"
+    "B2 rel_2d_pos_bins 64, W input_size 224, K patch_size 16, N num_channels 3"
+)
+KEYS = replace(
+    bert.ENCODER_KEYS,
+    sizes=(*bert.ENCODER_KEYS.but(vocab_size=50265).sizes, *read_sizes(SIZES)),
+    switches=read_switches(
+        "has_relative_attention_bias true, has_spatial_attention_bias true, text_embed true, visual_embed true"
+    ),
+)
+
+FAMILY = family(
+    "layoutlmv3",
+    KEYS,
+    """
+    LayoutLMv3Model                       body
+    LayoutLMv3ForTokenClassification      layoutlmv3.body + token_classifier
+    LayoutLMv3ForQuestionAnswering        layoutlmv3.body + span
+    LayoutLMv3ForSequenceClassification   layoutlmv3.body + classifier
+    """,
+    body=fill(BODY, embeddings=bert.EMBEDDINGS, attention=bert.ATTENTION, feed_forward=bert.FEED_FORWARD),
+    token_classifier=CLASSIFIER,
+    span=heads.DENSE_CLASSIFIER.replace("classifier", "qa_outputs"),
+    classifier=heads.DENSE_CLASSIFIER,
+)

@@ -1,0 +1,82 @@
+"""LUKE (Yamada et al. 2020, arXiv 2010.01057): RoBERTa that reads entities beside words.
+
+BERT; Ve·De + P·D + T·D + 2·D of entities, and De·D more where they are not as wide as words; L·3·(D² + D) of queries
+from word to entity, from entity to word and among entities (section 3.2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pytest_bertsize.closed_forms.declare import family, read_sizes, read_switches
+from pytest_bertsize.closed_forms.families_new import bert
+from pytest_bertsize.closed_forms.parts import head_trees as heads
+from pytest_bertsize.closed_forms.tree import fill
+from pytest_bertsize.config.keys import Ignored
+
+ENTITIES = """
+entity_embeddings
+  entity_embeddings                 embedding Ve De          @embeddings.entity.table
+  entity_embedding_dense            linear De D bias=False   @embeddings.entity.projection   when De != D
+  position_embeddings               embedding P D            @embeddings.entity.position
+  token_type_embeddings             embedding T D            @embeddings.entity.token_type
+  LayerNorm                         layer_norm D             @embeddings.entity.norm
+"""
+QUERIES = """
+attention.self                                               @encoder.attention   when use_entity_aware_attention
+  w2e_query, e2w_query, e2e_query   linear D D
+"""
+LM_HEAD = """
+lm_head
+  bias         parameter V    @head.decoder   tied bias=lm_head.decoder.bias if tie_word_embeddings and not before(5)
+  dense        linear D D     @head.transform
+  layer_norm   layer_norm D   @head.transform
+  decoder      linear D V     @head.decoder   tied {weight} if tie_word_embeddings and before(5), {bias} if before(5)
+"""
+"""RoBERTa's, D² + 3·D + V, and V·D + V of a matrix that is not tied from transformers 5 on; of two biases one is.
+
+https://github.com/huggingface/transformers/pull/42191 left the matrix out of the map of ties.
+"""
+ENTITY_PREDICTIONS = """
+entity_predictions
+  bias                              parameter Ve             @head.entity.decoder
+  transform                                                  @head.entity.transform
+    dense                           linear D De
+    transform_act_fn                activation hidden_act
+    LayerNorm                       layer_norm De
+  decoder   linear De Ve bias=False   @head.entity.decoder   tied {weight} if tie_word_embeddings or before(5)
+"""
+"""D·De + 3·De + Ve; untied, which transformers 4 knows nothing of, Ve·De more."""
+
+KEYS = bert.ENCODER_KEYS.but(vocab_size=50267)
+KEYS = replace(
+    KEYS,
+    sizes=(*KEYS.sizes, *read_sizes("Ve entity_vocab_size 500000, De entity_emb_size 256")),
+    switches=(*KEYS.switches, *read_switches("use_entity_aware_attention true")),
+    ignored={
+        **KEYS.ignored,
+        "classifier_bias": Ignored((False,), because="only the head for pairs of entities has none"),
+    },
+)
+
+FAMILY = family(
+    "luke",
+    KEYS,
+    """
+    LukeModel                         body(pooler=add_pooling_layer)   option add_pooling_layer=True
+    LukeForMaskedLM                   luke.body(pooler) + lm_head + entity_predictions
+    LukeForEntityClassification       luke.body(pooler) + classifier
+    LukeForEntityPairClassification   luke.body(pooler) + pair
+    LukeForEntitySpanClassification   luke.body(pooler) + entity_span
+    LukeForSequenceClassification     luke.body(pooler) + classifier
+    LukeForTokenClassification        luke.body + classifier
+    LukeForQuestionAnswering          luke.body + span
+    LukeForMultipleChoice             luke.body(pooler) + choice
+    """,
+    body=fill(bert.ENCODER, more=QUERIES) + ENTITIES,
+    lm_head=fill(LM_HEAD, weight="weight=luke.embeddings.word_embeddings.weight", bias="bias=lm_head.bias"),
+    entity_predictions=fill(ENTITY_PREDICTIONS, weight="weight=luke.entity_embeddings.entity_embeddings.weight"),
+    pair="classifier   linear 2*D C bias=False   @head.classifier",
+    entity_span="classifier   linear 3*D C   @head.classifier",
+    **heads.COMMON,
+)

@@ -1,0 +1,153 @@
+"""XLM (Lample and Conneau 2019, arXiv 1901.07291): BERT's encoder by other names, languages for segments.
+
+V·D + P·D + 2·D, and N·D where there are several languages; L·(12·D² + 13·D): attention, a feed-forward part four times
+as wide and two norms, each in a list of its own.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from pytest_bertsize.closed_forms.declare import family, keys
+from pytest_bertsize.closed_forms.parts import head_trees as heads
+from pytest_bertsize.closed_forms.parts import sequence_summary as summary
+from pytest_bertsize.closed_forms.parts.unused_keys import ADD_CROSS_ATTENTION, PRUNED_HEADS
+from pytest_bertsize.closed_forms.tree import fill
+from pytest_bertsize.config.keys import Ignored, Listing, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pytest_bertsize.closed_forms.family import Family
+    from pytest_bertsize.config.dims import Dims
+
+BODY = """
+position_embeddings              embedding P D   @embeddings.position
+lang_embeddings                  embedding N D   @embeddings.language   when use_lang_emb and N > 1
+embeddings                       embedding V D   @embeddings.word
+layer_norm_emb                   layer_norm D    @embeddings.norm
+attentions × L                                   @encoder.attention
+  q_lin, k_lin, v_lin, out_lin   linear D D
+layer_norm1 × L                  layer_norm D    @encoder.norm
+ffns × L                                         @encoder.feed_forward
+  lin1                           linear D 4*D
+  lin2                           linear 4*D D
+layer_norm2 × L                  layer_norm D    @encoder.norm
+"""
+WORDS = "transformer.embeddings.weight"
+LANGUAGE_MODEL = f"""
+is_adaptive := asm and asm_cutoffs
+{heads.projection("pred_layer.proj", WORDS, bias="True")}   when not is_adaptive
+pred_layer.proj                  @head.decoder   when is_adaptive
+  weight                         parameter V D   tied weight={WORDS}   when tie_word_embeddings
+  head                           linear D asm_cutoffs[0]+len(asm_cutoffs)
+  tail.{{i}}                     for i in range(len(asm_cutoffs))
+    0                            linear D D//R**(i+1) bias=False
+    1                            linear D//R**(i+1) (asm_cutoffs+(V,))[i+1]-asm_cutoffs[i] bias=False
+"""
+"""One matrix, or an adaptive softmax (Grave et al. 2016, arXiv 1609.04309), to which a tie adds a matrix that it never
+reads: (c₁ + k)·(D + 1) for the c₁ most frequent words and k clusters, D/Rⁱ·(D + words) for the i-th cluster."""
+
+
+def _increasing(values: Mapping[str, Any]) -> bool:
+    cutoffs = [*values.get("asm_cutoffs", ()), values["vocab_size"]]
+    return len(cutoffs) > 1 and all(low < high for low, high in pairwise(cutoffs))
+
+
+def _some_width(values: Mapping[str, Any]) -> bool:
+    """Return whether the last and least frequent cluster has any."""
+    return bool(values["emb_dim"] // (values["asm_div_value"] or 1) ** len(values.get("asm_cutoffs", ())) > 0)
+
+
+ADAPTIVE_SOFTMAX = (
+    Rule(
+        ("asm_cutoffs", "asm", "vocab_size"),
+        lambda values: not values["asm"] or _increasing(values),
+        "asm is true, and asm_cutoffs is not a list of ever larger numbers below vocab_size {vocab_size:,}",
+        'write them, or "asm": false',
+    ),
+    Rule(
+        ("asm_div_value", "asm"),
+        lambda values: not values["asm"] or values["asm_div_value"] is not None,
+        "asm is true, and asm_div_value is missing: the class has no default for it",
+        'write "asm_div_value": 4, or "asm": false',
+    ),
+    Rule(
+        ("asm_div_value", "asm", "asm_cutoffs", "emb_dim"),
+        lambda values: not values["asm"] or _some_width(values),
+        "asm_div_value {asm_div_value:,} divides emb_dim {emb_dim:,} until no width is left for the last cluster",
+        "write a smaller one",
+    ),
+)
+ENCODER = Rule(
+    ("is_encoder",),
+    lambda values: values["is_encoder"],
+    "is_encoder is false, which the class refuses: its decoder was never written",
+    'write "is_encoder": true',
+)
+
+
+def _own_matrix(value: Any, dims: Dims) -> int | None:
+    """V·D: language modelling by a matrix of its own."""
+    return int(dims.V * dims.D) if value is False else None
+
+
+SHARE_INOUT_EMB = Ignored(
+    (True,),
+    because="transformers asks tie_word_embeddings",
+    cost=_own_matrix,
+    fix='write "tie_word_embeddings": false, if that is meant',
+)
+KEYS = keys(
+    "V 30145 or n_words, D emb_dim 2048 or hidden_size, L n_layers 12 layers from 0 or num_hidden_layers,"
+    "A n_heads 16 or num_attention_heads, P 512, N n_langs 1, R asm_div_value none",
+    switches="is_encoder true, use_lang_emb true, asm false, tie_word_embeddings true, summary_use_proj true,"
+    "summary_proj_to_labels true",
+    choices=summary.choices("first"),
+    lists=(Listing("asm_cutoffs", default=(), of=int),),
+    divisible=(("emb_dim", "n_heads"),),
+    rules=(ENCODER,),
+    ignored={
+        "add_cross_attention": ADD_CROSS_ATTENTION,
+        "pruned_heads": PRUNED_HEADS,
+        "share_inout_emb": SHARE_INOUT_EMB,
+    },
+)
+
+CLASSES = """
+*Model                         body
+*WithLMHeadModel               transformer.body + language_model
+*ForSequenceClassification     transformer.body + summary
+*ForMultipleChoice             transformer.body + summary + logits
+*ForTokenClassification        transformer.body + classifier
+*ForQuestionAnsweringSimple    transformer.body + span
+*ForQuestionAnswering          transformer.body + searched_span
+"""
+
+
+def named(name: str, prefix: str) -> Family:
+    """Return XLM by another name.
+
+    :param prefix: of the classes' names: ``"Flaubert"``.
+    """
+    summing = (summary.NO_ATTENTION,)
+    return family(
+        name,
+        KEYS,
+        CLASSES.replace("*", prefix),
+        rules={
+            f"{prefix}WithLMHeadModel": ADAPTIVE_SOFTMAX,
+            f"{prefix}ForSequenceClassification": summing,
+            f"{prefix}ForMultipleChoice": summing,
+        },
+        body=BODY,
+        language_model=LANGUAGE_MODEL,
+        summary=heads.summary(),
+        logits="logits_proj   linear C 1   @head.classifier",
+        searched_span=fill(heads.SEARCHED_SPAN, name="qa_outputs"),
+        **heads.COMMON,
+    )
+
+
+FAMILY = named("xlm", "XLM")

@@ -1,0 +1,56 @@
+"""X-MOD (Pfeiffer et al. 2022, arXiv 2205.06266): XLM-RoBERTa with an adapter for each language in every layer.
+
+BERT, and L·(2·D·B + B + D) for each language, where B is D/R; a norm that they share adds L·2·D. Where layers norm what
+comes in, 2·D more after the last one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pytest_bertsize.closed_forms.declare import family, read_sizes, read_switches
+from pytest_bertsize.closed_forms.families_new import bert, roberta
+from pytest_bertsize.config.keys import Listing, Rule
+
+BODY = f"""
+{bert.BERT}
+encoder.layer × L
+  output
+    adapter_layer_norm            layer_norm D             @encoder.norm   when adapter_layer_norm
+    adapter_modules × languages                            @encoder.adapter
+      dense1                      linear D D//R
+      dense2                      linear D//R D
+      adapter_act_fn              activation hidden_act
+encoder.LayerNorm                 layer_norm D             @encoder.norm   when pre_norm
+"""
+
+TAKEN = frozenset(
+    (
+        *("apply", "bfloat16", "buffers", "children", "clear", "compile", "cpu", "cuda", "double", "eval", "float"),
+        *("forward", "half", "ipu", "items", "keys", "modules", "mtia", "parameters", "pop", "to", "train", "training"),
+        *("type", "update", "values", "xpu"),
+    )
+)
+"""Words that ``torch.nn.ModuleDict`` has a use for: no language can be called so, not even Tongan (``to``)."""
+SOME_ADAPTER = Rule(
+    ("adapter_reduction_factor", "hidden_size"),
+    lambda values: values["adapter_reduction_factor"] <= values["hidden_size"],
+    "adapter_reduction_factor is {adapter_reduction_factor:,}, more than hidden_size {hidden_size:,}: "
+    "no width is left for an adapter",
+    "write {hidden_size:,} or less",
+)
+FREE_NAMES = Rule(
+    ("languages",),
+    lambda values: not any(each in TAKEN or each.startswith("__") for each in values["languages"]),
+    "languages {languages} has a name that torch's modules have taken: the class refuses that",
+    "write it with a region: to_TO",
+)
+KEYS = replace(
+    bert.KEYS,
+    sizes=(*bert.KEYS.sizes, *read_sizes("R adapter_reduction_factor 2")),
+    switches=(*bert.KEYS.switches, *read_switches("pre_norm false, adapter_layer_norm false")),
+    lists=(Listing("languages", ("en_XX",), str),),
+    rules=(SOME_ADAPTER, FREE_NAMES),
+)
+
+FAMILY = family("xmod", KEYS, roberta.classes("Xmod", "roberta"), **roberta.trees("roberta", BODY))
