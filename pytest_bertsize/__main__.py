@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pytest_bertsize.builder.helper import Helper
-    from pytest_bertsize.commands.named_model import Named
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001  (it has no other name)
 
@@ -71,22 +70,11 @@ def _explain(given: argparse.Namespace) -> int:
     from pytest_bertsize.commands.named_model import Named
 
     named = Named(given.config, given.architecture, given.family, given.option, given.keys)
-    if given.draft is not None:
-        return _draft(named, given)
     if given.page is not None:
         from pytest_bertsize.commands.explain.page import page
 
         return page(named, given.page, sys.stdout, sys.stderr)
     return explain(named, sys.stdout, sys.stderr, names=given.names, tensors=given.tensors, form=given.format)
-
-
-def _draft(named: Named, given: argparse.Namespace) -> int:
-    from pytest_bertsize.builder.confined import keep_to_oneself
-
-    keep_to_oneself()
-    from pytest_bertsize.commands.explain.draft.command import draft
-
-    return draft(named, given.draft, sys.stdout, sys.stderr)
 
 
 def _diff(given: argparse.Namespace) -> int:
@@ -220,12 +208,6 @@ def _add_explain(commands: Commands) -> None:
         metavar="PATH",
         help="write what if: a page of its own (.html) with a slider for every size, which counts in the browser and "
         "fetches nothing; nothing else is printed then",
-    )
-    explain.add_argument(
-        "--draft",
-        metavar="FACTORY",
-        help="build what a function of the project makes of the config, module:function, at several sizes, and print a "
-        "draft of its closed form, as Python to paste; nothing else is printed then",
     )
 
 

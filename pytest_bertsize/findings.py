@@ -11,7 +11,6 @@ Kind: TypeAlias = Literal[
     "off-closed-form",
     "read-otherwise",
     "unknown-closed-form",
-    "drafted-closed-form",
     "config-invalid",
     "config-refused",
     "ignored-key",

@@ -61,7 +61,7 @@ class Derivation(NamedTuple):
     values: Values
     options: Mapping[str, bool]
     notes: tuple[Finding, ...] = ()
-    """What is to be said of the closed form itself, and of an adapter."""
+    """Notes on an adapter, and on what is counted once."""
 
 
 def derive(model: Model, config: ModelConfig, chosen: Chosen) -> Derivation:
@@ -76,22 +76,12 @@ def derive(model: Model, config: ModelConfig, chosen: Chosen) -> Derivation:
     form = _counted(chosen.architecture, dims)
     _refuse_the_absurd(form, config, model.build)
     if chosen.adapter is None:
-        said = (*_unread(chosen.family, dims), *_counted_once(model, config))
-        return Derivation(chosen.family, form, values, options, said)
+        return Derivation(chosen.family, form, values, options, tuple(_counted_once(model, config)))
     from pytest_bertsize.closed_forms.lora import notes
 
     alone, form = form, _with_adapter(form, chosen.adapter)
     _refuse_the_absurd(form, config, model.build)
-    said = (*_unread(chosen.family, dims), *notes(chosen.adapter, alone.root))
-    return Derivation(chosen.family, form, values, options, said)
-
-
-def _unread(family: Family, dims: Dims) -> Iterator[Finding]:
-    """A note on what was drafted from the class itself, and nobody has held against the paper."""
-    for each in dict.fromkeys(family.unread(dims)):
-        message = f"closed form drafted from the class, and read by nobody: it says what {printable(each)} has built"
-        fix = "hold it against the paper, then write read_by in its Family"
-        yield Finding("drafted-closed-form", message, fix, "note")
+    return Derivation(chosen.family, form, values, options, tuple(notes(chosen.adapter, alone.root)))
 
 
 def _counted_once(model: Model, config: ModelConfig) -> Iterator[Finding]:
@@ -131,8 +121,7 @@ def _class(model: Model, config: ModelConfig, registry: Registry) -> tuple[Famil
     if model.extra and not model.backbone:
         return own_class(model, NO_FAMILY, None, written)
     message = f"nothing says what {model.factory} consists of"
-    alone = "" if model.closed_form is False else ", or write closed_form = false"
-    fix = f'write architecture = "BertModel" and extra = […], or contribute a closed form{alone}'
+    fix = 'write architecture = "BertModel" and extra = […], contribute a closed form, or write closed_form = false'
     raise Unusable(Finding("unknown-closed-form", message, fix, table_key=("factory",)))
 
 

@@ -55,10 +55,6 @@ class Family:
     """The one that :attr:`keys` are those of."""
     since: tuple[int, ...] = field(default=(), kw_only=True)
     """The release that was the first to have the family, where not all that we know have it."""
-    drafted: str = field(default="", kw_only=True)
-    """What built the class that the family was derived from (``explain --draft``); ``""`` for one that was not."""
-    read_by: str = field(default="", kw_only=True)
-    """Who has held a draft against the paper: until somebody has, every report says that it is one."""
 
     def at(self, release: Release) -> Self:
         """The family as a release of transformers has it."""
@@ -69,10 +65,6 @@ class Family:
     def among(self, families: Callable[[str], Sequence[Family]]) -> Self:  # noqa: ARG002  (of those that are made of others)
         """The family beside these, by ``model_type``: one that is made of others looks for them there."""
         return self
-
-    def unread(self, dims: Dims) -> tuple[str, ...]:  # noqa: ARG002  (of those that are made of others)
-        """What it was drafted from, where nobody has read it; of each family that it is made of."""
-        return (self.drafted,) if self.drafted.strip() and not self.read_by.strip() else ()
 
     def architecture(self, name: str) -> Architecture | None:
         return next((each for each in self.architectures if each.name == name), None)

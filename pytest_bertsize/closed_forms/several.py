@@ -172,10 +172,6 @@ class Several(Family):
                     message = f"overrides.{printable(key)} is about none of its parts"
                     yield Finding("config-invalid", message, fix, table_key=("overrides", key))
 
-    def unread(self, dims: Dims) -> tuple[str, ...]:
-        """Of each part."""
-        return tuple(each for part in self.parts for each in part.family.unread(part.dims(dims)))
-
     def keys_of(self, dims: Dims) -> ConfigKeys:  # noqa: ARG002  (which its own keys say)
         """With what else its parts read, by the names that it has in the whole."""
         own = [part.family.keys.below(part.said) for part in self.parts]

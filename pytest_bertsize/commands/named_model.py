@@ -20,16 +20,18 @@ from pytest_bertsize.config.source import Disk, read_file
 from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.table.model import NAMES, Model
-from pytest_bertsize.table.settings import Settings, SettingsError, load, tables_of_models
+from pytest_bertsize.table.settings import SettingsError, load, tables_of_models
 from pytest_bertsize.wording import MOST_NAMED, did_you_mean, listed, printable, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pytest_bertsize.closed_forms.derive import Derivation
+    from pytest_bertsize.closed_forms.derive import Chosen, Derivation
     from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.closed_forms.registry import Registry
+    from pytest_bertsize.config.adapter import Adapter
     from pytest_bertsize.config.model_config import ModelConfig
+    from pytest_bertsize.table.settings import Settings
 
 
 TABLE = "pyproject.toml"
@@ -151,25 +153,6 @@ def _settings_with_closed_forms() -> Settings | None:
     return settings if settings and settings.closed_forms else None
 
 
-def read(named: Named) -> tuple[Model, ModelConfig, Settings]:
-    """The config that the command line names, with the table of its folder; no closed form has to be there for it.
-
-    :raises Unusable: in the words of the command line, or of the table.
-    """
-    if _is_a_declared_name(named.config):
-        named = replace(named, config=f"{TABLE}{DECLARED}{named.config}")
-    if DECLARED in named.config:
-        settings, model = _table_of(named)
-        return model, source.read(model, settings), settings
-    try:
-        settings = load(Path(TABLE)) if os.path.lexists(TABLE) else Settings(Path(TABLE), "", {})
-    except SettingsError:
-        settings = Settings(Path(TABLE), "", {})
-    model = Model("", named.config, named.family, named.architecture, {}, _options(named.options), (), ())
-    config = _read(model)
-    return model, renamed(config, renaming) if (renaming := _renaming(named.keys)) else config, settings
-
-
 def _declared(named: Named) -> Explained:
     """A model of a project's table, by the name that its test has: ``pyproject.toml::classifier``.
 
@@ -178,7 +161,7 @@ def _declared(named: Named) -> Explained:
     settings, model = _table_of(named)
     config = source.read(model, settings)
     registry = _registry(settings)
-    chosen = choose(model, config, registry, adapter_of(model, settings, config))
+    chosen = _choose_declared(model, config, registry, adapter_of(model, settings, config))
     return Explained(model, config, derive(model, config, chosen), (settings, model))
 
 
@@ -191,8 +174,23 @@ def _declared_at(named: Named) -> Explained:
 
     _refuse_what_the_table_says(named)
     model, config, adapter = declared_at(named.config)
-    chosen = choose(model, config, _registry(_settings_with_closed_forms()), adapter)
+    chosen = _choose_declared(model, config, _registry(_settings_with_closed_forms()), adapter)
     return Explained(model, config, derive(model, config, chosen))
+
+
+def _choose_declared(model: Model, config: ModelConfig, registry: Registry, adapter: Adapter | None) -> Chosen:
+    """Choose the closed form of a declared model.
+
+    :raises Unusable: where there is none; a model with ``closed_form = false`` is not told to declare it again.
+    """
+    try:
+        return choose(model, config, registry, adapter)
+    except Unusable as unusable:
+        if model.closed_form or unusable.findings[0].kind != "unknown-closed-form":
+            raise
+        message = f"{printable(model.name)} has no closed form, as closed_form = false in its table says"
+        fix = "run bertsize check, which builds it and compares its count with its budget and its lock"
+        raise Unusable(Finding("unknown-closed-form", message, fix)) from None
 
 
 def _refuse_what_the_table_says(named: Named) -> None:

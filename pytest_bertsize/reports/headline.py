@@ -19,7 +19,7 @@ MOST_NAMED = 3
 """Models that a line names, before the rest is counted."""
 NOT_BUILT = "by the closed form, not built"
 _LOOSENED = "budget-loosened"
-_TOLD = {_LOOSENED, "drafted-closed-form", "differs-from-lock"}
+_TOLD = {_LOOSENED, "differs-from-lock"}
 """Notes of which a reviewer has to hear of a model that is as it was."""
 _BEFORE_A_LIMIT = {*UNCHECKED, "read-otherwise"}
 """Errors that say more than a limit that does not hold."""

@@ -144,6 +144,13 @@ def test_a_repeat_lists_each_of_its_copies() -> None:
     ]
 
 
+def test_a_star_in_a_tie_is_the_index_of_the_layer_that_the_tied_tensor_is_in() -> None:
+    gate = tied(linear("gate", 3, 5, bias=False), weight="layer.*.up.weight")
+    root = block("", repeat("layer", 2, linear("up", 3, 5, bias=False), gate), component="encoder")
+    owners = {each.name: each.tied_to for each in tensors(root) if each.tied_to}
+    assert owners == {"layer.0.gate.weight": "layer.0.up.weight", "layer.1.gate.weight": "layer.1.up.weight"}
+
+
 def test_only_a_parameter_that_is_there_can_be_tied() -> None:
     with pytest.raises(ValueError, match="decoder has no parameter bias to tie"):
         tied(linear("decoder", 3, 5, bias=False), bias="embeddings.bias")

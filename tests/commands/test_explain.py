@@ -420,17 +420,37 @@ def test_what_the_gate_warns_of_is_a_warning_beside_a_mistake_and_none_itself(
         closed_form(config)
 
 
-@pytest.mark.parametrize("alone", [False, True])
-def test_what_nothing_is_known_of_is_told_with_what_is_not_yet_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *, alone: bool
+NOTHING_SAYS = (
+    'nothing says what m:f consists of; write architecture = "BertModel" and extra = […], '
+    "contribute a closed form, or write closed_form = false"
+)
+ITS_TABLE_SAYS_SO = (
+    "own has no closed form, as closed_form = false in its table says; run bertsize check, which builds it and "
+    "compares its count with its budget and its lock"
+)
+NO_FILE = "gone.json: there is no such file; write the path of the model's config.json, relative to pyproject.toml"
+
+
+@pytest.mark.parametrize(
+    ("declared", "mistake"),
+    [
+        ("", NOTHING_SAYS),
+        ("closed_form = false\n", ITS_TABLE_SAYS_SO),
+        (
+            'closed_form = false\narchitecture = "BertForNothing"\nconfig = { model_type = "bert" }\n',
+            ITS_TABLE_SAYS_SO,
+        ),
+        ('closed_form = false\nconfig = "gone.json"\n', NO_FILE),
+    ],
+    ids=["nothing is written", "a factory alone", "an unknown class", "another mistake"],
+)
+def test_a_declared_model_without_a_closed_form_is_sent_to_what_its_table_lacks_or_to_check(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], declared: str, mistake: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    said = "closed_form = false\n" if alone else ""
-    Path("pyproject.toml").write_text(f'[tool.bertsize.models.own]\nfactory = "m:f"\n{said}budget.total = 1\n')
+    Path("pyproject.toml").write_text(f'[tool.bertsize.models.own]\nfactory = "m:f"\n{declared}budget.total = 1\n')
     status, _, err = explained("own", capsys=capsys)
-    fix = 'write architecture = "BertModel" and extra = […], or contribute a closed form'
-    assert status == MISTAKEN
-    assert err.rstrip().endswith(fix if alone else f"{fix}, or write closed_form = false")
+    assert (status, err) == (MISTAKEN, f"ERROR: {mistake}\n")
 
 
 # a model that a table declares

@@ -198,7 +198,7 @@ def test_a_model_without_a_closed_form_is_a_sentence(
     table = '[tool.bertsize.models.own]\nfactory = "own:build"\nclosed_form = false\nbudget.total = "110M"\n'
     (tmp_path / "pyproject.toml").write_text(table, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    assert mistake("own", capsys=capsys).startswith("ERROR: ")
+    assert mistake("own", capsys=capsys).startswith("ERROR: own has no closed form, as closed_form = false in its")
 
 
 def test_flops_of_a_family_that_nobody_proved_are_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:

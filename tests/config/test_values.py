@@ -758,7 +758,7 @@ def test_labels_that_no_config_could_say_are_refused_where_none_are_counted(key:
 
 @pytest.mark.parametrize(("value", "harmless"), [(3, True), (6, False)])
 def test_what_the_family_does_not_follow_is_refused_in_the_table_as_in_the_file(value: int, *, harmless: bool) -> None:
-    """As ``known_at(3)`` of a draft: any other value changes what is built, and the closed form does not."""
+    """Any other value changes what is built, and the closed form does not follow."""
     keys = replace(KEYS, refused={"depth": Refused((3,), "it is known as 3 alone", "have it followed")}, open=True)
     for data, overrides in (({**BASE, "depth": value}, {}), ({**BASE, "depth": 3}, {"depth": value})):
         if harmless:

@@ -247,8 +247,6 @@ def family_said(family: Family, release: Release) -> dict[str, Any]:
         "name": family.name,
         "derives": isinstance(family, Deriving),
         "since": [*family.since],
-        "drafted": family.drafted,
-        "read_by": family.read_by,
         "keys": _keys_said(keys),
         "architectures": [
             {
@@ -275,8 +273,6 @@ def family_read(said: Mapping[str, Any], ask: Ask) -> Family:
     architectures = tuple(_architecture_read(each, ask, at) for at, each in enumerate(said["architectures"]))
     named: dict[str, Any] = {
         "since": tuple(map(int, said["since"])),
-        "drafted": _text(said["drafted"]),
-        "read_by": _text(said["read_by"]),
     }
     name = _text(said["name"])
     if said["derives"]:

@@ -135,10 +135,6 @@ class PairFamily(Family):
         findings = (*found, *_blind(config, values["decoder"]))
         return Values(sizes, switches, {**top.for_build, **for_build}, findings, assumed, unknown)
 
-    def unread(self, dims: Dims) -> tuple[str, ...]:
-        """Of either side."""
-        return tuple(each for side in (dims.encoder, dims.decoder) for each in side.family.unread(side.dims(dims)))
-
     def keys_of(self, dims: Dims) -> ConfigKeys:
         """Those of either side, by the names that they have in the pair."""
         sides: list[Side] = [dims.encoder, dims.decoder]

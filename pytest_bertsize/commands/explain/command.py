@@ -91,7 +91,6 @@ def notes(chosen: Explained) -> Iterator[str]:
     from pytest_bertsize.wording import exact
 
     form = chosen.form
-    yield from (each.sentence for each in chosen.derivation.notes if each.kind == "drafted-closed-form")
     formula = form.formulas()[TOTAL]
     yield f"total = {formula}"
     yield from _without_effect(chosen, formula)

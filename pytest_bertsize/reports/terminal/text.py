@@ -80,13 +80,11 @@ def notes(model: ModelReport, style: Style) -> str:
 
 
 def _is_told(note: FindingRow, model: ModelReport, style: Style) -> bool:
-    """Always: a budget that was loosened, a draft that nobody has read, and what is not as the lock has it, unless the
-    base has said that.
-    """
+    """Always: a budget that was loosened, and what is not as the lock has it, unless the base has said that."""
     base, lock = model["base"], model["lock"]
     is_said = bool(base and lock and lock["known"] and not lock["buffers"] and base["tensors"] == lock["tensors"])
     of_the_lock = note["kind"] == "differs-from-lock" and not is_said
-    return style.verbosity > 0 or note["kind"] in {"budget-loosened", "drafted-closed-form"} or of_the_lock
+    return style.verbosity > 0 or note["kind"] == "budget-loosened" or of_the_lock
 
 
 def against_base(model: ModelReport, style: Style) -> str:
