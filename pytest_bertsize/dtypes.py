@@ -33,22 +33,6 @@ OF_PARAMETERS: Mapping[str, Dtype] = MappingProxyType(
 )
 """What weights are kept in, by the name that torch has for it."""
 
-DTYPES: Mapping[str, Dtype] = MappingProxyType(
-    {
-        **OF_PARAMETERS,
-        "float8_e8m0fnu": Dtype("F8_E8M0", 8),
-        "bool": Dtype("BOOL", 8),
-        "int16": Dtype("I16", 16),
-        "uint16": Dtype("U16", 16),
-        "int32": Dtype("I32", 32),
-        "uint32": Dtype("U32", 32),
-        "int64": Dtype("I64", 64),
-        "uint64": Dtype("U64", 64),
-        "complex64": Dtype("C64", 64),
-    }
-)
-"""All that torch saves and safetensors has a name for."""
-
 
 def whole_bytes(elements: int, bits: int) -> int:
     """What so many elements take, a byte that is begun counted as a whole."""

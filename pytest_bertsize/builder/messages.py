@@ -44,10 +44,8 @@ class Request:
     """Those of a folder of several, each by its kind, its place and its own config."""
     adapter: Mapping[str, Any] = field(default_factory=dict)
     """Arguments of PEFT's ``LoraConfig``; empty for a model without an adapter."""
-    checkpoint: str = ""
-    """A pickled checkpoint to list the tensors of."""
     filed: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    """Names and shapes of a checkpoint that is read already, to ask the library what it makes of them."""
+    """Names and shapes of a checkpoint, to ask the library what it makes of them."""
     seq_len: int = 0
     """Tokens of a forward pass whose operations are counted; 0: none is made."""
     asked: tuple[str, ...] = ()
@@ -111,12 +109,10 @@ class Built(NamedTuple):
     """Each tied name and its source, as the class itself declares them."""
     buffers: tuple[Buffer, ...] = ()
     """What a checkpoint may hold beside parameters."""
-    stored: tuple[tuple[str, tuple[int, ...], str, str | None], ...] | None = None
-    """Of a pickled checkpoint each tensor's name, shape, dtype and the name that it shares storage with."""
     flops: tuple[tuple[str, int], ...] | None = None
     """What each module of a forward pass takes itself, without the modules in it."""
     problems: Mapping[str, str] = MappingProxyType({})
-    """Why there is no :attr:`stored`, :attr:`loading` or :attr:`flops`, though it was asked for."""
+    """Why there is no :attr:`loading` or :attr:`flops`, though it was asked for."""
     config: ConfigSaid | None = None
     """``None`` where nothing was asked, as of a model that a function of the project builds."""
     loading: Loading | None = None
@@ -210,7 +206,6 @@ def understood(message: Mapping[str, Any], name: str) -> Built | NotBuilt:
         tensors,
         {str(name): str(source) for name, source in message["declared_ties"].items()},
         tuple(_buffer(*row) for row in message.get("buffers", ())),
-        tuple(_stored(*row) for row in message["stored"]) if "stored" in message else None,
         tuple(_flops(*row) for row in message["flops"]) if "flops" in message else None,
         {str(what): printable(str(why)) for what, why in message.get("problems", {}).items()},
         _config_said(**message["config"]) if "config" in message else None,
@@ -235,7 +230,6 @@ def message(result: Built | NotBuilt, name: str) -> dict[str, Any]:
         "torch": result.torch,
         "kinds": dict(result.kinds),
         "buffers": [(each.name, each.numbers, each.dtype, each.bytes, each.saved) for each in result.buffers],
-        "stored": result.stored,
         "loading": result.loading and {"rows": result.loading.rows, "unsaved": sorted(result.loading.unsaved)},
         "flops": result.flops,
         "problems": dict(result.problems),
@@ -256,13 +250,6 @@ def _answered(name: object, origin: object, tokens: object) -> Answered:
     if not (tokens is None or type(tokens) is int):
         raise ValueError(name)
     return Answered(printable(str(name)), printable(str(origin)), tokens)
-
-
-def _stored(
-    name: object, shape: Sequence[object], dtype: object, tied_to: object
-) -> tuple[str, tuple[int, ...], str, str | None]:
-    tensor = _tensor(name, shape, True, tied_to)  # noqa: FBT003
-    return tensor.name, tensor.shape, str(dtype), tensor.tied_to
 
 
 def _config_said(said: Mapping[str, object], read: Sequence[object], by: object) -> ConfigSaid:

@@ -135,7 +135,7 @@ def _untied_elsewhere(missing: list[Tensor], names: Names) -> str:
 def _extra(extra: list[Tensor], names: Names, head: str, of: str) -> Iterable[Finding]:
     if not extra:
         return
-    count = sum(tensor.owned for tensor in extra)
+    count = sum(tensor.size for tensor in extra)
     verb = "have" if len(extra) > 1 else "has"
     what = f"{_tensors(extra)} of the file, {plural(count, 'parameter')},"
     message = f"{what} {verb} no place in {of}: {_rows(extra, _as_it_is)}"
@@ -183,7 +183,7 @@ def _duplicated(stored: Stored, model: Inventory, names: Names, of: str) -> Iter
     """A shared tensor that the file has twice. Where they differ, transformers (5.23) ties nothing."""
     for group in _tied_groups(model).values():
         present = [name for name in group if name in names.tensors]
-        copies = _copies(present, names)
+        copies = present[1:]
         if not copies:
             continue
         filed = [names.tensors[name] for name in copies]
@@ -202,15 +202,6 @@ def _duplicated(stored: Stored, model: Inventory, names: Names, of: str) -> Iter
         )
 
 
-def _copies(present: list[str], names: Names) -> list[str]:
-    """Names of one shared group that have storage of their own in the file, but for the first."""
-    storages: dict[str, str] = {}
-    for name in present:
-        tensor = names.tensors[name]
-        storages.setdefault(tensor.tied_to or tensor.name, name)
-    return list(storages.values())[1:]
-
-
 def _renamed(names: Names) -> Iterable[Finding]:
     if names.renamed:
         first = names.renamed[0]
@@ -226,7 +217,7 @@ def _renamed(names: Names) -> Iterable[Finding]:
 def _passed_over(names: Names, of: str) -> Iterable[Finding]:
     tensors = [tensor for tensor in names.passed_over if not NOT_PARAMETERS.search(tensor.name)]
     if tensors:
-        count = sum(tensor.owned for tensor in tensors)
+        count = sum(tensor.size for tensor in tensors)
         yield Finding(
             "checkpoint-differs",
             f"{_tensors(tensors)} of the file, {plural(count, 'parameter')}, {_is(tensors)} none of {of}, whose class "

@@ -12,20 +12,23 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeGuard
 
-from pytest_bertsize.dtypes import DTYPES, whole_bytes
+from pytest_bertsize.dtypes import OF_PARAMETERS, whole_bytes
 from pytest_bertsize.files import PICKLE, ZIP, Place
-from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import Inventory, Tensor
-from pytest_bertsize.wording import listed, printable, shown
+from pytest_bertsize.wording import listed, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
 SINGLE = "model.safetensors"
 INDEX = "model.safetensors.index.json"
 PICKLED = ("pytorch_model.bin", "pytorch_model.bin.index.json")
-PICKLED_ENDINGS = (".bin", ".pt", ".pth", ".bin.index.json")
+"""Names that ``save_pretrained`` once gave a checkpoint that ``torch.save`` writes, which is not read."""
+NAME_SAFETENSORS = "name a safetensors file"
+SAVE_AS_SAFETENSORS = (
+    f"{NAME_SAFETENSORS}; Class.from_pretrained(folder).save_pretrained(folder), by the model's own class, writes one"
+)
 
 LARGEST_HEADER = 25_000_000
 """Bytes, all shards together, and of an index; BERT-large has 50,000. safetensors itself goes up to 100,000,000."""
@@ -40,8 +43,9 @@ MOST_NAMED = 4
 LENGTH = 8
 """Bytes at the start of a file that say how long its header is."""
 
-BITS = {**dict(DTYPES.values()), "F4": 4, "F6_E2M3": 6, "F6_E3M2": 6}
-"""Of one element, by dtype as safetensors 0.8 writes it; it has the last three to itself."""
+_OTHER_BITS = {"F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "F8_E8M0": 8, "BOOL": 8, "I16": 16, "U16": 16, "I32": 32, "U32": 32}
+BITS = {**dict(OF_PARAMETERS.values()), **_OTHER_BITS, "I64": 64, "U64": 64, "C64": 64}
+"""Of one element, by dtype as safetensors 0.8 writes it."""
 
 OTHERS = {
     ZIP: "a zip archive, as torch.save writes it",
@@ -59,14 +63,14 @@ class Stored:
     file: str
     """As messages show it, relative to the project's root."""
     inventory: Inventory
-    """Names and shapes; ``tied_to`` where two names of a ``.bin`` share storage."""
+    """Names and shapes."""
     dtypes: Mapping[str, str]
     """By tensor name, as safetensors writes them: ``F32``, ``BF16``, ``I64``."""
 
     @property
     def bytes(self) -> int:
-        """What the tensors take, shared storage once."""
-        return sum(bytes_of(tensor.owned, self.dtypes[tensor.name]) for tensor in self.inventory.tensors)
+        """What the tensors take."""
+        return sum(bytes_of(tensor.size, self.dtypes[tensor.name]) for tensor in self.inventory.tensors)
 
 
 class _Entry(NamedTuple):
@@ -92,50 +96,14 @@ def read(root: Path, reference: str) -> Stored:
     return _stored(place.file, entries)
 
 
-def is_pickled(reference: str) -> bool:
-    """Whether it is a file that torch.save writes, which only the helper process reads."""
-    return reference.endswith(PICKLED_ENDINGS)
-
-
-def pickled_path(root: Path, reference: str) -> Path:
-    """Where a pickled checkpoint, or the index of one, really is: each of its files is there, regular, and inside.
-
-    :raises Unusable: as :func:`read` does.
-    """
-    place = Place(root, reference, "checkpoint", "checkpoint-differs")
-    place.opened().close()
-    if reference.endswith(".index.json"):
-        for shard in dict.fromkeys(_weight_map(place).values()):
-            place.neighbour(shard).opened().close()
-    return place.path
-
-
-def from_rows(file: str, rows: Iterable[tuple[str, list[int], str, str | None]]) -> Stored:
-    """What the helper process found in a pickled checkpoint: a ``[name, shape, dtype, tied to]`` for each tensor."""
-    listed = list(rows)
-    tied = {name: tied_to for name, _, _, tied_to in listed if tied_to is not None}
-    return _stored(file, {name: _Entry(tuple(shape), dtype) for name, shape, dtype, _ in listed}, tied)
-
-
-def refusal(file: str, words: str) -> Unusable:
-    """What the helper process says of a pickled checkpoint that it cannot read, in its ``Type: sentence``."""
-    message = printable(words.removeprefix("NotACheckpoint: "))
-    if "eights only load failed" in words:
-        message = "the file holds more than tensors, perhaps code that runs when it is loaded, and was not loaded"
-    fix = "save the weights alone: save_pretrained writes model.safetensors"
-    return Unusable(Finding("checkpoint-differs", message, fix, file=file))
-
-
-def _stored(file: str, entries: Mapping[str, _Entry], tied: Mapping[str, str] | None = None) -> Stored:
-    sharing = tied or {}
-    tensors = (Tensor(name, entry.shape, "", tied_to=sharing.get(name)) for name, entry in entries.items())
+def _stored(file: str, entries: Mapping[str, _Entry]) -> Stored:
+    tensors = (Tensor(name, entry.shape, "") for name, entry in entries.items())
     return Stored(file, Inventory(tuple(tensors)), {name: entry.dtype for name, entry in entries.items()})
 
 
 def _file(place: Place) -> Place:
     """The file itself, where a folder is named."""
-    pickled = next((name for name in PICKLED if place.has(name)), None)
-    otherwise = f'write checkpoint = "{place.entry(pickled).file}"' if pickled else "name the file itself"
+    otherwise = SAVE_AS_SAFETENSORS if any(map(place.has, PICKLED)) else "name the file itself"
     return place.one_of((SINGLE, INDEX), otherwise)
 
 
@@ -167,7 +135,7 @@ def _entries(place: Place, room: int) -> tuple[dict[str, _Entry], int]:
 def _not_safetensors(place: Place, start: bytes, length: int, size: int) -> NoReturn:
     for begins, what in OTHERS.items():
         if start.startswith(begins):
-            fix = "name a safetensors file, or one that ends in .bin, .pt or .pth if torch.save wrote it"
+            fix = SAVE_AS_SAFETENSORS if begins.startswith((ZIP, PICKLE)) else NAME_SAFETENSORS
             place.fail(f"this is {what}, not safetensors", fix)
     said = f"says that its header has {length:,} bytes" if len(start) == LENGTH else "is too short for a header"
     message = f"the file has {size:,} bytes and {said}: it is no safetensors file, or it is cut off"
@@ -235,11 +203,11 @@ def _sharded(place: Place) -> dict[str, _Entry]:
             place.fail(f"{_some(twice)} in two shards, {both}", "save the model again with save_pretrained")
         found |= entries
         stands_in |= dict.fromkeys(entries, shard)
-    check_index(place, weight_map, stands_in)
+    _check_index(place, weight_map, stands_in)
     return found
 
 
-def check_index(place: Place, weight_map: Mapping[str, str], stands_in: Mapping[str, str]) -> None:
+def _check_index(place: Place, weight_map: Mapping[str, str], stands_in: Mapping[str, str]) -> None:
     """:raises Unusable: when an index does not say in which shards the tensors stand."""
     again = "save the model again with save_pretrained, which writes the index"
     if lost := [name for name in weight_map if name not in stands_in]:

@@ -114,7 +114,6 @@ def _beside(model: Model, settings: Settings, adapter: Adapter | None, *, runs_c
     """What a class has in common with a function of the project.
 
     :param runs_code: whether code of the project builds it, which may ask for configs by name.
-    :raises Unusable: for a pickled checkpoint that is not there.
     """
     lengths = (limit.measure.seq_len for limit in model.limits if isinstance(limit.measure, Flops))
     return {
@@ -123,20 +122,12 @@ def _beside(model: Model, settings: Settings, adapter: Adapter | None, *, runs_c
         "config_given": bool(model.config or model.backbones),
         "config_may_be_read": bool(model.backbones),
         "adapter": adapter.for_build if adapter else {},
-        "checkpoint": _pickled(settings, model.checkpoint) if model.checkpoint else "",
         "seq_len": next(lengths, 0),
         "hub": of_hub(settings) if runs_code else {},
         "device": model.build.device,
         "seconds": model.build.seconds or 0.0,
         "memory": model.build.memory or 0,
     }
-
-
-def _pickled(settings: Settings, checkpoint: str) -> str:
-    """The path of a checkpoint that only the helper process reads, ``""`` for any other."""
-    from pytest_bertsize.checkpoint import headers
-
-    return str(headers.pickled_path(settings.root, checkpoint)) if headers.is_pickled(checkpoint) else ""
 
 
 def names(model: Model, config: ModelConfig, registry: Registry) -> tuple[str, str]:

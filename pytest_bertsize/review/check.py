@@ -90,9 +90,9 @@ def examine(
 def _stored(model: Model, settings: Settings) -> Stored | None:
     if model.checkpoint is None:
         return None
-    from pytest_bertsize.review.with_checkpoint import stored
+    from pytest_bertsize.checkpoint import headers
 
-    return stored(model, settings)
+    return headers.read(settings.root, model.checkpoint)
 
 
 def _adapter(model: Model, settings: Settings, config: ModelConfig) -> Adapter | None:
@@ -303,7 +303,7 @@ def _reviewed(before: Review, subject: Subject, built: Built | NotBuilt, former:
     otherwise = _read_otherwise(concluded, subject, built)  # the cause of what is off, and told before it
     also = (*_ties(built), *_dead_weight(subject, built, actual))
     concluded = replace(concluded, findings=(*otherwise, *concluded.findings, *also))
-    concluded = with_checkpoint(concluded, subject.model, built, actual)
+    concluded = with_checkpoint(concluded, built, actual)
     loose = _insensitive(concluded, subject) if form else by_structure.insensitive(concluded, actual)
     return replace(concluded, findings=(*concluded.findings, *loose))
 

@@ -143,8 +143,8 @@ class ModelTable(_Strict):
     """LoRA: the adapter_config.json that PEFT saves, or what it says as a table.
     Example: adapter = { r = 8, target_modules = ["query", "value"], task_type = "SEQ_CLS" }."""
     checkpoint: Text | None = None
-    """The weights that belong to the config, of which names and shapes are read: a .safetensors or .bin file, its
-    index, or a folder with one of them.
+    """The weights that belong to the config, of which names and shapes are read: a .safetensors file, its index,
+    or a folder with one of them.
     Example: checkpoint = "released/model.safetensors"."""
     tokenizer: Text | None = None
     """The tokenizer that belongs to the config. Default: tokenizer.json, vocab.txt or vocab.json beside config or

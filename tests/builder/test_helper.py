@@ -84,7 +84,6 @@ EVERYTHING = Built(
     (Tensor("a.weight", (2, 3), ""), Tensor("b.weight", (2, 3), "", trainable=False, tied_to="a.weight")),
     {"b.weight": "a.weight"},
     (Buffer("mask", 5, "bool", 5, saved=True), Buffer("inv_freq", 4, "float32", 16, saved=False)),
-    (("a.weight", (2, 3), "float16", None), ("b.weight", (2, 3), "float16", "a.weight")),
     (("a", 12),),
     {"flops": "it takes no input_ids"},
     ConfigSaid({"hidden_size": 4, "block_sizes": [1, 2], "tie": None}, ("head_dim",), "transformers 5.1.0"),

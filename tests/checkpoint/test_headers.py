@@ -5,7 +5,6 @@ import os
 import struct
 import subprocess
 import sys
-import zipfile
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,15 +15,12 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from transformers import BertConfig, BertForMaskedLM
 
-from pytest_bertsize.builder.child.pickled import NotACheckpoint, stored_rows
-from pytest_bertsize.builder.helper import Helper
-from pytest_bertsize.builder.messages import Built, Request
 from pytest_bertsize.checkpoint import headers
 from pytest_bertsize.findings import Unusable
 
+SAVE_AS_SAFETENSORS = "name a safetensors file; Class.from_pretrained(folder).save_pretrained(folder), by the model's own class, writes one"
 F32 = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 437951328\n"
@@ -49,10 +45,10 @@ def file_of(header: object, data: int = 0, length: int | None = None) -> bytes:
     return struct.pack("<Q", len(written) if length is None else length) + written + bytes(data)
 
 
-def refused(root: Path, reference: str = "model.safetensors", read: Callable[..., Any] = headers.read) -> str:
+def refused(root: Path, reference: str = "model.safetensors") -> str:
     """The finding that a checkpoint is refused with: place, sentence, fix."""
     with pytest.raises(Unusable) as refusal:
-        read(root, reference)
+        headers.read(root, reference)
     (finding,) = refusal.value.findings
     assert (finding.kind, finding.severity) == ("checkpoint-differs", "error")
     assert f"{finding.message}{finding.fix}".isprintable()
@@ -232,13 +228,9 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
         file_of({"__metadata__": {"format": 1}, "a": F32}, 8),
         'model.safetensors: its __metadata__ is {"format": 1}, not strings by name → write it again with safetensors',
     ),
-    "zip": (
-        b"PK\x03\x04" + bytes(20),
-        "model.safetensors: this is a zip archive, as torch.save writes it, not safetensors → name a safetensors file, or one that ends in .bin, .pt or .pth if torch.save wrote it",
-    ),
     "keras": (
         b"\x89HDF\r\n\x1a\n" + bytes(20),
-        "model.safetensors: this is HDF5, as Keras writes it, not safetensors → name a safetensors file, or one that ends in .bin, .pt or .pth if torch.save wrote it",
+        "model.safetensors: this is HDF5, as Keras writes it, not safetensors → name a safetensors file",
     ),
 }
 
@@ -311,7 +303,7 @@ def test_a_folder_with_two_checkpoints_or_none_says_what_to_name(tmp_path: Path)
         ".: the folder holds neither model.safetensors nor model.safetensors.index.json → name the file itself"
     )
     (tmp_path / "pytorch_model.bin").touch()
-    assert refused(tmp_path, ".").endswith('→ write checkpoint = "pytorch_model.bin"')
+    assert refused(tmp_path, ".").endswith(f"nor model.safetensors.index.json → {SAVE_AS_SAFETENSORS}")
     (tmp_path / "model.safetensors").touch()
     (tmp_path / "model.safetensors.index.json").touch()
     assert refused(tmp_path, ".") == (
@@ -319,9 +311,8 @@ def test_a_folder_with_two_checkpoints_or_none_says_what_to_name(tmp_path: Path)
     )
 
 
-@pytest.mark.parametrize("read", [headers.read, headers.pickled_path])
 @pytest.mark.parametrize("way", ["file link", "folder link", "dots", "absolute"])
-def test_nothing_outside_the_project_is_opened(tmp_path: Path, way: str, read: Callable[..., Any]) -> None:
+def test_nothing_outside_the_project_is_opened(tmp_path: Path, way: str) -> None:
     root, outside = tmp_path / "project", tmp_path / "outside"
     root.mkdir()
     outside.mkdir()
@@ -334,15 +325,14 @@ def test_nothing_outside_the_project_is_opened(tmp_path: Path, way: str, read: C
         "dots": "../outside/model.safetensors",
         "absolute": str(outside / "model.safetensors"),
     }
-    assert refused(root, references[way], read) == (
+    assert refused(root, references[way]) == (
         f"{references[way]}: the checkpoint lies outside the project → copy it into the project"
     )
 
 
-@pytest.mark.parametrize("read", [headers.read, headers.pickled_path])
-def test_a_named_pipe_does_not_hold_the_run_up(tmp_path: Path, read: Callable[..., Any]) -> None:
+def test_a_named_pipe_does_not_hold_the_run_up(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "model.safetensors")
-    assert refused(tmp_path, read=read) == "model.safetensors: this is not a regular file → name a file"
+    assert refused(tmp_path) == "model.safetensors: this is not a regular file → name a file"
 
 
 def test_a_shard_that_is_a_folder_is_named(tmp_path: Path) -> None:
@@ -443,87 +433,7 @@ def test_an_index_without_a_map_is_refused(tmp_path: Path, index: str) -> None:
     assert "it has no weight_map" in refused(tmp_path, ".")
 
 
-# pickles, which only the helper process reads
-
-
-def pickled(root: Path, reference: str = "pytorch_model.bin") -> headers.Stored:
-    return headers.from_rows(reference, json.loads(json.dumps(stored_rows(str(headers.pickled_path(root, reference))))))
-
-
-def test_what_torch_saves_is_told_by_its_name() -> None:
-    for reference in ("pytorch_model.bin", "a/model.pt", "last.pth", "pytorch_model.bin.index.json"):
-        assert headers.is_pickled(reference)
-    for reference in ("model.safetensors", "model.safetensors.index.json", "bin", "folder/"):
-        assert not headers.is_pickled(reference)
-
-
-@pytest.mark.parametrize("zipped", [True, False])
-@pytest.mark.parametrize("wrapper", ["", "state_dict", "model"])
-def test_a_bin_names_tied_tensors_once_each_and_says_that_they_share(
-    tmp_path: Path, wrapper: str, *, zipped: bool
-) -> None:
-    model = tiny_bert()
-    state: dict[str, Any] = dict(model.state_dict())
-    saved = {wrapper: state, "epoch": 3} if wrapper else state
-    torch.save(saved, tmp_path / "pytorch_model.bin", _use_new_zipfile_serialization=zipped)
-    stored = pickled(tmp_path)
-    assert {tensor.name: tensor.tied_to for tensor in stored.inventory.tensors if tensor.tied_to} == {
-        "cls.predictions.decoder.weight": "bert.embeddings.word_embeddings.weight",
-        "cls.predictions.decoder.bias": "cls.predictions.bias",
-    }
-    assert stored.inventory.unique == sum(parameter.numel() for parameter in model.parameters())
-    assert stored.bytes == 4 * stored.inventory.unique
-    assert set(stored.dtypes.values()) == {"F32"}
-
-
-def test_views_of_one_storage_that_are_not_the_same_tensor_share_nothing(tmp_path: Path) -> None:
-    whole = torch.zeros(4, 4)
-    torch.save(
-        {"whole": whole, "half": whole[:2], "turned": whole.T, "none": whole[:0], "nil": whole[:0]}, tmp_path / "a.pt"
-    )
-    assert [row[3] for row in stored_rows(str(tmp_path / "a.pt"))] == [None] * 5
-
-
-def of_the_helper(root: Path, *files: str) -> list[str | int]:
-    """How many tensors each file has, or why none, by one helper process that builds a tiny model beside each."""
-    sizes = {"vocab_size": 11, "hidden_size": 4, "num_hidden_layers": 1, "num_attention_heads": 2}
-    helper = Helper()
-    try:
-        helper.ask([Request(each, "bert", "BertModel", sizes, {}, checkpoint=str(root / each)) for each in files])
-        built = [helper.result(each) for each in files]
-    finally:
-        helper.stop()
-    assert all(isinstance(each, Built) for each in built), built
-    found = [each for each in built if isinstance(each, Built)]
-    return [each.problems["stored"] if each.stored is None else len(each.stored) for each in found]
-
-
-def test_what_a_pickle_takes_is_bounded_before_it_is_read(tmp_path: Path) -> None:
-    """``bytearray(2_000_000_000)`` in 30 bytes, alone and in the archive that torch writes."""
-    bomb = b"\x80\x02c__builtin__\nbytearray\nJ" + (2_000_000_000).to_bytes(4, "little") + b"\x85R."
-    (tmp_path / "alone.bin").write_bytes(bomb)
-    torch.save({"a": torch.zeros(2)}, tmp_path / "good.bin")
-    with zipfile.ZipFile(tmp_path / "good.bin") as good, zipfile.ZipFile(tmp_path / "packed.bin", "w") as packed:
-        for name in good.namelist():
-            packed.writestr(name, bomb if name.endswith("data.pkl") else good.read(name))
-    refused = "NotACheckpoint: it takes more than 256 MB on top of its tensors to read"
-    assert of_the_helper(tmp_path, "good.bin", "alone.bin", "packed.bin") == [1, refused, refused]
-
-
-def test_shards_of_a_pickled_checkpoint_are_read_together(tmp_path: Path) -> None:
-    torch.save({"a": torch.zeros(2)}, tmp_path / "1.bin")
-    torch.save({"b": torch.zeros(3, dtype=torch.float16)}, tmp_path / "2.bin")
-    index = tmp_path / "pytorch_model.bin.index.json"
-    index.write_text(json.dumps({"weight_map": {"a": "1.bin", "b": "2.bin"}}))
-    assert shapes(pickled(tmp_path, index.name)) == {"a": (2,), "b": (3,)}
-    index.write_text(json.dumps({"weight_map": {"a": "2.bin", "b": "1.bin"}}))
-    with pytest.raises(NotACheckpoint, match="2 tensors do not stand where the index says; the first is 'a'"):
-        pickled(tmp_path, index.name)
-    torch.save({"a": torch.zeros(2)}, tmp_path / "2.bin")
-    with pytest.raises(NotACheckpoint, match=r"the tensor 'a' stands in two shards, '2\.bin' and '1\.bin'"):
-        pickled(tmp_path, index.name)
-    (tmp_path / "2.bin").write_text(LFS)
-    assert refused(tmp_path, index.name, headers.pickled_path).startswith("2.bin: this is a git-LFS pointer")
+# what torch.save writes
 
 
 class Malicious:
@@ -536,47 +446,25 @@ class Malicious:
         return os.system, (f"touch '{self.target}'",)
 
 
-@pytest.mark.parametrize("zipped", [True, False])
-def test_a_pickle_that_would_run_code_is_refused_and_runs_nothing(tmp_path: Path, *, zipped: bool) -> None:
-    target = tmp_path / "it ran"
-    torch.save({"a": Malicious(target)}, tmp_path / "a.bin", _use_new_zipfile_serialization=zipped)
-    with pytest.raises(NotACheckpoint) as refusal:
-        stored_rows(str(tmp_path / "a.bin"))
-    assert str(refusal.value) == (
-        "it holds more than tensors: torch.load(…, weights_only=True) refuses it, and nothing else is tried"
-    )
-    assert not target.exists()
-    torch.load(tmp_path / "a.bin", weights_only=False)  # the file does what the test says it does
-    assert target.exists()
-
-
 @pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        (torch.zeros(2), "it holds a Tensor, not tensors by name"),
-        ([torch.zeros(2)], "it holds a list, not tensors by name"),
-        ({"a": torch.zeros(2), "epoch": 3}, "'epoch' is a int, not a tensor with a name"),
-        ({5: torch.zeros(2)}, "'5' is a Tensor, not a tensor with a name"),
-    ],
+    ("zipped", "written"),
+    [(True, "a zip archive, as torch.save writes it"), (False, "a pickle, as torch.save once wrote it")],
 )
-def test_a_pickle_of_anything_but_tensors_by_name_is_refused(tmp_path: Path, content: object, expected: str) -> None:
-    torch.save(content, tmp_path / "a.bin")
-    with pytest.raises(NotACheckpoint) as refusal:
-        stored_rows(str(tmp_path / "a.bin"))
-    assert str(refusal.value) == expected
+@pytest.mark.parametrize("reference", ["pytorch_model.bin", "pytorch_model.bin.index.json", "last.pt", "best.pth"])
+def test_a_pickle_is_refused_unloaded_with_the_lines_that_write_safetensors(
+    tmp_path: Path, reference: str, written: str, *, zipped: bool
+) -> None:
+    target, pickle = tmp_path / "it ran", reference.removesuffix(".index.json")
+    torch.save({"a": Malicious(target)}, tmp_path / pickle, _use_new_zipfile_serialization=zipped)
+    (tmp_path / "pytorch_model.bin.index.json").write_text(json.dumps({"weight_map": {"a": "pytorch_model.bin"}}))
+    assert refused(tmp_path, reference) == f"{pickle}: this is {written}, not safetensors → {SAVE_AS_SAFETENSORS}"
+    assert not target.exists()
 
 
-def test_a_pickle_that_is_cut_off_is_refused_in_a_sentence(tmp_path: Path) -> None:
-    torch.save({"a": torch.zeros(2)}, tmp_path / "a.bin")
-    (tmp_path / "a.bin").write_bytes((tmp_path / "a.bin").read_bytes()[:200])
-    with pytest.raises(NotACheckpoint, match=r"torch\.load cannot read it: "):
-        stored_rows(str(tmp_path / "a.bin"))
-
-
-def test_what_the_helper_process_says_becomes_a_finding() -> None:
-    (finding,) = headers.refusal("a.bin", "NotACheckpoint: it holds a list, not tensors by name").findings
-    assert (finding.kind, finding.severity, finding.file) == ("checkpoint-differs", "error", "a.bin")
-    assert finding.message == "it holds a list, not tensors by name"
-    assert finding.fix == "save the weights alone: save_pretrained writes model.safetensors"
-    (finding,) = headers.refusal("a.bin", "MemoryError: \x1b[31m::error::").findings
-    assert finding.message == r"MemoryError: \x1b[31m:\x3aerror:\x3a"
+@pytest.mark.parametrize("zipped", [True, False])
+def test_what_is_advised_in_place_of_a_pickle_writes_a_checkpoint_that_is_read(tmp_path: Path, *, zipped: bool) -> None:
+    model = tiny_bert()
+    model.config.save_pretrained(tmp_path)
+    torch.save(model.state_dict(), tmp_path / "pytorch_model.bin", _use_new_zipfile_serialization=zipped)
+    BertForMaskedLM.from_pretrained(tmp_path).save_pretrained(tmp_path)
+    assert headers.read(tmp_path, ".").inventory.unique == sum(each.numel() for each in model.parameters())

@@ -27,7 +27,6 @@ from pytest_bertsize.builder.child.making import instantiate, is_own_code, prepa
 from pytest_bertsize.builder.confined import (
     ATTEMPTS,
     LONGEST_ANSWER,
-    MEGABYTE,
     MEMORY_ABOVE_IMPORT,
     NOT_IMPORTED,
     answer,
@@ -50,8 +49,6 @@ if TYPE_CHECKING:
 
 OWN_MEMORY = 8 * 1024**3
 """Bytes of address space where a function of the project builds, and imports what it likes."""
-READING = 256 * MEGABYTE
-"""Bytes of address space for what a file of pickles says beside its tensors."""
 HOLD_IT = "hold the file in the project, in the folder of a config that hub in [tool.bertsize] names"
 BEGINS = b"begins "
 """What a fork says when it has imported what it builds with, before the most bytes of memory that it has had."""
@@ -123,22 +120,14 @@ def _imported() -> dict[str, str]:
 
 
 def _answer_to(request: Mapping[str, Any], answers: int) -> dict[str, Any]:
-    """What there is to say of one model; a file of pickles is read before anything of it is imported."""
+    """What there is to say of one model."""
     if not request["factory"] and "transformers" not in sys.modules:
         return {"error": f"{NOT_IMPORTED}: ModuleNotFoundError: No module named 'transformers'"}
-    stored = _forked(partial(_stored_in, request), "the process that reads it") if request["checkpoint"] else {}
-    filed = stored.get("stored") or request["filed"]
     begin = partial(_say_building, request, answers)
     if is_own_code(request) or request["device"] == "cpu":  # memory that a fork has taken is given back with it
         whose = "the process of the project's code" if is_own_code(request) else "the process that builds it"
-        found = _forked(partial(_built_offline, request, filed), whose, begin)
-    else:
-        found = _built(request, filed, lambda: begin(os.getpid(), most_memory()))
-    if "error" in found:
-        return found
-    found.pop("stored", None)
-    wrong = {"stored": stored["error"]} if "error" in stored else {}
-    return {**found, **({} if wrong else stored), "problems": {**found.get("problems", {}), **wrong}}
+        return _built_in_fork(request, whose, begin)
+    return _built(request, lambda: begin(os.getpid(), most_memory()))
 
 
 def _say_building(request: Mapping[str, Any], answers: int, process: int, memory: int) -> None:
@@ -146,25 +135,23 @@ def _say_building(request: Mapping[str, Any], answers: int, process: int, memory
     answer(answers, {"building": request["name"], "process": process, "memory": memory})
 
 
-def _forked(
-    work: Callable[..., dict[str, Any]], whose: str, say: Callable[[int, int], None] | None = None
-) -> dict[str, Any]:
-    """What a fork answers that has nothing of ours open but the way back.
+def _built_in_fork(request: Mapping[str, Any], whose: str, say: Callable[[int, int], None]) -> dict[str, Any]:
+    """Build in a fork that has nothing of ours open but the way back, and return its answer.
 
     What it leaves behind, or whether it leaves at all, is no other model's business.
 
-    :param say: called with the fork's number and memory, where it says in between that it begins.
+    :param say: called with the fork's number and memory, when it begins.
     """
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
         close_all_but(writing)
-        answer(writing, work(lambda: os.write(writing, b"%b%d\n" % (BEGINS, most_memory()))) if say else work())
+        answer(writing, _built_offline(request, lambda: os.write(writing, b"%b%d\n" % (BEGINS, most_memory()))))
         os._exit(0)
     os.close(writing)
     with open(reading, "rb") as stream:  # noqa: PTH123  (a pipe)
         said = stream.readline(LONGEST_ANSWER)  # one line: what the code has forked may hold the pipe open
-        if say and said.startswith(BEGINS) and (memory := said[len(BEGINS) :].strip()).isdigit():
+        if said.startswith(BEGINS) and (memory := said[len(BEGINS) :].strip()).isdigit():
             say(child, int(memory))
             said = stream.readline(LONGEST_ANSWER)
     whole = said.endswith(b"\n") or len(said) == LONGEST_ANSWER
@@ -187,16 +174,15 @@ def _object_in(said: bytes) -> dict[str, Any]:
 TOOK_NO = "and the code took no for an answer"
 
 
-def _built_offline(request: Mapping[str, Any], filed: list[Any], begin: Callable[[], object]) -> dict[str, Any]:
+def _built_offline(request: Mapping[str, Any], begin: Callable[[], object]) -> dict[str, Any]:
     leave_no_bytecode()
     cut_off()
-    return _built(request, filed, begin)
+    return _built(request, begin)
 
 
-def _built(request: Mapping[str, Any], filed: list[Any], begin: Callable[[], object]) -> dict[str, Any]:
+def _built(request: Mapping[str, Any], begin: Callable[[], object]) -> dict[str, Any]:
     """Build what is asked for.
 
-    :param filed: names and shapes of a checkpoint, of which the library is asked what it makes.
     :param begin: called when what makes it is imported.
     """
     try:
@@ -216,7 +202,7 @@ def _built(request: Mapping[str, Any], filed: list[Any], begin: Callable[[], obj
         return {"error": f"NotInstalled: {USED[0]} is used, is not installed where the model is built, {TOOK_NO}"}
     if REFUSED:
         return {"error": f"it asked the hub for {REFUSED[0]}, and took no for an answer", "fix": HOLD_IT}
-    loading = _tried("loading", problems, partial(_loading, model, filed))
+    loading = _tried("loading", problems, partial(_loading, model, request["filed"]))
     also: dict[str, Any] = {"flops": flops, "config": config, "loading": loading, "answered": answers() or None}
     also["stood_in"] = STOOD_IN or None
     also |= {
@@ -235,24 +221,10 @@ def _tried(what: str, problems: dict[str, str], ask: Callable[[], Any]) -> Any:
         return None
 
 
-def _stored_in(request: Mapping[str, Any]) -> dict[str, Any]:
-    """The tensors of a pickled checkpoint, in the memory that they take, be it mapped, and a little more."""
-    from pytest_bertsize.builder.child.pickled import size_of, stored_rows
-
-    try:
-        limit_memory(READING)
-        limit_memory(READING + size_of(request["checkpoint"]))
-        return {"stored": stored_rows(request["checkpoint"])}
-    except MemoryError:
-        return {"error": f"NotACheckpoint: it takes more than {READING // MEGABYTE} MB on top of its tensors to read"}
-    except Exception as error:
-        return {"error": in_words(error)}
-
-
 def _loading(model: Any, filed: list[Any]) -> dict[str, Any] | None:
     from pytest_bertsize.builder.child.loading import loading
 
-    return loading(model, [(name, tuple(shape)) for name, shape, *_ in filed]) if filed else None
+    return loading(model, [(name, tuple(shape)) for name, shape in filed]) if filed else None
 
 
 def _operations(model: Any, request: Mapping[str, Any]) -> list[Any]:
