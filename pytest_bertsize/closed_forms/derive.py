@@ -75,7 +75,7 @@ def derive(model: Model, config: ModelConfig, chosen: Chosen) -> Derivation:
     form = _counted(chosen.architecture, dims)
     _refuse_the_absurd(form, config, model.build)
     if chosen.adapter is None:
-        return Derivation(chosen.family, form, values, options, tuple(_counted_once(model, config)))
+        return Derivation(chosen.family, form, values, options, tuple(_counted_once(model)))
     from pytest_bertsize.closed_forms.lora import notes
 
     alone, form = form, _with_adapter(form, chosen.adapter)
@@ -83,12 +83,11 @@ def derive(model: Model, config: ModelConfig, chosen: Chosen) -> Derivation:
     return Derivation(chosen.family, form, values, options, tuple(notes(chosen.adapter, alone.root)))
 
 
-def _counted_once(model: Model, config: ModelConfig) -> Iterator[Finding]:
-    """A note on each module that is another under a second name."""
-    ties = {one: other for one, other in model.tied.items() if {one, other} <= {*model.backbones}}
-    ties |= {each.at: each.same_as for each in config.modules if each.same_as}
-    for one, other in ties.items():
-        yield Finding("untied", f"{printable(one)} is {printable(other)}: counted once", "", "note")
+def _counted_once(model: Model) -> Iterator[Finding]:
+    """A note on each backbone that is another under a second name."""
+    for one, other in model.tied.items():
+        if {one, other} <= {*model.backbones}:
+            yield Finding("untied", f"{printable(one)} is {printable(other)}: counted once", "", "note")
 
 
 def choose(model: Model, config: ModelConfig, registry: Registry, adapter: Adapter | None = None) -> Chosen:

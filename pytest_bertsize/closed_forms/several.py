@@ -13,6 +13,7 @@ from pytest_bertsize.closed_forms.parts.variations import held_at
 from pytest_bertsize.closed_forms.sentence_modules import MODULES
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.keys import LABELS, ConfigKeys, Rule, Size, Values
+from pytest_bertsize.config.parts import BY_FACTORY
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import levels, parents_first
 from pytest_bertsize.wording import did_you_mean, printable, shown
@@ -111,14 +112,12 @@ class Several(Family):
     """The family of one such model: what it reads is what its parts read."""
 
     parts: tuple[Part, ...]
-    again: tuple[tuple[str, str], ...] = ()
-    """Paths of modules that are others, and those that they are."""
     tied: tuple[tuple[str, str], ...] = ()
-    """The same of parts, as a table says it."""
+    """Parts that are others, and those that they are, as a table says it."""
 
     @property
     def blocks_of(self) -> partial[Block]:
-        return partial(_blocks, self.parts, self.again)
+        return partial(_blocks, self.parts)
 
     def with_keys(self, asked: Iterable[str]) -> Several:
         """The family where further keys of its parts' configs are sizes too, and what else they have is nobody's."""
@@ -210,22 +209,8 @@ def _with_keys(part: Part, asked: tuple[str, ...]) -> Part:
     return replace(part, family=replace(part.family, keys=keys), architecture=replace(part.architecture, labels=labels))
 
 
-def _blocks(parts: tuple[Part, ...], again: tuple[tuple[str, str], ...], dims: Dims) -> Block:
-    from pytest_bertsize.closed_forms.changes import Trees, sharing
-
-    made = [part.blocks(dims) for part in parts]
-    if not again:
-        return Block("", tuple(made))
-    known = [part.blocks(dims.known) for part in parts]
-    twins = [_copies(blocks, parts, again) for blocks in (made, known)]
-    return sharing(Trees(*twins), dict(again)).written
-
-
-def _copies(made: list[Block], parts: tuple[Part, ...], again: tuple[tuple[str, str], ...]) -> Block:
-    """What stands at a second place, once more."""
-    first = {part.at: block for part, block in zip(parts, made, strict=True)}
-    more = [first[source]._replace(name=at + first[source].name.removeprefix(source)) for at, source in again]
-    return Block("", (*made, *more))
+def _blocks(parts: tuple[Part, ...], dims: Dims) -> Block:
+    return Block("", tuple(part.blocks(dims) for part in parts))
 
 
 def several(like: Several, parts: Iterable[Part]) -> Several:
@@ -270,10 +255,7 @@ def of_config(model: Model, config: ModelConfig, registry: Registry, find: Find)
     if wrong:
         raise Unusable(*wrong)
     name = ", ".join(dict.fromkeys(part.family.name for part in parts if part.family.name not in MODULES)) or WHOLE
-    again = tuple((_place(each, each.at), _place(each, each.same_as)) for each in config.modules if each.same_as)
-    empty = Several(
-        name, ConfigKeys(()), (), release=registry.release, parts=(), again=again, tied=(*model.tied.items(),)
-    )
+    empty = Several(name, ConfigKeys(()), (), release=registry.release, parts=(), tied=(*model.tied.items(),))
     family = several(empty, parts)
     options = {key: value for part in parts for key, value in part.architecture.options.items()}
     added = {"backbone": [*model.backbones]} if model.backbones else {"modules": [*config.parts]}
@@ -308,7 +290,7 @@ def _short(name: str, names: Iterable[str]) -> str:
 
 
 def _of_folder(config: ModelConfig, registry: Registry) -> Iterator[Part | Unusable]:
-    for index, module in enumerate(each for each in config.modules if not each.same_as):
+    for index, module in enumerate(config.modules):
         is_primary = module.part == config.primary
         said, suffix = ("", "") if is_primary else (f"{module.part}.", f"_{index}")
         if not module.is_transformer:
@@ -321,12 +303,7 @@ def _of_folder(config: ModelConfig, registry: Registry) -> Iterator[Part | Unusa
             yield unusable
         else:
             component = "" if is_primary else module.part
-            yield Part(module.part, said, suffix, _place(module, module.at), component, family, architecture)
-
-
-def _place(module: Module, at: str) -> str:
-    """Where the class itself stands that a module holds."""
-    return f"{at}.auto_model" if module.is_transformer else at
+            yield Part(module.part, said, suffix, f"{module.at}.auto_model", component, family, architecture)
 
 
 def _transformer(module: Module, registry: Registry) -> tuple[Family, Architecture]:
@@ -338,7 +315,7 @@ def _transformer(module: Module, registry: Registry) -> tuple[Family, Architectu
     if not families or ending is None:
         what = f"model_type is {shown(named)}" if not families else f"its transformer_task is {shown(task)}"
         message = f"{what}, for which there is no closed form in a folder of modules"
-        config.refuse("model_type", message, "describe the whole by factory and extra", "unknown-closed-form")
+        config.refuse("model_type", message, BY_FACTORY, "unknown-closed-form")
     among = [each for each in families[0].architectures if each.name.endswith(ending)]
     exact = ENCODERS.get(families[0].name, "") if ending == "Model" else ""
     found = next((each for each in among if each.name == exact), None) or min(
@@ -346,7 +323,7 @@ def _transformer(module: Module, registry: Registry) -> tuple[Family, Architectu
     )
     if found is None:
         message = f"there is no closed form for the class that sentence-transformers makes of {shown(named)}"
-        config.refuse("model_type", message, "describe the whole by factory and extra", "unknown-closed-form")
+        config.refuse("model_type", message, BY_FACTORY, "unknown-closed-form")
     said = {**module.settings.get("model_args", {}), **module.settings.get("model_kwargs", {})}
     options = {key: said.get(key, value) for key, value in found.options.items()}
     return families[0], replace(found, options=options)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pytest_bertsize.config import model_config
 from pytest_bertsize.config.model_config import ModelConfig, fail
 from pytest_bertsize.findings import Finding, Unusable
-from pytest_bertsize.wording import did_you_mean, printable, shown
+from pytest_bertsize.wording import printable, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -29,31 +29,16 @@ MODULES = "modules.json"
 LIBRARY = "sentence_transformers."
 EMPTY = frozenset({"Pooling", "Normalize", "Dropout", "BoW", "SpladePooling"})
 """Modules without parameters."""
-CONFIGS = {
-    "Transformer": ("config.json",),
-    "MLMTransformer": ("config.json",),
-    "Dense": ("config.json",),
-    "CNN": ("cnn_config.json",),
-    "LSTM": ("lstm_config.json",),
-    "LayerNorm": ("config.json",),
-    "WordWeights": ("config.json",),
-    "WeightedLayerPooling": ("config.json",),
-    "Router": ("router_config.json", "config.json"),
-    "Asym": ("config.json", "router_config.json"),
-}
-"""The file of each kind of module that has parameters, or modules; of two that which is there first."""
+CONFIG = "config.json"
+"""The file of each module that has parameters, in the module's own folder."""
 TRANSFORMERS = ("Transformer", "MLMTransformer")
-OF_WEIGHTS = ("WordEmbeddings", "StaticEmbedding", "SparseStaticEmbedding")
-"""Kinds of which no config says the size."""
+KINDS = frozenset({*TRANSFORMERS, "Dense", "LayerNorm", *EMPTY})
+"""Modules that have a closed form here; a factory counts the others."""
 SETTINGS = tuple(
     f"sentence_{each}_config.json"
     for each in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
 )
 MOST_MODULES = 50
-MOST_PLACES = 500
-"""Modules with those of all routes."""
-DEEPEST = 16
-"""Dots in the place of one."""
 OF_CONFIG, OF_MODEL = ("config_args", "config_kwargs"), ("model_args", "model_kwargs")
 """What sentence-transformers hands on to the config, and to the class."""
 OF_LOADING = frozenset(
@@ -63,7 +48,10 @@ OF_LOADING = frozenset(
     }
 )
 """Of these what says nothing of a size, or is read."""
-_WHOLE = 'name the transformer alone, as in config = "{}", or describe the whole by factory and extra'
+BY_FACTORY = (
+    'write factory = "module:function" and closed_form = false in place of config, with a function that returns the '
+    "SentenceTransformer"
+)
 _PATH = re.compile(r"(?:\w[\w.-]{0,99})(?:/\w[\w.-]{0,99}){0,5}", re.ASCII)
 
 
@@ -75,12 +63,10 @@ class Module(NamedTuple):
     kind: str
     """The name of its class: ``Dense``."""
     at: str
-    """Where it stands in the whole: ``2``, ``0.sub_modules.query.1``."""
+    """Its name in the whole: ``2``."""
     config: ModelConfig
     settings: Mapping[str, Any] = MappingProxyType({})
     """Of a transformer what sentence-transformers' own file says beside its config."""
-    same_as: str = ""
-    """Where the module stands that this one is, under another name."""
 
     @property
     def is_transformer(self) -> bool:
@@ -153,11 +139,11 @@ def of_folder(content: bytes, folder: str, reader: Reader, model: Model | None =
     :param model: what the table says, where there is one.
     :raises Unusable: for a list that is none, a module of no known kind, or a config that cannot be read.
     """
-    reading = _Folder(folder, reader)
     file = f"{printable(str(PurePosixPath(folder) / MODULES))}{reader.at}"
     entries = model_config.listed_in(content, file)
+    reading = _Folder(folder, reader, entries)
     if model is not None:
-        alone = f'several modules ({file}); config = "{reading.alone(entries)}" is its transformer alone'
+        alone = f'several modules ({file}); config = "{reading.alone}" is its transformer alone'
         _refuse(model, ("architecture", "family", "keys", "adapter", "checkpoint"), alone)
         _refuse_flops(model, f"several modules ({file})")
         if not model.closed_form:
@@ -165,11 +151,11 @@ def of_folder(content: bytes, folder: str, reader: Reader, model: Model | None =
             raise Unusable(Finding("config-invalid", message, "remove it", table_key=("closed_form",)))
     modules = tuple(reading.modules(entries, file))
     if not modules:
-        fail(file, "none of its modules has parameters", _WHOLE.format(reading.transformer))
-    own = {each.part: each.config for each in modules if not each.same_as}
-    if len(own) < sum(not each.same_as for each in modules):
+        fail(file, "none of its modules has parameters", reading.way_out)
+    own = {each.part: each.config for each in modules}
+    if len(own) < len(modules):
         fail(file, "two of its modules have one path", "give each a folder of its own")
-    transformers = [each.part for each in modules if each.is_transformer and not each.same_as]
+    transformers = [each.part for each in modules if each.is_transformer]
     primary = transformers[0] if len(transformers) == 1 else ""
     return replace(_together(own, whole=file, primary=primary), modules=modules)
 
@@ -177,26 +163,22 @@ def of_folder(content: bytes, folder: str, reader: Reader, model: Model | None =
 class _Folder:
     """Reads a folder of modules."""
 
-    def __init__(self, folder: str, reader: Reader) -> None:
+    def __init__(self, folder: str, reader: Reader, entries: list[Any]) -> None:
         self.folder = folder
         self.reader = reader
-        self.seen = 0
-        self.transformer = self.path("config.json")
-        """Its config, in this folder or below."""
-
-    def alone(self, entries: list[Any]) -> str:
-        """The way out of a folder that cannot be counted: to name its transformer's own config."""
         said = (each for each in entries if isinstance(each, dict))
         kinds = ((str(each.get("type")).rpartition(".")[2], each.get("path")) for each in said)
         where = next((path for kind, path in kinds if kind in TRANSFORMERS and isinstance(path, str)), "")
-        return self.path(where, "config.json")
+        self.alone = printable(self.path(where, CONFIG))
+        """The transformer's own config, in this folder or below, as messages show it."""
+        self.way_out = f'{BY_FACTORY}, or name the transformer alone, as in config = "{self.alone}"'
+        """Of a folder that cannot be counted."""
 
     def path(self, *parts: str) -> str:
         return str(PurePosixPath(self.folder, *parts))
 
     def modules(self, entries: list[Any], file: str) -> Iterator[Module]:
         """Those that have parameters."""
-        self.transformer = self.alone(entries)
         if not 0 < len(entries) <= MOST_MODULES:
             fail(file, f"it lists {len(entries):,} modules", f"write 1 to {MOST_MODULES}")
         names: set[str] = set()
@@ -213,71 +195,22 @@ class _Folder:
             yield from self._module(kind, path, name, file)
 
     def _module(self, written: str, path: str, at: str, file: str) -> Iterator[Module]:
-        kind = self._kind(written, path, file)
-        self.seen += 1
-        if self.seen > MOST_PLACES or at.count(".") > DEEPEST:
-            fail(
-                file, f"it leads to more than {MOST_PLACES} modules, or ever deeper", "write the routes that there are"
-            )
+        kind = written.rpartition(".")[2]
+        if not written.startswith(LIBRARY) or kind not in KINDS:
+            message = f"module {shown(path or at)} is of type {shown(written)}, for which there is no closed form"
+            fail(file, message, self.way_out, kind="unknown-closed-form")
         if kind in EMPTY:
             return
         part = (path or f"{at}_{kind}").replace("/", "_").replace(".", "_")
         config = self._config(kind, path)
-        if kind in {"Router", "Asym"}:
-            yield from self._routes(config, path, at)
-        elif kind in TRANSFORMERS:
-            yield Module(part, kind, at, config, self._settings(path))
-        else:
-            yield Module(part, kind, at, config)
-
-    def _kind(self, written: str, path: str, file: str) -> str:
-        kind = written.rpartition(".")[2]
-        where = f"module {shown(path)} is of type {shown(written)}" if path else f"a module is of type {shown(written)}"
-        fix = _WHOLE.format(self.transformer)
-        if written.startswith(LIBRARY) and kind in OF_WEIGHTS:
-            message = f"{where}, whose size no config says, only its weights"
-            raise Unusable(Finding("unknown-closed-form", message, fix, file=file))
-        if not written.startswith(LIBRARY) or kind not in {*CONFIGS, *EMPTY}:
-            near = did_you_mean(kind, {*CONFIGS, *EMPTY}, "") if written.startswith(LIBRARY) else ""
-            message = f"{where}, for which there is no closed form"
-            raise Unusable(Finding("unknown-closed-form", message, f"{near} or {fix}" if near else fix, file=file))
-        return kind
-
-    def _routes(self, config: ModelConfig, path: str, at: str) -> Iterator[Module]:
-        types, structure = config.data.get("types"), config.data.get("structure")
-        if not isinstance(types, dict) or not isinstance(structure, dict):
-            config.refuse("types", "there are no types and structure of its routes", "write both, as it is saved")
-        first: dict[str, tuple[str, list[Module]]] = {}
-        for route, members in structure.items():
-            if not isinstance(members, list) or not re.fullmatch(r"\w{1,100}", route):
-                config.refuse("structure", f"the route {shown(route)} is no list of modules", "write one")
-            for index, member in enumerate(members):
-                place = f"{at}.sub_modules.{route}.{index}"
-                if not isinstance(member, str) or not isinstance(types.get(member), str) or not _PATH.fullmatch(member):
-                    config.refuse("types", f"the module {shown(member)} has no type", "write it, as it is saved")
-                if member not in first:
-                    inside = str(PurePosixPath(path, member))
-                    first[member] = place, list(self._module(types[member], inside, place, config.file))
-                    yield from first[member][1]
-                else:
-                    source, modules = first[member]
-                    self.seen += 1
-                    if self.seen > MOST_PLACES:
-                        config.refuse("structure", f"it has more than {MOST_PLACES} modules", "write fewer routes")
-                    for each in modules:
-                        yield each._replace(at=place + each.at.removeprefix(source), same_as=each.at)
+        yield Module(part, kind, at, config, self._settings(path) if kind in TRANSFORMERS else {})
 
     def _config(self, kind: str, path: str) -> ModelConfig:
-        names = CONFIGS[kind]
-        for name in names:
-            content = self.reader.file(self.path(path, name))
-            if content is not None:
-                found = model_config.parse(content, f"{printable(self.path(path, name))}{self.reader.at}", "")
-                return _of_words(found) if kind == "WordWeights" else found
-        where = printable(self.path(path, names[0]))
-        return fail(
-            f"{where}{self.reader.at}", f"there is no such file, which a {kind} has", "write it, as it is saved"
-        )
+        content = self.reader.file(self.path(path, CONFIG))
+        where = f"{printable(self.path(path, CONFIG))}{self.reader.at}"
+        if content is None:
+            fail(where, f"there is no such file, which a {kind} has", "write it, as it is saved")
+        return model_config.parse(content, where, "")
 
     def _settings(self, path: str) -> Mapping[str, Any]:
         for name in SETTINGS:
@@ -300,11 +233,3 @@ def _refuse_sizes(settings: ModelConfig) -> None:
                 settings.refuse(name, f"{name} sets {shown(key)} as the model is loaded", "write it in its config.json")
             if key == "add_pooling_layer" and not isinstance(value, bool):
                 settings.refuse(name, f"{key} is {shown(value)}", "write true or false")
-
-
-def _of_words(config: ModelConfig) -> ModelConfig:
-    """What a closed form wants of a vocabulary is its length."""
-    vocab = config.data.get("vocab")
-    if not isinstance(vocab, list) or not vocab or not all(isinstance(word, str) for word in vocab):
-        config.refuse("vocab", "vocab is no list of words", "write it, as it is saved")
-    return replace(config, data={"vocab": len(vocab)}, by_own_names=config.data)

@@ -58,7 +58,6 @@ def _of_modules(model: Model, settings: Settings, config: ModelConfig, found: De
         {
             "kind": each.kind,
             "at": each.at,
-            "same_as": each.same_as,
             "settings": {key: each.settings[key] for key in _SETTINGS if key in each.settings},
             "family": str(each.config.model_type) if each.is_transformer else "",
             "config": given[each.part] if each.is_transformer else for_part(each.part, model, config),
