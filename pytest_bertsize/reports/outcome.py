@@ -73,9 +73,7 @@ def summary(outcome: Outcome, style: terminal.Style, *, tables: bool, accepting:
     """
     models, reports = outcome.checked, outcome.reports
     if models and style.verbosity >= 0:
-        yield Line(terminal.overview(models, style, reports.settings.patterns))
-        for model in models:
-            yield from map(Line, _told(model, style, tables=tables) if model["verdict"] == "passed" else ())
+        yield from map(Line, _about_models(outcome, style, tables=tables))
     yield from (Line(problem, "red") for problem in reports.problems)
     if outcome.not_checked:
         named = listed(outcome.not_checked, MOST_NAMED)
@@ -95,6 +93,16 @@ def summary(outcome: Outcome, style: terminal.Style, *, tables: bool, accepting:
     yield Line(terminal.count(models, len(outcome.declared), outcome.failed, written, builds=reports.builds))
     if reports.base or outcome.failed:  # of any other run the table has said it
         yield Line(terminal.plain(outcome.report["headline"], style))
+
+
+def _about_models(outcome: Outcome, style: terminal.Style, *, tables: bool) -> Iterator[str]:
+    """The overview, each model that passed, and what stood in for something in any of them."""
+    models = outcome.checked
+    yield terminal.overview(models, style, outcome.reports.settings.patterns)
+    for model in models:
+        yield from _told(model, style, tables=tables) if model["verdict"] == "passed" else ()
+    if stand_ins := terminal.stand_ins(models, style):
+        yield stand_ins
 
 
 def _told(model: ModelReport, style: terminal.Style, *, tables: bool) -> Iterator[str]:

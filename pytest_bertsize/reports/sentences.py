@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING
 from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.quantity import percent_used
 from pytest_bertsize.reports.rows import counted, share
-from pytest_bertsize.wording import exact, listed, signed
+from pytest_bertsize.wording import MOST_NAMED, exact, listed, signed
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from pytest_bertsize.reports.shape import (
         Base,
         Change,
         Checkpoint,
         Choices,
+        FindingRow,
         Measure,
         ModelReport,
         Removed,
@@ -31,6 +32,8 @@ MOST_PARTS = 3
 """Components that one key moved, before the rest is counted."""
 MOST_FROZEN = 6
 """Parts that do not train, before the rest is counted."""
+_OF_THE_RUN = "stood-in"
+"""The kind of finding that several models of a run have in common."""
 _UNITS = {"flops": "FLOPs"}
 """What a measure is called in a sentence, where that is not what the table calls it."""
 
@@ -75,6 +78,21 @@ def head(report: RunReport) -> str:
     if work_tree(report):
         return "the work tree"
     return f"this branch ({report['commit'][:SHORT]})" if report["commit"] else "this branch"
+
+
+def stand_ins(models: Iterable[ModelReport]) -> list[str]:
+    """``encoder, tagger: wandb is not installed, and nothing used it``: each stand-in once, with its models."""
+    names: dict[str, list[str]] = {}
+    for model in models:
+        for finding in model["findings"]:
+            if finding["kind"] == _OF_THE_RUN:
+                names.setdefault(finding["message"], []).append(model["name"])
+    return [f"{listed(those, MOST_NAMED)}: {message}" for message, those in names.items()]
+
+
+def of_the_model(findings: Iterable[FindingRow]) -> list[FindingRow]:
+    """Leave out what :func:`stand_ins` says."""
+    return [finding for finding in findings if finding["kind"] != _OF_THE_RUN]
 
 
 def change(row: Change) -> str:

@@ -205,3 +205,27 @@ def test_warnings_of_what_passed_are_told_in_no_colour() -> None:
     told = lines(outcome(found("encoder", "passed", warning("the key x is ignored"))))
     assert told[0].colour == ""
     assert told[0].text.startswith("! encoder: the key x is ignored (config.json:4)")
+
+
+# what stood in
+
+
+def stood_in(name: str, *messages: str) -> ModelReport:
+    return found(name, "passed", *(finding(each, severity="note", kind="stood-in") for each in messages))
+
+
+def test_what_stood_in_is_said_once_for_all_models_unless_the_run_is_to_be_quiet() -> None:
+    several = outcome(stood_in("encoder", "no wandb", "no apex"), found("b"), stood_in("c", "no wandb"))
+    told = [line for line in lines(several) if "no " in line.text]
+    assert told == [Line("- encoder, c: no wandb\n- encoder: no apex")]
+    assert "".join(line.text for line in lines(several, verbosity=1)).count("no wandb") == 1
+    assert not [line for line in lines(several, verbosity=-1) if "no wandb" in line.text]
+
+
+def test_of_very_many_it_is_said_how_many_more_there_are() -> None:
+    (said,) = (
+        line.text
+        for line in lines(outcome(stood_in("encoder", *(f"no {each}" for each in range(42)))))
+        if "no 0" in line.text
+    )
+    assert said.splitlines()[39:] == ["- encoder: no 39", "2 more stand-ins are in the JSON report"]

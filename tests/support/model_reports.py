@@ -58,9 +58,9 @@ def model(*components: Component, findings: list[FindingRow] | None = None, name
     )
 
 
-def finding(message: str, fix: str = "", severity: str = "error") -> FindingRow:
+def finding(message: str, fix: str = "", severity: str = "error", kind: str = "over-budget") -> FindingRow:
     return FindingRow(
-        kind="over-budget",
+        kind=kind,
         severity=severity,
         component=None,
         message=message,

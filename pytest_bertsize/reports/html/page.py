@@ -83,6 +83,7 @@ def render(report: RunReport, _root: Path | None = None) -> str:
         headline=report["headline"],
         links=[(f"model-{index}", model, _behind_name(model)) for index, model in enumerate(ordered, 1)],
         parts=parts,
+        stand_ins=sentences.stand_ins(report["models"]),
         unchanged=bool(ordered) and all(map(unchanged, ordered)),
     )
 
@@ -170,7 +171,7 @@ def _view(model: ModelReport, report: RunReport, bounds: Bounds) -> dict[str, An
     base, choices = model["base"], model["choices"]
     rows = model["components"]
     shown = urgent(rows, bounds.rows)
-    findings = by_severity(model["findings"])
+    findings = by_severity(sentences.of_the_model(model["findings"]))
     return {
         "model": model,
         "headline": _behind_name(model),

@@ -61,8 +61,8 @@ def model_parts(model: ModelReport, *, in_title: bool = False) -> list[Part]:
         parts += _components(rows, model)
     if beside := [f"- {text(sentence)}" for sentence in sentences.sentences(model)]:
         parts.append(Part("\n".join(beside)))
-    if model["findings"]:
-        parts.append(Part(_findings(model["findings"])))
+    if findings := sentences.of_the_model(model["findings"]):
+        parts.append(Part(_findings(findings)))
     if choices and choices["fits"]:
         parts.append(Part(_fits(choices["fits"])))
     if choices and choices["costs"]:

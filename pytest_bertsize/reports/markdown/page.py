@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from pytest_bertsize.reports.headline import alone, is_quiet
 from pytest_bertsize.reports.markdown.model import Part, model_parts
-from pytest_bertsize.reports.markdown.text import code, table, text
+from pytest_bertsize.reports.markdown.text import code, details, table, text
 from pytest_bertsize.reports.rows import counted, room, total
-from pytest_bertsize.reports.sentences import limited_by, say_why, work_tree
+from pytest_bertsize.reports.sentences import limited_by, say_why, stand_ins, work_tree
 from pytest_bertsize.wording import exact, listed, plural, signed
 
 if TYPE_CHECKING:
@@ -46,8 +46,10 @@ def render(report: RunReport, _root: Path | None = None) -> str:
         if not shelf.full and shelf.put(section[:1]):
             shelf.put([part for part in section[1:] if not part.is_detail])
     shelf.put([part for section in sections for part in section if part.is_detail and section[0] in shelf.kept])
-    shown = [part for section in (overview, *sections) for part in section if part in shelf.kept]
-    return "\n\n".join([top, *(part.text for part in shown), *_not_shown(sections, shelf), foot]) + "\n"
+    missing = _stand_ins(stand_ins(report["models"]))
+    shelf.put(missing)
+    shown = [part for section in (overview, *sections, missing) for part in section if part in shelf.kept]
+    return "\n\n".join([top, *(part.text for part in shown), *_not_shown(sections, missing, shelf), foot]) + "\n"
 
 
 def is_ours(text: str) -> bool:
@@ -75,9 +77,10 @@ class _Shelf:
         return all(part in self.kept for part in parts)
 
 
-def _not_shown(sections: Sequence[Sequence[Part]], shelf: _Shelf) -> list[str]:
+def _not_shown(sections: Sequence[Sequence[Part]], beside: Sequence[Part], shelf: _Shelf) -> list[str]:
     models = sum(section[0] not in shelf.kept for section in sections)
-    parts = sum(part not in shelf.kept for section in sections if section[0] in shelf.kept for part in section)
+    begun = [section for section in sections if section[0] in shelf.kept]
+    parts = sum(part not in shelf.kept for those in (*begun, beside) for part in those)
     if not models + parts:
         return []
     what = [
@@ -88,6 +91,13 @@ def _not_shown(sections: Sequence[Sequence[Part]], shelf: _Shelf) -> list[str]:
 
 
 # the run
+
+
+def _stand_ins(found: Sequence[str]) -> list[Part]:
+    lines = [f"- {text(each)}" for each in found[:MOST_ROWS]]
+    if rest := len(found[MOST_ROWS:]):
+        lines.append(f"- {exact(rest)} more are in the JSON report")
+    return [Part(details("Stand-ins for what is not there", "\n".join(lines)), is_detail=True)] if lines else []
 
 
 def _title(report: RunReport) -> str:

@@ -39,7 +39,18 @@ if TYPE_CHECKING:
 
     from pytest_bertsize.reports.shape import FindingRow, ModelReport, RunBase
 
-__all__ = ["Style", "against_base", "base_of_run", "breakdown", "count", "failure", "notes", "overview", "plain"]
+__all__ = [
+    "Style",
+    "against_base",
+    "base_of_run",
+    "breakdown",
+    "count",
+    "failure",
+    "notes",
+    "overview",
+    "plain",
+    "stand_ins",
+]
 
 Column: TypeAlias = Literal["", "model", "architecture", "parameters", "budget", "left"]
 
@@ -58,7 +69,7 @@ def failure(model: ModelReport, style: Style) -> str:
     if model["components"]:
         parts += [_title(model), coloured(""), component_table(model, style), coloured("")]
     parts += _changes(model, style)
-    parts += _sentences(model["findings"], style)
+    parts += _sentences(sentences.of_the_model(model["findings"]), style)
     if choices := _choices(model, style):
         parts += [coloured(""), *choices]
     return draw_all(parts, style)
@@ -75,7 +86,8 @@ def breakdown(model: ModelReport, style: Style) -> str:
 
 def notes(model: ModelReport, style: Style) -> str:
     """The warnings of a model that passed, and its notes where detail is asked for; ``""`` if there are none."""
-    told = [each for each in model["findings"] if each["severity"] != "note" or _is_told(each, model, style)]
+    found = sentences.of_the_model(model["findings"])
+    told = [each for each in found if each["severity"] != "note" or _is_told(each, model, style)]
     return draw_all(_sentences(told, style, prefix=f"{model['name']}: "), style) if told else ""
 
 
@@ -85,6 +97,15 @@ def _is_told(note: FindingRow, model: ModelReport, style: Style) -> bool:
     is_said = bool(base and lock and lock["known"] and not lock["buffers"] and base["tensors"] == lock["tensors"])
     of_the_lock = note["kind"] == "differs-from-lock" and not is_said
     return style.verbosity > 0 or note["kind"] == "budget-loosened" or of_the_lock
+
+
+def stand_ins(models: Sequence[ModelReport], style: Style) -> str:
+    """What stood in for something that is not there, each once for all models; ``""`` where nothing did."""
+    found = sentences.stand_ins(models)
+    lines = [hanging("- ", "dim", each, style) for each in found[:MOST_SENTENCES]]
+    if rest := len(found[MOST_SENTENCES:]):
+        lines.append(coloured(f"{exact(rest)} more stand-ins are in the JSON report", "dim"))
+    return draw_all(lines, style) if lines else ""
 
 
 def against_base(model: ModelReport, style: Style) -> str:
