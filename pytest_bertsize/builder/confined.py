@@ -10,7 +10,7 @@ import signal
 import sys
 import traceback
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -129,15 +129,22 @@ def answer(descriptor: int, message: Mapping[str, Any]) -> None:
         remaining = remaining[os.write(descriptor, remaining) :]
 
 
-ATTEMPTS: list[str] = []
-"""What this process has been refused: code may swallow the exception."""
+REFUSED: list[Refused] = []
+"""What fails a model even where its code catches the exception."""
+WENT_ON = "and the code caught that and went on"
+
+
+def refuse(refusal: Refused) -> NoReturn:
+    REFUSED.append(refusal)
+    raise refusal
 
 
 def refuse_the_network(event: str, arguments: tuple[Any, ...]) -> None:
     if event in NETWORK and not (event == "socket.sendmsg" and arguments[1] is None):  # to whom it is connected
-        if event != "socket.bind":  # libraries find out by it whether there is IPv6
-            ATTEMPTS.append(event)
-        raise NetworkRefused(f"it reached for the network ({event})")
+        refusal = NetworkRefused(f"it reached for the network ({event})")
+        if event == "socket.bind":  # libraries find out by it whether there is IPv6
+            raise refusal
+        refuse(refusal)
 
 
 def in_words(error: BaseException, root: str = "") -> str:

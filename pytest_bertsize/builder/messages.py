@@ -363,8 +363,6 @@ _OF_FACTORIES = {
     **_NOT_INSTALLED,
     **_KILLED,
     "No module named 'keras": "pip install keras keras-hub",
-    "NotInstalled: keras": "pip install keras keras-hub",
-    "NotInstalled": 'install it where the model is built (python = ".venv/bin/python" in [tool.bertsize] names where)',
     "ModuleNotFoundError": _IMPORTABLE,
     "ImportError": _IMPORTABLE,
     "No such file or directory": (

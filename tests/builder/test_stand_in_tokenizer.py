@@ -1,72 +1,140 @@
-"""What is asked of a tokenizer that is not there: its tokens and ids, as far as the config and the family say them."""
+"""A tokenizer that is not there: how many tokens it has and how many are new, and that it fails at any other use."""
 
 from __future__ import annotations
 
 import copy
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_bertsize.builder.child.tokenizer import StandIn
+from pytest_bertsize.builder import confined
+from pytest_bertsize.builder.child import tokenizer
+from pytest_bertsize.builder.child.tokenizer import SPECIAL, Tokenizer
 from pytest_bertsize.builder.confined import Refused
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
-def stand_in(family: str = "bert", **said: Any) -> Any:
-    return StandIn("acme/tiny", {"model_type": family, "vocab_size": 101, **said}, {})
-
-
-def test_its_special_tokens_are_those_of_its_family_and_what_is_added() -> None:
-    tokenizer = stand_in()
-    tokenizer.add_tokens(["[E1]", "[E2]"])
-    # Devlin et al. 2018's vocab.txt
-    assert tokenizer.all_special_tokens == ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[E1]", "[E2]"]
+Use = Callable[[Any], object]
 
 
-def test_the_id_of_a_token_that_is_added_is_behind_those_of_the_vocabulary() -> None:
-    tokenizer = stand_in()
-    tokenizer.add_special_tokens({"additional_special_tokens": ["[E1]"], "bos_token": "[BOS]"})
-    assert tokenizer.convert_tokens_to_ids(["[E1]", "[BOS]"]) == [101, 102]
-    assert tokenizer.bos_token_id == 102
+@pytest.fixture(autouse=True)
+def _nothing_is_remembered() -> Iterator[None]:
+    yield
+    for remembered in (tokenizer.TAKEN, confined.REFUSED):
+        remembered.clear()
 
 
-def test_the_id_of_another_is_what_the_config_says() -> None:
-    tokenizer = stand_in(pad_token_id=7)
-    assert (tokenizer.pad_token_id, tokenizer.bos_token_id) == (7, None)  # a tokenizer of BERT has no such token
+def stand_in(family: str = "bert", **config: Any) -> Any:
+    return Tokenizer("acme/tiny", {"model_type": family, "vocab_size": 101, **config})
+
+
+@pytest.mark.parametrize("family", SPECIAL)
+def test_it_has_as_many_tokens_as_the_config_has_rows_where_its_family_fills_them(family: str) -> None:
+    assert len(stand_in(family)) == stand_in(family).vocab_size == 101
+    assert tokenizer.TAKEN == {"acme/tiny": 101}
 
 
 @pytest.mark.parametrize(
-    ("asked", "what"),
+    "unknown",
     [
-        (lambda each: each.mask_token_id, "mask_token_id"),
-        (lambda each: each.convert_tokens_to_ids("house"), "the id of the token 'house'"),
-        (lambda each: setattr(each, "pad_token", "house"), "whether it has the token 'house'"),
-        (lambda each: each.get_vocab(), "get_vocab"),
-        (lambda each: each("a text"), "the tokens of a text"),
-        (lambda each: each.encode("a text")[0] + 1, "the tokens of a text"),
+        stand_in("deberta-v2"),
+        stand_in("t5"),
+        stand_in("bert", tokenizer_class="XLMRobertaTokenizer"),  # as multilingual MiniLM
+        stand_in("bert", vocab_size=None),
+        stand_in("bert", vocab_size="101"),
     ],
 )
-def test_what_only_the_tokenizer_itself_knows_is_refused_with_what_to_put_where(asked: Any, what: str) -> None:
+def test_of_another_family_tokenizer_or_vocabulary_the_number_is_not_known(unknown: Any) -> None:
+    for use in (len, lambda it: it.vocab_size, lambda it: it.add_tokens(["[E]"])):
+        with pytest.raises(Refused, match="is asked for its number of tokens, which a model of the family"):
+            use(unknown)
+    assert tokenizer.TAKEN == {}
+
+
+@pytest.mark.parametrize("named", ["BertTokenizer", "BertTokenizerFast", None])
+def test_a_config_may_name_the_familys_own_tokenizer(named: str | None) -> None:
+    assert len(stand_in("bert", tokenizer_class=named)) == 101
+
+
+ADDED: dict[str, tuple[Use, int]] = {
+    "two markers": (lambda it: it.add_tokens(["[E1]", "[/E1]"]), 2),
+    "one": (lambda it: it.add_tokens("<e>"), 1),
+    "one twice": (lambda it: it.add_tokens(["<e>", "<e>"]) + it.add_tokens("<e>"), 1),
+    "none": (lambda it: it.add_tokens([]), 0),
+    "one that its family has": (lambda it: it.add_tokens(["[PAD]", "[SEP]"]), 0),
+    "special ones": (lambda it: it.add_special_tokens({"bos_token": "[BOS]", "pad_token": "[PAD]"}), 1),
+    "a list of special ones": (lambda it: it.add_special_tokens({"additional_special_tokens": ["{a}", "<|b|>"]}), 2),
+    "special ones in another case": (
+        lambda it: it.add_special_tokens({"additional_special_tokens": ["<A>", "<a>"]}),
+        2,
+    ),
+}
+
+
+@pytest.mark.parametrize("how", ADDED)
+def test_it_is_as_much_longer_as_tokens_are_new(how: str) -> None:
+    add, new = ADDED[how]
+    found = stand_in()
+    assert add(found) == new
+    assert (len(found), found.vocab_size) == (101 + new, 101)
+    assert len(copy.deepcopy(found)) == 101 + new  # as of a module that has it
+
+
+def test_a_token_that_is_special_in_another_family_is_new() -> None:
+    assert stand_in("gpt2").add_special_tokens({"pad_token": "[PAD]"}) == 1
+    assert stand_in("gpt2").add_special_tokens({"pad_token": "<|endoftext|>"}) == 0
+
+
+UNCERTAIN = {
+    "house": "bert",  # a word, which a vocabulary may have
+    "[unused7]": "bert",
+    "<S>": "bert",  # line 105 of the vocab.txt of bert-base-chinese
+    "<|endoftext|>": "roberta",  # all 50,257 tokens of GPT-2 are in it, which has this: 50,257 + 4 + 3 + 1 = 50,265
+    "<extra_id_0>": "bert",
+    "": "bert",
+}
+
+
+@pytest.mark.parametrize("token", UNCERTAIN)
+def test_of_a_token_that_may_be_in_the_vocabulary_it_is_not_known_whether_it_is_new(token: str) -> None:
     with pytest.raises(Refused) as refused:
-        asked(stand_in())
+        stand_in(UNCERTAIN[token]).add_tokens([token])
+    assert str(refused.value) == (
+        f"the tokenizer of 'acme/tiny' is asked for whether it has the token {token!r}, and it is not in the project"
+    )
+
+
+def test_a_token_in_another_case_may_be_the_same_to_a_tokenizer_that_writes_all_in_lower_case() -> None:
+    with pytest.raises(Refused, match=r"whether it has the token '\[e1\]'"):
+        stand_in().add_tokens(["[E1]", "[e1]"])
+
+
+USES: dict[str, Use] = {
+    "the tokens of a text": lambda it: it("a text"),
+    "encode": lambda it: it.encode("a text"),
+    "pad_token": lambda it: it.pad_token,
+    "pad_token_id": lambda it: it.pad_token_id,
+    "get_vocab": lambda it: it.get_vocab(),
+    "convert_tokens_to_ids": lambda it: it.convert_tokens_to_ids("[PAD]"),
+    "all_special_tokens": lambda it: it.all_special_tokens,
+    "model_max_length": lambda it: it.model_max_length,
+    "another padding_side": lambda it: setattr(it, "padding_side", "left"),
+}
+
+
+@pytest.mark.parametrize("what", USES)
+def test_any_other_use_fails_with_what_to_put_where(what: str) -> None:
+    with pytest.raises(Refused) as refused:
+        USES[what](stand_in())
     assert str(refused.value) == f"the tokenizer of 'acme/tiny' is asked for {what}, and it is not in the project"
     assert refused.value.fix == "put its tokenizer.json beside the config that hub names for 'acme/tiny'"
+    assert refused.value in confined.REFUSED  # which is looked at where the code catches it
 
 
-def test_a_token_may_stand_for_another_that_it_has_and_has_its_id_then() -> None:
-    """Usual with GPT-2, which has nothing to pad with."""
-    tokenizer = stand_in("gpt2", eos_token_id=100)
-    tokenizer.pad_token = tokenizer.eos_token
-    assert (tokenizer.pad_token, tokenizer.pad_token_id) == ("<|endoftext|>", 100)
-
-
-def test_of_a_family_whose_rows_are_not_its_tokens_neither_number_nor_names_are_known() -> None:
-    tokenizer = stand_in("deberta-v2")
-    for asked in (lambda: len(tokenizer), lambda: tokenizer.pad_token):
-        with pytest.raises(Refused):
-            asked()
-
-
-def test_it_can_be_copied_as_a_module_that_keeps_it_is() -> None:
-    tokenizer = stand_in()
-    tokenizer.add_tokens(["[E1]"])
-    assert len(copy.copy(tokenizer)) == 102
+def test_of_a_folder_it_is_put_into_it(tmp_path: Path) -> None:
+    with pytest.raises(Refused) as refused:
+        Tokenizer(str(tmp_path), {"model_type": "bert", "vocab_size": 101}).encode("a text")
+    assert refused.value.fix == "put its tokenizer.json into that folder"

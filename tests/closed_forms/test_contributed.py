@@ -217,8 +217,8 @@ def test_a_size_that_is_none_is_told_as_such(size: Any, says: str) -> None:
 def test_an_attempt_at_the_network_gives_no_answer_though_it_was_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:
     question = {"number": 7, "places": [["forms.py", "/forms.py"]]}
     assert child._honest({"families": []}, question) == {"families": [], "number": 7}
-    monkeypatch.setattr(child, "ATTEMPTS", ["socket.connect"])
-    why = "it reached for the network (socket.connect), and took no for an answer"
+    monkeypatch.setattr(child, "REFUSED", ["it reached for the network (socket.connect)"])
+    why = "it reached for the network (socket.connect), and the code caught that and went on"
     assert child._honest({"families": []}, question) == {"origin": "forms.py", "error": why, "number": 7}
     assert child._honest({"error": "it raised"}, {"number": 8}) == {"error": "it raised", "number": 8}
 
@@ -303,7 +303,7 @@ def test_a_process_that_takes_its_time_over_each_answer_has_thirty_seconds_in_al
         ("import socket; socket.create_connection(('a', 1))", "it reached for the network (socket.getaddrinfo)"),
         (
             "import socket\ntry: socket.create_connection(('a', 1))\nexcept Exception: pytest_bertsize_closed_forms = list",
-            "it reached for the network (socket.getaddrinfo), and took no for an answer",
+            "it reached for the network (socket.getaddrinfo), and the code caught that and went on",
         ),
     ],
 )

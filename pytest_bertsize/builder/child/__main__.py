@@ -20,15 +20,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.builder.child.config_said import config_said
-from pytest_bertsize.builder.child.from_pretrained import REFUSED, answers
-from pytest_bertsize.builder.child.lacking import STOOD_IN, USED
+from pytest_bertsize.builder.child.from_pretrained import answers
 from pytest_bertsize.builder.child.listing import take_inventory
 from pytest_bertsize.builder.child.making import instantiate, is_own_code, prepare, way_out
+from pytest_bertsize.builder.child.stand_ins import STOOD_IN
 from pytest_bertsize.builder.confined import (
-    ATTEMPTS,
     LONGEST_ANSWER,
     MEMORY_ABOVE_IMPORT,
     NOT_IMPORTED,
+    REFUSED,
+    WENT_ON,
     answer,
     cause_of_death,
     close_all_but,
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
 
 OWN_MEMORY = 8 * 1024**3
 """Bytes of address space where a function of the project builds, and imports what it likes."""
-HOLD_IT = "hold the file in the project, in the folder of a config that hub in [tool.bertsize] names"
 BEGINS = b"begins "
 """What a fork says when it has imported what it builds with, before the most bytes of memory that it has had."""
 
@@ -171,9 +171,6 @@ def _object_in(said: bytes) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-TOOK_NO = "and the code took no for an answer"
-
-
 def _built_offline(request: Mapping[str, Any], begin: Callable[[], object]) -> dict[str, Any]:
     leave_no_bytecode()
     cut_off()
@@ -196,15 +193,11 @@ def _built(request: Mapping[str, Any], begin: Callable[[], object]) -> dict[str,
         flops = _tried("flops", problems, partial(_operations, model, request)) if request["seq_len"] else None
     except BaseException as error:
         return {"error": in_words(error, request["root"]), "fix": way_out(error, request)}
-    if ATTEMPTS:
-        return {"error": f"it reached for the network ({ATTEMPTS[0]}), and took no for an answer"}
-    if USED:
-        return {"error": f"NotInstalled: {USED[0]} is used, is not installed where the model is built, {TOOK_NO}"}
     if REFUSED:
-        return {"error": f"it asked the hub for {REFUSED[0]}, and took no for an answer", "fix": HOLD_IT}
+        return {"error": f"{REFUSED[0]}, {WENT_ON}", "fix": REFUSED[0].fix}
     loading = _tried("loading", problems, partial(_loading, model, request["filed"]))
     also: dict[str, Any] = {"flops": flops, "config": config, "loading": loading, "answered": answers() or None}
-    also["stood_in"] = STOOD_IN or None
+    also["stood_in"] = [*STOOD_IN] or None
     also |= {
         library: str(getattr(sys.modules.get(library), "__version__", "")) for library in ("transformers", "torch")
     }

@@ -16,8 +16,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_bertsize.builder.child.tokenizer import StandIn
-from pytest_bertsize.builder.confined import Refused
+from pytest_bertsize.builder.child.tokenizer import TAKEN, Tokenizer
+from pytest_bertsize.builder.confined import Refused, refuse
 from pytest_bertsize.builder.published import (
     CONFIG,
     LARGEST,
@@ -36,10 +36,6 @@ if TYPE_CHECKING:
 
 ANSWERED: dict[str, str] = {}
 """What this process has answered: names that were asked for, and where their configs are from."""
-TAKEN: dict[str, int] = {}
-"""Names whose tokenizers were taken to have as many tokens as the config has rows, and how many."""
-REFUSED: list[str] = []
-"""Files of the hub that were asked for and are not here, where whoever asks may take that for an answer."""
 OF_THE_HUB = (
     *("cache_dir", "force_download", "resume_download", "proxies", "token", "use_auth_token", "local_files_only"),
     *("revision", "trust_remote_code", "subfolder", "mirror", "_from_pipeline", "_from_auto", "_commit_hash"),
@@ -260,7 +256,7 @@ def _tokenizer(hub: Hub, own: Callable[..., Any]) -> Callable[..., Any]:
             published = hub.find(name, named)
             config, origin = _parsed(published), published.where
         ANSWERED.setdefault(name, origin)
-        return StandIn(name, config, TAKEN)
+        return Tokenizer(name, config)
 
     return from_pretrained
 
@@ -283,11 +279,12 @@ def _download(hub: Hub) -> Callable[..., Any]:
             return str(path)
         if is_without(repo_id, filename):
             raise Refused(f"{repo_id!r} has no {filename}")
-        if path is None or filename == "modules.json":  # what sentence-transformers goes without, and counts less
-            REFUSED.append(f"{filename or 'everything'} of {printable(repo_id)}")
-        raise Refused(
+        refused = Refused(
             f"it asked the hub for {filename or 'everything'} of {repo_id!r}; "
             f"hold the file in the project, in the folder of a config that hub names for {repo_id!r}"
         )
+        if path is None or filename == "modules.json":  # what sentence-transformers goes without, and counts less
+            refuse(refused)
+        raise refused
 
     return download

@@ -19,7 +19,7 @@ from types import (
 )
 from typing import TYPE_CHECKING, Any
 
-from pytest_bertsize.builder.child.lacking import Nothing
+from pytest_bertsize.builder.child.stand_ins import Result
 from pytest_bertsize.builder.confined import Refused
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def refuse_hidden(modules: Mapping[str, nn.Module]) -> None:
         if hasattr(module, "_packed_params"):
             raise Refused(f"{path or 'the model'} is quantised: its weights are no parameters; build it before that")
         for name, value in _attributes(module):
-            if isinstance(value, Nothing):
+            if isinstance(value, Result):
                 raise Refused(f"{path or 'the model'} has {name}, of what is not installed: {value.__name__}")
             search.refuse_if_any(f"{path}.{name}" if path else name, value)
     classes = {each: None for module in modules.values() for each in type(module).__mro__ if _is_own(each)}

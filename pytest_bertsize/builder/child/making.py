@@ -14,8 +14,8 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.builder.child.from_pretrained import answering
-from pytest_bertsize.builder.child.lacking import without_what_lacks
-from pytest_bertsize.builder.child.older_code import welcome
+from pytest_bertsize.builder.child.older_code import complete_init_weights
+from pytest_bertsize.builder.child.stand_ins import run_with_stand_ins
 from pytest_bertsize.builder.child.staying import staying
 from pytest_bertsize.builder.confined import Refused, in_words
 
@@ -172,8 +172,8 @@ def _from_factory(request: Mapping[str, Any]) -> Any:
     _refuse_other_arguments(function, arguments, request["factory"])
     with torch.device(request["device"]), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        welcome()
-        made = without_what_lacks(lambda: function(*copy.deepcopy(arguments)), partial(_is_in, request["root"]))
+        complete_init_weights()
+        made = run_with_stand_ins(lambda: function(*copy.deepcopy(arguments)), partial(_is_in, request["root"]))
     if isinstance(made, torch.nn.Module):
         return made
     close = getattr(made, "close", None)
@@ -239,7 +239,7 @@ def _module(library: str, root: str) -> Any:
     """
     sys.path.insert(0, root)
     first = library.partition(".")[0]
-    found = without_what_lacks(
+    found = run_with_stand_ins(
         lambda: importlib.import_module(library),
         lambda name: name.partition(".")[0] == first or _is_in(root, name),
     )

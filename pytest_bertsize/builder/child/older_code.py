@@ -1,15 +1,17 @@
-"""Classes of a project that were written for transformers 4 or older, made with 5: what these never had to call."""
+"""What a class that was written for transformers 4 never had to call, and transformers 5 needs."""
 
 from __future__ import annotations
 
 import sys
 from typing import Any
 
+from pytest_bertsize.builder.child.stand_ins import STOOD_IN
 
-def welcome() -> None:
-    """Let ``self.init_weights()`` do at the end of a constructor, where transformers 5 wants ``self.post_init()``.
 
-    It is there that the ties of a class are looked up; without them the library's own methods fail.
+def complete_init_weights() -> None:
+    """Let ``self.init_weights()`` end a constructor, where transformers 5 has ``self.post_init()`` look up the ties.
+
+    Without them the library's own methods fail.
     """
     modeling = sys.modules.get("transformers.modeling_utils")
     base = getattr(modeling, "PreTrainedModel", None)
@@ -19,6 +21,8 @@ def welcome() -> None:
 
     def init_weights(self: Any) -> None:
         if not hasattr(self, "all_tied_weights_keys"):
+            calls = f"{type(self).__name__} calls init_weights() where transformers 5 needs post_init()"
+            STOOD_IN[f"{calls}, whose part was done for it"] = None
             self.all_tied_weights_keys = self.get_expanded_tied_weights_keys(all_submodels=False)
         self._bertsize_init_weights()
 

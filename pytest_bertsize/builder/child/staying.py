@@ -1,16 +1,12 @@
-"""A model stays where it is built: no device, and nothing that is compiled, changes what there is of it to count.
-
-A constructor that says ``self.to(device)`` or ``self.bert.cuda()`` wants its weights elsewhere, and has none here; one
-that compiles an extension in C++ wants to run it.
-"""
+"""A model stays where it is built: no device, and nothing that is compiled, changes what there is of it to count."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from pytest_bertsize.builder.child.lacking import STOOD_IN, Lacking
+from pytest_bertsize.builder.child.stand_ins import StandIn, load_extension
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,7 +16,7 @@ EXTENSIONS = "torch.utils.cpp_extension"
 
 @contextlib.contextmanager
 def staying() -> Iterator[None]:
-    """While code of the project runs."""
+    """Let ``model.to(device)`` and ``model.cuda()`` do nothing, and compile no extension."""
     import torch
 
     with contextlib.ExitStack() as stack:
@@ -33,7 +29,8 @@ def staying() -> Iterator[None]:
                     stack.callback(delattr, owner, name)
                 setattr(owner, name, _converted(own) if name == "to" else _as_it_is)
         if EXTENSIONS not in sys.modules:
-            sys.modules[EXTENSIONS] = _extensions()
+            compiler = sys.modules[EXTENSIONS] = cast("Any", StandIn(EXTENSIONS))
+            compiler.load = compiler.load_inline = load_extension
             stack.callback(sys.modules.pop, EXTENSIONS, None)
         yield
 
@@ -43,7 +40,7 @@ def _as_it_is(self: Any, *_: Any, **__: Any) -> Any:
 
 
 def _converted(own: Callable[..., Any]) -> Callable[..., Any]:
-    """``to`` of a dtype, and of no device."""
+    """Return a ``to`` that changes the dtype alone."""
 
     def to(self: Any, *arguments: Any, **named: Any) -> Any:
         import torch
@@ -56,15 +53,3 @@ def _converted(own: Callable[..., Any]) -> Callable[..., Any]:
         return self if dtype is None else own(self, dtype)
 
     return to
-
-
-def _extensions() -> Lacking:
-    """What would compile: its name can be held, and what uses it is told that it is not there."""
-    found = Lacking(EXTENSIONS)
-
-    def load(name: str, *_: object, **__: object) -> Lacking:
-        STOOD_IN.append(f"the extension {name} is not compiled, and was not used")
-        return Lacking(name)
-
-    vars(found).update(load=load, load_inline=load)
-    return found

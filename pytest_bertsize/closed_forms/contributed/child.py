@@ -15,7 +15,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.builder.confined import (
-    ATTEMPTS,
+    REFUSED,
+    WENT_ON,
     NetworkRefused,
     answer,
     in_words,
@@ -62,8 +63,8 @@ def main() -> None:
 
 def _honest(said: dict[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
     """With the question's number; what reached for the network gives no answer, whatever it made of the refusal."""
-    if ATTEMPTS and "error" not in said:
-        error = f"it reached for the network ({ATTEMPTS[0]}), and took no for an answer"
+    if REFUSED and "error" not in said:
+        error = f"{REFUSED[0]}, {WENT_ON}"
         said = {"origin": ", ".join(origin for origin, _ in asked.get("places", ())), "error": error}
     return {**said, "number": asked["number"]}
 

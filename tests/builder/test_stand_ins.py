@@ -1,0 +1,209 @@
+"""What a project's code names and is not there: it can be imported and held, and any use of it fails the model."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import operator
+import sys
+import types
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_bertsize.builder import confined
+from pytest_bertsize.builder.child import stand_ins
+from pytest_bertsize.builder.child.stand_ins import StandIn, load_extension, run_with_stand_ins
+from pytest_bertsize.builder.confined import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+Use = Callable[[Any], object]
+UNUSED = "is not installed, and nothing used it"
+
+
+@pytest.fixture(autouse=True)
+def _as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Here, one process runs many projects; the helper has one for each."""
+    modules = {**sys.modules}
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    yield
+    for name in {*sys.modules} - {*modules}:
+        del sys.modules[name]
+    for remembered in (stand_ins.STOOD_IN, confined.REFUSED):
+        remembered.clear()
+
+
+def enter(value: Any) -> None:
+    with value:
+        pass
+
+
+def add_in_place(value: Any) -> None:
+    value += 1
+
+
+USES: dict[str, Use] = {
+    "call": lambda it: it(1),
+    "iterate": lambda it: [*it],
+    "next": next,
+    "length": len,
+    "truth": bool,
+    "index": lambda it: it[0],
+    "assign": lambda it: operator.setitem(it, 0, 1),
+    "delete": lambda it: operator.delitem(it, 0),
+    "contain": lambda it: 1 in it,
+    "enter": enter,
+    "equal": lambda it: it == 1,
+    "unequal": lambda it: it != 1,
+    "less": lambda it: it < 1,
+    "at most": lambda it: it <= 1,
+    "add": lambda it: it + 1,
+    "add to": lambda it: 1 + it,
+    "multiply": lambda it: 2 * it,
+    "matrix": lambda it: it @ it,
+    "in place": add_in_place,
+    "power": lambda it: it**2,
+    "negate": operator.neg,
+    "or": lambda it: it | None,
+    "or it": lambda it: None | it,
+    "integer": int,
+    "float": float,
+    "a size": range,
+    "round": round,
+    "text": str,
+    "format": lambda it: f"{it}",
+    "path": open,
+    "instance": lambda it: isinstance(1, it),
+    "subclass": lambda it: issubclass(int, it),
+    "base class": lambda it: types.new_class("Own", types.resolve_bases((it,))),
+}
+
+
+@pytest.mark.parametrize("name", ["acme", "acme.Layer"])
+@pytest.mark.parametrize("use", USES)
+def test_any_use_fails_by_name(use: str, name: str) -> None:
+    acme: Any = StandIn("acme")
+    with pytest.raises(Refused) as refused:
+        USES[use](acme if name == "acme" else acme.Layer)
+    assert str(refused.value) == f"{name} is used, and is not installed where the model is built"
+    assert refused.value.fix == 'install it there (python = ".venv/bin/python" in [tool.bertsize] names where)'
+    assert refused.value in confined.REFUSED  # which is looked at where the code catches it
+
+
+def test_it_can_be_held_compared_by_identity_put_into_a_set_and_copied() -> None:
+    acme: Any = StandIn("acme")
+    assert acme.Layer is acme.Layer
+    assert {acme.Layer}
+    assert copy.deepcopy(acme.Layer).__name__ == "acme.Layer"
+    assert not hasattr(acme, "__version__")
+
+
+def test_an_extension_is_not_compiled_and_can_be_held() -> None:
+    fast = load_extension(name="fast", sources=["fast.cpp"])
+    assert [*stand_ins.STOOD_IN] == ["the extension fast is not compiled, and nothing used it"]
+    with pytest.raises(Refused, match=r"^fast\.layer is used"):
+        fast.layer(3)
+
+
+# a project that lacks something
+
+
+def run(root: Path, **files: str) -> Any:
+    """Import ``own`` of a project with these modules."""
+    sys.path.insert(0, str(root))
+    for name, text in files.items():
+        (root / f"{name}.py").write_text(text, "utf-8")
+    importlib.invalidate_caches()
+    return run_with_stand_ins(lambda: importlib.import_module("own"), lambda name: name.partition(".")[0] in files)
+
+
+NOTED = {
+    "import acme_logs": [f"acme_logs {UNUSED}"],
+    "import acme_logs.deep.inside\nfrom acme_logs.deep import Layer, other": [f"acme_logs {UNUSED}"],
+    "from acme_logs import *": [f"acme_logs {UNUSED}"],
+    "from acme_logs import __version__": [f"acme_logs {UNUSED}"],
+    "import acme_logs\nacme_logs.__version__": [f"acme_logs {UNUSED}"],
+    "import acme_logs, acme_metrics": [f"acme_logs {UNUSED}", f"acme_metrics {UNUSED}"],
+    "import email.acme": [f"email.acme {UNUSED}"],
+    "from json import AcmeReader": [f"json.AcmeReader {UNUSED}"],
+    "import json\nheld = json.AcmeWriter": [f"json.AcmeWriter {UNUSED}"],
+    "import acme_logs\nlog = acme_logs.get(1)\nlog.level(2)\n@acme_logs.main()\ndef main(): pass": [
+        f"acme_logs {UNUSED}",
+        "acme_logs.get is not installed, and its call at import returned nothing",
+        "acme_logs.main is not installed, and its call at import returned nothing",
+    ],
+    "try: import acme_logs\nexcept ImportError: acme_logs = None\nassert acme_logs is None": [],
+    "import json\ntry: held = json.AcmeCaught\nexcept AttributeError: held = None\nassert held is None": [],
+}
+
+
+@pytest.mark.parametrize("text", NOTED)
+def test_what_is_missing_is_noted_once_unless_the_code_catches_it(text: str, tmp_path: Path) -> None:
+    run(tmp_path, own=text)
+    assert [*stand_ins.STOOD_IN] == NOTED[text]
+
+
+def test_what_a_library_looks_for_among_what_is_installed_is_found_without_a_version(tmp_path: Path) -> None:
+    run(tmp_path, own="import acme_logs")
+    from transformers.utils.import_utils import _is_package_available
+
+    assert _is_package_available("acme_logs", return_version=True) == (False, "N/A")
+    assert confined.REFUSED == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["import beside.nowhere", "from beside import nowhere", "import beside\nbeside.nowhere", "raise ImportError('no')"],
+)
+def test_what_the_project_itself_should_have_stays_an_error(tmp_path: Path, text: str) -> None:
+    with pytest.raises((ImportError, AttributeError)):
+        run(tmp_path, own=text, beside="")
+    assert stand_ins.STOOD_IN == {}
+
+
+def test_what_the_project_has_imported_before_is_imported_anew(tmp_path: Path) -> None:
+    """Else a class that is registered where it is defined would be registered twice."""
+    registers = "import registry\nassert not registry.known\nregistry.known.append('own')\nimport acme_logs"
+    own = run(tmp_path, own=registers, registry="known = []")
+    assert own.registry.known == ["own"]
+
+
+def test_an_error_that_a_stand_in_does_not_mend_is_raised_at_once(tmp_path: Path) -> None:
+    counts = "import sys\nsys.path.append('again')\nraise ModuleNotFoundError('no', name='acme_logs')"
+    with pytest.raises(ModuleNotFoundError, match=r"^no$"):
+        run(tmp_path, own=counts)
+    assert sys.path.count("again") == 2
+
+
+# former names of transformers
+
+
+FORMER = {
+    "transformers.modeling_bert": "transformers.models.bert.modeling_bert",
+    "transformers.configuration_roberta": "transformers.models.roberta.configuration_roberta",
+    "pytorch_transformers": "transformers",
+    "pytorch_transformers.modeling_utils": "transformers.modeling_utils",
+    "pytorch_pretrained_bert.modeling": "transformers.models.bert.modeling_bert",
+}
+
+
+@pytest.mark.parametrize("name", FORMER)
+def test_a_former_name_is_given_what_transformers_has_today(name: str, tmp_path: Path) -> None:
+    today = importlib.import_module(FORMER[name])
+    kind = "PreTrainedModel" if name.endswith("utils") else "RobertaConfig" if "roberta" in name else "BertModel"
+    own = run(tmp_path, own=f"import {name} as found\nfrom {name} import {kind}")
+    assert getattr(own, kind) is getattr(today, kind)
+    assert f"{name} is not installed, and {FORMER[name]} took its place" in stand_ins.STOOD_IN
+
+
+def test_all_of_it_is_imported_by_a_star_and_what_it_has_lost_is_missing(tmp_path: Path) -> None:
+    text = "from transformers.modeling_bert import *\nfrom transformers.modeling_bert import BertLayerNorm\n"
+    own = run(tmp_path, own=f"{text}line = nn.Linear(3, 2)")
+    assert own.line.in_features == 3
+    with pytest.raises(Refused, match=r"^transformers\.modeling_bert\.BertLayerNorm is used"):
+        own.BertLayerNorm(3)
