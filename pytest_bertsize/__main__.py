@@ -54,7 +54,8 @@ def _checked(given: argparse.Namespace, helper: Helper | None) -> int:
 def _init(given: argparse.Namespace) -> int:
     from pytest_bertsize.commands.init.command import start
 
-    return start(given.project, sys.stdout, sys.stderr, writes=given.write)
+    root = given.project or Path.cwd()
+    return start(root, sys.stdout, sys.stderr, writes=given.write, is_named=given.project is not None)
 
 
 def _explain(given: argparse.Namespace) -> int:
@@ -136,9 +137,10 @@ def _command(
 
 
 def _add_init(commands: Commands) -> None:
-    does = "find the configs of a project, and propose a table with a budget for each"
+    does = "propose a table with a budget for each config of the project, and list the classes that it makes"
     init = _command(commands, "init", does, _init)
     _add_project(init)
+    init.set_defaults(project=None)
     init.add_argument("--write", action="store_true", help="add the tables to pyproject.toml (default: print them)")
 
 

@@ -24,7 +24,7 @@ from pytest_bertsize.base.revision import base_revision
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.commands.check import check
 from pytest_bertsize.commands.console import FOUND
-from pytest_bertsize.commands.init.files import listed
+from pytest_bertsize.commands.init.listing import list_files
 from pytest_bertsize.table.settings import load
 from tests.conftest import TINY
 from tests.support.git_projects import FITS, GitProject, repository
@@ -178,7 +178,7 @@ def everything(project: GitProject, base: str = "HEAD^1") -> tuple[int, str]:
     folder, out = project.folder, io.StringIO()
     for asked in (None, "mian"):
         base_revision(folder, asked, {"GITHUB_BASE_REF": "main", "GITHUB_REF": "refs/pull/1/merge"})
-    listed(folder)
+    list_files(folder)
     commit(folder)
     renamed(folder, git_head(folder), ["config.json"])
     status = check(folder, None, [str(folder.parent / "report.json")], base=base, out=out, err=out)

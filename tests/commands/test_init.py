@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,7 +12,7 @@ from pytest_bertsize.commands.console import GOOD, MISTAKEN
 from pytest_bertsize.commands.init.command import NOTHING
 from tests.conftest import TINY
 from tests.support.git_projects import repository
-from tests.support.starting_projects import GOOGLE, SAVED, holds, lay, proposed, said, started
+from tests.support.starting_projects import GOOGLE, by_hand, group, holds, lay, proposed, started
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,20 +46,12 @@ def test_the_librarys_class_is_not_proposed_where_the_projects_own_code_reads_a_
     tmp_path: Path,
 ) -> None:
     code = "class Fusion:\n    def __init__(self, config):\n        self.layers = config.fusion_layer\n"
-    lay(
-        tmp_path,
-        **{
-            "config.json": {**TINY, "fusion_layer": 3},
-            "pyproject.toml": "[tool.pytest.ini_options]\n",
-            "models/fusion.py": code,
-        },
-    )
-    status, out, err = started(tmp_path)
-    assert (status, out) == (NOTHING, "")
-    assert err.startswith(
-        'by hand: config.json: the key "fusion_layer" is none that the library\'s class reads, and models/fusion.py:3 '
-        "names it; if that is the code of the class that you run, declare the class by factory; otherwise leave it if "
-        'your code reads it, as ignored = ["fusion_layer"] says, else remove it\n'
+    lay(tmp_path, **{"config.json": {**TINY, "fusion_layer": 3}, "models/fusion.py": code})
+    assert started(tmp_path)[:2] == (NOTHING, "")
+    (line,) = by_hand(tmp_path)
+    assert line.startswith(
+        'config.json: the key "fusion_layer" is none that the library\'s class reads, and models/fusion.py:3 names it; '
+        "if that is the code of the class that you run, declare the class by factory"
     )
 
 
@@ -91,65 +82,37 @@ def test_a_new_file_is_printed_whole(tmp_path: Path) -> None:
 BEFORE = "# mine\n[project]\nname = 'x'   # odd   spaces\n\n[tool.other]\nz = 1\na = 2\n"
 
 
-def written(root: Path) -> bytes:
-    status, out, _ = started(root, writes=True)
-    assert (status, out) == (
-        GOOD,
-        "pyproject.toml: 1 model declared (bert)\nnext: pytest --bert-budget pyproject.toml\n",
-    )
-    return (root / "pyproject.toml").read_bytes()
-
-
 @pytest.mark.parametrize(
     "before",
     [
         BEFORE,
         BEFORE.rstrip("\n"),
-        "[tool.bertsize]\n",
-        "[tool.bertsize.models]\n",
         '[tool.bertsize]\npython = ".venv/bin/python"\n',
         '[tool.bertsize]\nhub = { "acme/tiny" = "tiny.json" }\n[tool.bertsize.models]\n',
     ],
 )
-def test_what_stands_in_the_file_stays_to_the_byte(tmp_path: Path, before: str) -> None:
-    lay(tmp_path, **{"config.json": TINY, "pyproject.toml": before})
-    gap = b"\n" if before.endswith("\n") else b"\n\n"
-    assert written(tmp_path) == before.encode() + gap + TINY_TABLE.encode()
-
-
-def test_a_mistake_in_what_a_table_says_for_all_models_is_told_before_any_is_declared(tmp_path: Path) -> None:
-    lay(tmp_path, **{"config.json": TINY, "pyproject.toml": "[tool.bertsize]\npython = 3\n"})
-    assert started(tmp_path) == (
-        MISTAKEN,
-        "",
-        "ERROR: pyproject.toml:2: tool.bertsize.python: 3 is not a string\n",
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_what_stands_in_the_file_stays_to_the_byte(tmp_path: Path, before: str, newline: str) -> None:
+    lay(tmp_path, **{"config.json": TINY, "pyproject.toml": before.replace("\n", newline)})
+    assert started(tmp_path, writes=True)[:2] == (
+        GOOD,
+        "pyproject.toml: 1 model declared (bert)\nnext: pytest --bert-budget pyproject.toml\n",
     )
-
-
-@pytest.mark.parametrize("end", ["\r\n", ""])
-def test_line_endings_are_those_of_the_file(tmp_path: Path, end: str) -> None:
-    before = BEFORE.rstrip("\n").replace("\n", "\r\n") + end
-    lay(tmp_path, **{"config.json": TINY, "pyproject.toml": before})
-    after = written(tmp_path)
-    assert after.startswith(before.encode())
-    assert after.count(b"\n") == after.count(b"\r\n")
-    assert holds(tmp_path)[0] == console.GOOD
-
-
-def test_an_empty_file_is_as_good_as_none(tmp_path: Path) -> None:
-    lay(tmp_path, **{"config.json": TINY, "pyproject.toml": ""})
-    assert started(tmp_path, writes=True)[0] == GOOD
-    assert (tmp_path / "pyproject.toml").read_text("utf-8").endswith(f'minversion = "8.2"\n\n{TINY_TABLE}')
+    gap = "\n" if before.endswith("\n") else "\n\n"
+    after = f"{before}{gap}{TINY_TABLE}".replace("\n", newline)
+    assert (tmp_path / "pyproject.toml").read_bytes() == after.encode()
 
 
 def test_a_second_time_there_is_nothing_to_add(tmp_path: Path) -> None:
-    lay(tmp_path, **{"a/config.json": TINY, "train.json": {"model": GOOGLE}, "b.json": {**TINY, "vocab_size": 99}})
+    code = "from transformers import BertModel, BertForMaskedLM\nBertModel.from_pretrained('bert-base-uncased')\n"
+    lay(tmp_path, **{"a/config.json": TINY, "train.json": {"model": TINY}, "b.json": {**TINY, "vocab_size": 99}})
+    lay(tmp_path, **{"train.py": code, "tests/config.json": TINY})
     assert started(tmp_path, writes=True)[0] == GOOD
     before = (tmp_path / "pyproject.toml").read_bytes()
     assert started(tmp_path, writes=True) == (
         GOOD,
         "",
-        "nothing to add: pyproject.toml declares every config that was found and can be declared\n",
+        "nothing to add: pyproject.toml declares 2 models, and leaves 1 config that init is not certain of to you\n",
     )
     assert (tmp_path / "pyproject.toml").read_bytes() == before
 
@@ -184,90 +147,53 @@ def test_a_model_without_a_file_declares_none(tmp_path: Path, table: str, name: 
 
 
 def test_what_was_declared_by_hand_is_not_told_again(tmp_path: Path) -> None:
-    own = {"model_type": "bert", "num_blks": 2, "hidden_size": 48}
-    table = "[tool.bertsize.models.mine]\nconfig = 'train.json#model'\nkeys = { num_blks = 'num_hidden_layers' }\n"
-    tagger = "[tool.bertsize.models.tagger]\nconfig = 'config.json'\nclosed_form = false\n"
-    both = f"{table}{DECLARED}{tagger}{DECLARED}"
-    lay(tmp_path, **{"train.json": {"model": own}, "config.json": {**TINY, "architectures": ["Own"]}})
-    assert [line.partition(":")[0] for line in started(tmp_path)[2].splitlines()] == ["by hand", "by hand", "ERROR"]
-    lay(tmp_path, **{"pyproject.toml": both})
-    assert started(tmp_path)[::2] == (
-        GOOD,
-        "nothing to add: pyproject.toml declares every config that was found and can be declared\n",
+    files = {"train.json": {"model": TINY}, "config.json": {**TINY, "architectures": ["Own"]}, "google.json": GOOGLE}
+    assert len(by_hand(lay(tmp_path, **files))) == 3
+    places = {"a": "train.json#model", "b": "config.json", "c": "google.json"}
+    tables = "".join(
+        f"[tool.bertsize.models.{name}]\nconfig = '{place}'\nclosed_form = false\n{DECLARED}"
+        for name, place in places.items()
     )
+    lay(tmp_path, **{"pyproject.toml": tables})
+    assert started(tmp_path) == (GOOD, "", "nothing to add: pyproject.toml declares 3 models\n")
 
 
-def test_a_copy_of_a_declared_config_is_a_copy(tmp_path: Path) -> None:
-    table = f'[tool.bertsize.models.mine]\nconfig = "far/down/config.json"\n{DECLARED}'
-    lay(tmp_path, **{"far/down/config.json": TINY, "checkpoint-5/config.json": SAVED, "pyproject.toml": table})
-    status, out, err = started(tmp_path)
-    assert (status, out) == (GOOD, "")
-    assert err.splitlines()[0] == (
-        "left out: checkpoint-5/config.json, a copy of far/down/config.json in a checkpoint folder"
+def test_what_is_new_in_a_project_that_declares_models_is_told_without_its_classes(tmp_path: Path) -> None:
+    table = f'[tool.bertsize.models.old]\nconfig = "old.json"\n{DECLARED}'
+    code = "from transformers import BertForMaskedLM\nBertForMaskedLM(config)\n"
+    lay(
+        tmp_path,
+        **{"old.json": TINY, "new.json": TINY, "bert_config.json": GOOGLE, "a.py": code, "pyproject.toml": table},
     )
+    assert list(proposed(tmp_path)) == ["new"]
+    assert (len(by_hand(tmp_path)), group(tmp_path, "model classes")) == (1, [])
 
 
-def test_a_config_that_is_equal_to_a_declared_one_is_declared_too(tmp_path: Path) -> None:
-    table = f'[tool.bertsize.models.mine]\nconfig = "checkpoint-5/config.json"\n{DECLARED}'
-    lay(tmp_path, **{"checkpoint-5/config.json": TINY, "config.json": TINY, "pyproject.toml": table})
-    assert [each["config"] for each in proposed(tmp_path).values()] == ["config.json"]
-
-
-def test_a_declared_checkpoint_is_no_copy(tmp_path: Path) -> None:
-    table = f'[tool.bertsize.models.mine]\nconfig = "checkpoint-5/config.json"\n{DECLARED}'
-    other = {**SAVED, "hidden_dropout_prob": 0.3}
-    lay(tmp_path, **{"checkpoint-5/config.json": other, "config.json": TINY, "pyproject.toml": table})
-    assert list(proposed(tmp_path)) == ["bert"]
-    assert said(tmp_path) == []
-
-
-def test_a_name_that_the_table_has_is_not_taken_again(tmp_path: Path) -> None:
-    table = f'[tool.bertsize.models.bert]\nconfig = "old.json"\n{DECLARED}'
-    lay(tmp_path, **{"config.json": TINY, "old.json": {**TINY, "vocab_size": 9}, "pyproject.toml": table})
-    assert list(proposed(tmp_path)) == ["bert-2"]
+IN_BRACES = (
+    "no table can be added behind the one that [tool.bertsize] has in braces; write it as [tool.bertsize.models.NAME]"
+)
+A = '{ a = { config = "a.json", budget = "report-only" } }'
 
 
 @pytest.mark.parametrize(
-    "table",
+    ("text", "message"),
     [
-        'tool.bertsize = { models = { a = { config = "a.json", budget = "report-only" } } }\n',
-        '[tool]\nbertsize = { models = { a = { config = "a.json", budget = "report-only" } } }\n',
-        '[tool.bertsize]\nmodels = { a = { config = "a.json", budget = "report-only" } }\n',
+        (f"tool.bertsize = {{ models = {A} }}\n", IN_BRACES),
+        (f"[tool]\nbertsize = {{ models = {A} }}\n", IN_BRACES),
+        (f"[tool.bertsize]\nmodels = {A}\n", IN_BRACES),
+        ("[tool]\nbertsize = 3\n", "tool.bertsize is 3, where a table has to be: remove it"),
+        ("tool = 3\n", "tool is 3, where a table has to be: remove it"),
     ],
 )
-def test_a_table_in_braces_is_left_alone_with_what_to_paste(tmp_path: Path, table: str) -> None:
-    lay(tmp_path, **{"config.json": TINY, "a.json": {**TINY, "vocab_size": 9}, "pyproject.toml": table})
-    assert started(tmp_path, writes=True) == (
-        MISTAKEN,
-        "",
-        (
-            "ERROR: pyproject.toml: no table can be added behind the one that [tool.bertsize] has in braces; write it as "
-            f"[tool.bertsize.models.NAME], then add\n\n{TINY_TABLE}\n"
-        ),
-    )
-    assert (tmp_path / "pyproject.toml").read_text("utf-8") == table
-
-
-@pytest.mark.parametrize(
-    ("text", "what"),
-    [
-        ("[tool]\nbertsize = 3\n", "tool.bertsize is 3"),
-        ('[tool]\nbertsize = "on"\n', 'tool.bertsize is "on"'),
-        ("tool = 3\n", "tool is 3"),
-    ],
-)
-def test_what_is_no_table_is_not_said_to_be_one_in_braces(tmp_path: Path, text: str, what: str) -> None:
+def test_a_file_that_leaves_no_room_for_a_table_is_left_alone_with_what_to_paste(
+    tmp_path: Path, text: str, message: str
+) -> None:
     lay(tmp_path, **{"config.json": TINY, "pyproject.toml": text})
+    lay(tmp_path, **({"a.json": {**TINY, "vocab_size": 9}} if A in text else {}))
     status, out, err = started(tmp_path, writes=True)
     assert (status, out) == (MISTAKEN, "")
-    assert err == f"ERROR: pyproject.toml: {what}, where a table has to be: remove it, then add\n\n{TINY_TABLE}\n"
-
-
-def test_dotted_keys_leave_room_for_another_table(tmp_path: Path) -> None:
-    table = '[tool.bertsize]\nmodels.a.config = "a.json"\nmodels.a.budget = "report-only"\n'
-    lay(tmp_path, **{"config.json": TINY, "a.json": {**TINY, "vocab_size": 9}, "pyproject.toml": table})
-    assert started(tmp_path, writes=True)[0] == GOOD
-    assert len(tomllib.loads((tmp_path / "pyproject.toml").read_text("utf-8"))["tool"]["bertsize"]["models"]) == 2
+    assert err == f"ERROR: pyproject.toml: {message}, then add\n\n{TINY_TABLE}\n"
+    assert (tmp_path / "pyproject.toml").read_text("utf-8") == text
 
 
 @pytest.mark.parametrize(
@@ -307,20 +233,12 @@ def test_a_symlink_is_not_written_through(tmp_path: Path) -> None:
     assert (other / "mine.toml").read_text("utf-8") == BEFORE
 
 
-def test_a_dangling_symlink_is_a_mistake(tmp_path: Path) -> None:
-    lay(tmp_path, **{"config.json": TINY})
-    (tmp_path / "pyproject.toml").symlink_to("nowhere")
-    assert started(tmp_path, writes=True)[0] == MISTAKEN
-    assert not (tmp_path / "nowhere").exists()
-
-
 # pytest's root
 
 
 SETTINGS = {
     "setup.cfg": "[tool:pytest]\naddopts = -ra\n",
     "tox.ini": "[tox]\n\n[pytest]\naddopts = -ra\n",
-    "pytest.ini": "[pytest]\n",
     "pytest.toml": "",
 }
 
@@ -333,14 +251,10 @@ def test_settings_that_pytest_has_in_another_file_stay_in_force(tmp_path: Path, 
 
 
 @pytest.mark.parametrize(("name", "text"), [("setup.cfg", "[metadata]\nname = x\n"), ("tox.ini", "[tox]\n")])
-def test_files_without_a_word_of_pytest_are_no_settings(tmp_path: Path, name: str, text: str) -> None:
+def test_files_without_a_word_of_pytest_are_no_settings_and_a_new_root_is_told(
+    tmp_path: Path, name: str, text: str
+) -> None:
     lay(tmp_path, **{"config.json": TINY, name: text})
-    assert started(tmp_path, writes=True)[0] == GOOD
-    assert '[tool.pytest.ini_options]\nminversion = "8.2"\n' in (tmp_path / "pyproject.toml").read_text("utf-8")
-
-
-def test_a_new_root_is_told(tmp_path: Path) -> None:
-    lay(tmp_path, **{"config.json": TINY})
     assert started(tmp_path, writes=True) == (
         GOOD,
         (
@@ -350,36 +264,65 @@ def test_a_new_root_is_told(tmp_path: Path) -> None:
         ),
         "",
     )
+    assert '[tool.pytest.ini_options]\nminversion = "8.2"\n' in (tmp_path / "pyproject.toml").read_text("utf-8")
 
 
-def test_a_project_above_that_may_be_meant_is_told(tmp_path: Path) -> None:
-    lay(tmp_path, **{"pyproject.toml": "[project]\n", "src/config.json": TINY})
-    above = f"{tmp_path / 'pyproject.toml'} is above this folder"
-    assert said(tmp_path / "src") == [f"{above}: if it is the one of this project, name its folder by --project"]
+ABOVE = {
+    "settings of pytest": {"pytest.ini": "[pytest]\n"},
+    "a table": {"pyproject.toml": f'[tool.bertsize.models.a]\nconfig = "a.json"\n{DECLARED}'},
+    "any project": {"pyproject.toml": "[project]\n"},
+}
+
+
+@pytest.mark.parametrize("writes", [False, True])
+@pytest.mark.parametrize("above", ABOVE)
+def test_a_part_of_another_project_is_refused_with_both_commands(tmp_path: Path, above: str, *, writes: bool) -> None:
+    lay(tmp_path, **ABOVE[above], **{"src/deep/config.json": TINY})
+    assert started(tmp_path / "src" / "deep", writes=writes, is_named=False) == (
+        MISTAKEN,
+        "",
+        (
+            "ERROR: this folder is part of the project in ../.., and a table here would be one of its own: run "
+            "bertsize init --project ../.. for that project, or bertsize init --project . for this folder alone\n"
+        ),
+    )
+    assert not (tmp_path / "src" / "deep" / "pyproject.toml").exists()
+
+
+@pytest.mark.parametrize(
+    ("above", "here"),
+    [
+        ("settings of pytest", {"pytest.ini": "[pytest]\n"}),
+        ("settings of pytest", {"pyproject.toml": "[tool.bertsize]\n"}),
+        ("any project", {"pyproject.toml": "[project]\n"}),
+    ],
+)
+def test_a_folder_with_settings_of_its_own_is_a_project(tmp_path: Path, above: str, here: dict[str, str]) -> None:
+    lay(tmp_path, **ABOVE[above])
+    lay(tmp_path / "sub", **{"config.json": TINY}, **here)
+    assert started(tmp_path / "sub", is_named=False)[0] == GOOD
 
 
 def test_what_is_above_the_repository_is_not_meant(tmp_path: Path) -> None:
     lay(tmp_path, **{"pyproject.toml": "[project]\n", "clone/config.json": TINY})
     repository(tmp_path / "clone")
-    assert said(tmp_path / "clone") == []
+    assert started(tmp_path / "clone", is_named=False)[0] == GOOD
 
 
 def test_a_root_above_that_pytest_would_take_is_told_and_what_reads_the_table_all_the_same(tmp_path: Path) -> None:
     lay(tmp_path, **{"pytest.ini": "[pytest]\n", "sub/config.json": TINY, "sub/pyproject.toml": "[project]\n"})
-    file = tmp_path / "sub" / "pyproject.toml"
     assert started(tmp_path / "sub", writes=True) == (
         GOOD,
         "pyproject.toml: 1 model declared (bert)\nnext: bertsize check\n",
         (
-            f"pytest takes {tmp_path} for its root: for pytest to read this table, give {file} a [tool.pytest.ini_options] with "
-            f'minversion = "8.2"; pytest\'s settings in {tmp_path} then no longer apply to it\n'
+            "pytest takes .. for the root of this folder: for pytest to read this table, give pyproject.toml a "
+            '[tool.pytest.ini_options] with minversion = "8.2"; pytest\'s settings in .. then no longer apply to it\n'
         ),
     )
 
 
-@pytest.mark.parametrize("settings", ["[pytest]\n", ""])
-def test_a_project_elsewhere_is_checked_by_its_name(tmp_path: Path, settings: str) -> None:
-    lay(tmp_path, **{"pytest.ini": settings, "my services/search/config.json": TINY})
+def test_a_project_elsewhere_is_checked_by_its_name(tmp_path: Path) -> None:
+    lay(tmp_path, **{"pytest.ini": "", "my services/search/config.json": TINY})
     _, out, err = started(tmp_path, project="my services/search")
     assert out.startswith("# The BERT-family models")
     assert err.splitlines() == [
@@ -388,18 +331,38 @@ def test_a_project_elsewhere_is_checked_by_its_name(tmp_path: Path, settings: st
             "--project 'my services/search'"
         ),
         (
-            "the [tool.pytest.ini_options] in my services/search/pyproject.toml makes its folder a root: pytest's settings in "
-            f"{tmp_path} then no longer apply to it"
+            "the new [tool.pytest.ini_options] makes my services/search a root: pytest's settings in this folder then no "
+            "longer apply to it"
         ),
     ]
 
 
-def test_a_project_that_was_named_is_not_asked_for_again(tmp_path: Path) -> None:
-    lay(tmp_path, **{"pyproject.toml": "[project]\n", "src/config.json": TINY})
-    assert started(tmp_path, project="src", writes=True)[2] == ""
+# how it is shown
 
 
-@pytest.mark.parametrize("section", ["[tool.pytest]", "[tool.pytest.ini_options]"])
-def test_a_project_that_is_a_root_of_its_own_is_told_nothing(tmp_path: Path, section: str) -> None:
-    lay(tmp_path, **{"pytest.ini": "[pytest]\n", "sub/config.json": TINY, "sub/pyproject.toml": f"{section}\n"})
-    assert said(tmp_path / "sub") == []
+def test_lines_are_wrapped_to_the_terminal_under_the_heading_of_their_group(tmp_path: Path) -> None:
+    lay(tmp_path, **{"bert_config.json": GOOGLE, "images/config.json": {"model_type": "vit", "architectures": ["A"]}})
+    status, out, err = started(tmp_path, columns=80)
+    assert (status, out) == (NOTHING, "")
+    assert err == (
+        "configs to declare by hand:\n"
+        "  bert_config.json: neither a family nor a class is named: declare it with\n"
+        '    family = "bert" and architecture\n'
+        "left out:\n"
+        "  not of a family that is known: vit (images/config.json)\n"
+        "no table is proposed: no JSON or YAML file names a class of a family that is\n"
+        "known (tests, what git ignores, hidden, installed and built folders are not\n"
+        "read)\n"
+    )
+
+
+def test_where_nothing_is_found_an_example_is_shown(tmp_path: Path) -> None:
+    assert started(lay(tmp_path, **{"README.md": "# nothing"})) == (
+        NOTHING,
+        "",
+        (
+            "ERROR: no table is proposed: no JSON or YAML file names a class of a family that is known (tests, what git "
+            "ignores, hidden, installed and built folders are not read); write, for example, "
+            '[tool.bertsize.models.encoder] with config = "config.json" and budget.total = "110M"\n'
+        ),
+    )

@@ -1,4 +1,4 @@
-"""``init``: which configs of a repository it finds, where it looks, and what it says of the rest."""
+"""``init``: which configs of a repository it is certain of, where it looks, and what it says of the rest."""
 
 from __future__ import annotations
 
@@ -10,87 +10,140 @@ import pytest
 
 from pytest_bertsize import files
 from pytest_bertsize.base import git as git_of_project
-from pytest_bertsize.commands.console import MISTAKEN
-from pytest_bertsize.commands.init import files as search_files
-from pytest_bertsize.commands.init import found
+from pytest_bertsize.commands.console import GOOD, MISTAKEN
+from pytest_bertsize.commands.init import listing, proposal
 from pytest_bertsize.commands.init.command import NOTHING
 from pytest_bertsize.files import open_as_it_is
 from tests.conftest import TINY
 from tests.support.git_projects import repository
-from tests.support.starting_projects import GOOGLE, configs, lay, proposed, said, started
+from tests.support.starting_projects import (
+    GOOGLE,
+    by_hand,
+    configs,
+    holds,
+    lay,
+    left_out,
+    proposed,
+    started,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 BLOOM = {"model_type": "bloom", "architectures": ["BloomForCausalLM"], "hidden_size": 8, "num_hidden_layers": 2}
-D2L = {"num_hiddens": 48, "ffn_num_hiddens": 72, "num_heads": 4, "num_blks": 3, "vocab_size": 101, "max_len": 40}
-"""A BERT, by the names that "Dive into Deep Learning" has for its sizes."""
+OTHER = {**TINY, "vocab_size": 99}
+MODULES = [
+    {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
+    {"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
+    {"idx": 2, "name": "2", "path": "2_Dense", "type": "sentence_transformers.models.Dense"},
+]
+DENSE = {"in_features": TINY["hidden_size"], "out_features": 9, "bias": False}
+LORA = {"peft_type": "LORA", "r": 8, "target_modules": ["query", "value"]}
 
 
-# what is a config
+# what is certain
 
 
 @pytest.mark.parametrize(
     "path",
-    ["config.json", "bert_config.json", "models/encoder/config.json", "configs/small.json", "some_name.json"],
+    ["config.json", "bert_config.json", "models/encoder/config.json", "configs/small.json", "a.yaml", "b.yml"],
 )
-def test_a_json_file_with_the_content_of_a_config_is_one_whatever_its_name(tmp_path: Path, path: str) -> None:
-    assert configs(lay(tmp_path, **{path: TINY})) == [path]
-
-
-def test_a_yaml_file_is_one_as_well(tmp_path: Path) -> None:
-    lines = "\n".join(f"{key}: {value}" for key, value in TINY.items())
-    assert configs(lay(tmp_path, **{"a.yaml": lines, "b.yml": lines.replace("101", "102")})) == ["a.yaml", "b.yml"]
-
-
-def test_a_config_in_a_training_file_is_named_by_its_keys(tmp_path: Path) -> None:
-    training = {"seed": 1, "model": {"name": "x", "bert_config": TINY}, "optimizer": {"layers": 3}}
-    table = proposed(lay(tmp_path, **{"train.json": training}))
-    assert [(name, each["config"]) for name, each in table.items()] == [("bert", "train.json#model.bert_config")]
+def test_a_file_that_is_a_config_and_names_its_class_is_proposed_whatever_its_name(tmp_path: Path, path: str) -> None:
+    text = "\n".join(f"{key}: {value}" for key, value in TINY.items())
+    assert configs(lay(tmp_path, **{path: TINY if path.endswith("json") else text})) == [path]
 
 
 def test_the_parts_of_a_config_are_not_configs_of_their_own(tmp_path: Path) -> None:
     pair = {"model_type": "encoder-decoder", "architectures": ["EncoderDecoderModel"]}
     decoder = {**TINY, "is_decoder": True, "add_cross_attention": True}
     assert configs(lay(tmp_path, **{"config.json": {**pair, "encoder": TINY, "decoder": decoder}})) == ["config.json"]
+    assert by_hand(tmp_path) == []
 
 
-def test_a_folder_of_several_modules_is_one_model(tmp_path: Path) -> None:
-    library = "sentence_transformers.models"
-    modules = [
-        {"idx": 0, "name": "0", "path": "", "type": f"{library}.Transformer"},
-        {"idx": 1, "name": "1", "path": "1_Pooling", "type": f"{library}.Pooling"},
-        {"idx": 2, "name": "2", "path": "2_Dense", "type": f"{library}.Dense"},
-    ]
-    dense = {"in_features": TINY["hidden_size"], "out_features": 9, "bias": False}
-    files = {"sbert/modules.json": modules, "sbert/config.json": TINY, "sbert/2_Dense/config.json": dense}
-    (table,) = proposed(lay(tmp_path, **files)).values()
-    assert table["config"] == "sbert"
+@pytest.mark.parametrize("folder", ["sbert", "."])
+def test_a_folder_of_several_modules_is_one_model(tmp_path: Path, folder: str) -> None:
+    saved = {
+        "modules.json": MODULES,
+        "config.json": {**TINY, "architectures": ["BertModel"]},
+        "2_Dense/config.json": DENSE,
+    }
+    (table,) = proposed(lay(tmp_path, **{f"{folder}/{name}": each for name, each in saved.items()})).values()
+    assert table["config"] == folder
     assert table["budget"]["head"] == TINY["hidden_size"] * 9
 
 
-def test_a_folder_of_modules_that_cannot_be_counted_is_told_and_no_part_of_it_proposed(tmp_path: Path) -> None:
-    library = "sentence_transformers.models.Transformer"
-    modules = [{"name": "0", "path": "0_T", "type": library}, {"name": "1", "path": "1_X", "type": "mine.Head"}]
-    files = {
-        "sbert/modules.json": modules,
-        "sbert/0_T/config.json": TINY,
-        "good/config.json": {**TINY, "vocab_size": 99},
-    }
-    assert configs(lay(tmp_path, **files)) == ["good/config.json"]
-    (line,) = said(tmp_path)
-    assert line.startswith('by hand: sbert/modules.json: module "1_X" is of type "mine.Head"')
+def test_a_folder_of_modules_that_cannot_be_counted_is_a_line_and_no_part_of_it_proposed(tmp_path: Path) -> None:
+    modules = [{**MODULES[0], "path": "0_T"}, {"name": "1", "path": "1_X", "type": "mine.Head"}]
+    lay(tmp_path, **{"sbert/modules.json": modules, "sbert/0_T/config.json": TINY, "good/config.json": OTHER})
+    assert configs(tmp_path) == ["good/config.json"]
+    (line,) = by_hand(tmp_path)
+    assert line.startswith('sbert/modules.json: module "1_X" is of type "mine.Head"')
     assert 'config = "sbert/0_T/config.json"' in line
 
 
-def test_googles_file_gets_the_family_that_it_does_not_name(tmp_path: Path) -> None:
-    (table,) = proposed(lay(tmp_path, **{"bert_config.json": GOOGLE})).values()
-    assert (table["family"], table["architecture"]) == ("bert", "BertModel")
+@pytest.mark.parametrize(
+    ("adapter", "config", "architecture"),
+    [
+        ({"base_model_name_or_path": "base", "task_type": "SEQ_CLS"}, "base", None),
+        (
+            {"base_model_name_or_path": "base", "auto_mapping": {"base_model_class": "BertModel"}},
+            *("base", "BertModel"),
+        ),
+        ({"base_model_name_or_path": "base", "task_type": "QUESTION_ANS"}, "base", "BertForQuestionAnswering"),
+        (
+            {"base_model_name_or_path": "bert-base-uncased", "task_type": "QUESTION_ANS"},
+            "bert-base-uncased",
+            "BertForQuestionAnswering",
+        ),
+        ({"base_model_name_or_path": "gpt2", "task_type": "CAUSAL_LM", "target_modules": ["c_attn"]}, "gpt2", None),
+    ],
+)
+def test_an_adapter_is_proposed_on_a_base_that_is_known_as_the_class_that_it_is_for(
+    tmp_path: Path, adapter: dict[str, Any], config: str, architecture: str | None
+) -> None:
+    base = {**TINY, "architectures": ["BertForSequenceClassification"]}
+    lay(tmp_path, **{"base/config.json": base, "adapters/it/adapter_config.json": {**LORA, **adapter}})
+    table = proposed(tmp_path)["it"]
+    assert (table["config"], table.get("architecture")) == (config, architecture)
+    assert table["adapter"] == "adapters/it/adapter_config.json"
+    assert {"total", "trainable", "adapters"} <= table["budget"].keys()
+    assert started(tmp_path, writes=True)[0] == GOOD
+    assert holds(tmp_path)[0] == GOOD
+    assert started(tmp_path)[2].startswith("nothing to add")
 
 
-def test_a_class_that_is_known_says_the_family(tmp_path: Path) -> None:
-    (table,) = proposed(lay(tmp_path, **{"config.json": {**GOOGLE, "architectures": ["RobertaModel"]}})).values()
-    assert (table["family"], "architecture" in table) == ("roberta", False)
+@pytest.mark.parametrize(
+    ("adapter", "why"),
+    [
+        (
+            {"base_model_name_or_path": "bert-base-uncased", "task_type": "SEQ_CLS"},
+            (
+                "nothing says which class it adapts, with how many labels: declare it with config = "
+                '"bert-base-uncased", architecture = "BertForSequenceClassification", overrides = { num_labels = … } and '
+                'adapter = "it/adapter_config.json"'
+            ),
+        ),
+        (
+            {"base_model_name_or_path": "/home/me/base"},
+            (
+                'its base model, "/home/me/base", is neither in the project nor in the catalogue: declare it with config, '
+                "architecture and adapter"
+            ),
+        ),
+        (
+            {"base_model_name_or_path": "gpt2", "task_type": "CAUSAL_LM", "peft_type": "IA3"},
+            "there is no closed form for peft_type IA3; write closed_form = false to hold the model to its budget alone",
+        ),
+    ],
+)
+def test_an_adapter_of_which_something_is_unknown_is_a_line(tmp_path: Path, adapter: dict[str, Any], why: str) -> None:
+    lay(tmp_path, **{"it/adapter_config.json": {**LORA, **adapter}})
+    assert started(tmp_path)[0] == NOTHING
+    (line,) = by_hand(tmp_path)
+    assert line.partition(": ")[2] == why
+
+
+# what is a line
 
 
 @pytest.mark.parametrize(
@@ -99,43 +152,60 @@ def test_a_class_that_is_known_says_the_family(tmp_path: Path) -> None:
         {"model_type": "bert", "model_name_or_path": "out/mine", "max_seq_length": 128, "seed": 1},
         {"hidden_size": 768, "learning_rate": 1e-4, "layers": "all"},
         {"model_type": {"value": "bert"}, "hidden_size": {"value": 768}},
-        {"model": D2L},
+        {"model": {"num_hiddens": 48, "num_blks": 3, "vocab_size": 101}},
         [TINY],
         {"layers": [TINY]},
     ],
 )
 def test_what_only_looks_like_a_config_is_left_alone_without_a_word(tmp_path: Path, content: Any) -> None:
     status, out, err = started(lay(tmp_path, **{"args.json": content}))
-    assert (status, out) == (NOTHING, "")
-    assert err == (
-        "ERROR: no config.json, bert_config.json, JSON or YAML file of a known family was found (what git ignores, "
-        "hidden, installed and built folders are not looked into); write, for example, "
-        '[tool.bertsize.models.encoder] with config = "config.json" and budget.total = "110M"\n'
-    )
-
-
-# what is told, and not proposed
+    assert (status, out, err.partition(":")[0], err.count("\n")) == (NOTHING, "", "ERROR", 1)
 
 
 def test_other_kinds_of_models_are_told_in_one_line(tmp_path: Path) -> None:
     others = {"x/config.json": BLOOM, "y/config.json": BLOOM, "z/config.json": {**BLOOM, "model_type": "vit"}}
     lay(tmp_path, **{"config.json": TINY}, **others)
     assert configs(tmp_path) == ["config.json"]
-    assert said(tmp_path) == [
-        "left out: not of a family that is known: bloom (x/config.json and 1 more), vit (z/config.json)"
+    assert left_out(tmp_path) == [
+        "not of a family that is known: bloom (x/config.json and 1 more), vit (z/config.json)"
     ]
 
 
+YOURS = "the class that your code builds"
+
+
 @pytest.mark.parametrize(
-    ("content", "reason"),
+    ("content", "line"),
     [
         (
-            {**TINY, "architectures": ["MyTagger"]},
+            GOOGLE,
+            'config.json: neither a family nor a class is named: declare it with family = "bert" and architecture',
+        ),
+        (
+            {**GOOGLE, "embedding_size": 16},
             (
-                "config.json:2: there is no closed form for \"MyTagger\" in the family 'bert'; what comes nearest is "
-                "BertModel, BertForPreTraining or BertForMaskedLM; correct the name, describe a class of your own by "
-                'factory, backbone and extra, contribute a closed form (closed_forms = ["sizes/forms.py"]), or write closed_form = false to hold it to its budget alone'
+                'config.json: neither a family nor a class is named: declare it with family = "albert" or family = "electra" '
+                'or family = "mobilebert" and architecture'
             ),
+        ),
+        (
+            {**TINY, "architectures": None},
+            f"config.json: no class is named: declare it with architecture, {YOURS}",
+        ),
+        (
+            {**TINY, "architectures": ["BertModel", "BertForMaskedLM"]},
+            f"config.json: several classes are named: declare it with architecture, {YOURS}",
+        ),
+        (
+            {"train": {"bert": TINY}},
+            (
+                "config.json#train.bert: a config of the family bert inside of a file: if your code builds it, name it so as "
+                "config"
+            ),
+        ),
+        (
+            {**TINY, "architectures": ["MyTagger"]},
+            "config.json:2: there is no closed form for \"MyTagger\" in the family 'bert'; what comes nearest is BertModel,",
         ),
         (
             {**TINY, "auto_map": {"AutoModel": "modeling.Own"}},
@@ -152,88 +222,44 @@ def test_other_kinds_of_models_are_told_in_one_line(tmp_path: Path) -> None:
             '{"model_type": "bert", "hidden_size": 48,',
             "config.json:1: not JSON: Expecting property name enclosed in double quotes at column 42; correct the file",
         ),
-        (
-            {**GOOGLE, "embedding_size": 16},
-            (
-                "config.json has a BERT's sizes, no model_type, and keys that a BERT does not have (embedding_size): declare it "
-                'by hand with its family, as in family = "albert" or family = "electra" or family = "mobilebert"'
-            ),
-        ),
-        (
-            {"vocab_size": 101, "n_embd": 48, "n_layer": 2, "n_head": 4, "n_positions": 8},
-            'config.json has the sizes of the family gpt2 and no model_type: declare it with family = "gpt2"',
-        ),
-        (
-            {"vocab_size": 101, "n_layers": 2, "d_model": 48, "n_heads": 4},
-            (
-                "config.json has sizes under names of its own (n_layers, d_model, n_heads) and no model_type: if it is a "
-                'BERT, declare it with family = "bert" and keys = { n_layers = "num_hidden_layers", '
-                'd_model = "hidden_size", n_heads = "num_attention_heads" }'
-            ),
-        ),
     ],
 )
-def test_a_config_that_cannot_be_counted_is_told_with_the_reason(tmp_path: Path, content: Any, reason: str) -> None:
-    lay(tmp_path, **{"config.json": content, "good/config.json": {**TINY, "vocab_size": 99}})
+def test_a_config_that_is_not_certain_or_cannot_be_used_is_a_line_with_the_reason(
+    tmp_path: Path, content: Any, line: str
+) -> None:
+    lay(tmp_path, **{"config.json": content, "good/config.json": OTHER})
     assert configs(tmp_path) == ["good/config.json"]
-    assert said(tmp_path) == [f"by hand: {reason}"]
+    (said,) = by_hand(tmp_path)
+    assert said.startswith(line)
 
 
-def test_keys_are_proposed_for_the_sizes_that_another_library_calls_so(tmp_path: Path) -> None:
-    model = {"model_type": "bert", "vocab_size": 101, "seed": 2, "d_model": 48}
-    _, _, err = started(lay(tmp_path, **{"train.json": {"model": model}}))
-    assert err.startswith(
-        "by hand: train.json#model has names of its own (seed, d_model) and lacks hidden_size, num_hidden_layers, "
-        "num_attention_heads, intermediate_size, max_position_embeddings, type_vocab_size: declare it by hand with "
-        'keys = { d_model = "hidden_size" } and overrides = { num_hidden_layers = … }, or keys that say which name means '
-        "it\n"
-    )
+def test_configs_with_one_reason_are_one_line(tmp_path: Path) -> None:
+    lay(tmp_path, **{f"{name}.json": GOOGLE for name in "abc"})
+    (line,) = by_hand(tmp_path)
+    assert line.startswith("a.json and 2 more: neither a family nor a class is named")
 
 
-def test_names_of_its_own_are_not_taken_for_defaults_of_the_library(tmp_path: Path) -> None:
-    model = {"model_type": "bert", "vocab_size": 101, "num_blks": 2, "num_hiddens": 48}
-    status, _, err = started(lay(tmp_path, **{"train.json": {"model": model}}))
-    assert status == NOTHING
-    assert err.startswith(
-        "by hand: train.json#model has names of its own (num_blks, num_hiddens) and lacks hidden_size, "
-        "num_hidden_layers, num_attention_heads, intermediate_size, max_position_embeddings, type_vocab_size: declare "
-        "it by hand with overrides = { hidden_size = … }, or keys that say which name means it\n"
-        "ERROR: no config was found that can be declared as it stands"
-    )
-
-
-def test_a_config_among_names_that_nobody_knows_is_found(tmp_path: Path) -> None:
-    assert configs(lay(tmp_path, **{"train.json": {**D2L, "teacher": TINY}})) == ["train.json#teacher"]
-
-
-def test_a_model_that_would_be_red_today_is_told_in_place_of_proposed(tmp_path: Path) -> None:
+def test_a_model_that_would_fail_today_is_a_line_in_place_of_a_table(tmp_path: Path) -> None:
     vocabulary = "".join(f"token{number}\n" for number in range(200))
-    lay(tmp_path, **{"config.json": TINY, "vocab.txt": vocabulary, "b/config.json": {**TINY, "vocab_size": 99}})
+    lay(tmp_path, **{"config.json": TINY, "vocab.txt": vocabulary, "b/config.json": OTHER})
     assert configs(tmp_path) == ["b/config.json"]
-    (line,) = said(tmp_path)
-    assert line.startswith("by hand: config.json: ")
+    (line,) = by_hand(tmp_path)
     assert "vocab.txt 200 ids: the highest, 199, has no row" in line
 
 
 @pytest.mark.parametrize("path", ["a#b.json", "conf[1].json", "what?.json", "x*/config.json"])
-def test_a_path_that_a_table_would_read_as_something_else_is_told(tmp_path: Path, path: str) -> None:
-    assert said(lay(tmp_path, **{path: TINY}))[0] == (
-        f"by hand: {path} has a path that no table can name: rename what has one of * ? [ # in its name"
-    )
+def test_a_path_that_a_table_would_read_as_something_else_is_a_line(tmp_path: Path, path: str) -> None:
+    assert by_hand(lay(tmp_path, **{path: TINY})) == [
+        f"{path}: no table can name this path: rename what has one of * ? [ # in it"
+    ]
 
 
-def test_a_path_that_is_no_text_is_told(tmp_path: Path) -> None:
+def test_a_path_that_is_no_text_is_a_line(tmp_path: Path) -> None:
     try:
         lay(tmp_path, **{os.fsdecode(b"\xff.json"): TINY})
     except OSError:
         pytest.skip("this file system has no such names")
-    assert said(tmp_path)[0].startswith(r"by hand: \udcff.json has a path that no table can name")
-
-
-def test_a_key_with_a_dot_is_told(tmp_path: Path) -> None:
-    assert said(lay(tmp_path, **{"a.json": {"v1.0": TINY}}))[0] == (
-        "by hand: a.json#v1.0 stands at a key with a dot, which no table can name: rename the key"
-    )
+    assert by_hand(tmp_path)[0].startswith(r"\udcff.json: no table can name this path")
 
 
 # where it looks
@@ -244,22 +270,29 @@ def test_a_key_with_a_dot_is_told(tmp_path: Path) -> None:
     [".cache", "a/.hidden/b", "node_modules/x", "build/lib", "dist", "lib/site-packages/transformers"],
 )
 def test_hidden_installed_and_built_folders_are_not_looked_into(tmp_path: Path, folder: str) -> None:
-    lay(tmp_path, **{"config.json": TINY, f"{folder}/config.json": {**TINY, "vocab_size": 99}})
-    assert configs(tmp_path) == ["config.json"]
+    lay(tmp_path, **{"config.json": TINY, f"{folder}/config.json": OTHER})
+    assert (configs(tmp_path), left_out(tmp_path)) == (["config.json"], [])
+
+
+@pytest.mark.parametrize("folder", ["tests", "a/test/b", "testing", "x/fixtures"])
+def test_a_config_of_a_test_is_left_out(tmp_path: Path, folder: str) -> None:
+    lay(tmp_path, **{"config.json": TINY, f"{folder}/config.json": OTHER})
+    assert (configs(tmp_path), left_out(tmp_path)) == (["config.json"], [f"{folder}/config.json, of tests"])
 
 
 def test_an_environment_is_not_looked_into_whatever_it_is_called(tmp_path: Path) -> None:
-    other = {**TINY, "vocab_size": 99}
-    lay(tmp_path, **{"config.json": TINY, "my env/pyvenv.cfg": "home = x", "my env/lib/config.json": other})
+    lay(tmp_path, **{"config.json": TINY, "my env/pyvenv.cfg": "home = x", "my env/lib/config.json": OTHER})
     assert configs(tmp_path) == ["config.json"]
 
 
-def test_what_git_ignores_is_not_looked_into_and_what_is_new_is(tmp_path: Path) -> None:
+def test_what_git_ignores_or_has_lost_is_not_looked_into_and_what_is_new_is(tmp_path: Path) -> None:
     project = repository(tmp_path)
-    other, third = ({**TINY, "vocab_size": size} for size in (99, 98))
-    lay(tmp_path, **{".gitignore": "runs/\n", "config.json": TINY, "runs/config.json": other})
+    lay(
+        tmp_path, **{".gitignore": "runs/\n", "config.json": TINY, "runs/config.json": OTHER, "gone/config.json": OTHER}
+    )
     project.commit()
-    lay(tmp_path, **{"new/config.json": third})
+    (tmp_path / "gone" / "config.json").unlink()
+    lay(tmp_path, **{"new/config.json": {**TINY, "vocab_size": 98}})
     assert configs(tmp_path) == ["config.json", "new/config.json"]
 
 
@@ -269,17 +302,11 @@ def test_where_git_does_not_answer_what_it_ignores_is_looked_into_and_that_is_to
 ) -> None:
     root = tmp_path / "clone"
     project = repository(root)
-    lay(root, **{".gitignore": "runs/\n", "sub/config.json": TINY, "sub/runs/config.json": {**TINY, "vocab_size": 99}})
+    lay(root, **{".gitignore": "runs/\n", "sub/config.json": TINY, "sub/runs/config.json": OTHER})
     project.commit()
     git_is(git, tmp_path / "bin", monkeypatch)
     assert configs(root / "sub") == ["config.json", "runs/config.json"]
-    assert said(root / "sub") == ["git did not answer: what it ignores was looked into as well"]
-
-
-def test_where_there_is_no_repository_git_need_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lay(tmp_path, **{"config.json": TINY})
-    git_is("exec sleep 60", tmp_path / "bin", monkeypatch)
-    assert (configs(tmp_path), said(tmp_path)) == (["config.json"], [])
+    assert left_out(root / "sub") == ["git did not answer: what it ignores was read as well"]
 
 
 def git_is(script: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -290,103 +317,79 @@ def git_is(script: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(git_of_project, "SECONDS", 0.2)
 
 
-def test_a_file_that_git_knows_and_that_is_gone_is_no_config(tmp_path: Path) -> None:
+def test_a_project_in_a_folder_of_its_repository_is_looked_into_alone_be_it_ignored_whole(tmp_path: Path) -> None:
     project = repository(tmp_path)
-    lay(tmp_path, **{"config.json": TINY, "gone/config.json": {**TINY, "vocab_size": 99}})
+    lay(tmp_path, **{".gitignore": "b/\n", "config.json": TINY, "a/config.json": OTHER, "b/config.json": OTHER})
     project.commit()
-    (tmp_path / "gone" / "config.json").unlink()
-    assert (configs(tmp_path), said(tmp_path)) == (["config.json"], [])
-
-
-def test_a_project_in_a_folder_of_its_repository_is_looked_into_alone(tmp_path: Path) -> None:
-    project = repository(tmp_path)
-    lay(tmp_path, **{"config.json": TINY, "sub/config.json": {**TINY, "vocab_size": 99}})
-    project.commit()
-    assert configs(tmp_path / "sub") == ["config.json"]
-
-
-def test_a_project_that_git_ignores_whole_is_looked_into(tmp_path: Path) -> None:
-    project = repository(tmp_path)
-    lay(tmp_path, **{".gitignore": "scratch/\n", "scratch/config.json": TINY})
-    project.commit()
-    assert configs(tmp_path / "scratch") == ["config.json"]
+    assert [configs(tmp_path / name) for name in "ab"] == [["config.json"]] * 2
 
 
 def test_a_repository_in_the_project_is_left_to_itself(tmp_path: Path) -> None:
     project = repository(tmp_path)
-    lay(tmp_path, **{"config.json": TINY, "clone/config.json": {**TINY, "vocab_size": 99}})
+    lay(tmp_path, **{"config.json": TINY})
     project.commit()
     repository(tmp_path / "other")
-    lay(tmp_path, **{"other/config.json": {**TINY, "vocab_size": 98}})
-    assert configs(tmp_path) == ["config.json", "clone/config.json"]
-    assert said(tmp_path) == ["left out: other/, which is a repository of its own"]
+    lay(tmp_path, **{"other/config.json": OTHER})
+    assert configs(tmp_path) == ["config.json"]
+    assert left_out(tmp_path) == ["other/, a repository of its own"]
 
 
 def test_symlinks_are_not_followed_and_one_that_is_called_a_config_is_told(tmp_path: Path) -> None:
-    root, outside = (
-        lay(tmp_path / "project", **{"config.json": TINY}),
-        lay(tmp_path / "other", **{"config.json": GOOGLE}),
-    )
+    root = lay(tmp_path / "project", **{"config.json": TINY, "a/b.json": []})
+    outside = lay(tmp_path / "other", **{"config.json": OTHER})
     (root / "folder").symlink_to(outside)
-    (root / "a").mkdir()
+    (root / "loop").symlink_to("loop")
     (root / "a" / "config.json").symlink_to(outside / "config.json")
     assert configs(root) == ["config.json"]
-    assert said(root) == ["left out: a/config.json, which is a symlink"]
+    assert left_out(root) == ["a/config.json, which is a symlink"]
 
 
 def test_projects_with_a_table_of_their_own_are_left_to_themselves(tmp_path: Path) -> None:
     own = '[tool.bertsize.models.a]\nconfig = "config.json"\nbudget.total = "1M"\n'
-    others = {f"{name}/config.json": {**TINY, "vocab_size": 99} for name in "ab"}
+    others = {f"{name}/config.json": OTHER for name in "ab"}
     lay(tmp_path, **{"config.json": TINY, "a/pyproject.toml": own, "b/pyproject.toml": own}, **others)
     assert configs(tmp_path) == ["config.json"]
-    assert said(tmp_path) == ["left out: a and 1 more, with a [tool.bertsize] in a pyproject.toml below this folder"]
+    assert left_out(tmp_path) == ["a and 1 more, with a [tool.bertsize] in a pyproject.toml below this folder"]
 
 
-def test_a_search_ends_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search_files, "MOST_FILES", 2)
-    lay(tmp_path, **{"a.json": [], "b.json": [], "c.json": [], "models/x/config.json": TINY})
-    assert configs(tmp_path) == ["models/x/config.json"]
-    assert said(tmp_path) == [
-        "looked into 2 files (0 MiB in all) and not into 2 more: declare by hand what is in those"
-    ]
+@pytest.mark.parametrize(
+    ("most", "number", "line"),
+    [
+        ("MOST_FILES", 2, "2 files of JSON and YAML behind the first 2"),
+        ("MOST_FOLDERS", 3, "all folders behind the first 3"),
+    ],
+)
+def test_a_search_ends_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: str, number: int, line: str
+) -> None:
+    monkeypatch.setattr(listing, most, number)
+    lay(tmp_path, **{"x/y/a.json": [], "b.json": [], "c.json": [], "z/config.json": TINY})
+    assert configs(tmp_path) == ["z/config.json"]
+    assert left_out(tmp_path) == [line]
 
 
-def test_a_file_of_hundreds_of_configs_ends_it_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(found, "MOST_CONFIGS", 3)
-    lay(tmp_path, **{f"{name}.json": {**TINY, "vocab_size": 100 + n} for n, name in enumerate("ab")})
-    lay(tmp_path, **{"c.json": {f"x{n}": {**TINY, "vocab_size": 200 + n} for n in range(3)}, "d.json": TINY})
-    assert configs(tmp_path) == ["a.json", "b.json", "c.json#x0"]
-    assert said(tmp_path) == [
-        (
-            "by hand: after 3 configs no more were looked for: declare the others by a pattern, as in config = "
-            '"configs/*.json"'
-        )
-    ]
+def test_so_do_the_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proposal, "MOST_TABLES", 2)
+    lay(tmp_path, **{f"{name}.json": {**TINY, "vocab_size": 100 + n} for n, name in enumerate("abcd")})
+    assert configs(tmp_path) == ["a.json", "b.json"]
+    why = 'only 2 configs are read: declare others by a pattern, as in config = "configs/*.json"'
+    assert by_hand(tmp_path) == [f"c.json and 1 more: {why}"]
 
 
-def test_so_does_a_search_through_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search_files, "MOST_FOLDERS", 3)
-    lay(tmp_path, **{"config.json": TINY}, **{f"{name}/x.json": [] for name in "abcdef"})
-    assert said(tmp_path) == ["looked through 3 folders and not through more: declare by hand what is there"]
-
-
-def test_a_file_larger_than_a_config_is_none(tmp_path: Path) -> None:
-    large = {**TINY, "vocab_size": 99, "text": "layer " * 200_000}
-    lay(tmp_path, **{"config.json": TINY, "data.json": large, "b/config.json": large})
-    assert configs(tmp_path) == ["config.json"]
-    assert said(tmp_path) == ["b/config.json is larger than 1,048,576 bytes, and was not read"]
-
-
-def test_a_file_that_cannot_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_is_too_large_or_cannot_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def opened(path: str, flags: int) -> int:
-        if str(path).endswith("b/config.json"):
+        if str(path).endswith("c/config.json"):
             raise PermissionError(errno.EACCES, "Permission denied")
         return open_as_it_is(path, flags)
 
     monkeypatch.setattr(files, "open_as_it_is", opened)
-    lay(tmp_path, **{"config.json": TINY, "b/config.json": {**TINY, "vocab_size": 99}})
+    large = {**OTHER, "text": "layer " * 200_000}
+    lay(tmp_path, **{"config.json": TINY, "data.json": large, "b/config.json": large, "c/config.json": OTHER})
     assert configs(tmp_path) == ["config.json"]
-    assert said(tmp_path) == ["b/config.json cannot be read: Permission denied"]
+    assert left_out(tmp_path) == [
+        "b/config.json, which is larger than 1,048,576 bytes",
+        "c/config.json, which cannot be read: Permission denied",
+    ]
 
 
 def test_a_mistake_in_the_table_is_no_search(tmp_path: Path) -> None:

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import json
+import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import tomli
 
 from pytest_bertsize.commands import check
 from pytest_bertsize.commands.init.command import start
 from tests.conftest import TINY
+
+if TYPE_CHECKING:
+    from pytest_bertsize.builder.helper import Helper
 
 GOOGLE = {key: value for key, value in TINY.items() if key not in {"model_type", "architectures"}}
 """As Google's bert_config.json is written."""
@@ -38,11 +44,13 @@ def changed(file: Path, **keys: Any) -> None:
     file.write_text(json.dumps({**json.loads(file.read_text("utf-8")), **keys}), encoding="utf-8")
 
 
-def started(here: Path, *, project: str = "", writes: bool = False) -> tuple[int, str, str]:
+def started(
+    here: Path, *, project: str = "", writes: bool = False, is_named: bool = True, columns: int = 1_000
+) -> tuple[int, str, str]:
     """The exit status of ``init``, and what it prints, in a folder that is the project's or has it below."""
     out, err = io.StringIO(), io.StringIO()
-    with contextlib.chdir(here):
-        status = start(Path(project) if project else here, out, err, writes=writes)
+    with contextlib.chdir(here), mock.patch.dict(os.environ, COLUMNS=str(columns)):
+        status = start(Path(project) if project else here, out, err, writes=writes, is_named=is_named)
     return status, out.getvalue(), err.getvalue()
 
 
@@ -59,12 +67,24 @@ def configs(root: Path) -> list[str]:
     return [table["config"] for table in proposed(root).values()]
 
 
-def said(root: Path) -> list[str]:
-    """The lines beside the tables, without the one that says how to go on."""
-    return [line for line in started(root)[2].splitlines() if not line.startswith("nothing is written")]
+def group(root: Path, title: str) -> list[str]:
+    """The lines below one heading of what ``init`` says."""
+    lines = started(root)[2].splitlines()
+    if f"{title}:" not in lines:
+        return []
+    below = itertools.takewhile(lambda line: line.startswith("  "), lines[lines.index(f"{title}:") + 1 :])
+    return [line.strip() for line in below]
 
 
-def holds(root: Path) -> tuple[int, str]:
-    """What the gate says of a project; nothing is built."""
+def by_hand(root: Path) -> list[str]:
+    return group(root, "configs to declare by hand")
+
+
+def left_out(root: Path) -> list[str]:
+    return group(root, "left out")
+
+
+def holds(root: Path, helper: Helper | None = None) -> tuple[int, str]:
+    """What the gate says of a project; without a helper nothing is built."""
     out = io.StringIO()
-    return check.check(root, None, out=out, err=out), out.getvalue()
+    return check.check(root, helper, out=out, err=out), out.getvalue()

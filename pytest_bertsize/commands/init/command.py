@@ -1,4 +1,4 @@
-"""``bertsize init``: find the configs of a project, propose a table for each, print or write them."""
+"""``bertsize init``: propose a table for each config that is certain, and say the rest; print it or write it."""
 
 from __future__ import annotations
 
@@ -6,90 +6,129 @@ import os
 import shlex
 from typing import TYPE_CHECKING, TextIO
 
+from pytest_bertsize.builder.confined import collector_paused
 from pytest_bertsize.closed_forms.contributed.asked import registry_of
 from pytest_bertsize.commands.console import GOOD, MISTAKEN, say
-from pytest_bertsize.commands.init.project import Project, in_the_way, is_toml, project_above, read_project, root_above
+from pytest_bertsize.commands.init.lines import describe, wrap
+from pytest_bertsize.commands.init.project import (
+    Project,
+    find_project_above,
+    in_the_way,
+    is_toml,
+    read_project,
+    root_above,
+)
 from pytest_bertsize.commands.init.proposal import Proposal, propose
 from pytest_bertsize.config.which_release import asked_about
-from pytest_bertsize.table.rewrite import replace_pyproject
+from pytest_bertsize.table import rewrite
 from pytest_bertsize.table.schema import EXAMPLE
 from pytest_bertsize.table.settings import SettingsError, parse
 from pytest_bertsize.table.toml import in_ascii
-from pytest_bertsize.wording import printable
+from pytest_bertsize.wording import plural, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 NOTHING = 1
-"""Exit status: nothing was found that can be declared."""
+"""Exit status: nothing was found that can be declared without the user."""
 NEXT = "pytest --bert-budget pyproject.toml"
 NEXT_WITHOUT_PYTEST = "bertsize check"
-"""Where pytest, started here, would read the table of another folder."""
+"""For a table that pytest, started here, would not read."""
 
 
-def start(root: Path, out: TextIO, err: TextIO, *, writes: bool = False) -> int:
-    """Propose a table for every config that the project does not declare yet.
+def start(root: Path, out: TextIO, err: TextIO, *, writes: bool = False, is_named: bool = True) -> int:
+    """Propose a table for every config of which it is certain, and that the project does not declare yet.
 
     :param root: the folder of the pyproject.toml, be there one or not.
     :param writes: whether the tables are written, or only printed.
+    :param is_named: whether the user has named the folder; one that is part of another project has to be named.
     :returns: the exit status.
     """
     try:
+        if not is_named and (above := find_project_above(root)):
+            say(wrap(f"ERROR: {_refuse_part_of(above)}"), err)
+            return MISTAKEN
         before = read_project(root)
-        found = propose(before, registry_of(before.settings, asked_about(before.settings).release))
-        for line in (*found.left_out, *(f"by hand: {each}" for each in found.by_hand)):
-            say(line, err)
-        if not found.tables:
-            return _nothing(found, err)
-        after = _with_tables(before, found)
-        if writes:
-            replace_pyproject(before.path, before.text, after)
+        with collector_paused():
+            found = propose(before, registry_of(before.settings, asked_about(before.settings).release))
+            if not found.tables:
+                return _say_nothing(before, found, err)
+            for line in describe(found, code=not before.declares):
+                say(line, err)
+            after = _with_tables(before, found)
+            if writes:
+                rewrite.replace_pyproject(before.path, before.text, after)
+                _say_written(before, found, out)
+            else:
+                _print_tables(before, found, after, out)
     except SettingsError as error:
         say(f"ERROR: {error}", err)
         return MISTAKEN
-    command = _next(before)
+    command = _next_command(before)
     if writes:
-        _say_written(before, found, out)
         say(f"next: {command}", out)
     else:
-        _print(before, found, after, out)
-        say(f"nothing is written: add --write, or paste this into pyproject.toml; then run {command}", err)
-    for line in _of_others(before):
-        say(line, err)
+        say(wrap(f"nothing is written: add --write, or paste this into pyproject.toml; then run {command}"), err)
+    for line in _warn_of_roots(before):
+        say(wrap(line), err)
     return GOOD
 
 
-def _next(project: Project) -> str:
+def _refuse_part_of(above: Path) -> str:
+    folder = os.path.relpath(above)
+    what = f"this folder is part of the project in {folder}, and a table here would be one of its own"
+    whole = f"bertsize init --project {shlex.quote(folder)}"
+    return f"{what}: run {whole} for that project, or bertsize init --project . for this folder alone"
+
+
+def _say_nothing(project: Project, found: Proposal, err: TextIO) -> int:
+    if project.declares:
+        what = f"nothing to add: pyproject.toml declares {plural(project.declares, 'model')}"
+        left = f", and leaves {plural(len(found.by_hand), 'config')} that init is not certain of to you"
+        say(wrap(f"{what}{left if found.by_hand else ''}"), err)
+        return GOOD
+    lines = [*describe(found, code=True)]
+    for line in lines:
+        say(line, err)
+    why = "no table is proposed: no JSON or YAML file names a class of a family that is known"
+    not_in = "tests, what git ignores, hidden, installed and built folders are not read"
+    what = f"{why} ({not_in})" + ("" if lines else f"; {EXAMPLE}")
+    say(wrap(what if lines else f"ERROR: {what}"), err)
+    return NOTHING
+
+
+def _next_command(project: Project) -> str:
     """The command that reads the table from where init was started."""
     if not project.is_here:
-        return f"{NEXT_WITHOUT_PYTEST} --project {shlex.quote(_shown(project.root))}"
+        return f"{NEXT_WITHOUT_PYTEST} --project {shlex.quote(os.path.relpath(project.root))}"
     return NEXT if project.is_root or project.becomes_root or not root_above(project.root) else NEXT_WITHOUT_PYTEST
 
 
-def _shown(folder: Path) -> str:
-    """As it is written on the next command line."""
-    below = os.path.relpath(folder)
-    return str(folder) if below.startswith(os.pardir) else below
+def _name_folder(folder: Path) -> str:
+    return "this folder" if (path := os.path.relpath(folder)) == os.curdir else path
 
 
-def _of_others(project: Project) -> Iterator[str]:
-    """Folders above may be the project that is meant, or the one that pytest takes for it."""
+def _warn_of_roots(project: Project) -> Iterator[str]:
+    """A table makes its folder pytest's root, or is one that pytest does not look for."""
     above = root_above(project.root)
-    no_longer = f"pytest's settings in {above} then no longer apply to it"
-    if above and project.becomes_root:
-        yield f"the [tool.pytest.ini_options] in {project.path} makes its folder a root: {no_longer}"
-    elif above and not project.is_root:
+    if above is None or (project.is_root and not project.becomes_root):
+        return
+    here, no_longer = (
+        _name_folder(project.root),
+        f"pytest's settings in {_name_folder(above)} then no longer apply to it",
+    )
+    if project.becomes_root:
+        yield f"the new [tool.pytest.ini_options] makes {here} a root: {no_longer}"
+    else:
         yield (
-            f"pytest takes {above} for its root: for pytest to read this table, give {project.path} a "
-            f'[tool.pytest.ini_options] with minversion = "8.2"; {no_longer}'
+            f"pytest takes {_name_folder(above)} for the root of {here}: for pytest to read this table, give "
+            f'pyproject.toml a [tool.pytest.ini_options] with minversion = "8.2"; {no_longer}'
         )
-    if project.is_here and project.text is None and (other := project_above(project.root)):
-        yield f"{other} is above this folder: if it is the one of this project, name its folder by --project"
 
 
-def _print(before: Project, found: Proposal, after: str, out: TextIO) -> None:
-    """So that it can be appended: what stands in the file may have no newline at its end."""
+def _print_tables(before: Project, found: Proposal, after: str, out: TextIO) -> None:
+    """Print what can be appended to the file, which may have no newline at its end."""
     text = after if before.is_new else f"\n{_joined(found)}"
     try:
         text.encode(out.encoding or "utf-8")
@@ -99,27 +138,13 @@ def _print(before: Project, found: Proposal, after: str, out: TextIO) -> None:
 
 
 def _say_written(before: Project, found: Proposal, out: TextIO) -> None:
-    count = len(found.tables)
-    names = ", ".join(found.tables)
+    names = ", ".join(table.name for table in found.tables)
     made = ", a new file" if before.text is None else ""
-    say(f"{before.path.name}{made}: {count} model{'s' * (count > 1)} declared ({printable(names, 1_000)})", out)
+    declared = f"{plural(len(found.tables), 'model')} declared ({printable(names, 1_000)})"
+    say(wrap(f"{before.path.name}{made}: {declared}"), out)
     if before.becomes_root:
-        this = "this folder" if before.is_here else _shown(before.root)
-        say(
-            f"its [tool.pytest.ini_options] makes {this} pytest's root, so that this table is the one that is read", out
-        )
-
-
-def _nothing(found: Proposal, err: TextIO) -> int:
-    if found.declared:
-        say("nothing to add: pyproject.toml declares every config that was found and can be declared", err)
-        return GOOD
-    looked = "no config.json, bert_config.json, JSON or YAML file of a known family was found"
-    if found.by_hand:
-        looked = "no config was found that can be declared as it stands"
-    not_in = "what git ignores, hidden, installed and built folders"
-    say(f"ERROR: {looked} ({not_in} are not looked into); {EXAMPLE}", err)
-    return NOTHING
+        root = f"makes {_name_folder(before.root)} pytest's root, so that this table is the one that is read"
+        say(wrap(f"its [tool.pytest.ini_options] {root}"), out)
 
 
 def _with_tables(before: Project, found: Proposal) -> str:
@@ -127,7 +152,7 @@ def _with_tables(before: Project, found: Proposal) -> str:
 
     :raises SettingsError: when a table cannot stand at its end, with what to paste.
     """
-    after = before.with_tables(found.tables.values())
+    after = before.with_tables(map(str, found.tables))
     if not is_toml(after):
         raise SettingsError(f"{before.path.name}: {in_the_way(before.text or '')}, then add\n\n{_joined(found)}")
     parse(after, before.path)
@@ -135,4 +160,4 @@ def _with_tables(before: Project, found: Proposal) -> str:
 
 
 def _joined(found: Proposal) -> str:
-    return "\n".join(found.tables.values())
+    return "\n".join(map(str, found.tables))

@@ -1,4 +1,4 @@
-"""What a model is called: after its folder, its file or its place in a file, and like no other."""
+"""Name a model after its folder or its file, and like no other."""
 
 from __future__ import annotations
 
@@ -27,35 +27,28 @@ def heading(name: str) -> str:
     return f"[{'.'.join((*TABLE, 'models', key(name)))}]"
 
 
-def model_name(reference: str, family: str, taken: Collection[str]) -> str:
-    """A name that a table can have and that no other model has.
+def model_name(path: str, family: str, taken: Collection[str]) -> str:
+    """Return a name that a table can have and that no other model has.
 
-    :param reference: ``models/encoder/config.json`` is called ``encoder``, ``train.json#model.bert_config`` ``bert``.
-    :param family: what the model is called where no part of the reference says anything.
+    :param path: of the config: ``models/encoder/config.json`` is called ``encoder``.
+    :param family: what the model is called where no part of the path says anything.
     """
-    inner = [name for part in reversed(reference.partition("#")[2].split(".")) if (name := _valid(part))]
-    outer = [name for part in _of_path(reference) if (name := _valid(part))]
-    telling = [name for name in inner if name.lower() not in SAYS_NOTHING | {"base"}]
-    telling += [name for name in outer if name.lower() not in SAYS_NOTHING]
+    file = PurePosixPath(path)
+    stem = "" if file.name in NAMES and (file.parent.name or file.name == NAMES[0]) else file.stem
+    parts = [name for part in (stem, *reversed(file.parent.parts)) if (name := _valid(part))]
+    telling = [name for name in parts if name.lower() not in SAYS_NOTHING]
     name = telling[0] if telling else _valid(family) or "model"
     if name not in taken:
         return name
-    for other in [each for each in (*telling, *outer) if each != name]:
+    for other in [each for each in (*telling, *parts) if each != name]:
         longer = f"{other}-{name}"[:LONGEST]
         if longer not in taken:
             return longer
     return next(each for number in range(2, len(taken) + 3) if (each := f"{name[:90]}-{number}") not in taken)
 
 
-def _of_path(reference: str) -> list[str]:
-    """What a file and its folders give for a name, the most telling first."""
-    path = PurePosixPath(reference.partition("#")[0])
-    stem = "" if path.name in NAMES and (path.parent.name or path.name == NAMES[0]) else path.stem
-    return [stem, *reversed(path.parent.parts)]
-
-
 def _valid(part: str) -> str:
-    """As a test id can be, without what only says that it is a config."""
+    """Return a part of a path as a test id can have it, without what only says that it is a config."""
     name = re.sub(r"[^\w.+@-]+", "-", part)
     name = re.sub(r"[._-]conf(ig)?$", "", name, flags=re.IGNORECASE)
     return re.sub(r"^\W+|-+$", "", name)[:LONGEST]

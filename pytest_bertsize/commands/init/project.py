@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import tomli
 
-from pytest_bertsize.table.settings import NothingDeclared, Settings, load, load_without_models, parse
+from pytest_bertsize.table.settings import NothingDeclared, Settings, load, load_without_models, parse, tables_of_models
 from pytest_bertsize.wording import shown
 
 if TYPE_CHECKING:
@@ -60,6 +60,11 @@ class Project:
     @property
     def is_new(self) -> bool:
         return self.text is None or not self.text.strip()
+
+    @property
+    def declares(self) -> int:
+        """How many models it declares."""
+        return len(self.settings.models) if self.settings else 0
 
     @property
     def becomes_root(self) -> bool:
@@ -136,14 +141,21 @@ def settings_of_pytest(folder: Path) -> str:
     return "pyproject.toml" if isinstance(tools, dict) and "pytest" in tools else ""
 
 
-def project_above(folder: Path) -> Path | None:
-    """The nearest pyproject.toml of a folder above, in the same repository."""
+def find_project_above(folder: Path) -> Path | None:
+    """Return the folder above, in the same repository, whose project this folder is probably part of.
+
+    It has a table of ours, settings of pytest, or a pyproject.toml where this folder has none.
+    """
     here = folder.absolute()
+    if settings_of_pytest(here) or tables_of_models(here / "pyproject.toml") is not None:
+        return None
+    is_bare = not (here / "pyproject.toml").exists()
     for inner, outer in pairwise((here, *here.parents)):
         if (inner / ".git").exists():
             return None
-        if (outer / "pyproject.toml").is_file():
-            return outer / "pyproject.toml"
+        file = outer / "pyproject.toml"
+        if settings_of_pytest(outer) or tables_of_models(file) is not None or (is_bare and file.is_file()):
+            return outer
     return None
 
 

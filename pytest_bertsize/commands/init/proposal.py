@@ -1,100 +1,172 @@
-"""What is proposed for a project: a table for each of its configs that the gate would pass today, as TOML."""
+"""Propose a table for each config that is certain, if the gate passes it today; put the rest into lines."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, NamedTuple
 
-from pytest_bertsize.commands.init.copies import Copies, without_equal, without_saved
-from pytest_bertsize.commands.init.counted import counted
-from pytest_bertsize.commands.init.files import listed
-from pytest_bertsize.commands.init.found import folded, search
+from pytest_bertsize.commands.init.classes import Code
+from pytest_bertsize.commands.init.configs import ByHand, describe_others, explain, find_configs
 from pytest_bertsize.commands.init.limits import budget
+from pytest_bertsize.commands.init.listing import list_files
 from pytest_bertsize.commands.init.naming import heading, model_name
 from pytest_bertsize.config.other_keys import OWN_CLASS
-from pytest_bertsize.findings import Unusable
-from pytest_bertsize.review.check import conclude_unbuilt, examine
+from pytest_bertsize.review.check import conclude_unbuilt, examine, with_limits
 from pytest_bertsize.table.model import NAMES
 from pytest_bertsize.table.toml import key, quoted
-from pytest_bertsize.wording import printable
-
-OF_TESTS = re.compile(r"(^|/)(tests?|testing|fixtures|test_data|testdata)/")
-"""Folders whose configs are made up."""
+from pytest_bertsize.wording import listed, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
+    from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.closed_forms.registry import Registry
-    from pytest_bertsize.commands.init.counted import Counted
-    from pytest_bertsize.commands.init.found import Found
+    from pytest_bertsize.commands.init.configs import Candidate
+    from pytest_bertsize.commands.init.listing import Listing
     from pytest_bertsize.commands.init.project import Project
+    from pytest_bertsize.review.check import Subject
     from pytest_bertsize.review.review import Review
+
+MOST_TABLES = 200
+_STEP = re.compile(r"(checkpoint|ckpt|global_step|step|epoch)[-_]?\d+", re.IGNORECASE)
+_WEIGHTS = re.compile(
+    r"(model|pytorch_model|tf_model|flax_model|adapter_model|optimizer|scheduler|trainer_state|training_args|rng_state)"
+    r".*\.(safetensors|bin|pt|pth|h5|msgpack)|trainer_state\.json|.+\.(safetensors|ckpt|ckpt\.(index|meta|data-.+))",
+)
+
+
+@dataclass(frozen=True)
+class ProposedTable:
+    """The table of one model."""
+
+    name: str
+    candidate: Candidate
+    limits: tuple[tuple[str, str], ...] = ()
+
+    def __str__(self) -> str:
+        """As TOML; held to no limit, where there is none yet."""
+        of = self.candidate
+        lines = [heading(self.name), f"config = {quoted(of.reference)}"]
+        lines += [f"architecture = {quoted(of.architecture)}"] if of.architecture else []
+        lines += [f"adapter = {quoted(of.adapter)}"] if of.adapter else []
+        lines += [f"budget.{key(component)} = {limit}" for component, limit in self.limits]
+        return "".join(f"{line}\n" for line in (*lines, *([] if self.limits else ['budget = "report-only"'])))
 
 
 @dataclass
 class Proposal:
     """What is proposed for a project, and what is to be said beside it."""
 
-    declared: int
-    """Configs that the project has declared already."""
-    tables: dict[str, str] = field(default_factory=dict)
-    """TOML by the name of the model."""
-    left_out: list[str] = field(default_factory=list)
-    by_hand: list[str] = field(default_factory=list)
-    """What is or may be a model, and is not proposed, with the reason."""
+    tables: list[ProposedTable]
+    by_hand: list[ByHand]
+    left_out: list[str]
+    code: Code
+
+
+class _Counted(NamedTuple):
+    """A candidate that its closed form counts."""
+
+    table: ProposedTable
+    subject: Subject
+    derivation: Derivation
+
+    @property
+    def place(self) -> str:
+        return self.table.candidate.place
+
+    @property
+    def shape(self) -> tuple[object, ...]:
+        """The class, and what its count depends on but for the labels."""
+        form, keys = self.derivation.form, self.derivation.family.keys
+        sizes = {symbol: size for symbol, size in form.dims.sizes.items() if symbol != "C"}
+        switches = [each.key for those in (keys.switches, keys.choices, keys.lists) for each in those]
+        return form.architecture.name, *sizes.items(), *((name, str(form.dims.switches.get(name))) for name in switches)
 
 
 def propose(project: Project, registry: Registry) -> Proposal:
-    """A table for every config of the project that is not declared yet and that passes its own limits."""
-    root = project.root
-    files = listed(root)
-    seen = search(files, registry)
-    seen.found.sort(key=lambda each: (each.file.count("/"), each.reference))
-    places = _declared(project)
-    references = (*(each.reference for each in seen.found), *(each.reference for each in seen.by_hand))
-    declared = {each for each in references if _place(root, each) in places}
-    copies = Copies(files)
-    found = Proposal(len(declared), by_hand=[each.why for each in seen.by_hand if each.reference not in declared])
-    of_tests = [each for each in seen.found if OF_TESTS.search(each.file) and each.reference not in declared]
-    seen.found = [each for each in seen.found if each not in of_tests]
-    found.left_out += [f"left out: {printable(each.reference)}, of a test" for each in of_tests]
-    kept = without_equal(seen.found, declared, copies)
-    those = [each for config in kept if (each := _counted(config, registry, declared, found.by_hand))]
-    for each in without_saved(those, declared, copies, registry):
-        if each.found.reference not in declared:
-            _add(each, found, project, registry)
-    found.left_out += [*copies.said(), *folded(seen.others), *files.said]
-    return found
+    """Propose a table for every config of the project that is not declared yet and that passes its own limits."""
+    listing = list_files(project.root)
+    code = Code(listing, registry)
+    hub = project.settings.hub if project.settings else {}
+    found = find_configs(listing, registry, code, hub)
+    declared = set(_declared_places(project))
+    by_hand = [one for one in found.by_hand if _place(project.root, one.reference) not in declared]
+    candidates = sorted(found.certain, key=lambda each: (each.place.count("/"), each.place))
+    if len(candidates) > MOST_TABLES:
+        why = f'only {MOST_TABLES} configs are read: declare others by a pattern, as in config = "configs/*.json"'
+        by_hand += [ByHand(each.place, why) for each in candidates[MOST_TABLES:]]
+    counted: list[_Counted] = []
+    settled: set[str] = set()
+    for candidate in candidates[:MOST_TABLES]:
+        is_declared = _place(project.root, candidate.place) in declared
+        settled |= {candidate.place} if is_declared else set()
+        counted += _count(candidate, project, registry, [] if is_declared else by_hand)
+    copies = _find_copies(counted, settled, listing)
+    taken = {*(project.settings.models if project.settings else ())}
+    tables: list[ProposedTable] = []
+    for each in counted:
+        if each.place not in settled and each.place not in copies:
+            name = model_name(_named_after(each.table.candidate), each.table.candidate.family, taken)
+            if table := _limited(each, name, project, by_hand):
+                tables.append(table)
+                taken.add(name)
+    left_out = [*_describe_copies(copies), *describe_others(found.others), *listing.left_out]
+    return Proposal(tables, by_hand, left_out, code)
 
 
-def _counted(found: Found, registry: Registry, declared: set[str], by_hand: list[str]) -> Counted | None:
-    """``None`` for a config that cannot be used, and the first of its mistakes is told."""
-    try:
-        return counted(found, registry)
-    except Unusable as unusable:
-        first, *rest = unusable.findings
-        named = first if first.file else first._replace(file=printable(found.reference))
-        if found.reference not in declared:
-            by_hand.append(named.sentence + (f" (and {len(rest)} more)" if rest else ""))
+def _named_after(candidate: Candidate) -> str:
+    """The path that a model's name is made of; that of a folder, for its only file."""
+    folder = candidate.adapter.rpartition("/")[0] if candidate.adapter else candidate.reference
+    is_file = not candidate.adapter and PurePosixPath(folder).suffix in {".json", ".yaml", ".yml"}
+    return folder if is_file else str(PurePosixPath(folder, NAMES[0]))
+
+
+def _count(candidate: Candidate, project: Project, registry: Registry, by_hand: list[ByHand]) -> list[_Counted]:
+    """Count a candidate by its closed form; one that cannot be used becomes a line."""
+    table = ProposedTable("model", candidate)
+    settings = project.beside(str(table))
+    subject = examine(settings.models["model"], settings, registry)
+    if subject.derivation is None or subject.review.errors:
+        by_hand.append(explain(subject.review.errors, candidate.place))
+        return []
+    return [_Counted(table, subject, subject.derivation)]
+
+
+def _limited(counted: _Counted, name: str, project: Project, by_hand: list[ByHand]) -> ProposedTable | None:
+    """The table with a budget; none that the gate would fail: whoever starts has to start from a pass."""
+    table = replace(counted.table, name=name, limits=tuple(budget(counted.derivation)))
+    settings = project.beside(str(table))
+    subject = with_limits(counted.subject._replace(model=settings.models[name]), settings.models[name].limits)
+    if problem := _problem(conclude_unbuilt(subject, settings)):
+        by_hand.append(ByHand(counted.place, problem))
         return None
+    return table
 
 
-def _declared(project: Project) -> set[tuple[Path, str]]:
-    """The files of declared models, and the places in them."""
-    models = project.settings.models.values() if project.settings else ()
-    named = ((file, model.config.partition("#")[2]) for model in models if (file := model.file))
-    places = ((project.root / file, inner) for file, inner in named)
-    return set(_resolved(places))
+def _problem(review: Review) -> str:
+    """Why the gate would fail a proposed model, or would not notice one more layer, or is about another class."""
+    wrong = [*review.errors, *(each for each in review.findings if each.kind == "insensitive-budget")]
+    wrong += [each for each in review.findings if OWN_CLASS in each.fix]
+    return f"{wrong[0].message}; {wrong[0].fix}" if wrong else ""
 
 
-def _resolved(places: Iterator[tuple[Path, str]]) -> Iterator[tuple[Path, str]]:
-    for path, inner in places:
-        try:
-            yield from ((each.resolve(), inner) for each in (path, *(path / name for name in NAMES)))
-        except (OSError, RuntimeError, ValueError):  # a NUL byte, a symlink loop: its model's mistake
-            continue
+# what is declared already
+
+
+def _declared_places(project: Project) -> Iterator[tuple[Path, str]]:
+    """Yield the files of declared models, and the places in them."""
+    for model in project.settings.models.values() if project.settings else ():
+        inner = model.config.partition("#")[2]
+        places = [(model.file, inner), *((f"{model.file}/{name}", inner) for name in NAMES)] if model.file else []
+        for name, path in [(model.adapter, "")] if isinstance(model.adapter, str) else places:
+            try:
+                yield (project.root / name).resolve(), path
+            except (OSError, RuntimeError, ValueError):  # a NUL byte, a symlink loop: its model's mistake
+                continue
 
 
 def _place(root: Path, reference: str) -> tuple[Path, str]:
@@ -102,43 +174,45 @@ def _place(root: Path, reference: str) -> tuple[Path, str]:
     return (root / file).resolve(), inner
 
 
-def _add(proposed: Counted, found: Proposal, project: Project, registry: Registry) -> None:
-    """A table that the gate would be red for is not proposed: whoever starts has to start from green."""
-    taken = {*found.tables, *(project.settings.models if project.settings else ())}
-    name = model_name(proposed.found.reference, proposed.derivation.family.name, taken)
-    text = table(name, proposed)
-    settings = project.beside(text)
-    review = conclude_unbuilt(examine(settings.models[name], settings, registry), settings)
-    if problem := _problem(review) or _of_another_class(review):
-        found.by_hand.append(f"{printable(settings.models[name].config)}: {problem}")
-    else:
-        found.tables[name] = text
+# what a training run has saved
 
 
-def _problem(review: Review) -> str:
-    """Why the gate would fail a proposed model, ``""`` where it passes it and would notice one more layer."""
-    wrong = [*review.errors, *(each for each in review.findings if each.kind == "insensitive-budget")]
-    return f"{wrong[0].message}; {wrong[0].fix}" if wrong else ""
+def _find_copies(counted: list[_Counted], settled: set[str], listing: Listing) -> dict[str, str]:
+    """Find configs in folders of checkpoints that say what one outside says, or an earlier step of the same run.
+
+    Two files that both may be changed by hand are two configs, though they say the same today.
+
+    :returns: the place of each copy, and of what it is a copy of.
+    """
+    runs = {each.place: None if each.place in settled else _run_of(each.place, listing) for each in counted}
+    originals: dict[tuple[object, ...], str] = {}
+    found: dict[str, str] = {}
+    for each in sorted(counted, key=lambda one: (runs[one.place] is not None, runs[one.place] or "")):
+        run = runs[each.place]
+        sources = () if run is None else (None, "", run) if run else (None,)
+        known = (originals[source, each.shape] for source in sources if (source, each.shape) in originals)
+        if original := next(known, None):
+            found[each.place] = original
+        else:
+            originals.setdefault((run, each.shape), each.place)
+    return found
 
 
-def _of_another_class(review: Review) -> str:
-    """Where the project's own code reads a key that the library's class does not: it is another class that is run."""
-    said = (f"{each.message}; {each.fix}" for each in review.findings if OWN_CLASS in each.fix)
-    return next(said, "")
+def _run_of(file: str, listing: Listing) -> str | None:
+    """The folder of the training run that saved a file in a folder like ``checkpoint-500``.
+
+    :returns: ``""`` for a file beside weights, which a run has ended with; ``None`` for one that no run has saved.
+    """
+    folders = PurePosixPath(file).parent.parts
+    step = next((depth for depth, name in enumerate(folders) if _STEP.fullmatch(name)), None)
+    if step is not None:
+        return "/".join(folders[:step]) or "."
+    return "" if listing.has_files(str(PurePosixPath(file).parent), _WEIGHTS) else None
 
 
-def table(name: str, proposed: Counted) -> str:
-    """The table of one model, a line for each thing that it says."""
-    found = proposed.found
-    lines = [heading(name), f"config = {quoted(found.reference)}"]
-    if found.family:
-        lines.append(f"family = {quoted(found.family)}  # the file has no model_type")
-    if proposed.architecture:
-        lines.append(f"architecture = {quoted(proposed.architecture)}{_comment(proposed.because)}")
-    limits = budget(proposed.derivation, any_class=proposed.is_a_guess)
-    lines += [f"budget.{key(component)} = {limit}" for component, limit in limits]
-    return "".join(f"{line}\n" for line in lines)
-
-
-def _comment(text: str) -> str:
-    return f"  # {text}" if text and text.isprintable() else ""
+def _describe_copies(copies: dict[str, str]) -> Iterable[str]:
+    of: dict[str, list[str]] = defaultdict(list)
+    for copy, original in copies.items():
+        of[original].append(printable(copy))
+    for original, those in of.items():
+        yield f"{listed(those, 1)} in a checkpoint folder, a copy of {printable(original)}"

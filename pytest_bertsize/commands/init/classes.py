@@ -1,0 +1,291 @@
+"""Find the model classes that the project's Python makes: where each is called, and where it is defined."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import defaultdict
+from functools import cached_property
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, NamedTuple
+
+from pytest_bertsize.builder.published import in_catalogue, is_name
+from pytest_bertsize.commands.init.names import Names, Origin, Source, Use, parse
+from pytest_bertsize.wording import listed, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pytest_bertsize.closed_forms.registry import Registry
+    from pytest_bertsize.commands.init.listing import Listing
+
+LIBRARIES = ("transformers", "pytorch_transformers", "pytorch_pretrained_bert", "sentence_transformers")
+MAKERS = frozenset({"from_pretrained", "from_config", "load_from_checkpoint"})
+"""Methods of a class that make one."""
+MOST_PARSED = 4 * 1024 * 1024
+"""Bytes of Python, which take some seconds."""
+_MODULE = re.compile(r"torch\.nn\.(\w+\.)*(Module|Sequential)|(pytorch_lightning|lightning)\.(\w+\.)*LightningModule")
+_MODEL = re.compile(r"(?!TF|Flax)\w*(Model|For[A-Z]\w*|LMHead|SentenceTransformer|CrossEncoder)")
+_NO_MODEL = re.compile(r"Collator|Dataset|Processor|Tokenizer|Trainer|Config|Output|Arguments")
+_SAYS_LIBRARY = re.compile(
+    rb"^[ \t]*(?:from|import)[ \t]+(?:%s)\b" % b"|".join(map(str.encode, LIBRARIES)), re.MULTILINE
+)
+_WORTH_PARSING = re.compile(rb"transformers|pretrained|\bnn\.Module|torch\.nn|LightningModule|import[ \t]+\*")
+_CLASS = re.compile(rb"^[ \t]*class[ \t]+(\w+)", re.MULTILINE)
+_NAME = re.compile(rb"\b[A-Za-z_]\w*")
+_LOSS = re.compile(r"loss|criterion", re.IGNORECASE)
+_TRAINS = re.compile(r"train|tun(e|ing)|(^|_)(run|main|fit)", re.IGNORECASE)
+_USES = re.compile(r"convert|export|demo|eval|predict|infer|bench|plot|serv|visuali", re.IGNORECASE)
+_LOCAL = re.compile(r"\.|~|/|(path|your|output|model|checkpoint|save|data|ckpt|pretrain|result|run|tmp|weight|exp|log)")
+"""How the first folder of a path on somebody's disk is called, which could be a name of the hub by its letters."""
+
+
+class Call(NamedTuple):
+    """A place at which a class is made."""
+
+    file: str
+    line: int
+    made: str
+    """As it is called: ``Tagger``, ``Tagger.from_pretrained``."""
+
+    @property
+    def rank(self) -> tuple[int, int, str, int]:
+        """Scripts that train come first, those near the root before others."""
+        stem = PurePosixPath(self.file).stem
+        is_used = _USES.search(stem) or self.made.endswith("load_from_checkpoint")
+        kind = 2 if is_used else 0 if _TRAINS.search(stem) else 1
+        return kind, self.file.count("/"), self.file, self.line
+
+
+class Class(NamedTuple):
+    """A model class."""
+
+    origin: Origin
+    line: int
+    """Of its class statement; 0 for one of a library."""
+    call: Call | None = None
+    """The likeliest of the places that make it; ``None`` where no call names it."""
+    calls: int = 0
+    module: str = ""
+    """From which it is imported where it is made; ``""`` where none can be named."""
+    folder: str = ""
+    """Of the project, in which that module is looked for; ``""`` for its root."""
+
+    @property
+    def name(self) -> str:
+        return self.origin.name.rpartition(".")[2]
+
+    @property
+    def rank(self) -> tuple[object, ...]:
+        kind, depth, *place = self.call.rank if self.call else (3, self.origin.file.count("/"), self.origin.file)
+        return self.call is None, not self.origin.file, kind, -self.calls, depth, *place, self.line
+
+
+class Code:
+    """The Python of a project."""
+
+    def __init__(self, listing: Listing, registry: Registry) -> None:
+        self._root = listing.root
+        self._architectures = {name: family for family in registry.names for name in _architectures(registry, family)}
+        self._contents = dict(listing.contents(listing.python, "Python"))
+        self._sources = self._parse(listing)
+        self._names = Names(self._sources, self._contents)
+        self._derived: dict[Origin, bool] = {}
+
+    def _parse(self, listing: Listing) -> dict[str, Source]:
+        """Parse what may define a model, then what names a class that is defined there."""
+        found: dict[str, Source] = {}
+        unread: list[str] = []
+        waiting = dict(self._contents)
+        some = [file for file, content in waiting.items() if _WORTH_PARSING.search(content)]
+        size = 0
+        while some and size <= MOST_PARSED:
+            classes: set[bytes] = set()
+            for file in some:
+                content = waiting.pop(file)
+                if (size := size + len(content)) > MOST_PARSED:
+                    listing.left_out.append(f"files of Python behind the first {MOST_PARSED >> 20} MB of them")
+                    break
+                if source := parse(file, content):
+                    found[file] = source
+                    classes |= {name.encode() for name in source.classes}
+                else:
+                    unread.append(printable(file))
+            some = [file for file, content in waiting.items() if not classes.isdisjoint(_NAME.findall(content))]
+        if unread:
+            listing.left_out.append(f"{listed(unread, 1)}, which this Python cannot parse")
+        return found
+
+    # what the configs ask
+
+    @cached_property
+    def own_families(self) -> dict[str, str]:
+        """Families of which the project has classes by the library's names, and a file that defines one."""
+        found: dict[str, str] = {}
+        for file, content in self._contents.items():
+            names = (name.decode() for name in _CLASS.findall(content))
+            families = [self._architectures[name] for name in names if name in self._architectures]
+            if named := re.fullmatch(r"modeling_(\w+)", PurePosixPath(file).stem):
+                families += [each for each in self._architectures.values() if re.sub(r"\W", "_", each) == named[1]]
+            for family in families:
+                found.setdefault(family, file)
+        return found
+
+    @cached_property
+    def uses_library(self) -> bool:
+        return any(_SAYS_LIBRARY.search(content) for content in self._contents.values())
+
+    def names_class(self, architecture: str) -> bool:
+        """Whether some file has the name of a class, or that of the Auto class which makes one."""
+        task = re.search(r"For[A-Z]\w*", architecture)
+        auto = f"AutoModel{task[0]}" if task else "AutoModel"
+        words = re.compile(rf"\b({architecture}|{auto}|AutoModelWithLMHead)\b".encode())
+        return any(words.search(content) for content in self._contents.values())
+
+    # what is made
+
+    def derives(self, origin: Origin | None) -> bool:
+        """Whether a class is a module of torch's, directly or by its bases."""
+        if origin is None:
+            return False
+        if not origin.file:
+            return _MODULE.fullmatch(origin.name) is not None or _is_model_of_library(origin)
+        if origin not in self._derived:
+            self._derived[origin] = False  # where classes derive from each other in a circle
+            self._derived[origin] = any(map(self.derives, self._bases(origin)))
+        return self._derived[origin]
+
+    def _bases(self, origin: Origin) -> list[Origin | None]:
+        source = self._sources[origin.file]
+        statements = source.classes.get(origin.name, [])
+        return [self._names.resolve(origin.file, source.names, base) for each in statements for base in each.bases]
+
+    @cached_property
+    def _resolved(self) -> list[tuple[str, Use, Origin, bool]]:
+        """Every use that stands for something, and whether it is the whole of what is called."""
+        found = []
+        for file, source in self._sources.items():
+            for use in source.uses:
+                chain = use.chain[:-1] if len(use.chain) > 1 and use.chain[-1] in MAKERS else use.chain
+                for end in range(len(chain), 0, -1):
+                    if origin := self._names.resolve(file, use.scope, chain[:end]):
+                        found.append((file, use, origin, end == len(chain)))
+                        break
+        return found
+
+    @cached_property
+    def _models(self) -> set[Origin]:
+        """Classes of the project that derive from a module, and hold a model of the library or make what does."""
+        users: dict[Origin, set[Origin]] = defaultdict(set)
+        holding: list[Origin] = []
+
+        def note(owner: Origin, used: Origin | None) -> None:
+            if used and (_is_model_of_library(used) or (used.name in self._architectures and self.derives(used))):
+                holding.append(owner)
+            elif used and used.file:
+                users[used].add(owner)
+
+        for file, use, origin, _ in self._resolved:
+            if use.owner:
+                note(Origin(file, use.owner), origin)
+        for each in self._classes:
+            for base in self._bases(each):
+                note(each, base)
+        reached: set[Origin] = set()
+        while holding:
+            if (each := holding.pop()) not in reached:
+                reached.add(each)
+                holding += users[each]
+        found = reached.intersection(self._classes)
+        return {each for each in found if self.derives(each) and not _LOSS.search(each.name)}
+
+    @cached_property
+    def _classes(self) -> list[Origin]:
+        return [Origin(file, name) for file, source in self._sources.items() for name in source.classes]
+
+    @cached_property
+    def _calls(self) -> dict[Origin, list[tuple[Call, bool]]]:
+        """By class, where it is called, and whether that is outside of every module's own code."""
+        found: dict[Origin, list[tuple[Call, bool]]] = defaultdict(list)
+        for file, use, origin, is_whole in self._resolved:
+            if use.is_call and is_whole and (origin in self._models or self._is_of_library(origin, use, file)):
+                maker = use.chain[-1] if use.chain[-1] in MAKERS else ""
+                name = origin.name.rpartition(".")[2]
+                call = Call(file, use.line, f"{name}.{maker}" if maker else name)
+                owner = Origin(file, use.owner)
+                found[origin].append((call, owner == origin or not self.derives(owner)))
+        return found
+
+    def _is_of_library(self, origin: Origin, use: Use, file: str) -> bool:
+        """Whether a call makes a model of the library by no name of the hub, and not to convert a checkpoint."""
+        is_elsewhere = PurePosixPath(file).stem.startswith("convert") or self._is_of_hub(use, file)
+        return _is_model_of_library(origin) and not is_elsewhere
+
+    def classes(self) -> list[Class]:
+        """Every model class that is made outside of other modules, the project's own and the likeliest first.
+
+        Behind them those that no call names and none derives from, such as those of a table of classes.
+        """
+        listed = {origin for _, use, origin, _ in self._resolved if not use.is_call}
+        bases = {base for each in self._classes for base in self._bases(each)} - listed
+        vendored = {each.file for each in self._classes if each.name in self._architectures}
+        found = []
+        for origin in {*self._models, *self._calls}:
+            calls = self._calls.get(origin, [])
+            outside = sorted((call for call, is_outside in calls if is_outside), key=lambda call: call.rank)
+            is_left = not calls and origin not in bases and origin.file not in vendored
+            if (outside or is_left) and not origin.name.endswith("PreTrainedModel"):
+                call = outside[0] if outside else None
+                folder, module = self._import_of(origin, call.file if call else "")
+                found.append(Class(origin, self._line(origin), call, len(outside), module, folder))
+        return sorted(found, key=lambda each: each.rank)
+
+    def _line(self, origin: Origin) -> int:
+        return self._sources[origin.file].classes[origin.name][0].line if origin.file else 0
+
+    def _import_of(self, origin: Origin, caller: str) -> tuple[str, str]:
+        """The folder from which a class is imported where it is made, and its module."""
+        if not origin.file:
+            return "", origin.name.rpartition(".")[0]
+        path, imported = PurePosixPath(origin.file), self._sources[caller].imported if caller else set()
+        folders = [each for each in self._names.folders(caller) if not each or path.is_relative_to(each)]
+        for folder in folders:
+            parts = path.relative_to(folder or ".").with_suffix("").parts
+            parts = parts[:-1] if parts[-1] == "__init__" else parts
+            is_meant = origin.file == caller or {*parts[:1]} & imported or folder == folders[-1]
+            if is_meant and parts and all(map(str.isidentifier, parts)):
+                return folder, ".".join(parts)
+        return "", ""
+
+    def hub_names(self) -> dict[str, Call]:
+        """Names of the hub that a model is made by, each with the likeliest place."""
+        found: dict[str, Call] = {}
+        for file, use, origin, is_whole in self._resolved:
+            if is_whole and self._is_of_hub(use, file) and self.derives(origin):
+                call = Call(file, use.line, f"{origin.name.rpartition('.')[2]}.from_pretrained")
+                found[use.said] = min(call, found.get(use.said, call), key=lambda each: each.rank)
+        return dict(sorted(found.items(), key=lambda each: each[1].rank))
+
+    def _is_of_hub(self, use: Use, file: str) -> bool:
+        """Whether a call loads what a string names, and that is no path of the project."""
+        name, folders = use.said, (self._root, (self._root / file).parent)
+        if use.chain[-1] != "from_pretrained" or not is_name(name):
+            return False
+        if any(os.path.lexists(folder / name) for folder in folders):
+            return False
+        return in_catalogue(name) is not None or ("/" in name and not _LOCAL.match(name.lower()))
+
+
+def _architectures(registry: Registry, family: str) -> Iterator[str]:
+    for each in registry.families(family):
+        yield from (architecture.name for architecture in each.architectures)
+
+
+def _is_model_of_library(origin: Origin) -> bool:
+    if origin.file:
+        return False
+    library, *modules, name = origin.name.split(".") if "." in origin.name else (origin.name, "")
+    if library not in LIBRARIES or _NO_MODEL.search(name):
+        return False
+    in_modeling = any(each.startswith("modeling") for each in modules)
+    return re.fullmatch(r"(?!TF|Flax)[A-Z]\w*" if in_modeling else _MODEL, name) is not None

@@ -1,0 +1,279 @@
+"""Find the configs of a project: those that say for certain what they are of, and those left to the user."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pytest_bertsize.builder.published import find_in, in_catalogue
+from pytest_bertsize.config import file_signatures, model_config, yaml
+from pytest_bertsize.config.parts import LIBRARY, MODULES
+from pytest_bertsize.config.source import Disk, in_file
+from pytest_bertsize.config.vocabulary import SYNONYMS
+from pytest_bertsize.findings import Unusable
+from pytest_bertsize.table.model import NAMES
+from pytest_bertsize.table.toml import quoted
+from pytest_bertsize.wording import listed, printable, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from pytest_bertsize.closed_forms.registry import Registry
+    from pytest_bertsize.commands.init.classes import Code
+    from pytest_bertsize.commands.init.listing import Listing
+    from pytest_bertsize.config.model_config import ModelConfig
+    from pytest_bertsize.findings import Finding
+
+ADAPTER = "adapter_config.json"
+"""What PEFT saves."""
+GOOGLES = ("vocab_size", "hidden_size", "num_hidden_layers")
+"""Keys of Google's bert_config.json, which names neither a family nor a class."""
+ENDS = {
+    "SEQ_CLS": ("ForSequenceClassification",),
+    "TOKEN_CLS": ("ForTokenClassification",),
+    "QUESTION_ANS": ("ForQuestionAnswering",),
+    "CAUSAL_LM": ("ForCausalLM", "LMHeadModel"),
+    "SEQ_2_SEQ_LM": ("ForConditionalGeneration",),
+}
+"""Ends of the names of classes, by PEFT's tasks."""
+LABELLED = ("SEQ_CLS", "TOKEN_CLS")
+YOURS = "the class that your code builds"
+_SIZES = {name for symbol, names in SYNONYMS.items() if symbol in "VDLAI" for name in names}
+_WORTH_READING = re.compile(rb"model_type|layer|vocab|peft_type|sentence_transformers")
+_UNNAMEABLE = "*?[#"
+"""Characters of a path that a table would read as something else."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What a table can be proposed for."""
+
+    reference: str
+    """The file or folder that a table names as its config, or a name of the hub."""
+    family: str
+    architecture: str = ""
+    """What the table has to say; ``""`` where the config says it."""
+    adapter: str = ""
+
+    @property
+    def place(self) -> str:
+        """What of the project the table is about."""
+        return self.adapter or self.reference
+
+
+class ByHand(NamedTuple):
+    """What is or may be a model, and is not proposed."""
+
+    place: str
+    """A file, perhaps with a line or a key of it."""
+    why: str
+    """And what to write."""
+
+    @property
+    def reference(self) -> str:
+        """The file, and the key that leads to a config in it."""
+        return re.sub(r":\d+$", "", self.place)
+
+
+@dataclass
+class Configs:
+    """What was found in a project."""
+
+    certain: list[Candidate] = field(default_factory=list)
+    by_hand: list[ByHand] = field(default_factory=list)
+    others: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    """Files by their model_type, of families that are not known."""
+
+
+def find_configs(listing: Listing, registry: Registry, code: Code, hub: Mapping[str, str]) -> Configs:
+    """Read every file that can be a config.
+
+    :param hub: files of the project by names of the hub, as the table has them.
+    """
+    search = _Search(listing, registry, code, hub)
+    for file, content in listing.contents(listing.configs, "JSON and YAML"):
+        if PurePosixPath(file).name in NAMES or _WORTH_READING.search(content):
+            search.read(file, content)
+    search.leave_out_modules()
+    return search.found
+
+
+class _Search:
+    def __init__(self, listing: Listing, registry: Registry, code: Code, hub: Mapping[str, str]) -> None:
+        self.found = Configs()
+        self._listing = listing
+        self._registry = registry
+        self._code = code
+        self._hub = hub
+        self._disk = Disk(listing.root, hub)
+        self._of_modules: set[str] = set()
+        """Files of the modules of a sentence-transformers folder."""
+
+    def read(self, file: str, content: bytes) -> None:
+        name = PurePosixPath(file).name
+        if name == MODULES:
+            self._read_modules(file, content)
+            return
+        parse = yaml.parse if file.lower().endswith(yaml.SUFFIXES) else model_config.parse
+        try:
+            data = parse(content, printable(file), "").data
+        except Unusable as unusable:
+            is_meant = name in NAMES and (b"hidden_size" in content or file_signatures.by_bytes(content))
+            if is_meant or name == ADAPTER:
+                self.found.by_hand.append(explain(unusable.findings, file))
+            return
+        if not _can_be_named(file):
+            if "model_type" in data:
+                self._leave(file, f"no table can name this path: rename what has one of {' '.join(_UNNAMEABLE)} in it")
+        elif name == ADAPTER:
+            self._read_adapter(file, data)
+        elif not self._read_config(file, data):
+            self._read_inner(file, data)
+
+    def _leave(self, place: str, why: str) -> None:
+        self.found.by_hand.append(ByHand(place, why))
+
+    def _read_config(self, file: str, data: dict[str, object]) -> bool:
+        """Note a file that is a config as a whole; whether it is one."""
+        said, named = data.get("model_type"), data.get("architectures")
+        is_usual, is_sized = PurePosixPath(file).name in NAMES, bool(_SIZES & data.keys())
+        if said is None and all(type(data.get(key)) is int for key in GOOGLES):
+            likely = self._registry.likely(data, file)[:3]
+            families = " or ".join(f'family = "{each}"' for each in likely)
+            why = f"neither a family nor a class is named: declare it with {families} and architecture"
+            self._leave(file, next(filter(None, map(self._why_own, likely)), why))
+            return True
+        if not isinstance(said, str) or not (named or (is_sized and (is_usual or "transformers_version" in data))):
+            return False
+        if not self._registry.families(said):
+            self.found.others[said].append(file)
+        elif why := self._why_uncertain(said, named):
+            self._leave(file, why)
+        else:
+            self.found.certain.append(Candidate(file, said))
+        return True
+
+    def _why_uncertain(self, family: str, named: object) -> str:
+        """Why nobody can tell which class a config of a known family is of; ``""`` where it says it."""
+        if not named:
+            return f"no class is named: declare it with architecture, {YOURS}"
+        if not isinstance(named, list) or len(named) != 1:
+            return f"several classes are named: declare it with architecture, {YOURS}"
+        name = str(named[0])
+        is_known = self._registry.find(family, name) is not None
+        if is_known and self._code.uses_library and not self._code.names_class(name):
+            return f"no Python here names {name}, which this does: declare it with architecture, {YOURS}"
+        return self._why_own(family)
+
+    def _why_own(self, family: str) -> str:
+        """Why a class of this family that the project runs may be its own."""
+        file = self._code.own_families.get(family)
+        what = f"{printable(file or '')} defines classes of the family {family}"
+        return f"{what}: if this is for one of them, declare that class by a factory" if file else ""
+
+    def _read_inner(self, file: str, data: dict[str, object]) -> None:
+        """Note the objects in a larger file that are configs; what is inside one belongs to it."""
+        waiting: list[tuple[str, object]] = [*data.items()]
+        for path, value in waiting:
+            if not isinstance(value, dict):
+                continue
+            family = value.get("model_type")
+            if not (isinstance(family, str) and _SIZES & value.keys()):
+                waiting += [(f"{path}.{key}", each) for key, each in value.items() if "." not in key]
+            elif self._registry.families(family):
+                why = f"a config of the family {family} inside of a file: if your code builds it, name it so as config"
+                self._leave(f"{file}#{path}", why)
+
+    # adapters
+
+    def _read_adapter(self, file: str, data: dict[str, Any]) -> None:
+        base, task = data.get("base_model_name_or_path"), data.get("task_type")
+        config = self._config_of(base) if isinstance(base, str) else None
+        if config is None:
+            where = "is neither in the project nor in the catalogue"
+            self._leave(
+                file, f"its base model, {shown(base)}, {where}: declare it with config, architecture and adapter"
+            )
+            return
+        family = str(config.model_type)
+        known = [each.name for found in self._registry.families(family) for each in found.architectures]
+        of_task = [name for name in known if name.endswith(ENDS.get(str(task), ()))]
+        said = (data.get("auto_mapping") or {}).get("base_model_class")
+        certain = [said] if said in known else [name for name in config.architectures if name in of_task]
+        certain = certain or (of_task if task not in LABELLED else [])
+        if own := self._why_own(family):
+            self._leave(file, own)
+        elif len(certain) == 1:
+            architecture = "" if [*config.architectures] == certain else certain[0]
+            self.found.certain.append(Candidate(str(base), family, architecture, file))
+        else:
+            likely = f" = {quoted(of_task[0])}" if of_task else ""
+            labels = ", overrides = { num_labels = … }" if task in LABELLED else ""
+            keys = f"config = {quoted(str(base))}, architecture{likely}{labels} and adapter = {quoted(file)}"
+            self._leave(file, f"nothing says which class it adapts, with how many labels: declare it with {keys}")
+
+    def _config_of(self, base: str) -> ModelConfig | None:
+        """The config of an adapter's base, from a file of the project or the catalogue."""
+        is_known = os.path.lexists(self._listing.root / base) or find_in(self._hub, base) or in_catalogue(base)
+        try:
+            return in_file(self._disk, base) if base and is_known else None
+        except Unusable:
+            return None
+
+    # folders of sentence-transformers
+
+    def _read_modules(self, file: str, content: bytes) -> None:
+        try:
+            entries = json.loads(content)
+        except (ValueError, RecursionError):
+            return
+        entries = [each for each in entries if isinstance(each, dict)] if isinstance(entries, list) else []
+        if not any(str(each.get("type")).startswith(LIBRARY) for each in entries):
+            return
+        folder = PurePosixPath(file).parent
+        for entry in entries:
+            self._of_modules |= {str(folder / str(entry.get("path")) / name) for name in NAMES}
+        if _can_be_named(file):
+            self.found.certain.append(Candidate(str(folder), "sentence-transformers"))
+
+    def leave_out_modules(self) -> None:
+        """A config that belongs to a folder of several modules is no model of its own."""
+        found = self.found
+        found.certain = [each for each in found.certain if each.place not in self._of_modules]
+        found.by_hand = [each for each in found.by_hand if each.reference not in self._of_modules]
+
+
+def explain(findings: Sequence[Finding], file: str) -> ByHand:
+    """The first of the mistakes for which a config cannot be used."""
+    first, *rest = findings
+    more = f" (and {len(rest)} more)" if rest else ""
+    return ByHand(first.place or file, f"{first.message}; {first.fix}{more}")
+
+
+def describe_by_hand(places: Iterable[ByHand]) -> Iterator[str]:
+    """Yield a sentence for all places with one reason."""
+    by_reason: dict[str, list[str]] = defaultdict(list)
+    for each in places:
+        by_reason[each.why].append(printable(each.place))
+    yield from (f"{listed(those, 1)}: {why}" for why, those in by_reason.items())
+
+
+def describe_others(others: Mapping[str, list[str]]) -> Iterator[str]:
+    """One sentence for all configs of families that are not known."""
+    named = (f"{printable(name)} ({listed([*map(printable, places)], 1)})" for name, places in others.items())
+    if others:
+        yield f"not of a family that is known: {', '.join(named)}"
+
+
+def _can_be_named(path: str) -> bool:
+    """Whether a table can name a path: TOML is UTF-8, and some characters mean something else."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return not any(mark in path for mark in _UNNAMEABLE)

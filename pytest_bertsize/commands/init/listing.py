@@ -1,0 +1,179 @@
+"""List the files of a project that can hold a config or a class: no copies of other people's code, no tests."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from pytest_bertsize.base.git import git
+from pytest_bertsize.config.model_config import LARGEST
+from pytest_bertsize.files import regular
+from pytest_bertsize.table.model import NAMES
+from pytest_bertsize.table.settings import tables_of_models
+from pytest_bertsize.wording import listed, printable, reason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+CONFIGS = (".json", ".yaml", ".yml")
+PYTHON = ".py"
+MOST_FOLDERS = 20_000
+MOST_FILES = 5_000
+"""Of each kind that are opened, those near the root first."""
+MOST_BYTES = 64 * 1024 * 1024
+INSTALLED = frozenset({"node_modules", "site-packages", "build", "dist", "__pycache__"})
+"""Folders that an installation or a build has made."""
+TABLE = "pyproject.toml"
+_OF_TESTS = re.compile(
+    r"(^|/)(tests?|testing|fixtures|test_data|testdata)/|(^|/)(test_[^/]*|[^/]*_test|conftest)\.py$", re.IGNORECASE
+)
+
+
+@dataclass
+class Listing:
+    """The files of a project by their paths, ``/`` between folders, those near the root first."""
+
+    root: Path
+    configs: list[str] = field(default_factory=list)
+    """JSON and YAML; ``config.json`` and ``bert_config.json`` come first."""
+    python: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+    """A sentence for each thing that is not looked into, although it may hold a model."""
+
+    def contents(self, files: Sequence[str], what: str) -> Iterator[tuple[str, bytes]]:
+        """Each file with its bytes; one that is too large or cannot be read has none, and the search has an end."""
+        opened = size = 0
+        for file in files:
+            if opened == MOST_FILES or size > MOST_BYTES:
+                self.left_out.append(f"{len(files) - opened:,} files of {what} behind the first {opened:,}")
+                return
+            content = self.content(file)
+            opened, size = opened + 1, size + len(content)
+            yield file, content
+
+    def content(self, file: str) -> bytes:
+        """The bytes of a file; none of a file that cannot be read, or that is larger than a config."""
+        is_config = PurePosixPath(file).name in NAMES
+        try:
+            with regular(self.root / file) as stream:
+                content = stream.read(LARGEST + 1)
+        except OSError as error:
+            if is_config:
+                self.left_out.append(f"{printable(file)}, which cannot be read: {reason(error)}")
+            return b""
+        if len(content) <= LARGEST:
+            return content
+        if is_config:
+            self.left_out.append(f"{printable(file)}, which is larger than {LARGEST:,} bytes")
+        return b""
+
+    def has_files(self, folder: str, pattern: re.Pattern[str]) -> bool:
+        """Whether a folder has a file with such a name, be it one that git ignores."""
+        try:
+            with os.scandir(self.root / folder) as entries:
+                return any(pattern.fullmatch(entry.name) for entry in entries)
+        except OSError:
+            return False
+
+
+def list_files(root: Path) -> Listing:
+    """List what git does not ignore; every file, where there is no repository."""
+    found = Listing(root)
+    is_foreign = _Foreign(root)
+    paths = _list_by_git(found) or _list_by_walking(found, is_foreign)
+    others = _find_other_projects(found, paths)
+    of_tests: list[str] = []
+    for path in paths:
+        name = PurePosixPath(path).name
+        kind = found.python if path.endswith(PYTHON) else found.configs if path.lower().endswith(CONFIGS) else None
+        if kind is None or name.startswith(".") or path.startswith(others) or is_foreign.has(path):
+            continue
+        if _OF_TESTS.search(path):
+            of_tests += [path] if name in NAMES else []
+        elif _is_regular(path, found):
+            kind.append(path)
+    found.configs.sort(key=lambda file: (PurePosixPath(file).name not in NAMES, file.count("/"), file))
+    found.python.sort(key=lambda file: (file.count("/"), file))
+    if of_tests:
+        found.left_out.append(f"{listed([*map(printable, of_tests)], 1)}, of tests")
+    return found
+
+
+def _list_by_git(found: Listing) -> list[str]:
+    """List what git tracks, and what is new and not ignored; nothing where there is no repository."""
+    answer = git(found.root, "ls-files", "--cached", "--others", "--exclude-standard", "-z")
+    if answer is None or answer.returncode != 0:
+        here = found.root.absolute()
+        if any((folder / ".git").exists() for folder in (here, *here.parents)):
+            found.left_out.append("git did not answer: what it ignores was read as well")
+        return []
+    paths = list(dict.fromkeys(os.fsdecode(name) for name in answer.stdout.split(b"\0") if name))
+    found.left_out += [f"{printable(path)}, a repository of its own" for path in paths if path.endswith("/")]
+    return paths
+
+
+def _list_by_walking(found: Listing, is_foreign: _Foreign) -> list[str]:
+    files: list[str] = []
+    waiting = [""]
+    for _ in range(MOST_FOLDERS):
+        if not waiting:
+            break
+        folder = waiting.pop()
+        try:
+            with os.scandir(found.root / folder) as listing:
+                entries = sorted(listing, key=lambda entry: entry.name)
+        except OSError as error:
+            found.left_out.append(f"{printable(folder) or 'the project'}, which cannot be read: {reason(error)}")
+            continue
+        for entry in entries:
+            path = f"{folder}{entry.name}"
+            if not entry.is_dir(follow_symlinks=False):
+                files.append(path)
+            elif not is_foreign.has(f"{path}/"):
+                waiting.append(f"{path}/")
+    if waiting:
+        found.left_out.append(f"all folders behind the first {MOST_FOLDERS:,}")
+    return files
+
+
+class _Foreign:
+    """Folders that are hidden, an environment, or made by a build."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._known: dict[str, bool] = {"": False}
+
+    def has(self, path: str) -> bool:
+        """Whether a path leads through such a folder; a folder ends with a slash."""
+        folder = path.rpartition("/")[0]
+        if folder not in self._known:
+            outer, _, name = folder.rpartition("/")
+            is_one = name.startswith(".") or name in INSTALLED or os.path.lexists(self._root / folder / "pyvenv.cfg")
+            self._known[folder] = is_one or (bool(outer) and self.has(f"{outer}/"))
+        return self._known[folder]
+
+
+def _find_other_projects(found: Listing, paths: list[str]) -> tuple[str, ...]:
+    """Find the folders below that have a table of their own; each ends with a slash."""
+    tables = [path for path in paths if path.endswith(f"/{TABLE}") and tables_of_models(found.root / path) is not None]
+    folders = sorted(path.removesuffix(TABLE) for path in tables)
+    if folders:
+        named = listed([printable(folder.rstrip("/")) for folder in folders], 1)
+        found.left_out.append(f"{named}, with a [tool.bertsize] in a {TABLE} below this folder")
+    return tuple(folders)
+
+
+def _is_regular(path: str, found: Listing) -> bool:
+    """Whether it is a regular file, not a symlink and not one that was deleted since git saw it."""
+    try:
+        mode = (found.root / path).lstat().st_mode
+    except (OSError, ValueError):
+        return False
+    if stat.S_ISLNK(mode) and PurePosixPath(path).name in NAMES:
+        found.left_out.append(f"{printable(path)}, which is a symlink")
+    return stat.S_ISREG(mode)

@@ -1,0 +1,310 @@
+"""``init``: which classes and names of the hub it lists, each at a place where that very class is called."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_bertsize.builder.helper import Helper
+from pytest_bertsize.commands.console import FOUND, GOOD
+from pytest_bertsize.commands.init import classes
+from pytest_bertsize.commands.init.command import NOTHING
+from tests.conftest import TINY
+from tests.support.starting_projects import by_hand, configs, group, holds, lay, left_out, started
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TAGGER = """\
+from torch import nn
+from transformers import BertModel
+
+
+class Tagger(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.bert = BertModel(config)
+"""
+HERE = "train.py:3 calls Tagger, a class of tagger.py:5"
+
+
+def classes_of(root: Path) -> list[str]:
+    return group(root, "model classes")
+
+
+def names_of(root: Path) -> list[str]:
+    return group(root, "names of the hub")
+
+
+# how a class is imported
+
+
+@pytest.mark.parametrize(
+    ("files", "line"),
+    [
+        ({"tagger.py": TAGGER, "train.py": "from tagger import Tagger\n\nTagger(1)\n"}, HERE),
+        ({"tagger.py": TAGGER, "train.py": "import tagger\n\ntagger.Tagger(1)\n"}, HERE),
+        ({"tagger.py": TAGGER, "train.py": "from tagger import Tagger as T\n\nmodel = T(1)\n"}, HERE),
+        ({"tagger.py": TAGGER, "train.py": "from tagger import *\n\nTagger(1)\n"}, HERE),
+        ({"tagger.py": TAGGER, "train.py": "def f():\n    from tagger import Tagger\n    return Tagger(1)\n"}, HERE),
+        (
+            {"tagger.py": TAGGER, "train.py": "from tagger import Tagger\n\nTagger.from_pretrained(x)\n"},
+            "train.py:3 calls Tagger.from_pretrained, a class of tagger.py:5",
+        ),
+        ({"tagger.py": f"{TAGGER}\n\nmodel = Tagger(1)\n"}, "tagger.py:11 calls Tagger, a class of tagger.py:5"),
+        (
+            {"a/__init__.py": "", "a/tagger.py": TAGGER, "a/train.py": "from .tagger import Tagger\nTagger(1)\n"},
+            "a/train.py:2 calls Tagger, a class of a/tagger.py:5",
+        ),
+        (
+            {"a/__init__.py": "from .Tagger import Tagger\n", "a/Tagger.py": TAGGER, "b.py": "import a\na.Tagger(1)\n"},
+            "b.py:2 calls Tagger, a class of a/Tagger.py:5",
+        ),
+        (
+            {"src/m/tagger.py": TAGGER, "src/train.py": "from m.tagger import Tagger\nTagger(1)\n"},
+            "src/train.py:2 calls Tagger, a class of src/m/tagger.py:5",
+        ),
+        (
+            {"a/t.py": TAGGER, "b/t.py": TAGGER, "b/run.py": "from t import Tagger\nTagger(1)\n"},
+            "b/run.py:2 calls Tagger, a class of b/t.py:5",
+        ),
+        (
+            {"t.py": "try:\n    from transformers import BertModel\nexcept ImportError:\n    from pytorch_transformers "
+             "import BertModel\nm = BertModel(config)\n"},
+            "t.py:5 calls BertModel, a class of transformers",
+        ),
+        (
+            {"t.py": "import pytorch_lightning as pl\nfrom transformers import AutoModel\n\nclass A(pl.LightningModule):\n"
+             "    def __init__(self, name):\n        self.bert = AutoModel.from_pretrained(name)\n\nA(1)\n"},
+            "t.py:8 calls A, a class of t.py:4",
+        ),
+    ],
+)  # fmt: skip
+def test_a_class_is_listed_where_it_is_called_wherever_it_is_imported_from(
+    tmp_path: Path, files: dict[str, str], line: str
+) -> None:
+    assert line in classes_of(lay(tmp_path, **files))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "Tagger(1)\n",
+        "from other import Tagger\nTagger(1)\n",
+        "from tagger import Tagger\nTagger = make()\nTagger(1)\n",
+        "from tagger import Tagger\ndef f(Tagger):\n    Tagger(1)\n",
+        "from tagger import Tagger\ndef f():\n    for Tagger in models:\n        Tagger(1)\n",
+        "from tagger import Tagger\ndef f():\n    global Tagger\n    Tagger = 1\nTagger(1)\n",
+        "from tagger import Tagger\n[Tagger(1) for Tagger in models]\n",
+        "from tagger import Tagger\n(lambda Tagger: Tagger(1))\n",
+        "import tagger\ntagger.models.Tagger(1)\n",
+        "from tagger import Tagger\nself.Tagger(1)\n",
+        "if x:\n    from tagger import Tagger\nelse:\n    from other import Tagger\nTagger(1)\n",
+        "from tagger import Tagger\nTagger.config(1)\n",
+        "from tagger import Tagger\nprint('Tagger(1)', Tagger)\n",
+    ],
+)
+def test_a_name_that_may_be_another_says_nothing(tmp_path: Path, code: str) -> None:
+    lay(tmp_path, **{"tagger.py": TAGGER, "other.py": "Tagger = 1\n", "train.py": code})
+    assert classes_of(tmp_path) == ["no call is found that makes Tagger (tagger.py:5)"]
+
+
+def test_a_name_that_a_class_body_binds_is_not_that_of_its_methods(tmp_path: Path) -> None:
+    code = "from tagger import Tagger\nclass A:\n    Tagger = 1\n    def f(self):\n        return Tagger(1)\n"
+    assert classes_of(lay(tmp_path, **{"tagger.py": TAGGER, "a.py": code})) == [
+        "a.py:5 calls Tagger, a class of tagger.py:5"
+    ]
+
+
+# which classes
+
+
+LAYERS = f"""{TAGGER}
+
+class CRF(nn.Module):
+    pass
+
+
+class TagLoss(nn.Module):
+    def __init__(self):
+        self.teacher = BertModel(1)
+
+
+class Whole(nn.Module):
+    def __init__(self):
+        self.tagger, self.crf = Tagger(1), CRF()
+
+
+class Data:
+    def __init__(self):
+        self.model = BertModel(1)
+
+
+CRF(), TagLoss(), Whole(), Data()
+"""
+
+
+def test_only_models_are_listed_that_hold_something_of_the_library_and_are_no_part_of_another(tmp_path: Path) -> None:
+    assert classes_of(lay(tmp_path, **{"a.py": LAYERS})) == [
+        "a.py:30 calls Whole, a class of a.py:20",
+        "a.py:27 calls BertModel, a class of transformers",
+    ]
+
+
+def test_a_class_derives_and_holds_through_classes_and_functions_of_the_project(tmp_path: Path) -> None:
+    base = "from torch import nn\nfrom make import encoder\nclass Base(nn.Module):\n    def __init__(self):\n        encoder()\n"
+    make = "from transformers import BertModel\nCLASSES = {'bert': BertModel}\ndef encoder():\n    return CLASSES.get('bert')(1)\n"
+    lay(
+        tmp_path,
+        **{"base.py": base, "make.py": make, "top.py": "from base import Base\nclass Top(Base): pass\nTop()\n"},
+    )
+    assert classes_of(tmp_path) == ["top.py:3 calls Top, a class of top.py:2"]
+
+
+def test_of_a_copy_of_the_library_only_what_is_made_is_listed(tmp_path: Path) -> None:
+    own = TAGGER.replace("Tagger", "BertForMaskedLM") + "\n\nclass BertForTags(BertForMaskedLM): pass\n"
+    lay(tmp_path, **{"modeling.py": own, "train.py": "from modeling import BertForMaskedLM\nBertForMaskedLM(1)\n"})
+    assert classes_of(tmp_path) == ["train.py:2 calls BertForMaskedLM, a class of modeling.py:5"]
+
+
+def test_the_scripts_that_train_come_first_and_tests_not_at_all(tmp_path: Path) -> None:
+    call = "from tagger import Tagger\nTagger(1)\n"
+    two = TAGGER + "\n\nclass Ranker(Tagger): pass\n"
+    files = {
+        "demo.py": call,
+        "deep/train_tagger.py": call,
+        "test_it.py": call,
+        "a.py": call.replace("Tagger", "Ranker"),
+    }
+    assert classes_of(lay(tmp_path, **{"tagger.py": two, **files})) == [
+        "deep/train_tagger.py:2 calls Tagger, a class of tagger.py:5",
+        "a.py:2 calls Ranker, a class of tagger.py:11",
+    ]
+
+
+def test_at_most_twenty_lines_are_said_of_classes_and_names(tmp_path: Path) -> None:
+    classes_ = "".join(f"class T{n:02}(Tagger): pass\nT{n:02}()\n" for n in range(18))
+    names = "".join(f"BertModel.from_pretrained('acme/{n:02}')\n" for n in range(9))
+    lay(tmp_path, **{"a.py": TAGGER + classes_ + names})
+    assert [len(classes_of(tmp_path)), len(names_of(tmp_path))] == [16, 6]
+    assert (classes_of(tmp_path)[-1], names_of(tmp_path)[-1]) == ("and 3 more", "and 4 more")
+
+
+# names of the hub
+
+
+def test_a_name_of_the_hub_is_listed_once_with_the_class_that_it_makes(tmp_path: Path) -> None:
+    code = (
+        "from transformers import AutoModel, AutoTokenizer, AutoConfig, TFBertModel\n"
+        "AutoTokenizer.from_pretrained('bert-base-cased')\nAutoConfig.from_pretrained('bert-base-cased')\n"
+        "TFBertModel.from_pretrained('bert-base-cased')\nAutoModel.from_pretrained('bert-base-uncased')\n"
+        "AutoModel.from_pretrained(pretrained_model_name_or_path='acme/tiny')\n"
+        "AutoModel.from_pretrained('bert-base-uncased')\nAutoModel.from_pretrained('configs/x')\n"
+        "AutoModel.from_pretrained('output/model')\nAutoModel.from_pretrained('mine')\n"
+    )
+    assert names_of(lay(tmp_path, **{"a.py": code, "configs/x/config.json": TINY})) == [
+        'a.py:5 calls AutoModel.from_pretrained("bert-base-uncased")',
+        'a.py:6 calls AutoModel.from_pretrained("acme/tiny")',
+    ]
+    assert classes_of(tmp_path) == ["a.py:8 calls AutoModel.from_pretrained, a class of transformers"]
+
+
+# how one is declared
+
+
+def test_the_function_and_the_table_that_are_shown_declare_the_first_class(tmp_path: Path) -> None:
+    train = "from model.tagger import Tagger\nfrom transformers import BertConfig\nmodel = Tagger(BertConfig())\n"
+    status, out, err = started(lay(tmp_path, **{"src/model/tagger.py": TAGGER, "src/train.py": train}))
+    assert (status, out) == (NOTHING, "")
+    shown = err.partition("to declare one, here Tagger: a function that makes it, in bertsize_models.py\n")[2]
+    function, _, rest = shown.partition("\nand a table that names it, in pyproject.toml\n")
+    table, _, then = rest.partition("\nthen ")
+    assert function == (
+        '\n  import sys\n\n  def tagger():\n      sys.path.insert(0, "src")\n      from model.tagger import Tagger\n\n'
+        "      return Tagger(...)  # write what src/train.py:3 gives it\n"
+    )
+    assert table == (
+        '\n  [tool.bertsize.models.tagger]\n  factory = "bertsize_models:tagger"\n  closed_form = false\n'
+        '  budget.total = "0M"\n'
+    )
+    assert then.startswith("pytest --bert-budget --bert-budget-update writes what it counts to\n")
+    sizes = {name: value for name, value in TINY.items() if name not in {"model_type", "architectures"}}
+    made = function.replace("...", f"__import__('transformers').BertConfig(**{sizes})").replace("\n  ", "\n")
+    lay(
+        tmp_path,
+        **{"bertsize_models.py": made, "pyproject.toml": f"[tool.pytest]\n{table.replace(chr(10) + '  ', chr(10))}"},
+    )
+    status, report = holds(tmp_path, Helper())
+    assert (status, "tagger: total 59,352" in report) == (
+        FOUND,
+        True,
+    )  # 59,549 less a head of 2,549 and with a pooler of 48 * 49
+    assert started(tmp_path) == (GOOD, "", "nothing to add: pyproject.toml declares 1 model\n")
+
+
+def test_a_name_of_the_hub_is_declared_by_a_table_alone(tmp_path: Path) -> None:
+    code = "from transformers import BertModel\nBertModel.from_pretrained('bert-base-uncased')\n"
+    err = started(lay(tmp_path, **{"a.py": code}))[2]
+    shown = err.partition("to declare one, here bert-base-uncased: a table in pyproject.toml\n")[2].partition("\nthen")[
+        0
+    ]
+    table: dict[str, Any] = tomllib.loads(shown)["tool"]["bertsize"]["models"]["bert-base-uncased"]
+    assert table == {"config": "bert-base-uncased", "architecture": "BertModel", "budget": {"total": "0M"}}
+
+
+# classes of the project, and configs
+
+
+def test_configs_of_a_family_that_the_project_has_itself_are_lines(tmp_path: Path) -> None:
+    own = "class BertModel: pass\n"
+    lay(tmp_path, **{"config.json": TINY, "lib/xbert.py": own, "r/config.json": {**TINY, "model_type": "roberta", "architectures": ["RobertaModel"]}})  # fmt: skip
+    assert configs(tmp_path) == ["r/config.json"]
+    (line,) = by_hand(tmp_path)
+    assert line.startswith("config.json: lib/xbert.py defines classes of the family bert: if this is for one of them, ")
+
+
+@pytest.mark.parametrize(
+    ("code", "is_certain"),
+    [
+        ("from transformers import BertForMaskedLM\n", True),
+        ("from transformers import AutoModelForMaskedLM\n", True),
+        ("import torch\n", True),
+        ("from transformers import BertModel\n", False),
+    ],
+)
+def test_a_class_that_no_python_names_is_not_what_runs(tmp_path: Path, code: str, *, is_certain: bool) -> None:
+    lay(tmp_path, **{"config.json": TINY, "a.py": code, "sbert.json": {"model_type": "vit", "architectures": ["A"]}})
+    assert (started(tmp_path)[0] == GOOD) is is_certain
+    assert bool(by_hand(tmp_path)) is not is_certain
+
+
+# what is read
+
+
+def test_files_that_this_python_cannot_parse_are_counted_and_no_traceback(tmp_path: Path) -> None:
+    head = b"import transformers\n"
+    files = {
+        "two.py": b"print 'x'\n",
+        "nul.py": b"\0\n",
+        "latin.py": b"x = '\xff'\n",
+        "signs.py": b"x = " + b"-" * 100_000 + b"1\n",
+        "dots.py": b"x = a" + b".b" * 50_000 + b"\n",
+        "brackets.py": b"(" * 3_000 + b")" * 3_000 + b"\n",
+    }
+    lay(tmp_path, **{name: head + content for name, content in files.items()}, **{"ok.py": "x = '\\d'\n"})
+    assert left_out(tmp_path) == ["brackets.py and 5 more, which this Python cannot parse"]
+
+
+def test_the_reading_of_python_ends_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(classes, "MOST_PARSED", 1)
+    assert left_out(lay(tmp_path, **{"a.py": TAGGER})) == ["files of Python behind the first 0 MB of them"]
+
+
+def test_files_that_import_every_name_of_each_other_are_read_in_no_time(tmp_path: Path) -> None:
+    stars = ["".join(f"from m{n} import *\n" for n in range(end)) for end in range(41)]
+    use = "".join(f"print(len(x{n}))\n" for n in range(40))
+    lay(tmp_path, **{f"m{n}.py": f"{stars[n]}{use}" for n in range(1, 40)})
+    lay(tmp_path, **{"m0.py": f"from m39 import *\n{TAGGER}", "a.py": f"{stars[40]}Tagger(1)\n"})
+    assert classes_of(tmp_path) == ["a.py:41 calls Tagger, a class of m0.py:6"]
