@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-import tomli
 
-from pytest_bertsize.commands import console
 from pytest_bertsize.commands.console import GOOD, MISTAKEN
 from pytest_bertsize.commands.init.command import NOTHING
 from tests.conftest import TINY
 from tests.support.git_projects import repository
-from tests.support.starting_projects import GOOGLE, by_hand, group, holds, lay, proposed, started
+from tests.support.starting_projects import GOOGLE, by_hand, group, lay, proposed, started
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,15 +51,6 @@ def test_the_librarys_class_is_not_proposed_where_the_projects_own_code_reads_a_
         'config.json: the key "fusion_layer" is none that the library\'s class reads, and models/fusion.py:3 names it; '
         "if that is the code of the class that you run, declare the class by factory"
     )
-
-
-@pytest.mark.parametrize("before", ["[a]\nx = 1", "[a]\nx = 1\n", "[a]\r\nx = 1", " ", ""])
-def test_what_is_printed_can_be_appended_to_the_file(tmp_path: Path, before: str) -> None:
-    lay(tmp_path, **{"config.json": TINY, "pyproject.toml": before})
-    with (tmp_path / "pyproject.toml").open("a", encoding="utf-8", newline="") as file:
-        file.write(started(tmp_path)[1])
-    assert holds(tmp_path)[0] == console.GOOD
-    assert tomli.loads(before).items() <= tomli.loads((tmp_path / "pyproject.toml").read_text("utf-8")).items()
 
 
 def test_a_new_file_is_printed_whole(tmp_path: Path) -> None:

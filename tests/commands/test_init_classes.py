@@ -46,7 +46,10 @@ def names_of(root: Path) -> list[str]:
     [
         ({"tagger.py": TAGGER, "train.py": "from tagger import Tagger\n\nTagger(1)\n"}, HERE),
         ({"tagger.py": TAGGER, "train.py": "import tagger\n\ntagger.Tagger(1)\n"}, HERE),
-        ({"tagger.py": TAGGER, "train.py": "from tagger import Tagger as T\n\nmodel = T(1)\n"}, HERE),
+        (
+            {"tagger.py": TAGGER, "train.py": "from tagger import Tagger as T\n\nmodel = T(1)\n"},
+            "train.py:3 calls T, the class Tagger of tagger.py:5",
+        ),
         ({"tagger.py": TAGGER, "train.py": "from tagger import *\n\nTagger(1)\n"}, HERE),
         ({"tagger.py": TAGGER, "train.py": "def f():\n    from tagger import Tagger\n    return Tagger(1)\n"}, HERE),
         (
@@ -102,6 +105,7 @@ def test_a_class_is_listed_where_it_is_called_wherever_it_is_imported_from(
         "import tagger\ntagger.models.Tagger(1)\n",
         "from tagger import Tagger\nself.Tagger(1)\n",
         "if x:\n    from tagger import Tagger\nelse:\n    from other import Tagger\nTagger(1)\n",
+        "if x:\n    from transformers import BertModel as M\nelse:\n    from transformers import GPT2Model as M\nM(1)\n",
         "from tagger import Tagger\nTagger.config(1)\n",
         "from tagger import Tagger\nprint('Tagger(1)', Tagger)\n",
     ],

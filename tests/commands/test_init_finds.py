@@ -247,19 +247,14 @@ def test_a_model_that_would_fail_today_is_a_line_in_place_of_a_table(tmp_path: P
     assert "vocab.txt 200 ids: the highest, 199, has no row" in line
 
 
-@pytest.mark.parametrize("path", ["a#b.json", "conf[1].json", "what?.json", "x*/config.json"])
-def test_a_path_that_a_table_would_read_as_something_else_is_a_line(tmp_path: Path, path: str) -> None:
-    assert by_hand(lay(tmp_path, **{path: TINY})) == [
-        f"{path}: no table can name this path: rename what has one of * ? [ # in it"
-    ]
-
-
-def test_a_path_that_is_no_text_is_a_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize("path", ["a#b.json", "conf[1].json", "x*/config.json", os.fsdecode(b"\xff.json")])
+def test_a_path_that_no_table_can_name_is_a_line(tmp_path: Path, path: str) -> None:
     try:
-        lay(tmp_path, **{os.fsdecode(b"\xff.json"): TINY})
+        lay(tmp_path, **{path: TINY})
     except OSError:
         pytest.skip("this file system has no such names")
-    assert by_hand(tmp_path)[0].startswith(r"\udcff.json: no table can name this path")
+    (line,) = by_hand(tmp_path)
+    assert line.endswith(": no table can name this path: rename what has one of * ? [ # in it")
 
 
 # where it looks

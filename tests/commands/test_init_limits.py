@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import tomli
-from hypothesis import given
-from hypothesis import strategies as st
 
 from pytest_bertsize.closed_forms.derive import choose, derive
 from pytest_bertsize.closed_forms.registry import Registry
@@ -83,18 +81,6 @@ def test_a_part_that_only_other_classes_of_the_family_have_is_kept_out(
 def test_a_proposed_budget_holds_the_model_and_not_one_with_a_layer_more(family: str, architecture: str) -> None:
     for case in sample(family, architecture)[:6]:
         assert_tight({"model_type": family, "architectures": [architecture], **case.config})
-
-
-@given(
-    layers=st.integers(1, 40),
-    width=st.integers(1, 300),
-    heads=st.integers(1, 4),
-    others=st.tuples(*[st.integers(1, 10**5)] * 4),
-)
-def test_so_does_that_of_any_bert(layers: int, width: int, heads: int, others: tuple[int, ...]) -> None:
-    keys = ("vocab_size", "intermediate_size", "max_position_embeddings", "type_vocab_size")
-    sizes = {"num_hidden_layers": layers, "hidden_size": width * heads, "num_attention_heads": heads}
-    assert_tight({**BERT_BASE, **sizes, **dict(zip(keys, others, strict=True))})
 
 
 def test_of_two_kinds_of_layers_the_smaller_one_is_noticed_as_well() -> None:

@@ -37,7 +37,7 @@ _LOSS = re.compile(r"loss|criterion", re.IGNORECASE)
 _TRAINS = re.compile(r"train|tun(e|ing)|(^|_)(run|main|fit)", re.IGNORECASE)
 _USES = re.compile(r"convert|export|demo|eval|predict|infer|bench|plot|serv|visuali", re.IGNORECASE)
 _LOCAL = re.compile(r"\.|~|/|(path|your|output|model|checkpoint|save|data|ckpt|pretrain|result|run|tmp|weight|exp|log)")
-"""How the first folder of a path on somebody's disk is called, which could be a name of the hub by its letters."""
+"""First folders of paths on somebody's disk, which could be names of the hub by their letters."""
 
 
 class Call(NamedTuple):
@@ -45,14 +45,16 @@ class Call(NamedTuple):
 
     file: str
     line: int
-    made: str
-    """As it is called: ``Tagger``, ``Tagger.from_pretrained``."""
+    name: str
+    """The class as it is written there, perhaps by an alias."""
+    maker: str = ""
+    """``.from_pretrained`` and the like, where one is called."""
 
     @property
     def rank(self) -> tuple[int, int, str, int]:
         """Scripts that train come first, those near the root before others."""
         stem = PurePosixPath(self.file).stem
-        is_used = _USES.search(stem) or self.made.endswith("load_from_checkpoint")
+        is_used = _USES.search(stem) or self.maker == ".load_from_checkpoint"
         kind = 2 if is_used else 0 if _TRAINS.search(stem) else 1
         return kind, self.file.count("/"), self.file, self.line
 
@@ -62,14 +64,14 @@ class Class(NamedTuple):
 
     origin: Origin
     line: int
-    """Of its class statement; 0 for one of a library."""
+    """Its class statement; 0 for a class of a library."""
     call: Call | None = None
     """The likeliest of the places that make it; ``None`` where no call names it."""
     calls: int = 0
     module: str = ""
-    """From which it is imported where it is made; ``""`` where none can be named."""
+    """The module that it is imported from where it is made; ``""`` where none can be named."""
     folder: str = ""
-    """Of the project, in which that module is looked for; ``""`` for its root."""
+    """The folder in which that module is looked for; ``""`` for the root of the project."""
 
     @property
     def name(self) -> str:
@@ -78,7 +80,7 @@ class Class(NamedTuple):
     @property
     def rank(self) -> tuple[object, ...]:
         kind, depth, *place = self.call.rank if self.call else (3, self.origin.file.count("/"), self.origin.file)
-        return self.call is None, not self.origin.file, kind, -self.calls, depth, *place, self.line
+        return self.call is None, not self.origin.file, kind, -self.calls, depth, *place, self.line, self.origin
 
 
 class Code:
@@ -136,7 +138,7 @@ class Code:
         return any(_SAYS_LIBRARY.search(content) for content in self._contents.values())
 
     def names_class(self, architecture: str) -> bool:
-        """Whether some file has the name of a class, or that of the Auto class which makes one."""
+        """Look for the name of a class, or that of the Auto class which makes one, in every file."""
         task = re.search(r"For[A-Z]\w*", architecture)
         auto = f"AutoModel{task[0]}" if task else "AutoModel"
         words = re.compile(rf"\b({architecture}|{auto}|AutoModelWithLMHead)\b".encode())
@@ -145,7 +147,7 @@ class Code:
     # what is made
 
     def derives(self, origin: Origin | None) -> bool:
-        """Whether a class is a module of torch's, directly or by its bases."""
+        """Follow the bases of a class to torch's module."""
         if origin is None:
             return False
         if not origin.file:
@@ -205,19 +207,17 @@ class Code:
 
     @cached_property
     def _calls(self) -> dict[Origin, list[tuple[Call, bool]]]:
-        """By class, where it is called, and whether that is outside of every module's own code."""
+        """The calls of each class, each with whether it is outside of every module's own code."""
         found: dict[Origin, list[tuple[Call, bool]]] = defaultdict(list)
         for file, use, origin, is_whole in self._resolved:
             if use.is_call and is_whole and (origin in self._models or self._is_of_library(origin, use, file)):
-                maker = use.chain[-1] if use.chain[-1] in MAKERS else ""
-                name = origin.name.rpartition(".")[2]
-                call = Call(file, use.line, f"{name}.{maker}" if maker else name)
+                call = _call(file, use)
                 owner = Origin(file, use.owner)
                 found[origin].append((call, owner == origin or not self.derives(owner)))
         return found
 
     def _is_of_library(self, origin: Origin, use: Use, file: str) -> bool:
-        """Whether a call makes a model of the library by no name of the hub, and not to convert a checkpoint."""
+        """Tell a model of the library that has no name of the hub here, and is not made to convert a checkpoint."""
         is_elsewhere = PurePosixPath(file).stem.startswith("convert") or self._is_of_hub(use, file)
         return _is_model_of_library(origin) and not is_elsewhere
 
@@ -262,18 +262,23 @@ class Code:
         found: dict[str, Call] = {}
         for file, use, origin, is_whole in self._resolved:
             if is_whole and self._is_of_hub(use, file) and self.derives(origin):
-                call = Call(file, use.line, f"{origin.name.rpartition('.')[2]}.from_pretrained")
+                call = _call(file, use)
                 found[use.said] = min(call, found.get(use.said, call), key=lambda each: each.rank)
         return dict(sorted(found.items(), key=lambda each: each[1].rank))
 
     def _is_of_hub(self, use: Use, file: str) -> bool:
-        """Whether a call loads what a string names, and that is no path of the project."""
+        """Tell a call that loads what a string names from one that loads a path of the project."""
         name, folders = use.said, (self._root, (self._root / file).parent)
         if use.chain[-1] != "from_pretrained" or not is_name(name):
             return False
         if any(os.path.lexists(folder / name) for folder in folders):
             return False
         return in_catalogue(name) is not None or ("/" in name and not _LOCAL.match(name.lower()))
+
+
+def _call(file: str, use: Use) -> Call:
+    *_, name = use.chain if len(use.chain) == 1 or use.chain[-1] not in MAKERS else use.chain[:-1]
+    return Call(file, use.line, name, f".{use.chain[-1]}" if name != use.chain[-1] else "")
 
 
 def _architectures(registry: Registry, family: str) -> Iterator[str]:

@@ -34,7 +34,7 @@ NOTHING = 1
 """Exit status: nothing was found that can be declared without the user."""
 NEXT = "pytest --bert-budget pyproject.toml"
 NEXT_WITHOUT_PYTEST = "bertsize check"
-"""For a table that pytest, started here, would not read."""
+"""The command for a table that pytest, started here, would not read."""
 
 
 def start(root: Path, out: TextIO, err: TextIO, *, writes: bool = False, is_named: bool = True) -> int:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.findings import Finding
 
 ADAPTER = "adapter_config.json"
-"""What PEFT saves."""
+"""The file that PEFT saves."""
 GOOGLES = ("vocab_size", "hidden_size", "num_hidden_layers")
 """Keys of Google's bert_config.json, which names neither a family nor a class."""
 ENDS = {
@@ -51,23 +51,23 @@ _UNNAMEABLE = "*?[#"
 
 @dataclass(frozen=True)
 class Candidate:
-    """What a table can be proposed for."""
+    """A file, a folder or an adapter that a table can be proposed for."""
 
     reference: str
     """The file or folder that a table names as its config, or a name of the hub."""
     family: str
     architecture: str = ""
-    """What the table has to say; ``""`` where the config says it."""
+    """The class that the table has to name; ``""`` where the config names it."""
     adapter: str = ""
 
     @property
     def place(self) -> str:
-        """What of the project the table is about."""
+        """The file or folder of the project that the table is about."""
         return self.adapter or self.reference
 
 
 class ByHand(NamedTuple):
-    """What is or may be a model, and is not proposed."""
+    """A place that is or may be a model, and is not proposed."""
 
     place: str
     """A file, perhaps with a line or a key of it."""
@@ -82,7 +82,7 @@ class ByHand(NamedTuple):
 
 @dataclass
 class Configs:
-    """What was found in a project."""
+    """The configs of a project."""
 
     certain: list[Candidate] = field(default_factory=list)
     by_hand: list[ByHand] = field(default_factory=list)
@@ -271,7 +271,7 @@ def describe_others(others: Mapping[str, list[str]]) -> Iterator[str]:
 
 
 def _can_be_named(path: str) -> bool:
-    """Whether a table can name a path: TOML is UTF-8, and some characters mean something else."""
+    """Refuse what TOML, which is UTF-8, cannot write, and what a table would read as something else."""
     try:
         path.encode()
     except UnicodeEncodeError:

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.derive import Derivation
 
 FEWEST_DIGITS = 3
-"""Of a limit: at most one percent of room."""
+"""Digits of a limit: at most one percent of room."""
 MOST_DIGITS = 5
-"""Of a limit with a unit: one that needs more is easier to read as a whole number."""
+"""Digits of a limit with a unit: one that needs more is easier to read as a whole number."""
 
 
 def budget(derivation: Derivation) -> Iterator[tuple[str, str]]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.commands.init.proposal import Proposal
 
 MOST_LINES = 20
-"""Of one group; classes and names of the hub are one."""
+"""Lines of one group; classes and names of the hub are one."""
 MOST_CLASSES = 15
 FACTORIES = "bertsize_models"
 """A module for functions that make the project's classes."""
@@ -41,7 +41,7 @@ def describe(proposal: Proposal, *, code: bool) -> Iterator[str]:
         of_classes.append(f"no call is found that makes {listed(others, 5)}")
     shown = min(len(of_classes), MOST_CLASSES)
     yield from _group("model classes", of_classes, MOST_CLASSES)
-    of_names = [f"{_place(call)} calls {call.made}({quoted(name)})" for name, call in names.items()]
+    of_names = [f"{_place(call)} calls {call.name}{call.maker}({quoted(name)})" for name, call in names.items()]
     yield from _group("names of the hub", of_names, MOST_LINES - shown)
     yield from _group("configs to declare by hand", [*describe_by_hand(proposal.by_hand)])
     yield from _group("left out", proposal.left_out)
@@ -76,13 +76,14 @@ def _place(call: Call) -> str:
 def _describe_class(each: Class) -> str:
     assert each.call is not None
     where = f"{printable(each.origin.file)}:{each.line}" if each.line else each.origin.name.partition(".")[0]
-    return f"{_place(each.call)} calls {each.call.made}, a class of {where}"
+    named = "a class" if each.call.name == each.name else f"the class {each.name}"
+    return f"{_place(each.call)} calls {each.call.name}{each.call.maker}, {named} of {where}"
 
 
 def _show_factory(each: Class) -> Iterator[str]:
     """Show the function and the table that declare one class; its arguments are for whoever knows them."""
     name = re.sub(r"\W|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", each.name).lower()
-    made = each.call.made if each.call else each.name
+    made = each.name + (each.call.maker if each.call else "")
     gives = f"  # write what {_place(each.call)} gives it" if each.call else "  # write its arguments"
     path = [f"    sys.path.insert(0, {quoted(each.folder)})"] if each.folder else []
     yield f"to declare one, here {each.name}: a function that makes it, in {FACTORIES}.py"
@@ -106,8 +107,8 @@ def _show_table(name: str, call: Call | None) -> Iterator[str]:
         said = [f"factory = {quoted(f'{FACTORIES}:{name}')}", "closed_form = false"]
     else:
         yield from (f"to declare one, here {name}: a table in pyproject.toml", "")
-        made = call.made.partition(".")[0]
-        architecture = f'"…"  # the class that {made} makes' if made.startswith("Auto") else quoted(made)
+        is_auto = call.name.startswith("Auto")
+        architecture = f'"…"  # the class that {call.name} makes' if is_auto else quoted(call.name)
         said = [f"config = {quoted(name)}", f"architecture = {architecture}"]
     yield from (f"  {line}" for line in (heading(name.rpartition("/")[2]), *said, 'budget.total = "0M"'))
     yield from ("", f"then {THEN} writes what it counts to", "")

@@ -24,7 +24,7 @@ CONFIGS = (".json", ".yaml", ".yml")
 PYTHON = ".py"
 MOST_FOLDERS = 20_000
 MOST_FILES = 5_000
-"""Of each kind that are opened, those near the root first."""
+"""Files of each kind that are opened, those near the root first."""
 MOST_BYTES = 64 * 1024 * 1024
 INSTALLED = frozenset({"node_modules", "site-packages", "build", "dist", "__pycache__"})
 """Folders that an installation or a build has made."""
@@ -73,7 +73,7 @@ class Listing:
         return b""
 
     def has_files(self, folder: str, pattern: re.Pattern[str]) -> bool:
-        """Whether a folder has a file with such a name, be it one that git ignores."""
+        """Look for a file with such a name in a folder, be it one that git ignores."""
         try:
             with os.scandir(self.root / folder) as entries:
                 return any(pattern.fullmatch(entry.name) for entry in entries)
@@ -149,7 +149,7 @@ class _Foreign:
         self._known: dict[str, bool] = {"": False}
 
     def has(self, path: str) -> bool:
-        """Whether a path leads through such a folder; a folder ends with a slash."""
+        """Tell a path that leads through such a folder; a folder ends with a slash."""
         folder = path.rpartition("/")[0]
         if folder not in self._known:
             outer, _, name = folder.rpartition("/")
@@ -169,7 +169,7 @@ def _find_other_projects(found: Listing, paths: list[str]) -> tuple[str, ...]:
 
 
 def _is_regular(path: str, found: Listing) -> bool:
-    """Whether it is a regular file, not a symlink and not one that was deleted since git saw it."""
+    """Tell a regular file from a symlink and from one that was deleted since git saw it."""
     try:
         mode = (found.root / path).lstat().st_mode
     except (OSError, ValueError):

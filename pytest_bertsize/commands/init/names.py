@@ -21,16 +21,16 @@ DEEPEST = 20
 
 
 class Origin(NamedTuple):
-    """What a name stands for."""
+    """The definition that a name stands for."""
 
     file: str
-    """Of the project; ``""`` for what is not in it."""
+    """A file of the project; ``""`` for what is not in it."""
     name: str
-    """What the file defines at its top level, ``""`` for the file itself; elsewhere the whole dotted name."""
+    """A name at the top level of the file, ``""`` for the file itself; elsewhere the whole dotted name."""
 
 
 class Import(NamedTuple):
-    """What binds a name to a module, or to something in one."""
+    """An import that binds a name to a module, or to something in one."""
 
     path: Chain
     level: int
@@ -77,7 +77,7 @@ class ClassStatement(NamedTuple):
 
 
 class Source:
-    """What one file defines, imports and calls."""
+    """The definitions, imports and calls of one file."""
 
     def __init__(self, file: str, tree: ast.Module) -> None:
         self.file = file
@@ -230,8 +230,9 @@ class Names:
             return None
         ways = [each for each in bindings if each]
         origins = [self._imported(file, each._replace(path=(*each.path, *chain[1:])), depth) for each in ways]
-        is_library = all(each and not each.file for each in origins)  # or else its former name, where it is not there
-        return origins[0] if is_library or len({*origins}) == 1 else None
+        if all(each and not each.file for each in origins):  # a library, or else one with its former name
+            return origins[0] if len({each.name.rpartition(".")[2] for each in origins if each}) == 1 else None
+        return origins[0] if len({*origins}) == 1 else None
 
     def _find_by_star(self, source: Source, chain: Chain, depth: int) -> Origin | None:
         """Return what a name stands for that ``from … import *`` may have brought."""
@@ -281,7 +282,7 @@ class Names:
         return None if wanted.level else Origin("", ".".join(wanted.path))
 
     def _handed_on(self, folder: str, path: Chain, depth: int) -> Origin | None:
-        """What a package itself has by the name of a module in it: ``from .Tagger import Tagger``."""
+        """Return what a package itself has by the name of a module in it: ``from .Tagger import Tagger``."""
         package = self._sources.get(self._module(folder, path[:-1]) or "") if path else None
         if package is None or path[-1] not in package.names.names:
             return None

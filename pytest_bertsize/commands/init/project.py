@@ -63,7 +63,7 @@ class Project:
 
     @property
     def declares(self) -> int:
-        """How many models it declares."""
+        """The number of models that it declares."""
         return len(self.settings.models) if self.settings else 0
 
     @property

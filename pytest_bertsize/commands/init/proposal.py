@@ -48,7 +48,7 @@ class ProposedTable:
     limits: tuple[tuple[str, str], ...] = ()
 
     def __str__(self) -> str:
-        """As TOML; held to no limit, where there is none yet."""
+        """Write it as TOML; held to no limit, where there is none yet."""
         of = self.candidate
         lines = [heading(self.name), f"config = {quoted(of.reference)}"]
         lines += [f"architecture = {quoted(of.architecture)}"] if of.architecture else []
@@ -59,7 +59,7 @@ class ProposedTable:
 
 @dataclass
 class Proposal:
-    """What is proposed for a project, and what is to be said beside it."""
+    """The tables that are proposed for a project, and the lines beside them."""
 
     tables: list[ProposedTable]
     by_hand: list[ByHand]
