@@ -301,11 +301,8 @@ def _on_disk(reference: str) -> ModelConfig:
         config = read_file(root, f"{name}{hash_sign}{inner}")
     except Unusable as unusable:
         raise Unusable(*(each._replace(file=given) for each in unusable.findings)) from None
-    if not config.composed_by:
-        whole = f"{given}/{MODULES}" if config.modules else config.whole
-        return replace(config, file=given, whole=whole, place_of=None)
-    stands_in = printable(os.path.relpath(root / config.file))
-    return replace(config, file=stands_in, composed_by=given, place_of=None)
+    whole = f"{given}/{MODULES}" if config.modules else config.whole
+    return replace(config, file=given, whole=whole, place_of=None)
 
 
 _TRANSLATED = (

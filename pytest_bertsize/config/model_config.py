@@ -85,8 +85,6 @@ class ModelConfig:
     """Full paths at which only other code can tell the value: what is wrong, and what to write instead."""
     ignored: tuple[str, ...] = ()
     """Keys of which the table says that other code reads them."""
-    composed_by: str = ""
-    """The file that the table names, where the keys stand in another that it is composed of."""
     place_of: Callable[[tuple[str, ...]], tuple[str, int | None] | None] | None = None
     """The file and line of a key by its full path, where several files make one config."""
 
@@ -155,8 +153,7 @@ class ModelConfig:
         """``train.json#model.bert_config``: what the project's table says."""
         if self.whole:
             return self.whole
-        file = self.composed_by or self.file
-        return f"{file}#{printable('.'.join(self.key_path))}" if self.key_path else file
+        return f"{self.file}#{printable('.'.join(self.key_path))}" if self.key_path else self.file
 
     @property
     def model_type(self) -> object:

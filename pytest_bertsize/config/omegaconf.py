@@ -1,142 +1,109 @@
-"""YAML as OmegaConf and hydra read it: ``1e-12`` is a number, ``${…}`` another value, ``defaults`` other files.
-
-Nothing of either library is imported, and nothing is run. What hydra composes is what it does for a config without a
-command line: https://hydra.cc/docs/advanced/defaults_list/ (1.1 and newer, where a file without ``_self_`` comes last).
-"""
+"""YAML of OmegaConf and hydra: the marks of such a file, and its ``${…}``, which OmegaConf itself resolves."""
 
 from __future__ import annotations
 
-import hashlib
 import re
-from dataclasses import dataclass
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from pytest_bertsize.config.hydra import composed
-from pytest_bertsize.config.interpolation import CannotBeTold, Tree
-from pytest_bertsize.config.model_config import ModelConfig, descend, fail, keys_of, not_plain, text_of
-from pytest_bertsize.wording import printable
+from pytest_bertsize.builder.confined import MEGABYTE
+from pytest_bertsize.builder.own_process import Allowed, Lost, answer_of
+from pytest_bertsize.config.model_config import LARGEST, fail
+from pytest_bertsize.wording import printable, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from pytest_bertsize.config.hydra import Beside, Layer
-    from pytest_bertsize.config.interpolation import Unknown
+Path: TypeAlias = tuple[str, ...]
 
+ALLOWED = Allowed(seconds=10.0, memory=1024 * MEGABYTE, answer=2 * LARGEST)
+FIX = 'write the value, say it by overrides, or name a function that composes the config, as in config = "module:make"'
+COMPOSE = (
+    'name a function of the project that does, as in config = "module:make": it returns '
+    'OmegaConf.to_container(compose("config").model, resolve=True), with initialize("conf", version_base=None)'
+)
+NUMBER = re.compile(r"[-+]?[0-9][0-9_]*+(?:\.[0-9_]*+)?[eE][-+]?[0-9]+")
+"""A float to OmegaConf, and a string to PyYAML unless it has both a point and a sign of the exponent."""
+_NUMBER_IN_TEXT = re.compile(rf"(?<![\w.'\"]){NUMBER.pattern}")
 _MARKS = re.compile(
     r"\$\{|^\s*+(?:-\s++)?_target_\s*+:|^\#\s*+@package\b|:[^\S\n]++\?\?\?[^\S\n]*+$|^defaults:[^\S\n]*+(?:\#.*+)?\n\s*+-\s",
     re.MULTILINE,
 )
-OF_HYDRA = "hydra"
-"""What says how hydra itself runs: it is not handed to the code."""
-_BY_PYYAML_A_STRING = re.compile(r"(?<![\w.'\"])[-+]?[0-9][0-9_]*+(?:\.[0-9_]*+)?[eE][-+]?[0-9]")
 
 
 def is_marked(content: bytes) -> bool:
-    """Whether a file says what only OmegaConf or hydra understands."""
+    """Return whether a file says what only OmegaConf or hydra understands."""
     return _MARKS.search(content.decode("utf-8", "replace")) is not None
 
 
-def is_read_otherwise(content: bytes) -> bool:
-    """Whether a file without such a mark may mean something else to OmegaConf: ``1e-12``."""
-    return _BY_PYYAML_A_STRING.search(content.decode("utf-8", "replace")) is not None
+def has_other_numbers(content: bytes) -> bool:
+    """Return whether a file without such a mark may mean something else to OmegaConf: ``1e-12``."""
+    return _NUMBER_IN_TEXT.search(content.decode("utf-8", "replace")) is not None
 
 
-def parse(content: bytes, file: str, inner: str, location: str = "", beside: Beside | None = None) -> ModelConfig:
-    """The bytes of a YAML file as a config.
+def refuse_composed(defaults: object, file: str, line: int) -> None:
+    """Refuse a file whose list of ``defaults`` names others: any of them may replace any of its values.
 
-    :param inner: what stands behind the ``#`` of a reference.
-    :param location: the file's path, from which the files of its ``defaults`` are looked for.
-    :param beside: reads these; ``None``: they are not read.
-    :raises Unusable: when it cannot be composed; a value that cannot be told is in :attr:`ModelConfig.unknown`.
+    :raises Unusable: when the list is hydra's, and names more than the file itself.
     """
-    found = composed(content, file, str(PurePosixPath(location).parent), beside)
-    key_path = keys_of(inner)
-    if hole := found.hole_above(key_path):
-        fail(file, *hole)
-    tree = Tree(found.merged, found.names, found.missing)
+    listed = defaults if isinstance(defaults, list) else []
+    for each in listed:
+        if isinstance(each, str | dict) and each != "_self_":
+            fail(file, f"its defaults name {shown(each)}, and only hydra composes such files", COMPOSE, line)
+
+
+def resolve(
+    text: str, value: object, key_path: Sequence[str], file: str, allowed: Allowed = ALLOWED
+) -> tuple[object, Mapping[Path, tuple[str, str]]]:
+    """Return an object of a file with its ``${…}`` resolved, and by their full paths why others are not.
+
+    :param text: of the file.
+    :param value: the object as it is written; a string, where ``${…}`` is at the keys or above them.
+    :param key_path: the keys that lead to it.
+    :raises Unusable: when the object itself is not known.
+    """
+    if not key_path and isinstance(value, dict):
+        value = {key: each for key, each in value.items() if key != "hydra"}  # how hydra itself runs
+    written = dict(_find_unresolved(value))
+    known: dict[Path, object] = {}
+    unknown: dict[Path, tuple[str, str]] = {}
+    for path, said in zip(written, _answers_of(text, [[*key_path, *path] for path in written], allowed), strict=True):
+        if "value" in said:
+            known[path] = said["value"]
+            continue
+        name = printable(".".join(path or key_path))
+        why = f"{name} is {printable(written[path])}, which OmegaConf does not resolve: {printable(str(said['why']))}"
+        fix = f"{said.get('first', '')}{FIX}"
+        if not path:
+            fail(file, why, fix)
+        unknown[*key_path, *path] = why, fix
+    return _replace(value, known), unknown
+
+
+def _find_unresolved(value: object, path: Path = ()) -> Iterator[tuple[Path, str]]:
+    """Yield each string that OmegaConf takes for something else, by its path."""
+    if isinstance(value, str) and ("${" in value or value == "???"):
+        yield path, value
+    elif isinstance(value, dict | list):
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _find_unresolved(inner, (*path, str(key)))
+
+
+def _answers_of(text: str, paths: list[list[str]], allowed: Allowed) -> list[dict[str, Any]]:
+    """Ask OmegaConf for what is at some paths of a file."""
+    if not paths:
+        return []
     try:
-        whole = tree.at(key_path)
-    except KeyError:
-        descend(found.merged, key_path, file)
-        raise AssertionError("descend refuses what is not there") from None
-    except CannotBeTold as cannot:
-        fail(file, f"{printable(inner) or 'the file'} has a value {cannot.unknown.why}", cannot.unknown.fix)
-    if () in whole.unknown:
-        why = whole.unknown[()]
-        fail(file, f"{printable(inner)} is {printable(str(whole.value))}, {why.why}", why.fix)
-    value: object = whole.value
-    for key in reversed(key_path):
-        value = {key: value}
-    data = _handed_over(descend(value, key_path, file), key_path)
-    places = _Places(found.layers, key_path, data, file)
-    if odd := not_plain(value):
-        fail(file, odd.message, odd.fix, places.line(odd.path))
-    unknown = _told(whole.unknown, data, key_path) | found.holes_in(key_path)
-    return ModelConfig(
-        places.file,
-        key_path,
-        data,
-        text_of(content, file),
-        hashlib.sha256(b"".join(found.contents)).hexdigest(),
-        places.line,
-        unknown=unknown,
-        composed_by=file if places.file != file else "",
-        place_of=places.place,
-    )
+        said = answer_of("pytest_bertsize.config.by_omegaconf", {"text": text, "paths": paths}, None, allowed)
+    except Lost as lost:
+        return [{"why": str(lost)}] * len(paths)
+    return list(said.get("answers", [said] * len(paths)))
 
 
-def _handed_over(data: dict[str, object], key_path: tuple[str, ...]) -> dict[str, object]:
-    """What code is given: not how hydra itself runs."""
-    is_whole = not key_path and isinstance(data.get(OF_HYDRA), dict)
-    return {key: each for key, each in data.items() if key != OF_HYDRA} if is_whole else data
-
-
-def _told(
-    unknown: Mapping[tuple[str, ...], Unknown], data: dict[str, object], key_path: tuple[str, ...]
-) -> dict[tuple[str, ...], tuple[str, str]]:
-    """Why each value that cannot be told cannot, by its whole path."""
-    return {
-        (*key_path, *path): (f"{printable('.'.join(path))} is {_raw(data, path)}, {each.why}", each.fix)
-        for path, each in unknown.items()
-        if key_path or path[0] in data
-    }
-
-
-def _raw(data: object, path: tuple[str, ...]) -> str:
-    for part in path:
-        data = data[int(part)] if isinstance(data, list) else data[part] if isinstance(data, dict) else data
-    return printable(str(data))
-
-
-@dataclass
-class _Places:
-    """Where the keys of an object stand, of which the last file that says one counts."""
-
-    layers: list[Layer]
-    key_path: tuple[str, ...]
-    data: dict[str, object]
-    named: str
-
-    def __post_init__(self) -> None:
-        files = {place[0] for key in self.data if (place := self.place((*self.key_path, key)))}
-        self.file = files.pop() if len(files) == 1 else self.named
-
-    def line(self, path: tuple[str, ...]) -> int | None:
-        place = self.place(path)
-        return place[1] if place and place[0] == self.file else None
-
-    def place(self, path: tuple[str, ...]) -> tuple[str, int | None] | None:
-        for layer in reversed(self.layers):
-            depth = len(layer.package)
-            if path[:depth] == layer.package and _has(layer.value, path[depth:]):
-                return layer.file, layer.line_of(path[depth:])
-        return None
-
-
-def _has(value: object, path: tuple[str, ...]) -> bool:
-    for key in path:
-        if not isinstance(value, dict) or key not in value:
-            return False
-        value = value[key]
-    return True
+def _replace(value: object, known: Mapping[Path, object], path: Path = ()) -> object:
+    if path in known:
+        return known[path]
+    if isinstance(value, dict):
+        return {key: _replace(inner, known, (*path, key)) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_replace(inner, known, (*path, str(index))) for index, inner in enumerate(value)]
+    return value

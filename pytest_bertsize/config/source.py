@@ -195,9 +195,12 @@ def in_file(reader: Reader, reference: str) -> ModelConfig:
     found = reader.config(location)
     refuse_code(found.name)
     file = f"{found.file}{reader.at}"
-    if (name := _name_at(reader, found, file, inner)) is not None:
+    try:
+        parsed = _parsed(reader, found, file, inner)
+    except Unusable:
+        if (name := _name_at(reader, found, file, inner)) is None:
+            raise
         return _named(name, reader, f"{file}#{printable(inner)}")
-    parsed = _parsed(reader, found, file, inner)
     return replace(parsed, origin=found.origin) if found.origin else parsed
 
 
@@ -248,26 +251,19 @@ def _yaml(reader: Reader, found: Found, file: str, inner: str) -> ModelConfig:
 
     content = found.content[: LARGEST + 1]
     by_omegaconf = omegaconf.is_marked(content) or (
-        omegaconf.is_read_otherwise(content) and reader.imports("omegaconf", "hydra")
+        omegaconf.has_other_numbers(content) and reader.imports("omegaconf", "hydra")
     )
-    if by_omegaconf:
-        return omegaconf.parse(content, file, inner, found.name, partial(_beside, reader))
-    return yaml.parse(content, file, inner)
-
-
-def _beside(reader: Reader, location: str) -> Found | None:
-    """Another file of the project, which a file is composed of."""
-    content = reader.file(location)
-    return None if content is None else Found(location, f"{printable(location)}{reader.at}", content)
+    return yaml.parse(content, file, inner, by_omegaconf=by_omegaconf)
 
 
 def _name_at(reader: Reader, found: Found, file: str, inner: str) -> str | None:
     """Return the text at a place in settings, which names a config; ``None`` where no text is."""
     outer, _, last = inner.rpartition(".")
     try:
-        value = _parsed(reader, found, file, outer).data.get(last) if inner else None
+        holder = _parsed(reader, found, file, outer) if inner else None
     except Unusable:
         return None
+    value = holder.data.get(last) if holder and not holder.why_unknown(last) else None
     return value if isinstance(value, str) else None
 
 

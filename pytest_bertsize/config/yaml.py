@@ -1,8 +1,9 @@
 """An untrusted YAML file as a config: what PyYAML reads, of the few types that a config has, with the line of each key.
 
 PyYAML, because the training code that reads the same file does so with it nearly always: ``1e-12`` is a string to both,
-``no`` is false and ``010`` is 8; what OmegaConf reads otherwise is in ``omegaconf.py``. Of the file's values only the
-object that is asked for is read: a date or a tag that stands elsewhere in a training file is none of our business.
+``no`` is false and ``010`` is 8. In a file of OmegaConf's, ``1e-12`` is a number, a date is a string, and OmegaConf
+resolves ``${…}`` itself. Of the file's values only the object that is asked for is read: a date or a tag that stands
+elsewhere in a training file is none of our business.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import yaml
 
+from pytest_bertsize.config import omegaconf
 from pytest_bertsize.config.model_config import (
     DEEPEST,
     LARGEST,
@@ -29,7 +31,7 @@ from pytest_bertsize.config.model_config import (
 from pytest_bertsize.wording import printable, reason, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 SUFFIXES = (".yaml", ".yml")
 LONGEST_NUMBER = 4_300
@@ -47,18 +49,23 @@ _CONTAINERS = {f"{_TAG}map", f"{_TAG}seq"}
 _WHAT_IT_IS = {"null": "null", "bool": "true or false", "int": "a number", "float": "a number", "timestamp": "a date"}
 
 
-def parse(content: bytes, file: str, inner: str) -> ModelConfig:
+def parse(content: bytes, file: str, inner: str, *, by_omegaconf: bool = False) -> ModelConfig:
     """The bytes of a YAML file as a config.
 
     :param inner: what stands behind the ``#`` of a reference.
+    :param by_omegaconf: whether the project reads the file with OmegaConf.
     :raises Unusable: with one finding that says what is wrong with them.
     """
     text = text_of(content, file)
-    document = Document(file)
+    document = Document(file, by_omegaconf)
     key_path = keys_of(inner)
     root = document.composed(text)
+    document.refuse_composed(root)
     node = document.at(root, key_path)
-    value = document.value(node, key_path).value
+    value: object = document.value(node, key_path).value
+    unknown: Mapping[tuple[str, ...], tuple[str, str]] = {}
+    if by_omegaconf:
+        value, unknown = omegaconf.resolve(text, value, key_path, file)
 
     def line_of(path: tuple[str, ...]) -> int | None:
         return document.line_of(root, path)
@@ -66,7 +73,7 @@ def parse(content: bytes, file: str, inner: str) -> ModelConfig:
     if found := not_plain(value):
         fail(file, found.message, found.fix, line_of((*key_path, *found.path)))
     data = descend(_wrapped(value, key_path), key_path, file)
-    return ModelConfig(file, key_path, data, text, hashlib.sha256(content).hexdigest(), line_of)
+    return ModelConfig(file, key_path, data, text, hashlib.sha256(content).hexdigest(), line_of, unknown=unknown)
 
 
 def _wrapped(value: object, key_path: Sequence[str]) -> object:
@@ -96,8 +103,7 @@ class Document:
     """The nodes of one file, each read once however many aliases it has."""
 
     file: str
-    loader: Any = LOADER
-    """PyYAML's, which says what a word without quotes is."""
+    by_omegaconf: bool = False
     _values: dict[int, _Value] = field(default_factory=dict)
     _entries: dict[int, dict[str, _Entry]] = field(default_factory=dict)
     _being_read: set[int] = field(default_factory=set)
@@ -106,8 +112,8 @@ class Document:
     def composed(self, text: str) -> Any:
         """The file's one document."""
         try:
-            self._look_through(yaml.parse(text, Loader=self.loader))
-            node = yaml.compose(text, Loader=self.loader)
+            self._look_through(yaml.parse(text, Loader=LOADER))
+            node = yaml.compose(text, Loader=LOADER)
         except yaml.MarkedYAMLError as error:
             at = error.problem_mark.line if error.problem_mark else 0
             if re.match(r" *\t", (*text.split("\n"), "")[at]):
@@ -140,8 +146,10 @@ class Document:
                 depth -= 1
 
     def at(self, node: Any, key_path: Sequence[str]) -> Any:
-        """The node to which keys lead."""
+        """The node to which keys lead; ``${…}`` on the way, which stands for another."""
         for depth, key in enumerate(key_path):
+            if self.by_omegaconf and node.id == "scalar" and "${" in node.value:
+                return node
             entries = self._entries_of(node, key_path[:depth]) if node.tag == f"{_TAG}map" else {}
             if key not in entries:
                 keys = ", ".join(map(shown, list(entries)[:12])) or "no object"
@@ -178,7 +186,16 @@ class Document:
         self._values[id(node)] = found
         return found
 
+    def refuse_composed(self, root: Any) -> None:
+        """:raises Unusable: for a file that hydra composes of others."""
+        entry = self._entries_of(root, ()).get("defaults") if root.tag == f"{_TAG}map" else None
+        if entry and entry.node.tag == f"{_TAG}seq":
+            omegaconf.refuse_composed(self.value(entry.node, ("defaults",)).value, self.file, entry.line)
+
     def _scalar(self, node: Any, path: Sequence[str]) -> _Value:
+        if self.by_omegaconf and not node.style:  # without quotes
+            is_number = node.tag == f"{_TAG}str" and omegaconf.NUMBER.fullmatch(node.value)
+            node.tag = f"{_TAG}float" if is_number else node.tag.replace("timestamp", "str")
         if node.tag not in _SCALARS:
             self._refuse_tag(node, path)
         if node.tag in _NUMBERS and len(node.value) > LONGEST_NUMBER:

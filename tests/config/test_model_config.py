@@ -715,10 +715,9 @@ def test_where_several_files_make_one_config_each_key_has_its_own() -> None:
     def place_of(key: tuple[str, ...]) -> tuple[str, int | None] | None:
         return ("data.yaml", 7) if key == ("vocab_size",) else None
 
-    composed = replace(of('{\n"hidden_size": 48}'), place_of=place_of, composed_by="train.yaml")
+    composed = replace(of('{\n"hidden_size": 48}'), place_of=place_of)
     assert composed.place("vocab_size") == ("data.yaml", 7)
     assert composed.place("hidden_size") == ("config.json", 2)
-    assert composed.reference == "train.yaml"
 
 
 def test_what_is_no_json_says_its_lines_itself() -> None:

@@ -1,0 +1,64 @@
+"""The process in which OmegaConf resolves ``${…}`` in the text of a YAML file, without resolvers and a network."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any
+
+from pytest_bertsize.builder.confined import (
+    answer,
+    keep_to_oneself,
+    limit_memory,
+    question,
+    refuse_the_network,
+    take_over_descriptors,
+)
+
+
+def main() -> None:
+    keep_to_oneself()
+    answers = take_over_descriptors()
+    asked = question()
+    sys.addaudithook(refuse_the_network)
+    answer(answers, resolve_paths(asked["text"], asked["paths"]))
+    os._exit(0)
+
+
+def resolve_paths(text: str, paths: list[list[str]]) -> dict[str, Any]:
+    """Return ``answers``, for each path its ``value`` or ``why`` it has none; or ``why`` there are no answers."""
+    try:
+        from omegaconf import OmegaConf
+        from omegaconf.basecontainer import BaseContainer
+    except ImportError:
+        return {"why": "it is not installed", "first": "pip install omegaconf, "}
+    BaseContainer._resolvers.clear()  # noqa: SLF001  (there is no public list of them)
+    limit_memory()
+    try:
+        config = OmegaConf.create(text)
+    except Exception as error:  # noqa: BLE001  (of PyYAML's, of the grammar of ``${…}``)
+        return {"why": _shorten(error)}
+    return {"answers": [_resolve(config, path) for path in paths]}
+
+
+def _resolve(config: Any, path: list[str]) -> dict[str, Any]:
+    from omegaconf import ListConfig, OmegaConf
+
+    try:
+        for key in path:
+            config = config[int(key) if isinstance(config, ListConfig) else key]
+        is_config = OmegaConf.is_config(config)
+        value = OmegaConf.to_container(config, resolve=True, throw_on_missing=True) if is_config else config
+        json.dumps(value)
+    except Exception as error:  # noqa: BLE001  (OmegaConf's, and whatever a hostile file provokes)
+        return {"why": _shorten(error)}
+    return {"value": value}
+
+
+def _shorten(error: Exception) -> str:
+    return str(error).partition("\n")[0] or type(error).__name__
+
+
+if __name__ == "__main__":
+    main()
