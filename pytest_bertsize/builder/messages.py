@@ -362,7 +362,6 @@ _IMPORTABLE = (
 _OF_FACTORIES = {
     **_NOT_INSTALLED,
     **_KILLED,
-    "No module named 'keras": "pip install keras keras-hub",
     "ModuleNotFoundError": _IMPORTABLE,
     "ImportError": _IMPORTABLE,
     "No such file or directory": (

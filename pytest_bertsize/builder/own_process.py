@@ -28,7 +28,6 @@ BETWEEN_LOOKS = 0.05
 """Seconds between two looks at the memory of the process."""
 ISOLATION = "-I" if sys.flags.isolated else "-P"
 """It never finds modules in the current folder, and nothing by the environment where its parent does not."""
-_UNLESS_SAID = {"KERAS_BACKEND": "torch", "KERAS_TORCH_DEVICE": "meta"}
 _ENVIRONMENT = {
     "HF_HUB_OFFLINE": "1",
     "TRANSFORMERS_OFFLINE": "1",
@@ -40,8 +39,8 @@ _ENVIRONMENT = {
 
 
 def environment() -> dict[str, str]:
-    """Of a process that may import the library: it asks no hub and looks for no GPU, and Keras makes shapes alone."""
-    return {**_UNLESS_SAID, **os.environ, **_ENVIRONMENT}
+    """Of a process that may import the library: it asks no hub and looks for no GPU."""
+    return {**os.environ, **_ENVIRONMENT}
 
 
 class Lost(Exception):

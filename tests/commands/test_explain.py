@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 EXAMPLES = Path(__file__).parents[2] / "examples"
 CHINESE = str(EXAMPLES / "d-bert-base-chinese" / "config.json")
 """SOURCES D: BertForMaskedLM, V 21128, D 768, L 12, I 3072, P 512, T 2."""
-UNKNOWN = {"keras-backbone"}
-"""Examples of a class that has no closed form."""
 GOOGLE = str(EXAMPLES / "b-bert-large-chinese")
 """SOURCES B: a folder with a bert_config.json, which says neither model_type nor architectures."""
 
@@ -456,9 +454,7 @@ def test_a_declared_model_without_a_closed_form_is_sent_to_what_its_table_lacks_
 # a model that a table declares
 
 
-@pytest.mark.parametrize(
-    "folder", sorted(each.parent.name for each in EXAMPLES.glob("*/pyproject.toml") if each.parent.name not in UNKNOWN)
-)
+@pytest.mark.parametrize("folder", sorted(each.parent.name for each in EXAMPLES.glob("*/pyproject.toml")))
 def test_every_model_that_an_example_declares_is_explained_and_compared_with_itself(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: str
 ) -> None:

@@ -147,7 +147,7 @@ def test_the_command_ends_well_where_all_fit(project: Project) -> None:
     assert done.stdout.endswith(f"1 configured, 1 checked, 0 failed; {SAID}\n")
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.iterdir() if path.name != "keras-backbone"))
+@pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.iterdir()))
 def test_an_example_has_the_verdict_and_the_closed_form_that_it_has_with_a_build(
     pytester: pytest.Pytester, name: str
 ) -> None:

@@ -128,7 +128,7 @@ def test_ci_runs_the_python_versions_of_the_classifiers() -> None:
 def test_ci_runs_the_lowest_and_the_newest_versions() -> None:
     matrix = parsed(GITHUB / "workflows" / "ci.yml")["jobs"]["tests"]["strategy"]["matrix"]
     assert matrix["environment"] == ["whole"]
-    assert {each["environment"] for each in matrix["include"]} == {"lowest", "lowest-pytest", "keras"}
+    assert {each["environment"] for each in matrix["include"]} == {"lowest", "lowest-pytest"}
 
 
 def environments_of_workflows() -> set[str]:
@@ -142,15 +142,6 @@ def test_a_workflow_calls_environments_of_tox_that_there_are() -> None:
     found = environments_of_workflows()
     assert {"lint", "whole", "lowest", "lowest-pytest", "newest", "closed-forms", "release"} <= found
     assert found <= ENVIRONMENTS
-
-
-def test_keras_is_installed_in_its_own_environment_alone() -> None:
-    """It brings TensorFlow along, which is larger than all that the other tests need."""
-    asks = [name for name, group in PYPROJECT["dependency-groups"].items() if "keras" in json.dumps(group)]
-    uses = [name for name in ENVIRONMENTS if TOX.get(f"testenv:{name}", "dependency_groups", fallback="") in asks]
-    assert (asks, uses) == (["keras"], ["keras"])
-    assert TOX["testenv:keras"]["commands"] == "pytest -m keras {posargs:tests/project/test_keras.py}"
-    assert PYPROJECT["tool"]["pytest"]["ini_options"]["addopts"][-2:] == ["-m", "not keras"]
 
 
 def pins(name: str) -> dict[str, str]:
@@ -197,7 +188,7 @@ def marks(path: Path) -> set[str]:
 
 def test_a_mark_is_pytests_own_or_says_why_a_test_is_not_run_for_every_commit() -> None:
     ours = {line.partition(":")[0] for line in PYPROJECT["tool"]["pytest"]["ini_options"]["markers"]}
-    assert ours == {"process", "tool", "long", "keras"}
+    assert ours == {"process", "tool", "long"}
     used = set().union(*(marks(path) for path in (ROOT / "tests").rglob("*.py")))
     assert (
         {"process", "tool", "parametrize"} <= used <= ours | {"parametrize", "skipif", "usefixtures", "filterwarnings"}
@@ -207,7 +198,7 @@ def test_a_mark_is_pytests_own_or_says_why_a_test_is_not_run_for_every_commit() 
 def test_every_test_is_run_by_the_whole_and_all_but_those_marks_for_every_commit() -> None:
     short, whole = (shlex.split(TOX[f"testenv:{name}"]["commands"]) for name in ("test", "whole"))
     assert whole == ["pytest", "-n", "2", "{posargs:--cov", "--cov-report=term-missing:skip-covered}"]
-    assert short == [*whole[:3], "-m", "not process and not tool and not long and not keras", "{posargs}"]
+    assert short == [*whole[:3], "-m", "not process and not tool and not long", "{posargs}"]
 
 
 # a release

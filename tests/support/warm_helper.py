@@ -32,7 +32,7 @@ from tests.support import warm_process
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-READ_AT_START = re.compile("PYTHON|LD_|MALLOC_|OMP_|MKL_|TORCH|PYTORCH|CUDA|TRANSFORMERS_|HF_|HUGGING|KERAS|TOKENIZERS")
+READ_AT_START = re.compile("PYTHON|LD_|MALLOC_|OMP_|MKL_|TORCH|PYTORCH|CUDA|TRANSFORMERS_|HF_|HUGGING|TOKENIZERS")
 
 
 def read_at_start(environment: Mapping[str, str]) -> dict[str, str]:

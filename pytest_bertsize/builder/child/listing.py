@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.builder.child.hidden import refuse_hidden
@@ -35,16 +33,13 @@ def take_inventory(model: nn.Module, *, own: bool = False) -> dict[str, Any]:
     :param own: whether code of the project built it.
     :raises Refused: for parameters that have no shape to count, or that torch cannot see.
     """
-    if _is_keras(model):
-        _refuse_uncountable_in_keras(model)
-        return {"tensors": list(_weights_of_keras(model)), "declared_ties": {}}
     modules = dict(_named_modules(model))
     parameters = dict(_named_parameters(modules))
     buffers = list(_buffers(modules))
     _refuse_uncountable(parameters)
     if own:
         _refuse_packed(buffers, sum({id(each): each.numel() for each in parameters.values()}.values()))
-        _refuse_keras_in_torch(modules)
+        _refuse_keras(modules)
         refuse_hidden(modules)
     groups = shared_names(parameters.items())
     declared = declared_ties(model, groups)
@@ -126,6 +121,14 @@ def _refuse_uncountable(parameters: Mapping[str, Any]) -> None:
             )
 
 
+def _refuse_keras(modules: Mapping[str, nn.Module]) -> None:
+    """Refuse layers of Keras: with torch as its backend they are modules, whose list of weights can be empty."""
+    for path, module in modules.items():
+        if any(kind.__module__.partition(".")[0] == "keras" for kind in type(module).__mro__):
+            where = path or "the model"
+            raise Refused(f"{where} is a layer of Keras, whose weights torch does not list; write it in torch")
+
+
 def _refuse_packed(buffers: Iterable[Row], parameters: int) -> None:
     """Buffers that hold weights, as those of AWQ and GPTQ do: a hundredth of the parameters, and no mask or index."""
     packed = [row for row in buffers if row[4] and (row[2].endswith(PACKED) or INTEGER.match(row[2]))]
@@ -136,51 +139,3 @@ def _refuse_packed(buffers: Iterable[Row], parameters: int) -> None:
             f"{name} is a buffer of {dtype} that holds {numbers:,} numbers, perhaps several in one{more}; build the "
             "model before it is quantised (a mask is of torch.bool, an index of torch.int64, or persistent=False)"
         )
-
-
-# Keras
-
-
-def _is_keras(model: object) -> bool:
-    keras = sys.modules.get("keras")
-    return keras is not None and isinstance(model, keras.layers.Layer)
-
-
-def _refuse_keras_in_torch(modules: Mapping[str, Any]) -> None:
-    """Torch's list of a Keras model's weights can be empty."""
-    for path, module in modules.items():
-        if _is_keras(module):
-            raise Refused(f"{path} is a layer of Keras in a module of torch, which does not list all of its weights")
-
-
-def _refuse_uncountable_in_keras(model: Any) -> None:
-    for layer in model._flatten_layers():  # noqa: SLF001  (the only list of layers in layers)
-        if not layer.built:
-            raise Refused(f"{layer.name} has no weights before it is built: call it once, on shapes")
-    for weight in model.weights:
-        if "int" in (dtype := str(weight.dtype)):
-            raise Refused(
-                f"{weight.path} is of {dtype}, perhaps several numbers in one; build the model before it is quantised"
-            )
-
-
-def _weights_of_keras(model: Any) -> Iterator[Row]:
-    """Its weights by their path; torch's own list of them is empty for a functional model."""
-    paths = [str(weight.path).replace("/", ".") for weight in model.weights]
-    numbered = Counter(
-        stem for stem, _ in {(found[1], found[2]) for path in paths for found in _NUMBERED.finditer(path)}
-    )
-    layers = {stem for stem, times in numbered.items() if times > 1}
-    owners: dict[int, str] = {}
-    seen: Counter[str] = Counter()
-    for weight, path in zip(model.weights, paths):
-        name = _NUMBERED.sub(lambda found: f"{found[1]}.{found[2]}" if found[1] in layers else found[0], path)
-        seen[name] += 1
-        name += f"_{seen[name]}" if seen[name] > 1 else ""
-        shape = [int(size) for size in weight.shape]
-        yield [name, shape, bool(weight.trainable), owners.get(id(weight)), _dtype(weight)]
-        owners.setdefault(id(weight), name)
-
-
-_NUMBERED = re.compile(r"(?<![^.])([^.]+?)_(\d+)(?=\.)")
-"""``transformer_layer_7``: Keras numbers layers of a kind; as ``transformer_layer.7`` they fold as torch's do."""

@@ -49,7 +49,6 @@ def prepare(request: Mapping[str, Any]) -> None:
 
         torch.set_num_threads(1)
         torch.manual_seed(0)
-        os.environ["KERAS_TORCH_DEVICE"] = "cpu"
     if request["adapter"]:
         importlib.import_module("pytest_bertsize.builder.child.lora")
     with _in_its_root(request):
@@ -179,7 +178,8 @@ def _from_factory(request: Mapping[str, Any]) -> Any:
     close = getattr(made, "close", None)
     if inspect.iscoroutine(made) and close:
         close()
-    what = f"the class {made.__name__}, not a module of it" if inspect.isclass(made) else _kind_of(made)
+    kind = "nothing" if made is None else f"a {type(made).__name__}"
+    what = f"the class {made.__name__}, not a module of it" if inspect.isclass(made) else kind
     raise Refused(f"{request['factory']} returned {what}; it has to return a torch.nn.Module")
 
 
@@ -188,12 +188,6 @@ def _takes_nothing(function: Callable[..., Any]) -> bool:
         return not inspect.signature(function).parameters
     except (TypeError, ValueError):  # a class of C
         return False
-
-
-def _kind_of(made: object) -> str:
-    if type(made).__module__.startswith("keras."):
-        return f"a {type(made).__name__} of another backend than torch: KERAS_BACKEND says which"
-    return "nothing" if made is None else f"a {type(made).__name__}"
 
 
 def _factory(request: Mapping[str, Any]) -> Callable[..., Any]:
