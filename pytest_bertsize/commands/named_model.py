@@ -302,7 +302,7 @@ def _on_disk(reference: str) -> ModelConfig:
     except Unusable as unusable:
         raise Unusable(*(each._replace(file=given) for each in unusable.findings)) from None
     whole = f"{given}/{MODULES}" if config.modules else config.whole
-    return replace(config, file=given, whole=whole, place_of=None)
+    return replace(config, file=given, whole=whole)
 
 
 _TRANSLATED = (

@@ -85,8 +85,6 @@ class ModelConfig:
     """Full paths at which only other code can tell the value: what is wrong, and what to write instead."""
     ignored: tuple[str, ...] = ()
     """Keys of which the table says that other code reads them."""
-    place_of: Callable[[tuple[str, ...]], tuple[str, int | None] | None] | None = None
-    """The file and line of a key by its full path, where several files make one config."""
 
     @property
     def flat(self) -> dict[str, object]:
@@ -105,9 +103,8 @@ class ModelConfig:
         return self.line_of(full) if self.line_of else self._lines.get(full)
 
     def place(self, *path: str) -> tuple[str, int | None]:
-        """The file in which a key stands, which may be one of several, and its line there."""
-        found = self.place_of(self._in_file(path)) if self.place_of else None
-        return found or (self.file, self.line(*path))
+        """Return the file and the line of a key."""
+        return self.file, self.line(*path)
 
     def why_unknown(self, *path: str) -> tuple[str, str] | None:
         """Why a key of the object, or what it holds, cannot be told; ``None`` for what is plain."""

@@ -132,12 +132,12 @@ def _renaming(key: str, meant: str, sheet: Sheet) -> str:
 
 
 def _note_ignored(keys: list[str], sheet: Sheet) -> None:
-    """A line for all keys of one file, and another for those that the project's own code names."""
-    by_file: dict[tuple[str, bool], dict[str, str]] = {}
+    """Note the keys that nothing names, and in another line those that the project's own code names."""
+    by_whether_named: dict[bool, dict[str, str]] = {}
     for index, key in enumerate(keys):
         own = sheet.config.named_at(key) if index < MOST_LOOKED_FOR else ""
-        by_file.setdefault((sheet.config.place(key)[0], bool(own)), {})[key] = own
-    for (_, is_named), found in by_file.items():
+        by_whether_named.setdefault(bool(own), {})[key] = own
+    for is_named, found in by_whether_named.items():
         names = [f"{shown(key)} ({own})" if own and len(found) > 1 else shown(key) for key, own in found.items()]
         several = f"{len(found):,} keys"
         if is_named:

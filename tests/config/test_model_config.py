@@ -711,15 +711,6 @@ def test_a_refusal_says_the_name_in_the_file_and_stands_at_its_line() -> None:
     assert (*told(finding), finding.kind) == ("config.json:2", message, "write 2", "ignored-key")
 
 
-def test_where_several_files_make_one_config_each_key_has_its_own() -> None:
-    def place_of(key: tuple[str, ...]) -> tuple[str, int | None] | None:
-        return ("data.yaml", 7) if key == ("vocab_size",) else None
-
-    composed = replace(of('{\n"hidden_size": 48}'), place_of=place_of)
-    assert composed.place("vocab_size") == ("data.yaml", 7)
-    assert composed.place("hidden_size") == ("config.json", 2)
-
-
 def test_what_is_no_json_says_its_lines_itself() -> None:
     def line_of(key: tuple[str, ...]) -> int | None:
         return 12 if key == ("model", "vocab_size") else None
