@@ -149,10 +149,13 @@ def test_without_omegaconf_each_value_that_needs_it_is_unknown(tmp_path: Path, m
 HOSTILE = {
     "time": (
         "\n".join(["a0: 0123456789", *(f"a{n}: {f'${{a{n - 1}}}' * 10}" for n in range(1, 30))]),
-        "it was not done ",
+        ("it was not done ",),
     ),
-    "memory": (f"a0: {'x' * 500_000}\na1: {'${a0}' * 100}\na2: {'${a1}' * 100}", "MemoryError"),
-    "no grammar": ("b: 1\na: ${b", "no viable alternative"),
+    "memory": (  # its own limit stops the process, or the gate that looks at it from outside: whichever is first
+        f"a0: {'x' * 500_000}\na1: {'${a0}' * 100}\na2: {'${a1}' * 100}",
+        ("MemoryError", "it took more than 1,024 MB of memory"),
+    ),
+    "no grammar": ("b: 1\na: ${b", ("no viable alternative",)),
 }
 
 
@@ -162,7 +165,7 @@ def test_a_hostile_file_is_given_up(what: str) -> None:
     key, _, last = text.rpartition("\n")[2].partition(": ")
     seconds = 2.0 if what == "time" else 10.0
     _, unknown = omegaconf.resolve(text, {key: last}, (), "m.yaml", omegaconf.ALLOWED._replace(seconds=seconds))
-    assert f"which OmegaConf does not resolve: {why}" in unknown[key,][0]
+    assert unknown[key,][0].partition("which OmegaConf does not resolve: ")[2].startswith(why)
 
 
 # what is made of it
