@@ -1,0 +1,103 @@
+"""ConvBERT (Jiang et al. 2020, arXiv 2008.02496): ELECTRA with convolution for half of the attention.
+
+Attention has H = A/R heads, rounded down and one at least, W their width together, about D/2; convolution has the
+others: 3·(D·W + W) of projections, and K·D + 2·D·W + 2·W + (W + 1)·K·H of convolution. Cross-attention is the same once
+more, convolution and all. A layer's network has 2·D·I/G + I + 3·D, in G groups.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pytest_bertsize.closed_forms.declare import family, keys
+from pytest_bertsize.closed_forms.families_new import electra
+from pytest_bertsize.closed_forms.parts import head_trees as heads
+from pytest_bertsize.closed_forms.parts import sequence_summary as summary
+from pytest_bertsize.closed_forms.tree import fill
+from pytest_bertsize.config.keys import Ignored, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LAYERS = """
+H := A // R if A >= R else 1
+W := D // H // 2 * H
+encoder.layer × L
+  attention                                               @encoder.attention
+    <mixed>
+  crossattention                                          @encoder.cross_attention   when add_cross_attention
+    <mixed>
+  -                                                       @encoder.feed_forward
+    intermediate
+      dense                  linear D I                   when G == 1
+      dense                                               when G != 1
+        weight               parameter G D//G I//G
+        bias                 parameter I
+      intermediate_act_fn    activation hidden_act
+    output.dense             linear I D                   when G == 1
+    output.dense                                          when G != 1
+      weight                 parameter G I//G D//G
+      bias                   parameter D
+    output.LayerNorm         layer_norm D                 @encoder.norm
+"""
+MIXED_ATTENTION = """
+self
+  query, key, value          linear D W
+  -                                                       @encoder.convolution
+    key_conv_attn_layer
+      depthwise.weight       parameter D 1 K
+      pointwise.weight       parameter W D 1
+      bias                   parameter W 1
+    conv_kernel_layer        linear W K*H
+    conv_out_layer           linear D W
+output.dense                 linear D D
+output.LayerNorm             layer_norm D                 @encoder.norm
+"""
+
+
+def _heads_left(values: Mapping[str, Any]) -> int:
+    left: int = max(values["num_attention_heads"] // values["head_ratio"], 1)
+    return left
+
+
+WHOLE_HEADS = Rule(
+    ("hidden_size", "num_attention_heads", "head_ratio"),
+    lambda values: values["hidden_size"] % _heads_left(values) == 0,
+    "hidden_size {hidden_size:,} is not a multiple of the heads that head_ratio {head_ratio:,} leaves of "
+    "num_attention_heads {num_attention_heads:,}",
+    "write a multiple of {num_attention_heads:,}",
+)
+SOME_WIDTH = Rule(
+    ("hidden_size", "num_attention_heads", "head_ratio"),
+    lambda values: values["hidden_size"] >= 2 * _heads_left(values),
+    "hidden_size {hidden_size:,} leaves no width for a head: attention has half of it",
+    "write a multiple of twice {num_attention_heads:,}",
+)
+KEYS = keys(
+    "V 30522, E 768, D 768, L 12 layers from 0, A 12, R head_ratio 2, K conv_kernel_size 9, I 3072, G num_groups 1,"
+    "P 512, T 2",
+    switches="is_decoder false, add_cross_attention false needs is_decoder, tie_word_embeddings true,"
+    "summary_use_proj false, summary_proj_to_labels false",
+    activations="hidden_act gelu",
+    choices=summary.choices("last"),
+    rules=(WHOLE_HEADS, SOME_WIDTH),
+    ignored={"position_embedding_type": Ignored(("absolute",)), "pruned_heads": Ignored(({}, None))},
+)
+
+FAMILY = family(
+    "convbert",
+    KEYS,
+    """
+    ConvBertModel                       body
+    ConvBertForMaskedLM                 convbert.body + generator
+    ConvBertForSequenceClassification   convbert.body + dense_classifier
+    ConvBertForTokenClassification      convbert.body + classifier
+    ConvBertForQuestionAnswering        convbert.body + span
+    ConvBertForMultipleChoice           convbert.body + summary + choice
+    """,
+    rules={"ConvBertForMultipleChoice": (summary.NO_ATTENTION,)},
+    body=electra.EMBEDDINGS + fill(LAYERS, mixed=MIXED_ATTENTION),
+    generator=electra.GENERATOR.replace("electra.", "convbert."),
+    summary=heads.summary(),
+    **heads.COMMON,
+)

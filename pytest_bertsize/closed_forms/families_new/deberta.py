@@ -1,0 +1,105 @@
+"""DeBERTa (He et al. 2020, arXiv 2006.03654): BERT whose attention also looks at relative positions.
+
+V·E + P·E + T·E + 2·D of embeddings, without positions where only attention knows them; E·D more where E is not D.
+L·(4·D² + 2·D·I + 8·D + I) of layers: queries, keys and values are one matrix, and keys have no bias; talking heads add
+2·A² to each. Relative positions add D² to each where content looks at them, D² + D where they look at content, and
+2·M·D of one table for all, so many positions back and as many ahead; P in place of M where M is left to it (-1). The
+pooler, H² + H, comes with heads.
+"""
+
+from __future__ import annotations
+
+from pytest_bertsize.closed_forms.declare import family, keys
+from pytest_bertsize.closed_forms.families_new import bert
+from pytest_bertsize.closed_forms.parts import head_trees as heads
+from pytest_bertsize.closed_forms.parts import unused_keys as unused
+from pytest_bertsize.closed_forms.tree import fill
+from pytest_bertsize.config.keys import Ignored, Listing, Until
+from pytest_bertsize.config.older_releases import without
+
+BODY = """
+Far := M if M > 0 else P
+embeddings
+  word_embeddings            embedding V get(E,D)           @embeddings.word
+  position_embeddings        embedding P get(E,D)           @embeddings.position     when position_biased_input
+  token_type_embeddings      embedding T get(E,D)           @embeddings.token_type   when T > 0
+  embed_proj                 linear get(E,D) D bias=False   @embeddings.projection   when get(E,D) != D
+  LayerNorm                  layer_norm D                   @embeddings.norm
+encoder
+  layer × L
+    attention                                               @encoder.attention
+      self
+        <projections>
+      output.dense           linear D D
+      output.LayerNorm       layer_norm D                   @encoder.norm
+    <feed_forward>
+  rel_embeddings             embedding 2*{reach} D          @encoder.relative_position   when relative_attention
+"""
+PROJECTIONS = """
+q_bias, v_bias               parameter D
+in_proj                      linear D 3*D bias=False
+head_logits_proj             linear A A bias=False          when talking_head
+head_weights_proj            linear A A bias=False          when talking_head
+-                                                           @encoder.relative_position   when relative_attention
+  pos_proj                   linear D D bias=False          when "c2p" in pos_att_type
+  pos_q_proj                 linear D D                     when "p2c" in pos_att_type
+"""
+MASKED_LM = """
+-   when get(legacy, True)
+  <legacy>
+lm_predictions.lm_head       when not get(legacy, True)
+  bias                       parameter V               @head.decoder
+  dense                      linear D D                @head.transform   when not (before(5) and tie_word_embeddings)
+  dense                      linear get(E,D) V         @head.transform   when before(5) and tie_word_embeddings   {ties}
+  weight                     parameter V get(E,D)      @head.decoder     when named_again   {ties}
+  transform_act_fn           activation hidden_act     @head.transform
+  LayerNorm                  layer_norm D              @head.transform
+named_again := tie_word_embeddings and before(5, 17) and not before(5)
+"""
+"""BERT's in the width of the embeddings; else D² + 3·D + V. In place of D² + D, transformers 4 has V of bias: it ties
+this matrix to the words, which has no output to tie (https://github.com/huggingface/transformers/pull/22105). From 5.0
+to 5.16 the words have a second name in the head, which reads them."""
+CLASSES = """
+*Model                       body
+*ForMaskedLM                 deberta.body + masked_lm
+*ForSequenceClassification   deberta.body + pooler + classifier
+*ForTokenClassification      deberta.body + classifier
+*ForQuestionAnswering        deberta.body + span
+"""
+WORDS = "deberta.embeddings.word_embeddings.weight"
+
+
+def trees(projections: str, *, reach: str = "Far", more: str = "") -> dict[str, str]:
+    """Return the body of either version of DeBERTa, and its heads.
+
+    :param reach: how many positions the table has either way.
+    :param more: what else the body has.
+    """
+    masked_lm = heads.masked_lm(WORDS, width="get(E,D)")
+    return {
+        "body": fill(BODY, projections=projections, feed_forward=bert.FEED_FORWARD, reach=reach) + more,
+        "masked_lm": fill(MASKED_LM, legacy=masked_lm, ties=f"tied weight={WORDS}"),
+        "pooler": "pooler.dense  linear get(H,D) get(H,D)  @pooler",
+        **heads.COMMON,
+    }
+
+
+KEYS = keys(
+    "V 50265, D 768, L 12 layers from 0, A 12, I 3072, P 512, T 0 from 0, M max_relative_positions -1 from -1, E none,"
+    "H pooler_hidden_size none",
+    switches="relative_attention false, position_biased_input true, talking_head false, legacy true,"
+    "tie_word_embeddings true",
+    activations="hidden_act gelu",
+    lists=(Listing("pos_att_type", (), str, words=("c2p", "p2c"), separator="|"),),
+    divisible=(("hidden_size", "num_attention_heads"),),
+    ignored={
+        "position_embedding_type": unused.POSITION_EMBEDDING_TYPE,
+        "pruned_heads": unused.PRUNED_HEADS,
+        "add_cross_attention": unused.ADD_CROSS_ATTENTION,
+        "add_pooling_layer": unused.ADD_POOLING_LAYER,
+        "summary_use_proj": Ignored((False,), because="the pooler of this family always projects"),
+    },
+    until=(Until((4, 47), without("legacy"), "https://github.com/huggingface/transformers/pull/22105"),),
+)
+
+FAMILY = family("deberta", KEYS, CLASSES.replace("*", "Deberta"), **trees(PROJECTIONS))

@@ -1,0 +1,39 @@
+"""GTE (Zhang et al. 2024, arXiv 2407.19669): Nomic BERT with more biases, and perhaps without token types.
+
+V·D + T·D + 2·D + L·(4·D·A·W + 3·A·W + 3·D·I + 6·D), where W is the width of a head. The masked language model has
+D² + 3·D, always with a GELU, and V of output bias, never tied; untied, the weights add V·D.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pytest_bertsize.closed_forms.declare import family, read_activations, read_sizes
+from pytest_bertsize.closed_forms.families_new import nomic_bert
+from pytest_bertsize.closed_forms.parts import head_trees as heads
+from pytest_bertsize.closed_forms.parts import rotary
+from pytest_bertsize.closed_forms.tree import fill
+
+LM_HEAD = f"""
+lm_head
+  dense                      linear D D      @head.transform
+  layer_norm                 layer_norm D    @head.transform
+  {heads.projection("decoder", "gte.embeddings.word_embeddings.weight", bias="True")}
+"""
+
+KEYS = replace(
+    nomic_bert.KEYS,
+    sizes=read_sizes("V 250048, D 768, L 12 layers from 0, A 12, S none, I 3072, T 1 from 0"),
+    choices=read_activations("hidden_act gelu"),
+    rules=(rotary.SOME_WIDTH, rotary.EVEN_HEAD_DIM),
+)
+
+FAMILY = family(
+    "gte",
+    KEYS,
+    fill(nomic_bert.CLASSES, name="gte").replace("*", "Gte"),
+    since=(5, 18),
+    body=nomic_bert.body(bias="True"),
+    masked_lm=LM_HEAD,
+    classifier=heads.CLASSIFIER,
+)

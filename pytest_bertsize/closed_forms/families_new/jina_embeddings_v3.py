@@ -1,0 +1,45 @@
+"""Jina embeddings v3 (Sturua et al. 2024, arXiv 2409.10173): XLM-RoBERTa with rotary positions.
+
+V·D + T·D + 2·D + L·(4·D·A·W + 3·A·W + 2·D·I + I + 6·D), where W is the width of a head: no table of positions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pytest_bertsize.closed_forms.declare import family, read_activations
+from pytest_bertsize.closed_forms.families_new import nomic_bert, roberta
+from pytest_bertsize.closed_forms.parts import rotary
+
+MLP = """
+fc1                          linear D I
+activation_fn                activation hidden_act
+fc2                          linear I D
+"""
+
+KEYS = replace(
+    nomic_bert.KEYS.but(
+        vocab_size=250002,
+        hidden_size=1024,
+        num_hidden_layers=24,
+        num_attention_heads=16,
+        intermediate_size=4096,
+        type_vocab_size=1,
+    ),
+    choices=read_activations("hidden_act gelu"),
+    rules=(rotary.SOME_WIDTH, rotary.EVEN_HEAD_DIM),
+)
+
+FAMILY = family(
+    "jina_embeddings_v3",
+    KEYS,
+    """
+    JinaEmbeddingsV3Model                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
+    JinaEmbeddingsV3ForMaskedLM                 roberta.body + lm_head
+    JinaEmbeddingsV3ForSequenceClassification   roberta.body + dense_classifier
+    JinaEmbeddingsV3ForTokenClassification      roberta.body + classifier
+    JinaEmbeddingsV3ForQuestionAnswering        roberta.body + span
+    """,
+    since=(5, 4),
+    **roberta.trees("roberta", nomic_bert.body(bias="True", mlp=MLP)),
+)

@@ -1,0 +1,130 @@
+"""MobileBERT (Sun et al. 2020, arXiv 2004.02984): a deep BERT, each layer of which works inside a bottleneck.
+
+V·E + (P + T)·D + 2·D, and 3·E·D + D that widen a token with its neighbours, or E·D + D without them. Inside, a layer
+has the width N: B, or D without a bottleneck, unless the config has a ``true_hidden_size`` H. Attention has
+2·(N·W + W) + (D·W + W) + N² + 3·N, where W is N if the heads divide it; values are made of the outer width unless
+``use_bottleneck_attention``. Each of F networks has 2·N·I + I + 3·N; a bottleneck D·B + 3·B in, once more where queries
+and keys share one of their own, and N·D + 3·D out. A pooler with an activation has D² + D.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pytest_bertsize.closed_forms.declare import family, keys
+from pytest_bertsize.closed_forms.parts import head_trees as heads
+from pytest_bertsize.closed_forms.parts.unused_keys import ADD_CROSS_ATTENTION, ADD_POOLING_LAYER
+from pytest_bertsize.closed_forms.tree import fill
+from pytest_bertsize.config.keys import Choice, Ignored, Rule, Until
+from pytest_bertsize.config.older_releases import file_in, without
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+BODY = """
+N := get(H, B if use_bottleneck else D)
+W := N // A * A
+embeddings
+  word_embeddings            embedding V E        @embeddings.word
+  position_embeddings        embedding P D        @embeddings.position
+  token_type_embeddings      embedding T D        @embeddings.token_type
+  embedding_transformation   linear (3*E if trigram_input else E) D   @embeddings.projection
+  LayerNorm                  layer_norm D         @embeddings.norm
+encoder.layer × L
+  attention                                       @encoder.attention
+    self.query, self.key     linear N W
+    self.value               linear (N if use_bottleneck_attention else D) W
+    output.dense             linear N N
+    output.LayerNorm         layer_norm N         @encoder.norm
+  <network>
+  ffn × F-1
+    <network>
+  -                                               @encoder.bottleneck   when use_bottleneck
+    bottleneck.input
+      <squeeze>
+    bottleneck.attention                          when key_query_shared_bottleneck
+      <squeeze>
+    output.bottleneck
+      dense                  linear N D
+      LayerNorm              layer_norm D         @encoder.norm
+pooler.dense                 linear D D           @pooler   when pooler and classifier_activation
+"""
+NETWORK = """
+intermediate                                      @encoder.feed_forward
+  dense                      linear N I
+  intermediate_act_fn        activation hidden_act
+output.dense                 linear I N           @encoder.feed_forward
+output.LayerNorm             layer_norm N         @encoder.norm
+"""
+SQUEEZE = """
+dense                        linear D B
+LayerNorm                    layer_norm B         @encoder.norm
+"""
+MASKED_LM = """
+cls.predictions
+  bias                       parameter V          @head.decoder
+  transform                                       @head.transform
+    dense                    linear D D
+    transform_act_fn         activation hidden_act
+    LayerNorm                layer_norm D
+  dense                      linear V D-E bias=False   @head.decoder
+  <decoder>
+"""
+"""D² + 3·D of transform, and V + (D - E)·V of decoder; untied, it has V·E + V more: the decoder is the word embeddings,
+widened from E to D by a matrix of its own."""
+WORDS = "mobilebert.embeddings.word_embeddings.weight"
+
+
+def _has_width(values: Mapping[str, Any]) -> bool:
+    width = values["intra_bottleneck_size"] if values["use_bottleneck"] else values["hidden_size"]
+    return bool(values["num_attention_heads"] <= (values.get("true_hidden_size") or width))
+
+
+SOME_WIDTH = Rule(
+    ("num_attention_heads", "intra_bottleneck_size", "hidden_size", "true_hidden_size", "use_bottleneck"),
+    _has_width,
+    "num_attention_heads is {num_attention_heads:,}, more than a layer is wide inside: no width is left for a head",
+    "write fewer",
+)
+WIDER_THAN_WORDS = Rule(
+    ("embedding_size", "hidden_size"),
+    lambda values: values["embedding_size"] <= values["hidden_size"],
+    "embedding_size is {embedding_size:,}, more than hidden_size {hidden_size:,}: the class refuses that",
+    "write {hidden_size:,} or less",
+)
+KEYS = keys(
+    "V 30522, E 128, D 512, L 24 layers from 0, A 4, B intra_bottleneck_size 128, H true_hidden_size none, I 512,"
+    "F num_feedforward_networks 4 layers, P 512, T 2",
+    switches="trigram_input true, use_bottleneck true, use_bottleneck_attention false,"
+    "key_query_shared_bottleneck true, classifier_activation true, tie_word_embeddings true",
+    activations="hidden_act relu",
+    choices=(Choice("normalization_type", "no_norm", ("no_norm", "layer_norm")),),
+    rules=(SOME_WIDTH,),
+    ignored={
+        "position_embedding_type": Ignored(("absolute",)),
+        "pruned_heads": Ignored(({}, None)),
+        "add_cross_attention": ADD_CROSS_ATTENTION,
+        "add_pooling_layer": ADD_POOLING_LAYER,
+    },
+    until=(Until((5, 4), without("true_hidden_size"), file_in("5.4.0", "mobilebert", "configuration")),),
+)
+
+FAMILY = family(
+    "mobilebert",
+    KEYS,
+    """
+    MobileBertModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
+    MobileBertForPreTraining              mobilebert.body(pooler) + masked_lm + next_sentence
+    MobileBertForMaskedLM                 mobilebert.body + masked_lm
+    MobileBertForNextSentencePrediction   mobilebert.body(pooler) + next_sentence
+    MobileBertForSequenceClassification   mobilebert.body(pooler) + classifier
+    MobileBertForMultipleChoice           mobilebert.body(pooler) + choice
+    MobileBertForTokenClassification      mobilebert.body + classifier
+    MobileBertForQuestionAnswering        mobilebert.body + span
+    """,
+    rules=dict.fromkeys(("MobileBertForPreTraining", "MobileBertForMaskedLM"), (WIDER_THAN_WORDS,)),
+    body=fill(BODY, network=NETWORK, squeeze=SQUEEZE),
+    masked_lm=fill(MASKED_LM, decoder=heads.DECODER, width="E", words=WORDS, bias="cls.predictions.bias"),
+    next_sentence=heads.NEXT_SENTENCE,
+    **heads.COMMON,
+)
