@@ -147,7 +147,6 @@ def folder(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     """The project's folder stands inside another one, so that what is written beside it is seen as well."""
     monkeypatch.chdir(pytester.mkdir("project"))
     monkeypatch.setenv("COLUMNS", "400")
-    monkeypatch.delenv("CI", raising=False)
 
 
 @_parametrized("tables")

@@ -53,8 +53,6 @@ def explained(*arguments: str, capsys: pytest.CaptureFixture[str]) -> tuple[int,
 @pytest.fixture(autouse=True)
 def wide(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "120")
-    for name in ("NO_COLOR", "FORCE_COLOR"):
-        monkeypatch.delenv(name, raising=False)
 
 
 def cells(text: str) -> list[list[str]]:

@@ -6,8 +6,6 @@ from collections.abc import Callable
 
 import pytest
 
-from pytest_bertsize.reports.ci import VARIABLES
-
 Project = Callable[..., pytest.Pytester]
 
 FITS = """
@@ -20,12 +18,6 @@ BURSTS = FITS.replace("fits", "bursts").replace("59_549", "50_000")
 ON = "bert_budget = true\n"
 A_TEST = "def test_a(): pass\ndef test_b(): pass"
 WHY = "tests were only listed or selected, which CI would not let pass"
-
-
-@pytest.fixture(autouse=True)
-def at_a_desk(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in VARIABLES:
-        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.mark.parametrize("arguments", [[], ["."], ["tests"], ["--bert-budget"], ["pyproject.toml"]], ids=str)

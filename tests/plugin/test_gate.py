@@ -176,7 +176,6 @@ def test_on_ci_the_report_is_printed_once(project: Project, monkeypatch: pytest.
 def test_the_short_summary_cuts_no_number(project: Project, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     pytester = project(BURSTS)
     monkeypatch.setenv("COLUMNS", str(width))
-    monkeypatch.delenv("CI", raising=False)
     summary = next(line for line in pytester.runpytest("--bert-budget").outlines if line.startswith("FAILED"))
     whole = "FAILED pyproject.toml::bursts - bursts: total 59,549, limit 50,000 (+9,549); 1 more finding"
     assert len(summary) <= width

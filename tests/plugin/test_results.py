@@ -11,7 +11,6 @@ import pytest
 
 from pytest_bertsize.plugin.always_on import WHY
 from pytest_bertsize.plugin.results import asked_for
-from pytest_bertsize.reports.ci import VARIABLES
 from pytest_bertsize.reports.json import FOR_PAGES
 from pytest_bertsize.table.settings import SettingsError
 from tests.support.ledger_alone import (
@@ -361,13 +360,6 @@ def test_the_summary_is_as_wide_as_the_terminal(width: int) -> None:
 # where tests were only listed or selected
 
 
-@pytest.fixture
-def at_a_desk(monkeypatch: pytest.MonkeyPatch) -> None:
-    for sign in VARIABLES:
-        monkeypatch.delenv(sign, raising=False)
-
-
-@pytest.mark.usefixtures("at_a_desk")
 def test_models_that_are_left_out_fail_a_run_with_the_option_and_none_at_a_desk_without_it() -> None:
     ledger = opened("a")
     assert ledger.outcome.excuse == ""
@@ -391,7 +383,6 @@ def test_what_could_not_be_accepted_is_told_as_it_was_and_by_the_table_as_it_is(
     assert written(tmp_path / "size.json")["failed"] == 1
 
 
-@pytest.mark.usefixtures("at_a_desk")
 def test_a_run_that_changes_budgets_names_no_way_to_change_them() -> None:
     way = "→ to accept what was counted: pytest --bert-budget --bert-budget-update"
     broken = enter(opened("a"), found("a", "failed", finding("a: total 1,090 exceeds the budget of 1,000")))

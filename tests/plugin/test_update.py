@@ -46,9 +46,7 @@ A_TEST = "def test_it(): pass"
 
 
 @pytest.fixture(autouse=True)
-def at_the_desk(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in VARIABLES:
-        monkeypatch.delenv(name, raising=False)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
 
 

@@ -6,11 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
 from pytest_bertsize.config.which_release import AskedAbout
 from pytest_bertsize.release import NEWEST
-from pytest_bertsize.reports.ci import VARIABLES
 from pytest_bertsize.reports.files import ReportFiles
 from pytest_bertsize.reports.outcome import Line, Outcome, summary
 from pytest_bertsize.reports.shape import Removed, RunBase
@@ -20,18 +17,14 @@ from tests.support.model_reports import finding
 from tests.support.run_reports import passing
 
 if TYPE_CHECKING:
+    import pytest
+
     from pytest_bertsize.reports.shape import ModelReport
 
 COUNT = Line("1 configured, 1 checked, 0 failed")
 HEADLINE = Line("encoder: total 1,090, limit 2,000")
 """As ``found`` has it."""
 ACCEPT = Line("→ to accept what was counted: pytest --bert-budget --bert-budget-update")
-
-
-@pytest.fixture(autouse=True)
-def at_a_desk(monkeypatch: pytest.MonkeyPatch) -> None:
-    for sign in VARIABLES:
-        monkeypatch.delenv(sign, raising=False)
 
 
 def outcome(*models: ModelReport, base: RunBase | None = None, excuse: str = "", builds: bool = True) -> Outcome:

@@ -114,10 +114,8 @@ def _warn_of_roots(project: Project) -> Iterator[str]:
     above = root_above(project.root)
     if above is None or (project.is_root and not project.becomes_root):
         return
-    here, no_longer = (
-        _name_folder(project.root),
-        f"pytest's settings in {_name_folder(above)} then no longer apply to it",
-    )
+    here = _name_folder(project.root)
+    no_longer = f"pytest's settings in {_name_folder(above)} then no longer apply to it"
     if project.becomes_root:
         yield f"the new [tool.pytest.ini_options] makes {here} a root: {no_longer}"
     else:

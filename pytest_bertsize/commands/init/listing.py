@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from pytest_bertsize.base.git import git
 from pytest_bertsize.config.model_config import LARGEST
+from pytest_bertsize.config.named_in_code import LEFT_OUT, OF_AN_ENVIRONMENT
 from pytest_bertsize.files import regular
 from pytest_bertsize.table.model import NAMES
 from pytest_bertsize.table.settings import tables_of_models
@@ -26,8 +27,6 @@ MOST_FOLDERS = 20_000
 MOST_FILES = 5_000
 """Files of each kind that are opened, those near the root first."""
 MOST_BYTES = 64 * 1024 * 1024
-INSTALLED = frozenset({"node_modules", "site-packages", "build", "dist", "__pycache__"})
-"""Folders that an installation or a build has made."""
 TABLE = "pyproject.toml"
 _OF_TESTS = re.compile(
     r"(^|/)(tests?|testing|fixtures|test_data|testdata)/|(^|/)(test_[^/]*|[^/]*_test|conftest)\.py$", re.IGNORECASE
@@ -153,7 +152,8 @@ class _Foreign:
         folder = path.rpartition("/")[0]
         if folder not in self._known:
             outer, _, name = folder.rpartition("/")
-            is_one = name.startswith(".") or name in INSTALLED or os.path.lexists(self._root / folder / "pyvenv.cfg")
+            is_made = name in LEFT_OUT or os.path.lexists(self._root / folder / OF_AN_ENVIRONMENT)
+            is_one = name.startswith(".") or is_made
             self._known[folder] = is_one or (bool(outer) and self.has(f"{outer}/"))
         return self._known[folder]
 
