@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 import sys
-from contextlib import suppress
-from functools import partial
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn, cast
@@ -16,7 +13,6 @@ from pytest_bertsize.builder.confined import Refused, refuse
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-FORMER = ("transformers", "pytorch_transformers", "pytorch_pretrained_bert")  # what transformers has been called
 MORE = "eq ne lt le gt ge str format bytes fspath matmul rmatmul next enter exit await aiter aenter aexit mro_entries"
 OPERATIONS = {each for kind in (int, list, dict, set) for each in vars(kind) if each.startswith("__")}
 OPERATIONS -= {*vars(object), "__getnewargs__"}  # of every object, and of a copy
@@ -45,8 +41,13 @@ class StandIn:
         return Result(f"{self.__name__}(…)")
 
     def _fail(self, *_: Any, **__: Any) -> NoReturn:
-        there = 'there (python = ".venv/bin/python" in [tool.bertsize] names where)'
-        refuse(Refused(f"{self.__name__} is used, and is not installed where the model is built; install it {there}"))
+        there = '(python = ".venv/bin/python" in [tool.bertsize] names where)'
+        library = self.__name__.partition(".")[0]
+        what, way_out = "is not installed where the model is built", f"install it there {there}"
+        if not isinstance(sys.modules.get(library, self), StandIn):
+            what = f"is not in the {library} that is installed where the model is built"
+            way_out = f"write the name that it has there, or install a release that has this one {there}"
+        refuse(Refused(f"{self.__name__} is used, and {what}; {way_out}"))
 
 
 class Result(StandIn):
@@ -96,25 +97,9 @@ def _missing_name(error: ImportError | AttributeError) -> str:
 
 def _stand_in_for(name: str) -> None:
     path, _, last = name.rpartition(".")
-    holder, former = sys.modules.get(path), _former_module(name)
-    sys.modules[name] = found = former or cast("Any", StandIn(name))
+    holder = sys.modules.get(path)
+    sys.modules[name] = found = cast("Any", StandIn(name))
     if holder is not None:
         setattr(holder, last, found)
-    if not (former or isinstance(holder, StandIn)):
+    if not isinstance(holder, StandIn):
         STOOD_IN[f"{name} is not installed, and nothing used it"] = None
-
-
-def _former_module(name: str) -> ModuleType | None:
-    """Return what transformers had by this name; ``import *`` gives all of it, as before there was an ``__all__``."""
-    library, _, rest = name.partition(".")
-    kind, _, family = rest.partition("_")
-    family = family or "bert"
-    places = (f"transformers.models.{family}.{kind}_{family}", f"transformers.{rest}") if rest else ("transformers",)
-    for place in places if library in FORMER else ():
-        with suppress(ImportError):
-            found, former = importlib.import_module(place), ModuleType(name)
-            vars(former).update(vars(found), __name__=name, __path__=[], __getattr__=partial(getattr, found))
-            vars(former)["__all__"] = [each for each in vars(found) if not each.startswith("_")]
-            STOOD_IN[f"{name} is not installed, and {place} took its place"] = None
-            return former
-    return None
