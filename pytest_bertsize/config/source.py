@@ -135,6 +135,7 @@ def read(model: Model, settings: Settings, reader: Reader | None = None) -> Mode
     if model.inline is not None:
         config = _inline(model.inline, model, settings, reader)
     elif model.is_made_by_code:
+        refuse_code(model.config)
         config = reader.made_by_code(model.config)
     elif model.factory:
         config = in_file(reader, model.config)
@@ -209,7 +210,9 @@ def refuse_code(reference: str) -> None:
 
     :raises Unusable: with what to write: the module that the file is, where it can be one.
     """
-    location, _, place = reference.partition("#")
+    location, mark, place = reference.partition("#")
+    if not mark and ":" in location:
+        location, _, place = location.rpartition(":")  # train.py:CONFIG
     if not location.lower().endswith(CODE):
         return
     # a class, such as BertConfig, makes its defaults, and not what a script gives it

@@ -108,6 +108,8 @@ def test_a_config_file_is_read_as_json_reads_it_or_refused_in_a_line(content: by
 @given(fuzzing.REFERENCES)
 @example("\U000e0001" * 100)
 @example("folder#" + "\U000e0001" * 100)
+@example("config.json/..")
+@example("missing/..")
 def test_whatever_the_table_names_is_read_from_inside_the_project_or_refused_in_a_line(reference: str) -> None:
     written(b'{"a": {"b": {"c": 1}, "": {}}, "c": 2}', "config.json")
     found = config_or_finding(reference)
@@ -115,6 +117,7 @@ def test_whatever_the_table_names_is_read_from_inside_the_project_or_refused_in_
         assert_in_a_line(found.reference, 2 * LONGEST + 1)
         location, _, inner = reference.partition("#")
         path = project() / location
+        assert path.exists()
         value = json.loads((path / "config.json" if path.is_dir() else path).read_bytes())
         for key in inner.split(".") if inner else ():
             value = value[key]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -109,6 +110,7 @@ WAYS_OUT = {
     "train.py#BertConfig": "train:NAME",  # of which the class makes a BERT-base, whatever the script gives it
     "train.py#AutoModel.from_pretrained": "train:NAME",
     "sizes.py#SMALL": "sizes:SMALL",
+    "acme/sizes.py:SMALL": "acme.sizes:SMALL",
     "src/acme/sizes.py#SMALL": "acme.sizes:SMALL",
     "acme/__init__.py#SMALL": "acme:SMALL",
     "src.py#SMALL": "src:SMALL",
@@ -123,7 +125,7 @@ WAYS_OUT = {
 @pytest.mark.parametrize("config", WAYS_OUT)
 def test_a_place_in_code_is_refused_with_the_module_that_runs_it(tmp_path: Path, config: str) -> None:
     """Python says a size and runs another in more ways than a reader follows: ``parse_known_args``, ``exec``, …."""
-    suffix = PurePosixPath(config.partition("#")[0]).suffix.lower()
+    suffix = PurePosixPath(re.split("[#:]", config)[0]).suffix.lower()
     assert refused(declared(tmp_path, config)) == (
         f'pyproject.toml:2: "{config}" names a {suffix} file, and only a run knows what it makes; write '
         f'config = "{WAYS_OUT[config]}", which is run, the name of the hub itself, or a factory'
