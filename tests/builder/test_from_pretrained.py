@@ -344,3 +344,16 @@ return AutoModel.from_pretrained("acme/tiny")
         "it asked the hub for modules.json of 'acme/tiny', and the code caught that and went on",
         "hold the file in the project, in the folder of a config that hub names for 'acme/tiny'",
     )
+
+
+def test_a_name_that_nothing_here_has_fails_the_model_though_the_code_goes_on_with_another(tmp_path: Path) -> None:
+    """A machine with a network would load the first."""
+    body = """
+try: return AutoModel.from_pretrained("acme/none")
+except Exception: return AutoModel.from_pretrained("acme/tiny")
+"""
+    found = answer(request(tmp_path, body))
+    assert isinstance(found, NotBuilt)
+    assert found.reason.startswith("nothing here has the config of from_pretrained('acme/none')")
+    assert found.reason.endswith("and the code caught that and went on")
+    assert "acme/none" in found.fix

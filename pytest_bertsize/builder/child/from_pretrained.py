@@ -76,16 +76,14 @@ class Hub:
                 "write the path of a folder with a config.json, from the project's root, or a name of the hub"
             )
         if arguments.get("subfolder"):
-            raise Refused(f"from_pretrained({name!r}, subfolder=…) is of a folder on the hub; {_copied(name)}")
+            refuse(Refused(f"from_pretrained({name!r}, subfolder=…) is of a folder on the hub; {_copied(name)}"))
         mapped = find_in(self._mapped, name)
         if mapped is not None:
             return _of_table(mapped, self._mapped[mapped])
         found = known(name, str(arguments.get("revision") or MAIN))
         if found is None:
-            raise Refused(
-                f"nothing here has the config of from_pretrained({name!r}): neither hub in [tool.bertsize], nor the "
-                f"catalogue, nor the hub cache; {fetching(name)}"
-            )
+            places = "neither hub in [tool.bertsize], nor the catalogue, nor the hub cache"
+            refuse(Refused(f"nothing here has the config of from_pretrained({name!r}): {places}; {fetching(name)}"))
         return found
 
     def folder(self, name: str) -> Path | None:
