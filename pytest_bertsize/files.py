@@ -56,10 +56,8 @@ class Place:
 
         :raises Unusable: when it lies outside the project, or cannot be followed.
         """
-        written = self.root / self.reference
         try:
-            real = written.resolve()
-            is_there = written.exists() or not real.exists()  # resolve() cuts "missing/.." out
+            real = (self.root / self.reference).resolve()
             # below the root as it is written: that path has no symlink, so neither has the root
             outside = not (real.is_relative_to(self.root) or real.is_relative_to(self.root.resolve()))
         except (OSError, RuntimeError, ValueError) as error:  # a symlink loop, a NUL byte, a name that is too long
@@ -67,7 +65,7 @@ class Place:
         if outside:
             kind = self.kind_outside or self.kind
             self.fail(f"the {self.what} lies outside the project", "copy it into the project", kind)
-        return real if is_there else written
+        return real
 
     def is_folder(self) -> bool:
         return os.path.isdir(self.path)  # noqa: PTH112  (which takes a name that is too long for an answer)
