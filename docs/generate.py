@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest_bertsize.reports.shape
-from pytest_bertsize import closed_forms, plugin
+from pytest_bertsize import plugin
 from pytest_bertsize.__main__ import parser
 from pytest_bertsize.closed_forms import FAMILIES
+from pytest_bertsize.closed_forms.tree import KINDS
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.model_config import made
 from pytest_bertsize.reports.json import FOR_PAGES
@@ -256,15 +257,14 @@ def _by_whole(names: Sequence[str]) -> Iterator[str]:
 # from Python
 
 
-def closed_form_names() -> str:
-    """What a closed form is written with, each by the first sentences of its docstring."""
-    return table(("name", "is"), ((f"`{name}`", _first_paragraph(name)) for name in closed_forms.__all__))
+def kinds() -> str:
+    """Return the kinds of modules that a closed form's text has, each by the first sentences of its docstring."""
+    made = ((name, getattr(kind, "args", ("", kind))[1]) for name, kind in KINDS.items())
+    return table(("kind", "is"), ((f"`{name}`", _first_paragraph(kind)) for name, kind in made))
 
 
-def _first_paragraph(name: str) -> str:
-    if name == "Count":
-        return "An integer, or a symbol of a formula."
-    return _as_markdown((inspect.getdoc(getattr(closed_forms, name)) or "").split("\n\n")[0])
+def _first_paragraph(kind: object) -> str:
+    return _as_markdown((inspect.getdoc(kind) or "").split("\n\n")[0])
 
 
 PARTS: Mapping[str, Callable[[], str]] = {
@@ -274,7 +274,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "report": report,
     "families": families,
     "components": components,
-    "closed-forms": closed_form_names,
+    "closed-forms": kinds,
 }
 
 

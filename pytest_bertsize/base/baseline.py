@@ -209,7 +209,7 @@ def _unless_anew(former: Former, reader: AtCommit, today: Settings, registry: Re
     if again and (again.family.name, again.form.architecture.name) == (now.family.name, now.form.architecture.name):
         return former
     names = listed(sorted(map(printable, anew)), MOST_NAMED)
-    why = f"{names} {'is' if len(anew) == 1 else 'are'} not what it was{reader.at}, and code of the base is never run"
+    why = f"{names} {'is' if len(anew) == 1 else 'are'} not what it was{reader.at}, so it says nothing of the base"
     return Former(former.model, former.config, problem=f"{why}: a lock committed there would say what it counted to")
 
 

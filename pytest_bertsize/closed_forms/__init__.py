@@ -1,7 +1,4 @@
-"""What a closed form is written with: all that a ``conftest.py`` needs to contribute one is imported from here.
-
-What is inside imports from the modules themselves.
-"""
+"""Closed forms: what the config alone says that a model consists of, by family and class."""
 
 from __future__ import annotations
 
@@ -32,11 +29,6 @@ from pytest_bertsize.closed_forms.blocks import (
 )
 from pytest_bertsize.closed_forms.families import FAMILIES
 from pytest_bertsize.closed_forms.family import Architecture, ClosedForm, Family
-from pytest_bertsize.closed_forms.transformer_blocks import (
-    fused_attention,
-    gated_feed_forward,
-    grouped_query_attention,
-)
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.keys import Choice, ConfigKeys, Ignored, Listing, Refused, Rule, Size, Switch
 
@@ -64,9 +56,6 @@ __all__ = [
     "each",
     "embedding",
     "frozen",
-    "fused_attention",
-    "gated_feed_forward",
-    "grouped_query_attention",
     "gru",
     "layer_norm",
     "linear",

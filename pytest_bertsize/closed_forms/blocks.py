@@ -104,6 +104,17 @@ def linear(name: str, inputs: Count, outputs: Count, *, bias: bool = True, compo
     return Block(name, (weight, parameter("bias", outputs)) if bias else (weight,), component, kind="linear")
 
 
+def transposed_linear(name: str, inputs: Count, outputs: Count, *, component: str | None = None) -> Block:
+    """``inputs·outputs`` weights, inputs first, and ``outputs`` biases (transformers' ``Conv1D``)."""
+    leaves = (parameter("weight", inputs, outputs), parameter("bias", outputs))
+    return Block(name, leaves, component, kind="transposed-linear")
+
+
+def of_kind(kind: Kind, make: Callable[..., Block], *arguments: Any, **named: Any) -> Block:
+    """Return a module with the parameters of another kind: I-BERT's quantised layers have those of torch's."""
+    return make(*arguments, **named)._replace(kind=kind)
+
+
 def embedding(name: str, rows: Count, width: Count, *, component: str | None = None) -> Block:
     """``rows·width`` weights (``torch.nn.Embedding``)."""
     return Block(name, (parameter("weight", rows, width),), component, kind="embedding")

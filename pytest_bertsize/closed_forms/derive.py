@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from pytest_bertsize.builder.confined import MEGABYTE
+from pytest_bertsize.closed_forms.expressions import BadExpression
 from pytest_bertsize.closed_forms.family import ClosedForm
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.keys import LABELS
@@ -38,7 +39,7 @@ RANK = "r"
 """The symbol of an adapter's rank (Hu et al. 2021, arXiv 2106.09685)."""
 CONTRIBUTE = (
     "describe a class of your own by factory, backbone and extra, contribute a closed form "
-    '(closed_forms = ["sizes/forms.py"]), '
+    '(closed_forms = ["sizes/forms.toml"]), '
     "or write closed_form = false to hold it to its budget alone"
 )
 CORRECT = f"correct the name, {CONTRIBUTE}"
@@ -164,8 +165,9 @@ def _counted(architecture: Architecture, dims: Dims) -> ClosedForm:
     except Unusable:
         raise
     except Exception as error:
-        message = f"the closed form for {architecture.name} gives no count: {type(error).__name__}: {error}"
-        raise Unusable(Finding("unknown-closed-form", printable(message), "correct its blocks")) from error
+        why = str(error) if isinstance(error, BadExpression) else f"{type(error).__name__}: {error}"
+        message = f"the closed form for {architecture.name} gives no count: {why}"
+        raise Unusable(Finding("unknown-closed-form", printable(message), "correct its text")) from error
     return form
 
 

@@ -33,15 +33,13 @@ class Architecture:
     options: Mapping[str, bool] = field(default_factory=lambda: MappingProxyType({}))
     """Constructor arguments that change its size, with their defaults."""
     defined_in: str = "transformers"
-    """The module that has the class; a contributed closed form may be about a class of the project's own."""
+    """The module that has the class, which may be the project's own."""
     rules: tuple[Rule, ...] = ()
     """What this class asks of the config's values on top of its family."""
     added: Mapping[str, Sequence[str]] = field(default_factory=lambda: MappingProxyType({}))
     """What a project's table adds to the class, in words by the table's keys."""
     since: tuple[int, ...] = ()
     """The release of transformers that was the first to have the class, where not all that we know have it."""
-    flops: bool = False
-    """Whether a forward pass of a contributed class multiplies what its blocks say: then they give its FLOPs, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +53,10 @@ class Family:
     """The one that :attr:`keys` are those of."""
     since: tuple[int, ...] = field(default=(), kw_only=True)
     """The release that was the first to have the family, where not all that we know have it."""
+    classes: str = field(default="", kw_only=True, repr=False)
+    """The text that :attr:`architectures` were read from, for a family that is like this one."""
+    trees: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), kw_only=True, repr=False)
+    """The texts that :attr:`classes` names."""
 
     def at(self, release: Release) -> Self:
         """The family as a release of transformers has it."""

@@ -45,8 +45,6 @@ ATTENTION = (("query", "key", "value"), ("q_lin", "k_lin", "v_lin"))
 
 LINEAR = ("linear", "quantised-linear")
 MULTIPLIED = (*LINEAR, "in-projection")
-KNOWN = (*MULTIPLIED, "embedding", "quantised-embedding", "norm")
-"""Of these blocks it is known what a forward pass does with their parameters."""
 
 UNEXPECTED = "unexpected"
 """The component of what multiplies outside of all others, as of tensors that no closed form knows."""
@@ -55,8 +53,7 @@ UNEXPECTED = "unexpected"
 def flops(architecture: Architecture, dims: Dims, *, seq_len: int) -> dict[str, int] | None:
     """FLOPs of a forward pass of one text for every component at every level; ``None`` for what is not proven.
 
-    :param architecture: itself: a contributed one is never taken for ours of the same name, and says whether its
-        blocks are all that is multiplied.
+    :param architecture: itself: a contributed one is never taken for ours of the same name.
     :param seq_len: tokens in the text; a multiple choice is one choice.
     """
     rows = products(architecture, dims, seq_len=seq_len)
@@ -74,13 +71,9 @@ def products(architecture: Architecture, dims: Dims, *, seq_len: int) -> list[tu
     :returns: component, passes, multiply-adds for one vector and the number of vectors, of each matrix product.
     """
     proven = next((family for family in PROVEN if _has(family, architecture)), None)
-    if proven in TURNED and dims.release < ANGLES:
-        return None
-    if proven is None and not architecture.flops:
+    if proven is None or (proven in TURNED and dims.release < ANGLES):
         return None
     root = architecture.blocks(dims)
-    if proven is None and not _all_known(root):
-        return None
     relative = relative_positions.products(dims)
     if relative > 1 and dims.switches.get("is_decoder"):
         return None  # by its cache, which came with one of the releases, there is a distance for each key alone
@@ -93,17 +86,6 @@ def products(architecture: Architecture, dims: Dims, *, seq_len: int) -> list[tu
 
 def _has(family: str, architecture: Architecture) -> bool:
     return any(each is architecture for each in FAMILIES[family].architectures)
-
-
-def _all_known(node: Block) -> bool:
-    """Whether no matrix is left of which nobody says what is multiplied by it."""
-    for child in node.children:
-        if isinstance(child, Block):
-            if not _all_known(child):
-                return False
-        elif len(child.shape) > 1 and node.kind not in KNOWN:
-            return False
-    return True
 
 
 def total(components: Mapping[str, int]) -> int:

@@ -58,13 +58,15 @@ class Module:
     @property
     def lists(self) -> Names:
         """The names of the list that it is repeated in; none where it is no list's."""
-        return tuple(f"{outer}{self.block.name}" for outer in self.inside) if self.block.times is not None else ()
+        is_list = self.block.times is not None and self.block.name
+        return tuple(f"{outer}{self.block.name}" for outer in self.inside) if is_list else ()
 
     @property
     def names(self) -> Names:
         """Empty for a group that is no module."""
         if self.block.times is not None:
-            return tuple(f"{name}.{copy}" for name in self.lists for copy in copies(self.block))
+            outers = tuple(f"{name}." for name in self.lists) or self.inside
+            return tuple(f"{outer}{copy}" for outer in outers for copy in copies(self.block))
         return tuple(f"{outer}{self.block.name}" for outer in self.inside) if self.block.name else ()
 
     @property

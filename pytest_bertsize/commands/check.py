@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from pytest_bertsize.base import interpreter
 from pytest_bertsize.base.of_run import base_of, lock_of
-from pytest_bertsize.closed_forms.contributed.asked import registry_of
+from pytest_bertsize.closed_forms.contributed import registry_of
 from pytest_bertsize.commands.console import FOUND, GOOD, MISTAKEN, say, style_of
 from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.reports.files import report_files

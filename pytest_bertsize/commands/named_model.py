@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.builder.published import is_name as is_hub_name
-from pytest_bertsize.closed_forms.contributed.asked import registry_of
+from pytest_bertsize.closed_forms.contributed import registry_of
 from pytest_bertsize.closed_forms.derive import CONTRIBUTE, choose, derive
 from pytest_bertsize.closed_forms.families import FAMILIES
 from pytest_bertsize.config import source

@@ -87,12 +87,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
-    from pytest_bertsize.plugin import hookspecs
-
-    pluginmanager.add_hookspecs(hookspecs)
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     """Have the helper process import torch while conftests are loaded."""

@@ -10,8 +10,9 @@ import pytest
 
 from pytest_bertsize.base import interpreter
 from pytest_bertsize.base.of_run import base_of, lock_of
+from pytest_bertsize.closed_forms.contributed import registry_of
 from pytest_bertsize.config.which_release import asked_about
-from pytest_bertsize.plugin import always_on, another_table, contributions, results, xdist
+from pytest_bertsize.plugin import always_on, another_table, results, xdist
 from pytest_bertsize.plugin.items import GATE, Collector
 from pytest_bertsize.plugin.makereport import Attachments
 from pytest_bertsize.reports.model_report import run_base
@@ -46,7 +47,7 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
         settings = interpreter.named(load(another_table.table_path(config)), python, option)
         lock = _lock_of(settings, verb)
         asked = asked_about(settings)
-        registry = contributions.registry(config, settings, asked.release)
+        registry = registry_of(settings, asked.release)
         base = base_of(settings, config.getoption("bert_budget_base"), registry, "--bert-budget-base")
         interpreter.refuse(settings, python, base, option, builds=builds)
         reports = replace(results.asked_for(config, settings), base=run_base(base), builds=builds, asked=asked)
@@ -111,7 +112,7 @@ def arm_tests(config: pytest.Config, helper: Helper) -> None:
     try:
         settings = load(another_table.table_path(config))
         interpreter.refuse(settings, None, None, "", builds=True)
-        registry = contributions.registry(config, settings, asked_about(settings).release)
+        registry = registry_of(settings, asked_about(settings).release)
         base = base_of(settings, None, registry, "--bert-budget-base") if _needs_base(settings) else None
         gate = Gate(settings, registry, helper.result, base, lock=lock_of(settings))
     except SettingsError as error:

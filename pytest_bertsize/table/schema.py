@@ -206,8 +206,8 @@ class BertsizeTable(_Strict):
     models: Annotated[dict[Name, ModelTable], Field(min_length=1)]
     """The models that are checked, one table each. Example: [tool.bertsize.models.encoder]."""
     closed_forms: list[Text] = []
-    """Python files with closed forms of the project's own, which every command reads: each has a function
-    pytest_bertsize_closed_forms. They run in a process of their own. Example: closed_forms = ["sizes/forms.py"]."""
+    """TOML files with closed forms of the project's own, which every command reads.
+    Example: closed_forms = ["sizes/forms.toml"]."""
     hub: dict[str, Text] = {}
     """Configs of the project by the names that models have on the hub: what config means by such a name, and what
     from_pretrained is answered with while a factory runs. Example: hub = { "org/name" = "configs/x.json" }."""

@@ -22,7 +22,7 @@ import tomlkit
 
 from pytest_bertsize.builder.helper import Helper
 from pytest_bertsize.closed_forms.families import bert
-from pytest_bertsize.plugin import contributions
+from pytest_bertsize.plugin import session
 from pytest_bertsize.table.settings import SettingsError, load
 from tests.support.untidy import untidy
 from tests.support.warm_helper import command
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.builder.messages import Built, NotBuilt, Request
     from tests.support.warm_helper import Warm
 
-assert all((bert, contributions, tomlkit))  # imported here once, and not again by each run inside this process
+assert all((bert, session, tomlkit))  # imported here once, and not again by each run inside this process
 
 DATA = Path(__file__).parent
 TOPICS = ("tables", "markers", "options", "surroundings")

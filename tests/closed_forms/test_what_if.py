@@ -270,5 +270,5 @@ def test_a_contributed_closed_form_that_raises_gives_no_count() -> None:
     with pytest.raises(Unusable) as refused:
         derive(declared(), config(), Chosen(family, architecture))
     (found,) = refused.value.findings
-    assert (found.kind, found.fix) == ("unknown-closed-form", "correct its blocks")
+    assert (found.kind, found.fix) == ("unknown-closed-form", "correct its text")
     assert found.message == "the closed form for Broken gives no count: ZeroDivisionError: no heads"

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_bertsize.closed_forms import Architecture
-from pytest_bertsize.closed_forms.families.bert import BODY, KEYS
+from pytest_bertsize.closed_forms.families.bert import FAMILY, KEYS
 from pytest_bertsize.config.handed_over import handed_over
 from pytest_bertsize.config.keys import Refused
 from pytest_bertsize.config.model_config import ModelConfig
@@ -56,7 +55,7 @@ SYMBOLS = {
 SWITCHES = {"is_decoder": False, "add_cross_attention": False, "tie_word_embeddings": True, "hidden_act": "gelu"}
 NEXT_LINE = 10
 """Where a key stands that is added to BASE: one line for the brace and one for each of the eight keys above it."""
-PLAIN, LABELLED = (Architecture("BertModel", BODY.alone, labels=labels) for labels in (False, True))
+PLAIN, LABELLED = (replace(FAMILY.architectures[0], options={}, labels=labels) for labels in (False, True))
 THREE = {"0": "no", "1": "maybe", "2": "yes"}
 TWO = {"0": "no", "1": "yes"}
 AN_EXAMPLE = 'write {"0": "no", "1": "yes"}'

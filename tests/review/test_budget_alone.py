@@ -30,7 +30,7 @@ REFORMER = {
 """A family of transformers that there is no closed form for."""
 OUT = (
     "describe a class of your own by factory, backbone and extra, contribute a closed form "
-    '(closed_forms = ["sizes/forms.py"]), '
+    '(closed_forms = ["sizes/forms.toml"]), '
     "or write closed_form = false to hold it to its budget alone"
 )
 ALONE = "held to its budget alone: closed_form = false"

@@ -9,10 +9,10 @@ import pytest
 
 from pytest_bertsize.base.of_run import base_of
 from pytest_bertsize.builder.messages import Built
-from pytest_bertsize.closed_forms import Architecture, Block, Dims, Family, linear
-from pytest_bertsize.closed_forms.families import bert
+from pytest_bertsize.closed_forms.contributed import registry_of
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.inventory import Tensor
+from pytest_bertsize.release import NEWEST
 from pytest_bertsize.review.check import conclude, conclude_unbuilt, examine
 from pytest_bertsize.table.settings import limits_from, load
 from tests.support.git_projects import LAYER, committed, repository
@@ -283,40 +283,37 @@ def test_a_reason_that_the_base_had_already_explains_nothing(tmp_path: Path, tin
     assert [each.severity for each in growth(review(made)) if each.component == "growth"] == ["error"]
 
 
-def projecting(file: str, width: int) -> Registry:
-    """What a file contributes: BERT, and a matrix on it of ``width``·D."""
-
-    def projection(dims: Dims) -> Block:
-        return linear("linear", dims.D, width, bias=False, component="head.projection")
-
-    architecture = Architecture("Projecting", bert.BODY.under(projection, pooler=True), defined_in="projecting")
-    return Registry([(file, Family(name="bert", keys=bert.KEYS, architectures=(architecture,)))])
+FORMS = """
+[bert]
+classes = "Projecting   bert.body(pooler) + projection"
+trees = {{ projection = "linear   linear D {width} bias=False   @head.projection" }}
+"""
 
 
 @pytest.mark.parametrize(
-    ("name", "code", "kinds"),
-    [("forms.py", "WIDTH = 8", ["not-compared"]), ("forms.py", "WIDTH = 4", []), ("other.py", "WIDTH = 4", [])],
+    ("name", "width", "kinds"),
+    [("forms.toml", 8, ["not-compared"]), ("forms.toml", 4, []), ("other.toml", 4, [])],
     ids=["another form", "the same", "the same by another name"],
 )
 def test_what_a_closed_form_counts_that_the_base_did_not_have_is_no_count_of_the_base(
-    tmp_path: Path, tiny: dict[str, Any], name: str, code: str, kinds: list[str]
+    tmp_path: Path, tiny: dict[str, Any], name: str, width: int, kinds: list[str]
 ) -> None:
     table = '[tool.bertsize]\nclosed_forms = ["{}"]' + MODEL.format(budget="budget.growth = 0")
     made = repository(tmp_path)
     made.write("config.json", {**tiny, "architectures": ["Projecting"]})
-    made.write("forms.py", "WIDTH = 4")
-    made.declare(table.format("forms.py"))
+    made.write("forms.toml", FORMS.format(width=4))
+    made.declare(table.format("forms.toml"))
     made.commit()
-    (tmp_path / "forms.py").unlink()
-    made.write(name, code)
+    (tmp_path / "forms.toml").unlink()
+    made.write(name, FORMS.format(width=width))
     made.declare(table.format(name))
     settings = load(tmp_path / "pyproject.toml")
-    forms = projecting(name, int(code[-1]))
+    forms = registry_of(settings, NEWEST)
     then = base_of(settings, "main", forms, "--base")
     found = conclude_unbuilt(examine(settings.models["fits"], settings, forms), settings, (), then)
     assert [each.kind for each in growth(found)] == kinds
     if kinds:
-        assert "forms.py is not what it was at main, and code of the base is never run" in growth(found)[0].message
+        assert "forms.toml is not what it was at main, so it says nothing of the base" in growth(found)[0].message
 
 
 # what was over already

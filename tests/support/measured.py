@@ -9,14 +9,13 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.builder import helper, own_process
-from pytest_bertsize.closed_forms.contributed import asked
 
 if TYPE_CHECKING:
     import pytest
 
 SECONDS = 3.0
 """That a process has to write it down; one that hangs is killed after them, as it is at once where nothing is measured."""
-ENDING = (own_process, asked, helper)
+ENDING = (own_process, helper)
 _end = own_process.end
 
 

@@ -267,14 +267,14 @@ def test_models_of_one_pattern_have_one_table_and_one_limit(pyproject: Path) -> 
 def test_what_a_table_says_of_all_models_is_known(pyproject: Path) -> None:
     said = """
         [tool.bertsize]
-        closed_forms = ["sizes/forms.py"]
+        closed_forms = ["sizes/forms.toml"]
         hub = { "a/b" = "c.json" }
         lock = { file = "bertsize.lock", strict = true }
         removed = { old = "ADR-14" }
         transformers = "4.57"
         """
     settings = load(write(pyproject, f"{said}[tool.bertsize.models.e]\nconfig = 'c'\nbudget = 'report-only'\n"))
-    assert (settings.closed_forms, settings.hub) == (("sizes/forms.py",), {"a/b": "c.json"})
+    assert (settings.closed_forms, settings.hub) == (("sizes/forms.toml",), {"a/b": "c.json"})
     assert (settings.lock, settings.removed) == (LockFile("bertsize.lock", strict=True), {"old": "ADR-14"})
     assert (settings.transformers, settings.interpreter) == ("4.57", None)
 

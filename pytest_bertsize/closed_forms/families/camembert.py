@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.families import bert, roberta
-from pytest_bertsize.closed_forms.family import Family
-from pytest_bertsize.closed_forms.parts.body import Body
-from pytest_bertsize.config.older_releases import unmentioned
+from pytest_bertsize.config.older_releases import file_in, unmentioned
 
-SOURCE = "https://github.com/huggingface/transformers/blob/v5.4.0/src/transformers/models/camembert/configuration_camembert.py"
-KEYS = replace(bert.KEYS, until=(*bert.KEYS.until, *unmentioned((5, 4), SOURCE)))
+KEYS = replace(
+    bert.KEYS, until=(*bert.KEYS.until, *unmentioned((5, 4), file_in("5.4.0", "camembert", "configuration")))
+)
+CLASSES = roberta.classes("Camembert", "roberta", choice=roberta.WITHOUT_POOLER)
 
-BODY = Body("roberta", bert.bert)
-FAMILY = Family("camembert", KEYS, roberta.architectures("Camembert", BODY, roberta.choice_without_pooler(BODY)))
+FAMILY = family("camembert", KEYS, CLASSES, roberta.trees("roberta"))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.families import bert, roberta
-from pytest_bertsize.closed_forms.family import Family
-from pytest_bertsize.closed_forms.parts.body import Body
 
-FAMILY = Family("data2vec-text", bert.KEYS, roberta.architectures("Data2VecText", Body("data2vec_text", bert.bert)))
+CLASSES = roberta.classes("Data2VecText", "data2vec_text")
+
+FAMILY = family("data2vec-text", bert.KEYS, CLASSES, roberta.trees("data2vec_text"))

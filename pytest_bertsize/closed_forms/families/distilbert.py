@@ -1,70 +1,44 @@
-"""DistilBERT (Sanh et al. 2019, arXiv 1910.01108): half of BERT's layers, without token types or a pooler."""
+"""DistilBERT (Sanh et al. 2019, arXiv 1910.01108): half of BERT's layers, without token types or a pooler.
+
+V·D + P·D + 2·D of embeddings; L·(4·D² + 2·D·I + 9·D + I), BERT's layers by other names; D² + 3·D of transform before
+the output of words.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_bertsize.closed_forms.blocks import activation, block, embedding, layer_norm, linear, repeat
-from pytest_bertsize.closed_forms.family import Architecture, Family
+from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.parts import heads
-from pytest_bertsize.closed_forms.parts.body import Body
 from pytest_bertsize.closed_forms.parts.unused_keys import ADD_CROSS_ATTENTION, EMBEDDING_SIZE, PRUNED_HEADS
-from pytest_bertsize.config.keys import ConfigKeys, Ignored, Rule, Size, Switch, hidden_act
+from pytest_bertsize.config.keys import Ignored, Rule
 
 if TYPE_CHECKING:
-    from pytest_bertsize.closed_forms.blocks import Block
     from pytest_bertsize.config.dims import Dims
 
-
-def embeddings(dims: Dims) -> Block:
-    """V·D + P·D + 2·D."""
-    return block(
-        "embeddings",
-        embedding("word_embeddings", dims.V, dims.D, component="embeddings.word"),
-        embedding("position_embeddings", dims.P, dims.D, component="embeddings.position"),
-        layer_norm("LayerNorm", dims.D, component="embeddings.norm"),
-    )
-
-
-def encoder(dims: Dims) -> Block:
-    """L·(4·D² + 2·D·I + 9·D + I), BERT's layers by other names."""
-    D, I = dims.D, dims.I  # noqa: E741  (the field's symbol for the inner width)
-    projections = (linear(f"attention.{name}", D, D) for name in ("q_lin", "k_lin", "v_lin", "out_lin"))
-    return repeat(
-        "transformer.layer",
-        dims.L,
-        block("", *projections, component="encoder.attention"),
-        layer_norm("sa_layer_norm", D, component="encoder.norm"),
-        block(
-            "ffn",
-            linear("lin1", D, I),
-            activation("activation", dims.activation),
-            linear("lin2", I, D),
-            component="encoder.feed_forward",
-        ),
-        layer_norm("output_layer_norm", D, component="encoder.norm"),
-    )
-
-
-def distilbert(dims: Dims, *, pooler: bool = False, name: str = "") -> Block:  # noqa: ARG001  (it never pools)
-    """Embeddings and encoder."""
-    return block(name, embeddings(dims), encoder(dims))
-
-
-def transform(dims: Dims) -> Block:
-    """D² + 3·D."""
-    return block(
-        "",
-        activation("activation", dims.activation),
-        linear("vocab_transform", dims.D, dims.D),
-        layer_norm("vocab_layer_norm", dims.D),
-        component="head.transform",
-    )
-
-
-def pre_classifier(dims: Dims) -> Block:
-    """D² + D of a dense layer before the classifier, in place of a pooler."""
-    return linear("pre_classifier", dims.D, dims.D, component="head.classifier")
+BODY = """
+embeddings
+  word_embeddings                     embedding V D           @embeddings.word
+  position_embeddings                 embedding P D           @embeddings.position
+  LayerNorm                           layer_norm D            @embeddings.norm
+transformer.layer × L
+  attention                                                   @encoder.attention
+    q_lin, k_lin, v_lin, out_lin      linear D D
+  sa_layer_norm                       layer_norm D            @encoder.norm
+  ffn                                                         @encoder.feed_forward
+    lin1                              linear D I
+    activation                        activation activation
+    lin2                              linear I D
+  output_layer_norm                   layer_norm D            @encoder.norm
+"""
+TRANSFORM = """
+-                                                             @head.transform
+  activation                          activation activation
+  vocab_transform                     linear D D
+  vocab_layer_norm                    layer_norm D
+"""
+PRE_CLASSIFIER = "pre_classifier  linear D D  @head.classifier"
+"""A dense layer before the classifier, in place of a pooler."""
 
 
 def _token_types(value: Any, dims: Dims) -> int | None:
@@ -72,43 +46,22 @@ def _token_types(value: Any, dims: Dims) -> int | None:
     return int(value * dims.D) if type(value) is int and value > 0 else None
 
 
-TYPE_VOCAB_SIZE = Ignored((0, None), because="this family has no token types", cost=_token_types)
-
-KEYS = ConfigKeys(
-    sizes=(
-        Size("vocab_size", "V", default=30522),
-        Size("dim", "D", default=768, aliases=("hidden_size",)),
-        Size("n_layers", "L", default=6, repeats=True, minimum=0, aliases=("num_hidden_layers",)),
-        Size("n_heads", "A", default=12, aliases=("num_attention_heads",)),
-        Size("hidden_dim", "I", default=3072),
-        Size("max_position_embeddings", "P", default=512),
-    ),
-    switches=(Switch("tie_word_embeddings", default=True),),
-    choices=(hidden_act("gelu", "activation"),),
+NO_TOKEN_TYPES = Ignored((0, None), because="this family has no token types", cost=_token_types)
+UNUSED_KEYS = {
+    "position_embedding_type": Ignored(("absolute",)),
+    "pruned_heads": PRUNED_HEADS,
+    "add_cross_attention": ADD_CROSS_ATTENTION,
+    "embedding_size": EMBEDDING_SIZE,
+    "type_vocab_size": NO_TOKEN_TYPES,
+}
+KEYS = keys(
+    "V 30522, D dim 768 or hidden_size, L n_layers 6 layers from 0 or num_hidden_layers,"
+    "A n_heads 12 or num_attention_heads, I hidden_dim 3072, P 512",
+    switches="tie_word_embeddings true",
+    activations="activation gelu",
     divisible=(("dim", "n_heads"),),
-    ignored={
-        "position_embedding_type": Ignored(("absolute",)),
-        "pruned_heads": PRUNED_HEADS,
-        "add_cross_attention": ADD_CROSS_ATTENTION,
-        "embedding_size": EMBEDDING_SIZE,
-        "type_vocab_size": TYPE_VOCAB_SIZE,
-    },
-    inert=frozenset(
-        {
-            "attention_dropout",
-            "dropout",
-            "is_decoder",
-            "qa_dropout",
-            "seq_classif_dropout",
-            "sinusoidal_pos_embds",
-            "summary_activation",
-            "summary_last_dropout",
-            "summary_type",
-            "tie_weights_",
-        }
-    ),
+    ignored=UNUSED_KEYS,
 )
-
 TWO_LABELS = Rule(
     ("num_labels",),
     lambda values: values["num_labels"] == 2,  # noqa: PLR2004  (start and end)
@@ -116,18 +69,23 @@ TWO_LABELS = Rule(
     "write 2",
 )
 
-BODY = Body("distilbert", distilbert)
-LM_HEAD = heads.projection("vocab_projector", "distilbert.embeddings.word_embeddings.weight", bias=True)
-
-FAMILY = Family(
-    name="distilbert",
-    keys=KEYS,
-    architectures=(
-        Architecture("DistilBertModel", distilbert),
-        Architecture("DistilBertForMaskedLM", BODY.under(transform, LM_HEAD)),
-        Architecture("DistilBertForSequenceClassification", BODY.under(pre_classifier, heads.classifier), labels=True),
-        Architecture("DistilBertForMultipleChoice", BODY.under(pre_classifier, heads.choice)),
-        Architecture("DistilBertForTokenClassification", BODY.under(heads.classifier), labels=True),
-        Architecture("DistilBertForQuestionAnswering", BODY.under(heads.span), labels=True, rules=(TWO_LABELS,)),
-    ),
+FAMILY = family(
+    "distilbert",
+    KEYS,
+    """
+    DistilBertModel                       body
+    DistilBertForMaskedLM                 distilbert.body + transform + lm_head
+    DistilBertForSequenceClassification   distilbert.body + pre_classifier + classifier
+    DistilBertForMultipleChoice           distilbert.body + pre_classifier + choice
+    DistilBertForTokenClassification      distilbert.body + classifier
+    DistilBertForQuestionAnswering        distilbert.body + span
+    """,
+    {
+        "body": BODY,
+        "transform": TRANSFORM,
+        "lm_head": heads.projection("vocab_projector", "distilbert.embeddings.word_embeddings.weight", bias="True"),
+        "pre_classifier": PRE_CLASSIFIER,
+        **heads.COMMON,
+    },
+    rules={"DistilBertForQuestionAnswering": (TWO_LABELS,)},
 )

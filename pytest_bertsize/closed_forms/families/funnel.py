@@ -1,118 +1,63 @@
-"""Funnel Transformer (Dai et al. 2020, arXiv 2006.03236): an encoder that halves its sequence from block to block."""
+"""Funnel Transformer (Dai et al. 2020, arXiv 2006.03236): an encoder that halves its sequence from block to block.
+
+V·D + 2·D of embeddings: what comes where, and in which segment, is for attention to know. A layer has 4·D·A·H + 2·A·H +
+D of projections, of which the queries have no bias, 2·D·I + I + D, and 4·D of norms; relative positions add D·A·H +
+2·A·H, segments, the same or another, 3·A·H. Each block of layers is gone through as often as ``block_repeats`` says;
+the decoder has Ld layers more, at the full length of the sequence.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from pytest_bertsize.closed_forms.blocks import activation, block, embedding, layer_norm, linear, parameter, repeat
-from pytest_bertsize.closed_forms.family import Architecture, Family
+from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.closed_forms.parts.unused_keys import ADD_CROSS_ATTENTION, EMBEDDING_SIZE
-from pytest_bertsize.config.keys import Choice, ConfigKeys, Ignored, Listing, Rule, Size, Switch, hidden_act
+from pytest_bertsize.closed_forms.tree import fill
+from pytest_bertsize.config.keys import Choice, Ignored, Listing, Rule
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+LAYER = """
+attention                                              @{part}.attention
+  q_head                     linear D A*H bias=False
+  k_head, v_head             linear D A*H
+  post_proj                  linear A*H D
+  r_w_bias, r_r_bias         parameter A H             @{part}.relative_position
+  r_kernel                   parameter D A H           @{part}.relative_position
+  r_s_bias                   parameter A H             @{part}.relative_segment
+  seg_embed                  parameter 2 A H           @{part}.relative_segment
+  layer_norm                 layer_norm D              @{part}.norm
+ffn                                                    @{part}.feed_forward
+  linear_1                   linear D I
+  activation_function        activation hidden_act
+  linear_2                   linear I D
+  layer_norm                 layer_norm D              @{part}.norm
+"""
+BASE = """
+embeddings.word_embeddings   embedding V D             @embeddings.word
+embeddings.layer_norm        layer_norm D              @embeddings.norm
+encoder.blocks.{i} × size    passes size*block_repeats[i]   for i, size in enumerate(block_sizes)
+  <encoder>
+"""
+WITH_DECODER = f"{BASE}decoder.layers × Ld\n  <decoder>"
+LAYERS = {part: fill(LAYER, part=part) for part in ("encoder", "decoder")}
+TWO_LAYERS = """
+{name}                       @head.classifier
+  {first}                    linear D D
+  {second}                   linear D {outputs}
+"""
+OF_CLASSIFIER = {"name": "classifier", "first": "linear_hidden", "second": "linear_out"}
+OF_DISCRIMINATOR = {"name": "discriminator_predictions", "first": "dense", "second": "dense_prediction"}
 
-    from pytest_bertsize.closed_forms.blocks import Block
-    from pytest_bertsize.closed_forms.parts.body import Head
-    from pytest_bertsize.config.dims import Dims
-
-
-def embeddings(dims: Dims) -> Block:
-    """V·D + 2·D: what comes where, and in which segment, is for attention to know."""
-    return block(
-        "embeddings",
-        embedding("word_embeddings", dims.V, dims.D, component="embeddings.word"),
-        layer_norm("layer_norm", dims.D, component="embeddings.norm"),
-    )
-
-
-def attention(dims: Dims, part: str) -> Block:
-    """4·D·A·H + 2·A·H + D of projections, of which the queries have no bias, and 2·D of norm.
-
-    Relative positions add D·A·H + 2·A·H; segments, the same or another, 3·A·H.
-    """
-    D, A, H = dims.D, dims.A, dims.H
-    return block(
-        "attention",
-        linear("q_head", D, A * H, bias=False),
-        linear("k_head", D, A * H),
-        linear("v_head", D, A * H),
-        linear("post_proj", A * H, D),
-        *(parameter(name, A, H, component=f"{part}.relative_position") for name in ("r_w_bias", "r_r_bias")),
-        parameter("r_kernel", D, A, H, component=f"{part}.relative_position"),
-        parameter("r_s_bias", A, H, component=f"{part}.relative_segment"),
-        parameter("seg_embed", 2, A, H, component=f"{part}.relative_segment"),
-        layer_norm("layer_norm", D, component=f"{part}.norm"),
-        component=f"{part}.attention",
-    )
-
-
-def feed_forward(dims: Dims, part: str) -> Block:
-    """2·D·I + I + D, and 2·D of norm."""
-    D, I = dims.D, dims.I  # noqa: E741  (the field's symbol for the inner width)
-    return block(
-        "ffn",
-        linear("linear_1", D, I),
-        activation("activation_function", dims.hidden_act),
-        linear("linear_2", I, D),
-        layer_norm("layer_norm", D, component=f"{part}.norm"),
-        component=f"{part}.feed_forward",
-    )
-
-
-def encoder(dims: Dims) -> Block:
-    """The layers of each block, each gone through as often as ``block_repeats`` says."""
-    layer = (attention(dims, "encoder"), feed_forward(dims, "encoder"))
-    sizes = zip(dims.block_sizes, dims.block_repeats, strict=True)
-    return block(
-        "encoder.blocks",
-        *(repeat(str(index), size, *layer, passes=size * again) for index, (size, again) in enumerate(sizes)),
-    )
-
-
-def decoder(dims: Dims) -> Block:
-    """Ld layers more, at the full length of the sequence."""
-    return repeat("decoder.layers", dims.Ld, attention(dims, "decoder"), feed_forward(dims, "decoder"))
-
-
-def base(dims: Dims, *, name: str = "") -> Block:
-    """Embeddings and encoder."""
-    return block(name, embeddings(dims), encoder(dims))
-
-
-def funnel(dims: Dims, *, name: str = "") -> Block:
-    """Embeddings, encoder and decoder."""
-    return block(name, embeddings(dims), encoder(dims), decoder(dims))
-
-
-def under(body: Callable[..., Block], head: Head) -> Callable[[Dims], Block]:
-    """The class that puts ``head`` on one of the two bodies."""
-    return lambda dims: block("", body(dims, name="funnel"), head(dims))
-
-
-def two_layers(name: str, first: str, second: str, *, labels: bool = False) -> Head:
-    """D² + D of a dense layer, and D + 1 of a score; with labels, C·D + C for one each."""
-
-    def head(dims: Dims) -> Block:
-        score = linear(second, dims.D, dims.C if labels else 1)
-        return block(name, linear(first, dims.D, dims.D), score, component="head.classifier")
-
-    return head
-
-
-KEYS = ConfigKeys(
-    sizes=(
-        Size("vocab_size", "V", default=30522),
-        Size("d_model", "D", default=768, aliases=("hidden_size",)),
-        Size("n_head", "A", default=12, aliases=("num_attention_heads",)),
-        Size("d_head", "H", default=64),
-        Size("d_inner", "I", default=3072),
-        Size("num_decoder_layers", "Ld", default=2, repeats=True, minimum=0),
-    ),
-    switches=(Switch("tie_word_embeddings", default=True),),
+SAME_LENGTH = Rule(
+    ("block_repeats", "block_sizes"),
+    lambda values: len(values["block_repeats"]) == len(values["block_sizes"]),
+    "block_repeats {block_repeats} and block_sizes {block_sizes} are not of one length",
+    "write a number of repeats for each block: 1 for one whose layers are gone through once",
+)
+KEYS = keys(
+    "V 30522, D d_model 768 or hidden_size, A n_head 12 or num_attention_heads, H d_head 64, I d_inner 3072,"
+    "Ld num_decoder_layers 2 layers from 0",
+    switches="tie_word_embeddings true",
+    activations="hidden_act gelu_new",
     choices=(
-        hidden_act("gelu_new"),
         Choice("pooling_type", "mean", ("max", "mean")),
         Choice("attention_type", "relative_shift", ("factorized", "relative_shift")),
     ),
@@ -120,14 +65,7 @@ KEYS = ConfigKeys(
         Listing("block_sizes", (4, 4, 4), int, may_be_empty=False),
         Listing("block_repeats", (), int, as_long_as="block_sizes", may_be_empty=False),
     ),
-    rules=(
-        Rule(
-            ("block_repeats", "block_sizes"),
-            lambda values: len(values["block_repeats"]) == len(values["block_sizes"]),
-            "block_repeats {block_repeats} and block_sizes {block_sizes} are not of one length",
-            "write a number of repeats for each block: 1 for one whose layers are gone through once",
-        ),
-    ),
+    rules=(SAME_LENGTH,),
     ignored={
         "embedding_size": EMBEDDING_SIZE,
         "add_cross_attention": ADD_CROSS_ATTENTION,
@@ -136,30 +74,29 @@ KEYS = ConfigKeys(
         "max_position_embeddings": Ignored((512,), because="positions are relative: there is no table of them"),
         "type_vocab_size": Ignored((3,), because="two segments are the same or not: there is no table of them"),
     },
-    inert=frozenset(
-        (
-            *("activation_dropout", "attention_dropout", "hidden_dropout", "initializer_std", "is_decoder"),
-            *("pool_q_only", "rel_attn_type", "separate_cls", "truncate_seq"),
-        )
-    ),
 )
 
-CLASSIFIER = two_layers("classifier", "linear_hidden", "linear_out", labels=True)
-CHOICE = two_layers("classifier", "linear_hidden", "linear_out")
-DISCRIMINATOR = two_layers("discriminator_predictions", "dense", "dense_prediction")
-LM_HEAD = heads.projection("lm_head", "funnel.embeddings.word_embeddings.weight", bias=True)
-
-FAMILY = Family(
-    name="funnel",
-    keys=KEYS,
-    architectures=(
-        Architecture("FunnelModel", funnel),
-        Architecture("FunnelBaseModel", base),
-        Architecture("FunnelForPreTraining", under(funnel, DISCRIMINATOR)),
-        Architecture("FunnelForMaskedLM", under(funnel, LM_HEAD)),
-        Architecture("FunnelForSequenceClassification", under(base, CLASSIFIER), labels=True),
-        Architecture("FunnelForMultipleChoice", under(base, CHOICE)),
-        Architecture("FunnelForTokenClassification", under(funnel, heads.classifier), labels=True),
-        Architecture("FunnelForQuestionAnswering", under(funnel, heads.span), labels=True),
-    ),
+FAMILY = family(
+    "funnel",
+    KEYS,
+    """
+    FunnelModel                       body
+    FunnelBaseModel                   base
+    FunnelForPreTraining              funnel.body + discriminator
+    FunnelForMaskedLM                 funnel.body + lm_head
+    FunnelForSequenceClassification   funnel.base + labels
+    FunnelForMultipleChoice           funnel.base + choice
+    FunnelForTokenClassification      funnel.body + classifier
+    FunnelForQuestionAnswering        funnel.body + span
+    """,
+    {
+        "base": fill(BASE, **LAYERS),
+        "body": fill(WITH_DECODER, **LAYERS),
+        "discriminator": fill(TWO_LAYERS, outputs="1", **OF_DISCRIMINATOR),
+        "lm_head": heads.projection("lm_head", "funnel.embeddings.word_embeddings.weight", bias="True"),
+        "labels": fill(TWO_LAYERS, outputs="C", **OF_CLASSIFIER),
+        "choice": fill(TWO_LAYERS, outputs="1", **OF_CLASSIFIER),
+        "classifier": heads.CLASSIFIER,
+        "span": heads.SPAN,
+    },
 )

@@ -3,50 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms.families import llama, mistral
-from pytest_bertsize.closed_forms.family import Architecture, Family
+from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.parts import decoder, rotary
-from pytest_bertsize.config.keys import ConfigKeys, Index, Switch, Until, hidden_act
+from pytest_bertsize.config.keys import Index, Until, hidden_act
 from pytest_bertsize.config.older_releases import file_in
 
-SIZES = {
-    "vocab_size": 256000,
-    "hidden_size": 3072,
-    "num_hidden_layers": 28,
-    "num_attention_heads": 16,
-    "num_key_value_heads": 16,
-    "head_dim": 256,
-    "intermediate_size": 24576,
-}
-
-GEMMA = decoder.Decoder(llama.attention, mistral.feed_forward)
+if TYPE_CHECKING:
+    from pytest_bertsize.config.keys import ConfigKeys
 
 TANH = "gelu_pytorch_tanh"
 MEANT = hidden_act(TANH)._replace(taken_for={"gelu": TANH})
 """The first files say ``"gelu"`` and mean its approximation, which the config class puts there; neither learns."""
 
 
-def _as_written(keys: ConfigKeys) -> ConfigKeys:
-    return replace(keys, choices=(hidden_act(TANH),))
+def _as_written(before: ConfigKeys) -> ConfigKeys:
+    return replace(before, choices=(hidden_act(TANH),))
 
 
-def _divisible(keys: ConfigKeys) -> ConfigKeys:
-    return replace(keys, divisible=(("hidden_size", "num_attention_heads"),))
+def _divisible(before: ConfigKeys) -> ConfigKeys:
+    return replace(before, divisible=(("hidden_size", "num_attention_heads"),))
 
 
-KEYS = replace(
-    llama.KEYS.but(**SIZES),
-    switches=(
-        Switch("attention_bias", default=False),
-        Switch("tie_word_embeddings", default=True),
-        decoder.HAS_TOKEN_BIAS,
-    ),
+KEYS = keys(
+    "V 256000, D 3072, L 28 layers from 0, A 16, Q 16, S 256, I 24576",
+    switches="attention_bias false, tie_word_embeddings true, token_classification_bias true",
     choices=(MEANT,),
-    divisible=(),
     indices=(Index("pad_token_id", 0),),
     rules=(rotary.PADS_WITHIN, rotary.EVEN_HEAD_DIM),
-    inert=decoder.INERT | {"use_bidirectional_attention", "hidden_activation"},
+    ignored=decoder.IGNORED,
     until=(
         Until((5, 18), _as_written, file_in("5.18.0", "gemma", "configuration")),
         decoder.NO_TOKEN_BIAS,
@@ -54,13 +40,4 @@ KEYS = replace(
     ),
 )
 
-FAMILY = Family(
-    "gemma",
-    KEYS,
-    (
-        Architecture("GemmaModel", GEMMA),
-        GEMMA.causal("GemmaForCausalLM"),
-        GEMMA.sequences("GemmaForSequenceClassification"),
-        GEMMA.tokens("GemmaForTokenClassification"),
-    ),
-)
+FAMILY = family("gemma", KEYS, decoder.CLASSES.replace("*", "Gemma"), decoder.trees(bias="attention_bias"))

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pytest_bertsize.closed_forms.families import gemma2, qwen3
-from pytest_bertsize.closed_forms.family import Architecture, Family
+from pytest_bertsize.closed_forms.declare import family, read_switches
+from pytest_bertsize.closed_forms.families import gemma2
 from pytest_bertsize.closed_forms.parts import decoder
-
-GEMMA3 = decoder.Decoder(qwen3.attention, gemma2.feed_forward, gemma2.AROUND_EACH)
 
 KEYS = replace(
     gemma2.KEYS.but(vocab_size=262208),
-    switches=tuple(each for each in gemma2.KEYS.switches if each is not decoder.HAS_TOKEN_BIAS),
+    switches=read_switches("attention_bias false, tie_word_embeddings true"),
     until=(),
-    inert=gemma2.KEYS.inert | {"sliding_window_pattern", "rope_local_base_freq"},
 )
 
-FAMILY = Family(
-    name="gemma3_text",
-    keys=KEYS,
-    architectures=(
-        Architecture("Gemma3TextModel", GEMMA3),
-        GEMMA3.causal("Gemma3ForCausalLM"),
-        replace(GEMMA3.sequences("Gemma3TextForSequenceClassification"), since=(4, 57)),
-    ),
+FAMILY = family(
+    "gemma3_text",
+    KEYS,
+    """
+    Gemma3TextModel                       body
+    Gemma3ForCausalLM                     model.body + lm_head
+    Gemma3TextForSequenceClassification   model.body + score   since 4.57
+    """,
+    decoder.trees(head_norms=decoder.HEAD_NORMS, **gemma2.PARTS),
     since=(4, 50),
 )

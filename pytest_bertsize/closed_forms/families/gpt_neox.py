@@ -1,89 +1,54 @@
-"""GPT-NeoX (Black et al. 2022, arXiv 2204.06745) and Pythia: rotary positions, one matrix for all of attention."""
+"""GPT-NeoX (Black et al. 2022, arXiv 2204.06745) and Pythia: rotary positions, one matrix for all of attention.
+
+V·D + L·(4·D² + 2·D·I + I + 5·D) + 2·D; ``attention_bias`` adds 4·D to each layer.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from pytest_bertsize.closed_forms.blocks import activation, block, embedding, layer_norm, linear, repeat
-from pytest_bertsize.closed_forms.family import Architecture, Family
+from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.parts import heads, rotary
-from pytest_bertsize.closed_forms.parts.body import Body
-from pytest_bertsize.closed_forms.transformer_blocks import fused_attention
-from pytest_bertsize.config.keys import ConfigKeys, Size, Switch, hidden_act
 
-if TYPE_CHECKING:
-    from pytest_bertsize.closed_forms.blocks import Block
-    from pytest_bertsize.config.dims import Dims
+BODY = """
+embed_in                     embedding V D                     @embeddings.word
+layers × L
+  input_layernorm            layer_norm D                      @decoder.norm
+  post_attention_layernorm   layer_norm D                      @decoder.norm
+  attention                                                    @decoder.attention  attends 2*D
+    query_key_value          linear D 3*D bias=attention_bias
+    dense                    linear D D bias=attention_bias
+  mlp                                                          @decoder.feed_forward
+    dense_h_to_4h            linear D I
+    act                      activation hidden_act
+    dense_4h_to_h            linear I D
+final_layer_norm             layer_norm D                      @decoder.norm
+"""
+EMBEDDINGS = "gpt_neox.embed_in.weight"
+LM_HEAD = f"""
+{heads.projection("embed_out", EMBEDDINGS)}   when before(5, 14)
+{heads.projection("lm_head", EMBEDDINGS)}   when not before(5, 14)
+"""
 
-
-def layers(dims: Dims) -> Block:
-    """L·(4·D² + 2·D·I + I + 5·D); ``attention_bias`` adds 4·D."""
-    D, I = dims.D, dims.I  # noqa: E741  (the field's symbol for intermediate_size)
-    return repeat(
-        "layers",
-        dims.L,
-        layer_norm("input_layernorm", D, component="decoder.norm"),
-        layer_norm("post_attention_layernorm", D, component="decoder.norm"),
-        fused_attention(
-            "attention",
-            D,
-            D,
-            D,
-            called=("query_key_value", "dense"),
-            bias=dims.attention_bias,
-            component="decoder.attention",
-        ),
-        block(
-            "mlp",
-            linear("dense_h_to_4h", D, I),
-            activation("act", dims.hidden_act),
-            linear("dense_4h_to_h", I, D),
-            component="decoder.feed_forward",
-        ),
-    )
-
-
-def gpt_neox(dims: Dims, *, pooler: bool = False, name: str = "") -> Block:  # noqa: ARG001  (it never pools)
-    """V·D, the layers and 2·D of a last norm."""
-    return block(
-        name,
-        embedding("embed_in", dims.V, dims.D, component="embeddings.word"),
-        layers(dims),
-        layer_norm("final_layer_norm", dims.D, component="decoder.norm"),
-    )
-
-
-def lm_head(dims: Dims) -> Block:
-    """V·D unless it is tied, by another name before transformers 5.14."""
-    name = "embed_out" if dims.release < (5, 14) else "lm_head"
-    return heads.projection(name, "gpt_neox.embed_in.weight", bias=False)(dims)
-
-
-KEYS = ConfigKeys(
-    sizes=(
-        Size("vocab_size", "V", default=50432),
-        Size("hidden_size", "D", default=6144),
-        Size("num_hidden_layers", "L", default=44, repeats=True, minimum=0),
-        Size("num_attention_heads", "A", default=64),
-        Size("intermediate_size", "I", default=24576),
-    ),
-    switches=(Switch("attention_bias", default=True), Switch("tie_word_embeddings", default=False)),
-    choices=(hidden_act("gelu"),),
+KEYS = keys(
+    "V 50432, D 6144, L 44 layers from 0, A 64, I 24576",
+    switches="attention_bias true, tie_word_embeddings false",
+    activations="hidden_act gelu",
     divisible=(("hidden_size", "num_attention_heads"),),
     ignored=rotary.UNUSED_KEYS,
-    inert=rotary.INERT | {"hidden_dropout", "rotary_pct", "rotary_emb_base", "use_parallel_residual"},
 )
 
-BODY = Body("gpt_neox", gpt_neox)
-
-FAMILY = Family(
-    name="gpt_neox",
-    keys=KEYS,
-    architectures=(
-        Architecture("GPTNeoXModel", gpt_neox),
-        Architecture("GPTNeoXForCausalLM", BODY.under(lm_head)),
-        Architecture("GPTNeoXForSequenceClassification", BODY.under(heads.score), labels=True),
-        Architecture("GPTNeoXForTokenClassification", BODY.under(heads.classifier), labels=True),
-        Architecture("GPTNeoXForQuestionAnswering", BODY.under(heads.two_label_span)),
-    ),
+FAMILY = family(
+    "gpt_neox",
+    KEYS,
+    """
+    GPTNeoXModel                       body
+    GPTNeoXForCausalLM                 gpt_neox.body + lm_head
+    GPTNeoXForSequenceClassification   gpt_neox.body + score
+    GPTNeoXForTokenClassification      gpt_neox.body + classifier
+    GPTNeoXForQuestionAnswering        gpt_neox.body + two_label_span
+    """,
+    {
+        "body": BODY,
+        "lm_head": LM_HEAD,
+        **heads.COMMON,
+    },
 )

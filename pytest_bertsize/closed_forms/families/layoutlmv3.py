@@ -1,108 +1,71 @@
-"""LayoutLMv3 (Huang et al. 2022, arXiv 2204.08387): BERT that reads where a word stands, and patches of the page."""
+"""LayoutLMv3 (Huang et al. 2022, arXiv 2204.08387): BERT that reads where a word stands, and patches of the page.
+
+BERT's embeddings and 2·P2·J + 2·P2·H: where a word begins, how high and how wide it is. N·D·K² + D of patches, D of
+what stands before them, ((W/K)² + 1)·D of positions and 4·D. BERT's layers, and B·A for how far words are apart,
+2·B2·A for how far on the page. The config says what of all this there is.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms.blocks import block, conv2d, embedding, layer_norm, linear, parameter
+from pytest_bertsize.closed_forms.declare import family, read_sizes, read_switches
 from pytest_bertsize.closed_forms.families import bert
-from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.parts import heads
-from pytest_bertsize.closed_forms.parts.body import Body
-from pytest_bertsize.config.keys import Size, Switch
+from pytest_bertsize.closed_forms.tree import fill
 
-if TYPE_CHECKING:
-    from pytest_bertsize.closed_forms.blocks import Block
-    from pytest_bertsize.config.dims import Dims
+BODY = """
+Side := W // K
+-                                                  when text_embed
+  <embeddings>
+  embeddings                                       @embeddings.layout
+    {x}_position_embeddings   embedding P2 J       for x in ("x", "y")
+    {x}_position_embeddings   embedding P2 H       for x in ("h", "w")
+-                                                  @embeddings.patch   when visual_embed
+  patch_embed.proj            conv2d N D K
+  cls_token                   parameter 1 1 D
+  pos_embed                   parameter 1 Side*Side+1 D
+  LayerNorm, norm             layer_norm D
+encoder.layer × L
+  <attention>
+  <feed_forward>
+encoder                                            @encoder.relative_position
+  rel_pos_bias                linear B A bias=False    when has_relative_attention_bias
+  rel_pos_{x}_bias            linear B2 A bias=False   when has_spatial_attention_bias   for x in ("x", "y")
+"""
+CLASSIFIER = """
+classifier                    linear D C           @head.classifier   when C < 10
+classifier                                         @head.classifier   when C >= 10
+  dense                       linear D D
+  out_proj                    linear D C
+"""
+"""One matrix for a token's labels where they are fewer than ten; else D² + D ahead of it."""
 
-FEW_LABELS = 10
-"""With fewer, a token's classifier is one matrix."""
-
-
-def layout(dims: Dims) -> Block:
-    """2·P2·J + 2·P2·H: where a word begins, how high and how wide it is."""
-    tables = (embedding(f"{axis}_position_embeddings", dims.P2, dims.J if axis in "xy" else dims.H) for axis in "xyhw")
-    return block("embeddings", *tables, component="embeddings.layout")
-
-
-def patches(dims: Dims) -> Block:
-    """N·D·K² + D of patches, D of what stands before them, (W² + 1)·D of positions and 4·D, W patches to a side."""
-    D, side = dims.D, dims.W // dims.K
-    return block(
-        "",
-        conv2d("patch_embed.proj", dims.N, D, dims.K),
-        parameter("cls_token", 1, 1, D),
-        parameter("pos_embed", 1, side * side + 1, D),
-        layer_norm("LayerNorm", D),
-        layer_norm("norm", D),
-        component="embeddings.patch",
-    )
-
-
-def distances(dims: Dims) -> Block:
-    """B·A for how far words are apart, and 2·B2·A for how far on the page."""
-    A = dims.A
-    page = (linear(f"rel_pos_{axis}_bias", dims.B2, A, bias=False) for axis in "xy" if dims.has_spatial_attention_bias)
-    return block(
-        "encoder",
-        linear("rel_pos_bias", dims.B, A, bias=False) if dims.has_relative_attention_bias else None,
-        *page,
-        component="encoder.relative_position",
-    )
-
-
-def layoutlmv3(dims: Dims, *, pooler: bool = False, name: str = "") -> Block:  # noqa: ARG001  (it never pools)
-    """BERT, a layout, patches and distances: what each of them is, the config says."""
-    return block(
-        name,
-        *((bert.embeddings(dims), layout(dims)) if dims.text_embed else ()),
-        patches(dims) if dims.visual_embed else None,
-        bert.encoder(bert.without_cross_attention(dims)),
-        distances(dims),
-    )
-
-
-def token_classifier(dims: Dims) -> Block:
-    """C·D + C; of ten labels and more, D² + D ahead of it."""
-    return heads.classifier(dims) if dims.known.C < FEW_LABELS else heads.dense_classifier(dims)
-
-
-def span(dims: Dims) -> Block:
-    """``qa_outputs``: D² + D + C·D + C."""
-    D = dims.D
-    return block("qa_outputs", linear("dense", D, D), linear("out_proj", D, dims.C), component="head.qa_outputs")
-
-
+SIZES = (
+    "P2 max_2d_position_embeddings 1024, J coordinate_size 128, H shape_size 128, B rel_pos_bins 32,"
+    "B2 rel_2d_pos_bins 64, W input_size 224, K patch_size 16, N num_channels 3"
+)
 KEYS = replace(
-    bert.ENCODER_KEYS.but(vocab_size=50265),
-    sizes=(
-        *bert.ENCODER_KEYS.but(vocab_size=50265).sizes,
-        Size("max_2d_position_embeddings", "P2", default=1024),
-        Size("coordinate_size", "J", default=128),
-        Size("shape_size", "H", default=128),
-        Size("rel_pos_bins", "B", default=32),
-        Size("rel_2d_pos_bins", "B2", default=64),
-        Size("input_size", "W", default=224),
-        Size("patch_size", "K", default=16),
-        Size("num_channels", "N", default=3),
+    bert.ENCODER_KEYS,
+    sizes=(*bert.ENCODER_KEYS.but(vocab_size=50265).sizes, *read_sizes(SIZES)),
+    switches=read_switches(
+        "has_relative_attention_bias true, has_spatial_attention_bias true, text_embed true, visual_embed true"
     ),
-    switches=tuple(
-        Switch(key, default=True)
-        for key in ("has_relative_attention_bias", "has_spatial_attention_bias", "text_embed", "visual_embed")
-    ),
-    inert=bert.ENCODER_KEYS.inert | {"max_rel_pos", "max_rel_2d_pos", "tie_word_embeddings"},
 )
 
-BODY = Body("layoutlmv3", layoutlmv3)
-
-FAMILY = Family(
-    name="layoutlmv3",
-    keys=KEYS,
-    architectures=(
-        Architecture("LayoutLMv3Model", layoutlmv3),
-        Architecture("LayoutLMv3ForTokenClassification", BODY.under(token_classifier), labels=True),
-        Architecture("LayoutLMv3ForQuestionAnswering", BODY.under(span), labels=True),
-        Architecture("LayoutLMv3ForSequenceClassification", BODY.under(heads.dense_classifier), labels=True),
-    ),
+FAMILY = family(
+    "layoutlmv3",
+    KEYS,
+    """
+    LayoutLMv3Model                       body
+    LayoutLMv3ForTokenClassification      layoutlmv3.body + token_classifier
+    LayoutLMv3ForQuestionAnswering        layoutlmv3.body + span
+    LayoutLMv3ForSequenceClassification   layoutlmv3.body + classifier
+    """,
+    {
+        "body": fill(BODY, embeddings=bert.EMBEDDINGS, attention=bert.ATTENTION, feed_forward=bert.FEED_FORWARD),
+        "token_classifier": CLASSIFIER,
+        "span": heads.DENSE_CLASSIFIER.replace("classifier", "qa_outputs"),
+        "classifier": heads.DENSE_CLASSIFIER,
+    },
 )

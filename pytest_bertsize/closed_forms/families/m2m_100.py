@@ -3,22 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms.blocks import block
-from pytest_bertsize.closed_forms.families import bart
-from pytest_bertsize.closed_forms.family import Family
-from pytest_bertsize.config.keys import Rule, hidden_act
-
-if TYPE_CHECKING:
-    from pytest_bertsize.closed_forms.blocks import Block
-    from pytest_bertsize.config.dims import Dims
-
-
-def no_positions(_dims: Dims) -> Block:
-    """Nothing to learn, and nothing that is saved."""
-    return block("embed_positions")
-
+from pytest_bertsize.closed_forms.declare import read_activations
+from pytest_bertsize.closed_forms.families import bart, pegasus
+from pytest_bertsize.config.keys import Rule
 
 SOME_FREQUENCIES = Rule(
     ("d_model",),
@@ -27,15 +15,17 @@ SOME_FREQUENCIES = Rule(
     "make d_model at least 4",
 )
 KEYS = replace(
-    bart.KEYS.but(vocab_size=128112),
-    rules=(*bart.KEYS.rules, SOME_FREQUENCIES),
-    choices=(hidden_act("relu", key="activation_function"),),
-    ignored=bart.old_keys(final_norm=True, embedding_norm=False, sinusoids=True),
+    pegasus.KEYS.but(vocab_size=128112),
+    rules=(SOME_FREQUENCIES,),
+    choices=read_activations("activation_function relu"),
 )
-STACKS = bart.Stacks(positions=no_positions, norms=("layer_norm",))
 
-FAMILY = Family(
+FAMILY = bart.kin(
     "m2m_100",
     KEYS,
-    tuple(each for each in bart.generators("M2M100", STACKS) if not each.name.endswith("ForCausalLM")),
+    """
+    M2M100Model                      both
+    M2M100ForConditionalGeneration   model.both + lm_head
+    """,
+    **bart.trees(positions="", norms=bart.LAST_NORM),
 )

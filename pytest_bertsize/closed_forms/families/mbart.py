@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pytest_bertsize.closed_forms.families import bart
-from pytest_bertsize.closed_forms.family import Family
 
 KEYS = replace(bart.KEYS, ignored=bart.old_keys(final_norm=True))
-STACKS = bart.Stacks(norms=("layernorm_embedding", "layer_norm"))
 
-FAMILY = Family("mbart", KEYS, bart.architectures("MBart", STACKS))
+FAMILY = bart.kin(
+    "mbart",
+    KEYS,
+    bart.CLASSES.replace("*", "MBart"),
+    **bart.trees(norms=f"{bart.EMBEDDING_NORM}\n{bart.LAST_NORM}"),
+)

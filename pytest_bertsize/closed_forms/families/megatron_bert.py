@@ -1,37 +1,22 @@
-"""Megatron-BERT (Shoeybi et al. 2019, arXiv 1909.08053): BERT whose layers norm what comes in, not what goes out."""
+"""Megatron-BERT (Shoeybi et al. 2019, arXiv 1909.08053): BERT whose layers norm what comes in, not what goes out.
+
+As many parameters as BERT: 2·D of norm are after the last layer instead of after the embeddings.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from pytest_bertsize.closed_forms.declare import family, read_sizes
 from pytest_bertsize.closed_forms.families import bert
-from pytest_bertsize.closed_forms.family import Family
+from pytest_bertsize.closed_forms.families.roberta_prelayernorm import norms_first
 from pytest_bertsize.closed_forms.parts import relative_positions
-from pytest_bertsize.closed_forms.parts.body import Body
-from pytest_bertsize.closed_forms.parts.variations import extended
+from pytest_bertsize.closed_forms.tree import fill
 
-if TYPE_CHECKING:
-    from pytest_bertsize.closed_forms.blocks import Block
-    from pytest_bertsize.config.dims import Dims
-
-NORMS = {
-    "embeddings.LayerNorm": None,
-    "encoder.layer.attention.output.LayerNorm": "ln",
-    "encoder.layer.crossattention.output.LayerNorm": "ln",
-    "encoder.layer.output.LayerNorm": "ln",
-}
-
-
-def megatron_bert(dims: Dims, *, pooler: bool, name: str) -> Block:
-    """As many parameters as BERT: 2·D of norm are after the last layer instead of after the embeddings."""
-    body = bert.norms_first(dims, NORMS, "encoder.ln", pooler=pooler, name=name)
-    return extended(body, relative_positions.across(dims))
-
-
-DEFAULTS = bert.KEYS.but(
-    vocab_size=29056, hidden_size=1024, num_hidden_layers=24, num_attention_heads=16, intermediate_size=4096
+BODY = norms_first(
+    before_attention="ln", before_feed_forward="ln", after_encoder="encoder.ln", across=relative_positions.DISTANCES
 )
-KEYS = replace(DEFAULTS, inert=DEFAULTS.inert | {"tokenizer_type"})
+KEYS = replace(bert.KEYS, sizes=read_sizes("V 29056, D 1024, L 24 layers from 0, A 16, I 4096, P 512, T 2"))
+CLASSES = fill(bert.CLASSES, name="bert", causal="ForCausalLM").replace("*", "MegatronBert")
 
-FAMILY = Family("megatron-bert", KEYS, bert.architectures("MegatronBert", Body("bert", megatron_bert)))
+FAMILY = family("megatron-bert", KEYS, CLASSES, bert.trees("bert", BODY))

@@ -1,51 +1,45 @@
-"""The decoder of ModernBERT's kind (Weller et al. 2025, Ettin, arXiv 2507.11412): attention in four."""
+"""The decoder of ModernBERT's kind (Weller et al. 2025, Ettin, arXiv 2507.11412): attention in four.
+
+V·D + D + L·(4·D² + 3·D·I + 2·D), and every bias a switch. ``lm_head`` is ModernBERT's dense layer by another name; the
+classes of sequences score each token: which of them is the last is looked up behind.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms.blocks import attending, block, linear, of_each_token
+from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.families import modernbert
-from pytest_bertsize.closed_forms.family import Architecture, Family
-from pytest_bertsize.closed_forms.parts.body import Body
-from pytest_bertsize.closed_forms.parts.variations import in_stack
+from pytest_bertsize.closed_forms.parts import heads
+from pytest_bertsize.closed_forms.tree import fill
 from pytest_bertsize.config.keys import Rule, Until
 from pytest_bertsize.config.older_releases import file_in
 
 if TYPE_CHECKING:
-    from pytest_bertsize.closed_forms.blocks import Block
-    from pytest_bertsize.config.dims import Dims
     from pytest_bertsize.config.keys import ConfigKeys
 
-
-def attention(dims: Dims) -> Block:
-    """4·D² of projections, whatever the number of heads; with ``attention_bias``, 4·D more."""
-    D, bias = dims.D, dims.attention_bias
-    projections = (linear(name, D, D, bias=bias) for name in ("q_proj", "k_proj", "v_proj", "Wo"))
-    return attending(block("attn", *projections, component="encoder.attention"), 2 * D)
-
-
-def decoder(dims: Dims, *, pooler: bool = False, name: str = "") -> Block:  # noqa: ARG001  (it never pools)
-    """V·D + D + L·(4·D² + 3·D·I + 2·D)."""
-    return in_stack("decoder", modernbert.around(attention(dims), dims, name))
-
-
-def transform(dims: Dims) -> Block:
-    """``lm_head``: ModernBERT's transform by another name."""
-    return modernbert.transform(dims)._replace(name="lm_head")
-
-
-def transform_of_sequences(dims: Dims) -> Block:
-    """``head``: ModernBERT's, of each token: which of them is the last is looked up behind it."""
-    return of_each_token(modernbert.transform(dims))
-
-
-def classifier(dims: Dims) -> Block:
-    """``classifier``: C·D; ``classifier_bias`` adds C."""
-    module = linear("classifier", dims.D, dims.C, bias=dims.classifier_bias, component="head.classifier")
-    return of_each_token(module)
-
+BODY = """
+embeddings.tok_embeddings    embedding V D                   @embeddings.word
+embeddings.norm              layer_norm D bias=norm_bias     @embeddings.norm
+layers × 1..L
+  attn_norm                  layer_norm D bias=norm_bias     @decoder.norm
+layers × L
+  attn                                                       @decoder.attention  attends 2*D
+    q_proj, k_proj, v_proj   linear D D bias=attention_bias
+    Wo                       linear D D bias=attention_bias
+  mlp_norm                   layer_norm D bias=norm_bias     @decoder.norm
+  mlp                                                        @decoder.feed_forward
+    Wi                       linear D 2*I bias=mlp_bias
+    act                      activation hidden_activation
+    Wo                       linear I D bias=mlp_bias
+final_norm                   layer_norm D bias=norm_bias     @decoder.norm
+"""
+SCORES = """
+-   reads token
+  <transform>
+  classifier                 linear D C bias=classifier_bias   @head.classifier
+"""
 
 PADS = Rule(
     ("pad_token_id",),
@@ -55,8 +49,8 @@ PADS = Rule(
 )
 
 
-def _may_be_null(keys: ConfigKeys) -> ConfigKeys:
-    return replace(keys, rules=tuple(rule for rule in keys.rules if rule is not PADS))
+def _may_be_null(before: ConfigKeys) -> ConfigKeys:
+    return replace(before, rules=tuple(rule for rule in before.rules if rule is not PADS))
 
 
 KEYS = replace(
@@ -64,17 +58,20 @@ KEYS = replace(
     rules=(PADS, *modernbert.KEYS.rules),
     until=(Until((5, 4), _may_be_null, file_in("5.4.0", "modernbert_decoder", "configuration")),),
 )
-BODY = Body("model", decoder)
 
-FAMILY = Family(
-    name="modernbert-decoder",
-    keys=KEYS,
-    architectures=(
-        Architecture("ModernBertDecoderModel", decoder),
-        Architecture("ModernBertDecoderForCausalLM", BODY.under(transform, modernbert.masked_lm)),
-        Architecture(
-            "ModernBertDecoderForSequenceClassification", BODY.under(transform_of_sequences, classifier), labels=True
-        ),
-    ),
+FAMILY = family(
+    "modernbert-decoder",
+    KEYS,
+    """
+    ModernBertDecoderModel                       body
+    ModernBertDecoderForCausalLM                 model.body + lm_head + decoder
+    ModernBertDecoderForSequenceClassification   model.body + scores
+    """,
+    {
+        "body": BODY,
+        "lm_head": modernbert.TRANSFORM.replace("\nhead ", "\nlm_head "),
+        "decoder": heads.projection("decoder", "model.embeddings.tok_embeddings.weight", bias="decoder_bias"),
+        "scores": fill(SCORES, transform=modernbert.TRANSFORM),
+    },
     since=(4, 54),
 )

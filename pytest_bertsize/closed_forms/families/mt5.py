@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from pytest_bertsize.closed_forms.declare import family, read_switches
 from pytest_bertsize.closed_forms.families import t5
-from pytest_bertsize.closed_forms.family import Deriving
-from pytest_bertsize.config.keys import Switch
 
-SIZES = {"vocab_size": 250112, "d_ff": 1024, "num_layers": 8, "num_heads": 6}
 DEFAULTS = {"feed_forward_proj": "gated-gelu", "dense_act_fn": "gelu_new"}
 
 KEYS = replace(
-    t5.KEYS.but(**SIZES),
-    switches=(Switch("is_decoder", default=False), Switch("is_gated_act", default=True)),
+    t5.KEYS.but(vocab_size=250112, d_ff=1024, num_layers=8, num_heads=6),
+    switches=read_switches("is_decoder false, is_gated_act true"),
     choices=tuple(choice._replace(default=DEFAULTS[choice.key]) for choice in t5.KEYS.choices),
     until=(t5.honoured(default=False), t5.HEAD_DIM),
 )
 
-FAMILY = Deriving("mt5", KEYS, t5.architectures("MT5"), t5.derived("gated-gelu", layers=8))
+FAMILY = family("mt5", KEYS, t5.CLASSES.replace("*", "MT5"), t5.trees(), derive=t5.derived("gated-gelu", layers=8))

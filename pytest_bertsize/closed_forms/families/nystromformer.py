@@ -1,65 +1,64 @@
-"""Nyströmformer (Xiong et al. 2021, arXiv 2102.03902): BERT that approximates attention by a few landmarks."""
+"""Nyströmformer (Xiong et al. 2021, arXiv 2102.03902): BERT that approximates attention by a few landmarks.
+
+BERT with L·A·K of convolution: one filter for each head, by which a token's value is mixed with its neighbours'. The
+table of positions begins with two rows that no token uses, and P does not count them. No class has a pooler.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms.blocks import block, parameter
+from pytest_bertsize.closed_forms.declare import family, read_activations, read_sizes
 from pytest_bertsize.closed_forms.families import bert
-from pytest_bertsize.closed_forms.families.distilbert import pre_classifier
-from pytest_bertsize.closed_forms.family import Architecture, Family
+from pytest_bertsize.closed_forms.families.distilbert import PRE_CLASSIFIER
 from pytest_bertsize.closed_forms.parts import heads
-from pytest_bertsize.closed_forms.parts.body import Body
-from pytest_bertsize.config.keys import Ignored, Size, hidden_act
+from pytest_bertsize.closed_forms.tree import fill
+from pytest_bertsize.config.keys import Ignored
 
-if TYPE_CHECKING:
-    from pytest_bertsize.closed_forms.blocks import Block, Count
-    from pytest_bertsize.config.dims import Dims
-
-
-def two_more_positions(dims: Dims) -> Dims:
-    """The table of positions begins with two rows that no token uses, and P does not count them."""
-    numbers = None if dims.numbers is None else {**dims.numbers, "P": dims.numbers["P"] + 2}
-    return replace(dims, sizes={**dims.sizes, "P": dims.P + 2}, numbers=numbers)
-
-
-def convolution(heads: Count, kernel: Count) -> Block:
-    """A·K: one filter for each head, by which a token's value is mixed with its neighbours'."""
-    return block("attention.self.conv", parameter("weight", heads, 1, kernel, 1), component="encoder.convolution")
-
-
-def nystromformer(dims: Dims, *, pooler: bool, name: str) -> Block:
-    """BERT with a convolution in every layer."""
-    return bert.encoder_only(two_more_positions(dims), convolution(dims.A, dims.K), pooler=pooler, name=name)
-
-
-def architectures(prefix: str, body: Body) -> tuple[Architecture, ...]:
-    """The classes of a family that is built like Nyströmformer: none has a pooler.
-
-    :param prefix: of the classes' names: ``"Yoso"``.
-    """
-    masked_lm = heads.masked_lm(f"{body.name}.embeddings.word_embeddings.weight")
-    return (
-        Architecture(f"{prefix}Model", partial(body.blocks, pooler=False, name="")),
-        Architecture(f"{prefix}ForMaskedLM", body.under(masked_lm)),
-        Architecture(f"{prefix}ForSequenceClassification", body.under(heads.dense_classifier), labels=True),
-        Architecture(f"{prefix}ForMultipleChoice", body.under(pre_classifier, heads.choice)),
-        Architecture(f"{prefix}ForTokenClassification", body.under(heads.classifier), labels=True),
-        Architecture(f"{prefix}ForQuestionAnswering", body.under(heads.two_label_span)),
-    )
+BODY = """
+embeddings
+  word_embeddings            embedding V D      @embeddings.word
+  position_embeddings        embedding P+2 D    @embeddings.position
+  token_type_embeddings      embedding T D      @embeddings.token_type
+  LayerNorm                  layer_norm D       @embeddings.norm
+encoder.layer × L
+  <attention>
+  <feed_forward>
+  <convolution>
+"""
+CONVOLUTION = """
+attention.self.conv                             @encoder.convolution   when K
+  weight                     parameter A 1 K 1
+"""
+CLASSES = """
+*Model                       body
+*ForMaskedLM                 {name}.body + masked_lm
+*ForSequenceClassification   {name}.body + dense_classifier
+*ForMultipleChoice           {name}.body + pre_classifier + choice
+*ForTokenClassification      {name}.body + classifier
+*ForQuestionAnswering        {name}.body + two_label_span
+"""
 
 
-NO_POOLER = Ignored((False,), because="no class of this family has a pooler")
+def classes(prefix: str, name: str) -> str:
+    """Return the classes of a family that is built like Nyströmformer."""
+    return fill(CLASSES, name=name).replace("*", prefix)
 
-DEFAULTS = bert.ENCODER_KEYS.but(vocab_size=30000, max_position_embeddings=510)
+
+def trees(name: str, convolution: str = CONVOLUTION) -> dict[str, str]:
+    """Return the body of a family that has Nyströmformer's classes, and their heads."""
+    body = fill(BODY, attention=bert.ATTENTION, convolution=convolution, feed_forward=bert.FEED_FORWARD)
+    return {**bert.trees(name, body), **heads.COMMON, "pre_classifier": PRE_CLASSIFIER}
+
+
 KEYS = replace(
-    DEFAULTS,
-    sizes=(*DEFAULTS.sizes, Size("conv_kernel_size", "K", default=65)),
-    choices=(hidden_act("gelu_new"),),
-    ignored={**DEFAULTS.ignored, "add_pooling_layer": NO_POOLER},
-    inert=DEFAULTS.inert | {"inv_coeff_init_option", "inv_init_coeff_option", "num_landmarks", "segment_means_seq_len"},
+    bert.ENCODER_KEYS,
+    sizes=read_sizes("V 30000, D 768, L 12 layers from 0, A 12, I 3072, P 510, T 2, K conv_kernel_size 65"),
+    choices=read_activations("hidden_act gelu_new"),
+    ignored={
+        **bert.ENCODER_KEYS.ignored,
+        "add_pooling_layer": Ignored((False,), because="no class of this family has a pooler"),
+    },
 )
 
-FAMILY = Family("nystromformer", KEYS, architectures("Nystromformer", Body("nystromformer", nystromformer)))
+FAMILY = family("nystromformer", KEYS, classes("Nystromformer", "nystromformer"), trees("nystromformer"))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pytest_bertsize.closed_forms.families import bart, marian
-from pytest_bertsize.closed_forms.family import Family
+from pytest_bertsize.closed_forms.families import bart
 
-IGNORED = bart.old_keys(final_norm=True, embedding_norm=False, sinusoids=True)
-KEYS = replace(bart.KEYS, ignored=IGNORED)
-STACKS = bart.Stacks(positions=marian.sinusoidal_positions, norms=("layer_norm",))
+KEYS = replace(bart.KEYS, ignored=bart.old_keys(final_norm=True, embedding_norm=False, sinusoids=True))
 
-FAMILY = Family("pegasus", KEYS, bart.generators("Pegasus", STACKS))
+FAMILY = bart.kin(
+    "pegasus",
+    KEYS,
+    bart.GENERATORS.replace("*", "Pegasus"),
+    **bart.trees(positions=bart.SINUSOIDS, norms=bart.LAST_NORM),
+)

@@ -2,56 +2,47 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.families import bert
-from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.parts import heads
-from pytest_bertsize.closed_forms.parts.body import POOLER, Body
-from pytest_bertsize.config.older_releases import V4
+from pytest_bertsize.closed_forms.tree import fill
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pytest_bertsize.closed_forms.blocks import Block
-    from pytest_bertsize.config.dims import Dims
-
-
-def architectures(prefix: str, body: Body, choice: Callable[[Dims], Block] | None = None) -> tuple[Architecture, ...]:
-    """The classes of a family that is built like RoBERTa.
-
-    :param prefix: of the classes' names: ``"XLMRoberta"``.
-    :param choice: the one for multiple choice, where it is not RoBERTa's.
-    """
-    lm_head = heads.lm_head(f"{body.name}.embeddings.word_embeddings.weight")
-    return (
-        Architecture(f"{prefix}Model", body.alone, options=POOLER),
-        Architecture(f"{prefix}ForCausalLM", body.under(lm_head)),
-        Architecture(f"{prefix}ForMaskedLM", body.under(lm_head)),
-        Architecture(f"{prefix}ForSequenceClassification", body.under(heads.dense_classifier), labels=True),
-        Architecture(f"{prefix}ForMultipleChoice", choice or body.under(heads.choice, pooler=True)),
-        Architecture(f"{prefix}ForTokenClassification", body.under(heads.classifier), labels=True),
-        Architecture(f"{prefix}ForQuestionAnswering", body.under(heads.span), labels=True),
-    )
+CLASSES = """
+*Model                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
+*ForCausalLM                 {name}.body + lm_head
+*ForMaskedLM                 {name}.body + lm_head
+*ForSequenceClassification   {name}.body + dense_classifier
+*ForMultipleChoice           {name}.body({choice}) + choice
+*ForTokenClassification      {name}.body + classifier
+*ForQuestionAnswering        {name}.body + span
+"""
+WITHOUT_POOLER = "pooler=before(5) or not before(5, 13)"
+"""From transformers 5.0 to 5.12 some classes for multiple choice lacked the pooler whose output they read.
+https://github.com/huggingface/transformers/pull/47147 gave it back."""
 
 
-def choice_without_pooler(body: Body) -> Callable[[Dims], Block]:
-    """The class for multiple choice that lacked the pooler whose output it reads, from transformers 5.0 to 5.12.
-
-    https://github.com/huggingface/transformers/pull/47147 gave it back.
-    """
-
-    def blocks(dims: Dims) -> Block:
-        return body.under(heads.choice, pooler=not V4 <= dims.release < (5, 13))(dims)
-
-    return blocks
+def classes(prefix: str, name: str, *, choice: str = "pooler") -> str:
+    """Return the classes of a family that is built like RoBERTa."""
+    return fill(CLASSES, name=name, choice=choice).replace("*", prefix)
 
 
-def encoders(prefix: str, body: Body) -> tuple[Architecture, ...]:
-    """The same without the one that decodes."""
-    return tuple(each for each in architectures(prefix, body) if not each.name.endswith("ForCausalLM"))
+def encoders(prefix: str, name: str) -> str:
+    """Return the same without the one that decodes."""
+    return "\n".join(each for each in classes(prefix, name).splitlines() if "ForCausalLM" not in each)
+
+
+def trees(name: str, body: str = bert.BERT) -> dict[str, str]:
+    """Return the body of a family that has RoBERTa's classes, and their heads."""
+    return {
+        "body": body,
+        "lm_head": heads.lm_head(f"{name}.embeddings.word_embeddings.weight"),
+        "dense_classifier": heads.DENSE_CLASSIFIER,
+        "choice": heads.CHOICE,
+        "classifier": heads.CLASSIFIER,
+        "span": heads.SPAN,
+    }
 
 
 KEYS = bert.KEYS.but(vocab_size=50265)
 
-FAMILY = Family("roberta", KEYS, architectures("Roberta", Body("roberta", bert.bert)))
+FAMILY = family("roberta", KEYS, classes("Roberta", "roberta"), trees("roberta"))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.families import mt5, t5
-from pytest_bertsize.closed_forms.family import Deriving
 
 KEYS = replace(mt5.KEYS, until=t5.KEYS.until)
 
-FAMILY = Deriving("umt5", KEYS, t5.architectures("UMT5", in_each=True), t5.derived("gated-gelu", layers=8))
+FAMILY = family(
+    "umt5", KEYS, t5.CLASSES.replace("*", "UMT5"), t5.trees(in_each=True), derive=t5.derived("gated-gelu", layers=8)
+)

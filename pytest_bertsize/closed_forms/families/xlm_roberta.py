@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.families import bert, roberta
-from pytest_bertsize.closed_forms.family import Family
-from pytest_bertsize.closed_forms.parts.body import Body
 
-BODY = Body("roberta", bert.bert)
-FAMILY = Family(
-    "xlm-roberta", bert.KEYS, roberta.architectures("XLMRoberta", BODY, roberta.choice_without_pooler(BODY))
-)
+CLASSES = roberta.classes("XLMRoberta", "roberta", choice=roberta.WITHOUT_POOLER)
+
+FAMILY = family("xlm-roberta", bert.KEYS, CLASSES, roberta.trees("roberta"))

@@ -1,76 +1,35 @@
-"""XLNet (Yang et al. 2019, arXiv 1906.08237): an encoder with relative positions, of which no table is kept."""
+"""XLNet (Yang et al. 2019, arXiv 1906.08237): an encoder with relative positions, of which no table is kept.
+
+V·D, D for the word to be guessed, and L·(5·D² + 2·D·I + 10·D + I): 5·D² for query, key, value, output and relative
+position, 3·D of biases, 2·D for the same segment and another. The shapes keep heads apart, which changes no count.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from pytest_bertsize.closed_forms.blocks import activation, block, embedding, layer_norm, linear, parameter, repeat
-from pytest_bertsize.closed_forms.family import Architecture, Family
+from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.closed_forms.parts import sequence_summary as summary
-from pytest_bertsize.closed_forms.parts.body import Body
 from pytest_bertsize.closed_forms.parts.unused_keys import ADD_CROSS_ATTENTION
-from pytest_bertsize.config.keys import ConfigKeys, Rule, Size, Switch, hidden_act
+from pytest_bertsize.closed_forms.tree import fill
+from pytest_bertsize.config.keys import Rule
 
-if TYPE_CHECKING:
-    from pytest_bertsize.closed_forms.blocks import Block
-    from pytest_bertsize.config.dims import Dims
-
-
-def attention(dims: Dims) -> Block:
-    """5·D² for query, key, value, output and relative position, 3·D of biases, 2·D for the same segment and another.
-
-    Heads are kept apart in the shapes, which changes no count. 2·D more of norm.
-    """
-    D, A, width = dims.D, dims.A, dims.D // dims.A
-    return block(
-        "rel_attn",
-        *(parameter(name, D, A, width) for name in ("q", "k", "v", "o")),
-        parameter("r", D, A, width, component="encoder.relative_position"),
-        *(parameter(name, A, width, component="encoder.relative_position") for name in ("r_r_bias", "r_w_bias")),
-        parameter("r_s_bias", A, width, component="encoder.relative_segment"),
-        parameter("seg_embed", 2, A, width, component="encoder.relative_segment"),
-        layer_norm("layer_norm", D, component="encoder.norm"),
-        component="encoder.attention",
-    )
-
-
-def feed_forward(dims: Dims) -> Block:
-    """2·D·I + I + D, and 2·D of norm."""
-    D, I = dims.D, dims.I  # noqa: E741  (the field's symbol for the inner size)
-    return block(
-        "ff",
-        layer_norm("layer_norm", D, component="encoder.norm"),
-        linear("layer_1", D, I),
-        linear("layer_2", I, D),
-        activation("activation_function", dims.ff_activation),
-        component="encoder.feed_forward",
-    )
-
-
-def xlnet(dims: Dims, *, pooler: bool = False, name: str = "") -> Block:  # noqa: ARG001  (it never pools)
-    """V·D, D for the word to be guessed, and L·(5·D² + 2·D·I + 10·D + I)."""
-    return block(
-        name,
-        parameter("mask_emb", 1, 1, dims.D, component="embeddings.mask"),
-        embedding("word_embedding", dims.V, dims.D, component="embeddings.word"),
-        repeat("layer", dims.L, attention(dims), feed_forward(dims)),
-    )
-
-
-def summary_head(dims: Dims) -> Block:
-    return summary.sequence_summary(dims, "sequence_summary", dims.C)
-
-
-def classifier(dims: Dims) -> Block:
-    """``logits_proj``: C·D + C."""
-    return linear("logits_proj", dims.D, dims.C, component="head.classifier")
-
-
-def choice(dims: Dims) -> Block:
-    """``logits_proj``: D + 1, a score for each choice."""
-    return linear("logits_proj", dims.D, 1, component="head.classifier")
-
+BODY = """
+mask_emb                     parameter 1 1 D           @embeddings.mask
+word_embedding               embedding V D             @embeddings.word
+layer × L
+  rel_attn                                             @encoder.attention
+    q, k, v, o               parameter D A D//A
+    r                        parameter D A D//A        @encoder.relative_position
+    r_r_bias, r_w_bias       parameter A D//A          @encoder.relative_position
+    r_s_bias                 parameter A D//A          @encoder.relative_segment
+    seg_embed                parameter 2 A D//A        @encoder.relative_segment
+    layer_norm               layer_norm D              @encoder.norm
+  ff                                                   @encoder.feed_forward
+    layer_norm               layer_norm D              @encoder.norm
+    layer_1                  linear D I
+    layer_2                  linear I D
+    activation_function      activation ff_activation
+"""
 
 NO_LIMIT = Rule(
     ("max_position_embeddings",),
@@ -84,56 +43,38 @@ HEAD_WIDTH = Rule(
     "d_head is {d_head:,}, and not d_model {d_model:,} by n_head {n_head:,}, which is all that the class takes",
     "remove it",
 )
-
-INERT = frozenset(
-    {
-        *("attn_type", "bi_data", "clamp_len", "mem_len", "reuse_len", "same_length"),
-        *("use_mems_eval", "use_mems_train"),
-        *("dropatt", "dropout", "end_n_top", "init", "init_range", "init_std", "is_decoder", "start_n_top", "untie_r"),
-    }
-)
-
-KEYS = ConfigKeys(
-    sizes=(
-        Size("vocab_size", "V", default=32000, aliases=("n_token",)),
-        Size("d_model", "D", default=1024),
-        Size("n_layer", "L", default=24, repeats=True, minimum=0, aliases=("num_hidden_layers",)),
-        Size("n_head", "A", default=16),
-        Size("d_inner", "I", default=4096),
-        Size("d_head", "H", default=None),
-        Size("max_position_embeddings", "P", default=None),
-    ),
-    switches=(
-        Switch("tie_word_embeddings", default=True),
-        Switch("summary_use_proj", default=True),
-        Switch("summary_proj_to_labels", default=False),
-    ),
-    choices=(
-        hidden_act("gelu", "ff_activation"),
-        *summary.choices("last", "tanh"),
-    ),
+KEYS = keys(
+    "V 32000 or n_token, D d_model 1024, L n_layer 24 layers from 0 or num_hidden_layers, A n_head 16,"
+    "I d_inner 4096, H d_head none, P none",
+    switches="tie_word_embeddings true, summary_use_proj true, summary_proj_to_labels false",
+    activations="ff_activation gelu",
+    choices=summary.choices("last", "tanh"),
     divisible=(("d_model", "n_head"),),
     rules=(NO_LIMIT, HEAD_WIDTH),
     ignored={"add_cross_attention": ADD_CROSS_ATTENTION},
-    inert=summary.INERT | INERT,
 )
 
-BODY = Body("transformer", xlnet)
-LANGUAGE_MODEL = heads.projection("lm_loss", "transformer.word_embedding.weight", bias=True)
-NO_ATTENTION = (summary.NO_ATTENTION,)
-
-FAMILY = Family(
-    name="xlnet",
-    keys=KEYS,
-    architectures=(
-        Architecture("XLNetModel", xlnet),
-        Architecture("XLNetLMHeadModel", BODY.under(LANGUAGE_MODEL)),
-        Architecture(
-            "XLNetForSequenceClassification", BODY.under(summary_head, classifier), labels=True, rules=NO_ATTENTION
-        ),
-        Architecture("XLNetForMultipleChoice", BODY.under(summary_head, choice), labels=True, rules=NO_ATTENTION),
-        Architecture("XLNetForTokenClassification", BODY.under(heads.classifier), labels=True),
-        Architecture("XLNetForQuestionAnsweringSimple", BODY.under(heads.span), labels=True),
-        Architecture("XLNetForQuestionAnswering", BODY.under(heads.searched_span(""))),
-    ),
+FAMILY = family(
+    "xlnet",
+    KEYS,
+    """
+    XLNetModel                        body
+    XLNetLMHeadModel                  transformer.body + lm_loss
+    XLNetForSequenceClassification    transformer.body + summary + logits
+    XLNetForMultipleChoice            transformer.body + summary + choice
+    XLNetForTokenClassification       transformer.body + classifier
+    XLNetForQuestionAnsweringSimple   transformer.body + span
+    XLNetForQuestionAnswering         transformer.body + searched_span
+    """,
+    {
+        "body": BODY,
+        "lm_loss": heads.projection("lm_loss", "transformer.word_embedding.weight", bias="True"),
+        "summary": heads.summary(),
+        "logits": "logits_proj   linear D C   @head.classifier",
+        "choice": "logits_proj   linear D 1   @head.classifier",
+        "classifier": heads.CLASSIFIER,
+        "span": heads.SPAN,
+        "searched_span": fill(heads.SEARCHED_SPAN, name="-"),
+    },
+    rules=dict.fromkeys(("XLNetForSequenceClassification", "XLNetForMultipleChoice"), (summary.NO_ATTENTION,)),
 )

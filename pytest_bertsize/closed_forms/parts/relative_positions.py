@@ -9,37 +9,25 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.closed_forms.blocks import block, embedding, repeat
 from pytest_bertsize.config.keys import Choice, ConfigKeys, Refused, Until
 from pytest_bertsize.config.older_releases import V4
 
 if TYPE_CHECKING:
-    from pytest_bertsize.closed_forms.blocks import Block
     from pytest_bertsize.config.dims import Dims
 
 KEY = "position_embedding_type"
 RELATIVE = {"relative_key": 1, "relative_key_query": 2}
 """What the key asks for, and how many sides of a pair are multiplied by its distance: the query, or the key too."""
 TABLE = "distance_embedding"
+_ASKED_FOR = 'before(5) and get(position_embedding_type, "") in ("relative_key", "relative_key_query")'
+DISTANCES = f"distance_embedding   embedding 2*P-1 D//A   @encoder.relative_position   when {_ASKED_FOR}"
+"""(2·P - 1)·D/A: a row of a head's width for each distance, where the config asks for it."""
 SOURCE = "https://github.com/huggingface/transformers/pull/41170"
-
-
-def distances(dims: Dims) -> Block | None:
-    """(2·P - 1)·D/A: a row of a head's width for each distance, where the config asks for it."""
-    if dims.release >= V4 or dims.switches.get(KEY) not in RELATIVE:
-        return None
-    return embedding(TABLE, 2 * dims.P - 1, dims.D // dims.A, component="encoder.relative_position")
 
 
 def products(dims: Dims) -> int:
     """How many more times a self-attention multiplies all queries or keys by a row for each token."""
-    return RELATIVE[dims.switches[KEY]] if distances(dims) else 0
-
-
-def across(dims: Dims) -> Block | None:
-    """The same in cross-attention, of the families that have it there too."""
-    table = distances(dims) if dims.add_cross_attention else None
-    return repeat("encoder.layer", dims.L, block("crossattention.self", table)) if table else None
+    return RELATIVE.get(dims.switches.get(KEY, ""), 0) if dims.release < V4 else 0
 
 
 def _read(keys: ConfigKeys) -> ConfigKeys:

@@ -1,48 +1,9 @@
-"""What encoders with rotary positions (Su et al. 2021, arXiv 2104.09864) share: no table of positions, a gated MLP."""
+"""Keys and rules of models with rotary positions, which have no table of them (Su et al. 2021, arXiv 2104.09864)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pytest_bertsize.closed_forms.parts.unused_keys import ADD_CROSS_ATTENTION
-from pytest_bertsize.closed_forms.transformer_blocks import gated_feed_forward, grouped_query_attention
 from pytest_bertsize.config.keys import Ignored, Rule
-
-if TYPE_CHECKING:
-    from pytest_bertsize.closed_forms.blocks import Block, Count
-    from pytest_bertsize.config.dims import Dims
-
-
-def head_width(dims: Dims) -> Count:
-    """S, or what is whole of D/A where the config leaves it out, or the release does not read it yet."""
-    return dims.D // dims.A if dims.sizes.get("S") is None else dims.S
-
-
-def query_width(dims: Dims) -> Count:
-    """A·S: D, where S is left out and the heads divide D."""
-    return dims.A * head_width(dims)
-
-
-def key_width(dims: Dims) -> Count:
-    """Q·S: keys and values have Q heads of their own, A unless the config says so (arXiv 2305.13245)."""
-    return query_width(dims) if dims.known.Q is None else dims.Q * head_width(dims)
-
-
-def attention(dims: Dims, queries: Count, keys: Count, *, bias: bool) -> Block:
-    """2·D·queries + 2·D·keys, values as wide as keys; with biases, queries + 2·keys + D more."""
-    return grouped_query_attention("self_attn", dims.D, queries, keys, bias=bias, component="encoder.attention")
-
-
-def gated_mlp(dims: Dims, *, bias: bool, last_bias: bool) -> Block:
-    """3·D·I; with biases, 2·I + D more.
-
-    :param bias: of the two matrices that widen.
-    :param last_bias: of the one that narrows.
-    """
-    return gated_feed_forward(
-        "mlp", dims.D, dims.I, dims.hidden_act, bias=bias, last_bias=last_bias, component="encoder.feed_forward"
-    )
-
 
 PADS_WITHIN = Rule(
     ("pad_token_id", "vocab_size"),
@@ -89,21 +50,3 @@ UNUSED_KEYS = {
     "pruned_heads": Ignored(({}, None), because="this family keeps all of its heads"),
     "add_cross_attention": ADD_CROSS_ATTENTION,
 }
-
-INERT = frozenset(
-    {
-        "max_position_embeddings",
-        "rope_parameters",
-        "rope_scaling",
-        "rope_theta",
-        "rope_type",
-        "default_theta",
-        "partial_rotary_factor",
-        "attention_dropout",
-        "is_decoder",
-        "mask_token_id",
-        "cls_token_id",
-        "classifier_pooling",
-    }
-)
-"""How far positions reach and how they turn are no parameters."""

@@ -2,28 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from pytest_bertsize.closed_forms.blocks import activation, block, linear
 from pytest_bertsize.config.keys import Choice, Rule, Switch, hidden_act
-
-if TYPE_CHECKING:
-    from pytest_bertsize.closed_forms.blocks import Block, Count
-    from pytest_bertsize.config.dims import Dims
-
-
-def sequence_summary(dims: Dims, name: str, outputs: Count) -> Block:
-    """``summary``: outputs·D + outputs, or D² + D where it keeps the width, or nothing where it does not project.
-
-    :param outputs: how wide the vector becomes with ``summary_proj_to_labels``.
-    """
-    width = outputs if dims.summary_proj_to_labels else dims.D
-    return block(
-        name,
-        linear("summary", dims.D, width) if dims.summary_use_proj else None,
-        activation("activation", dims.summary_activation),
-        component="head.summary",
-    )
 
 
 def choices(place: str, function: str | None = None) -> tuple[Choice, Choice]:
@@ -44,5 +23,3 @@ NO_ATTENTION = Rule(
     'summary_type is "attn", which the class refuses: it was never written',
     'write "cls_index", for example',
 )
-
-INERT = frozenset({"summary_first_dropout", "summary_last_dropout"})

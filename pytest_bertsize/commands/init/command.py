@@ -7,7 +7,7 @@ import shlex
 from typing import TYPE_CHECKING, TextIO
 
 from pytest_bertsize.builder.confined import collector_paused
-from pytest_bertsize.closed_forms.contributed.asked import registry_of
+from pytest_bertsize.closed_forms.contributed import registry_of
 from pytest_bertsize.commands.console import GOOD, MISTAKEN, say
 from pytest_bertsize.commands.init.lines import describe, wrap
 from pytest_bertsize.commands.init.project import (

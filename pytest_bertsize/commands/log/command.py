@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 from pytest_bertsize.base.commits import DOTS
 from pytest_bertsize.base.git import NoRevision
 from pytest_bertsize.base.growth import Growth, Line, grown
-from pytest_bertsize.closed_forms.contributed.asked import registry_of
+from pytest_bertsize.closed_forms.contributed import registry_of
 from pytest_bertsize.commands.console import GOOD, MISTAKEN, say, style_of
 from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.table.settings import Settings, SettingsError, load

@@ -1,0 +1,187 @@
+"""Closed forms that a file of the project or an installed package contributes: data in the notation of a family.
+
+    [bert]                                      # the config's model_type, or a new one with like = "bert"
+    sizes = "W token_width 128"                 # beside those of the family
+    classes = "ColBert   bert.body(pooler) + projection"
+    defined_in = "colbert"                      # the module that has the classes
+
+    [bert.trees]                                # beside those of the family
+    projection = "linear   linear D W bias=False   @head.projection"
+
+Nothing of it is run: expressions are walked (:mod:`pytest_bertsize.closed_forms.expressions`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_bertsize.closed_forms import declare
+from pytest_bertsize.closed_forms.expressions import BadExpression
+from pytest_bertsize.closed_forms.families import FAMILIES
+from pytest_bertsize.closed_forms.family import Family
+from pytest_bertsize.closed_forms.registry import Conflict, Registry
+from pytest_bertsize.closed_forms.tree import Tree
+from pytest_bertsize.config.keys import ConfigKeys
+from pytest_bertsize.files import Place
+from pytest_bertsize.findings import Finding, Unusable
+from pytest_bertsize.table.settings import SettingsError
+from pytest_bertsize.wording import did_you_mean, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from importlib.metadata import EntryPoint
+
+    from pytest_bertsize.release import Release
+    from pytest_bertsize.table.settings import Settings
+
+KEY = "closed_forms"
+GROUP = "pytest_bertsize_closed_forms"
+"""The entry points by which an installed package names its file: ``acme = "acme_sizes:forms.toml"``."""
+LARGEST = 1 << 20
+"""Bytes of one file."""
+TEXTS = ("like", "sizes", "switches", "activations", "classes", "defined_in")
+KEYS = (*TEXTS, "divisible", "inert", "trees")
+
+
+def registry_of(settings: Settings | None, release: Release) -> Registry:
+    """Return the built-in closed forms, those of the table's files and those of installed packages.
+
+    :param settings: ``None`` where no table is read.
+    :raises SettingsError: for a file that contributes none, and where two are for the same architecture.
+    """
+    names = settings.closed_forms if settings else ()
+    try:
+        files = [(name, family) for name in names if settings for family in _of_file(settings, name)]
+        return Registry(files, release=release, installed=_of_packages)
+    except Conflict as conflict:
+        raise SettingsError(str(conflict)) from None
+
+
+def _of_file(settings: Settings, name: str) -> Iterator[Family]:
+    """:raises SettingsError: for what is no TOML file of the project, or no closed form."""
+    place = settings.place(KEY)
+    if not name.endswith(".toml"):
+        raise SettingsError(f'{place}: {shown(name)} is no TOML file; name one, as in closed_forms = ["forms.toml"]')
+    try:
+        with Place(settings.root, name, "file of closed forms", "config-invalid").opened() as stream:
+            content = stream.read(LARGEST + 1)
+        yield from families_in(content)
+    except Unusable as unusable:
+        raise SettingsError(f"{place}: {unusable.findings[0].sentence}") from None
+    except BadExpression as error:
+        raise SettingsError(f"{place}: {shown(name)}: {error}") from None
+
+
+def _of_packages() -> Iterator[tuple[str, Family]]:
+    """Yield what installed packages contribute: it is looked for where nothing else has a closed form."""
+    from importlib.metadata import entry_points
+
+    for each in entry_points(group=GROUP):
+        origin = f"{each.dist.name if each.dist else each.name} (entry point {each.name})"
+        try:
+            yield from ((origin, family) for family in families_in(_file_of(each).read_bytes()))
+        except (BadExpression, OSError) as error:
+            message = f"an installed package: {origin}: {error}"
+            raise Unusable(Finding("unknown-closed-form", message, "mend that package, or uninstall it")) from None
+
+
+def _file_of(entry: EntryPoint) -> Path:
+    """Return the file that an entry point names, without an import of its package.
+
+    :raises BadExpression: where the package has no folder.
+    """
+    from importlib.util import find_spec
+
+    package, _, name = entry.value.partition(":")
+    top, *inner = package.split(".")
+    spec = find_spec(top)
+    if spec is None or not spec.submodule_search_locations or not name.endswith(".toml"):
+        raise BadExpression(f"{entry.value} names no file; write package:forms.toml")
+    return Path(spec.submodule_search_locations[0], *inner, name)
+
+
+def families_in(content: bytes) -> Iterator[Family]:
+    """Read the families of a file.
+
+    :raises BadExpression: with the first mistake of the file.
+    """
+    import tomli
+
+    if len(content) > LARGEST:
+        raise BadExpression(f"it is larger than {LARGEST:,} bytes")
+    try:
+        tables = tomli.loads(content.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise BadExpression(f"it is no TOML: {error}") from None
+    if not tables:
+        raise BadExpression("it has no table; write [MODEL_TYPE], classes and trees")
+    for name, table in tables.items():
+        try:
+            yield _family(name, table)
+        except BadExpression as error:
+            raise BadExpression(f"[{name}]: {error}") from None
+
+
+def _family(name: str, table: object) -> Family:
+    if not isinstance(table, dict):
+        raise BadExpression(f"it is {shown(table)}, not a table with classes and trees")
+    _check_types(table)
+    like = table.get("like", name if name in FAMILIES else None)
+    if like is not None and like not in FAMILIES:
+        raise BadExpression(f"like is {shown(like)}; {did_you_mean(like, [*FAMILIES], 'write a built-in family')}")
+    known = FAMILIES[like] if like else Family(name, ConfigKeys(sizes=()), ())
+    trees = {**known.trees, **table.get("trees", {})}
+    classes = table.get("classes", "")
+    if not classes.strip():
+        raise BadExpression('it has no classes; write classes = "NAME   body + head"')
+    keys = _keys(table, known.keys)
+    for text in trees.values():
+        Tree(text).check()
+    # those of the known family are read again for what they give its trees, and left out
+    found = declare.family(name, keys, f"{known.classes}\n{classes}", trees).architectures[len(known.architectures) :]
+    module = table.get("defined_in", "transformers")
+    return replace(known, name=name, keys=keys, architectures=tuple(replace(each, defined_in=module) for each in found))
+
+
+def _check_types(table: Mapping[str, Any]) -> None:
+    """:raises BadExpression: for a key that there is not, and for a value of another type."""
+    for key, value in table.items():
+        if key not in KEYS:
+            instead = did_you_mean(key, KEYS, f"there are {', '.join(KEYS)}")
+            raise BadExpression(f"{shown(key)} is no key; {instead}")
+        if key in TEXTS and not isinstance(value, str):
+            raise BadExpression(f"{key} is {shown(value)}, not a text")
+        if key == "inert" and not _is_list_of_texts(value):
+            raise BadExpression(f'inert is {shown(value)}, not a list of keys; write inert = ["token_dropout"]')
+        if key == "divisible" and not (isinstance(value, list) and all(map(_is_pair, value))):
+            raise BadExpression(f'divisible is {shown(value)}; write [["hidden_size", "num_attention_heads"]]')
+        if key == "trees" and not (isinstance(value, dict) and all(isinstance(text, str) for text in value.values())):
+            raise BadExpression("trees is no table of texts")
+
+
+def _is_list_of_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+
+
+def _is_pair(value: object) -> bool:
+    return _is_list_of_texts(value) and len(value) == 2  # type: ignore[arg-type]  # noqa: PLR2004
+
+
+def _keys(table: Mapping[str, Any], known: ConfigKeys) -> ConfigKeys:
+    """Return what a family reads, with what the table says beside it."""
+    try:
+        sizes = declare.read_sizes(table.get("sizes", ""))
+        switches = declare.read_switches(table.get("switches", ""))
+        choices = declare.read_activations(table.get("activations", ""))
+    except (ValueError, KeyError, IndexError) as error:
+        raise BadExpression(f"sizes, switches or activations are not readable: {error}") from None
+    return replace(
+        known,
+        sizes=(*known.sizes, *sizes),
+        switches=(*known.switches, *switches),
+        choices=(*known.choices, *choices),
+        divisible=(*known.divisible, *map(tuple, table.get("divisible", ()))),
+        inert=known.inert | frozenset(table.get("inert", ())),
+    )

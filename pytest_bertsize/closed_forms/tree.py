@@ -1,0 +1,334 @@
+"""A closed form as text that reads like the model's own printout: one line a module, sizes by the config's symbols.
+
+    embeddings
+      word_embeddings          embedding V D    @embeddings.word
+      LayerNorm                layer_norm D     @embeddings.norm
+    encoder.layer × L
+      attention                                 @encoder.attention
+        self
+          query, key, value    linear D D
+        output.dense           linear D D
+        output.LayerNorm       layer_norm D     @encoder.norm
+      crossattention                            @encoder.cross_attention   when add_cross_attention
+    …
+
+A line is
+
+    NAME[, NAME …] [× TIMES]   KIND SIZE … [bias=…]   [@COMPONENT] [when …] [for … in …] [tied …] [passes …] [attends …]
+
+Indentation puts a module into the one above. ``encoder.layer × L`` has L copies, ``layers × 1..L`` those from the
+second on, ``norm_* × L`` as many that stand in no list: ``norm_0``, …. KIND is one of :data:`KINDS`, and none for what
+only holds others; ``-`` is no name at all: a group for the sake of its component or condition. ``W := H // A * A``
+names a size for all lines. A module counts for the component of the nearest line above that has one.
+
+``tied weight=shared.weight if tie_word_embeddings`` is the tensor of another module, ``~`` in it the attribute under
+which a class keeps the tree. ``passes`` is how often a forward pass goes through the copies, ``attends`` how many
+numbers of each vector meet those of every token, ``reads token`` or ``reads text`` what has one vector for a head;
+``frozen`` does not train.
+
+``get(E, D)`` is E, or D where the config leaves E out or the release does not know it; ``before(5)`` asks which
+transformers builds. :func:`fill` puts a text into another, where ``<name>`` stands on a line of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pytest_bertsize.closed_forms import blocks as b
+from pytest_bertsize.closed_forms.expressions import (
+    BadExpression,
+    Evaluate,
+    Scope,
+    compile_condition,
+    compile_size,
+    count_up,
+)
+from pytest_bertsize.config.keys import LABELS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from pytest_bertsize.closed_forms.blocks import Block, Count
+    from pytest_bertsize.config.dims import Dims
+
+KINDS: Mapping[str, Callable[..., Any]] = {
+    "linear": b.linear,
+    "embedding": b.embedding,
+    "layer_norm": b.layer_norm,
+    "rms_norm": b.rms_norm,
+    "activation": b.activation,
+    "parameter": b.parameter,
+    "conv1d": b.conv1d,
+    "conv2d": b.conv2d,
+    "lstm": b.lstm,
+    "gru": b.gru,
+    "multihead_attention": b.multihead_attention,
+    "transformer_encoder_layer": b.transformer_encoder_layer,
+    "transformer_decoder_layer": b.transformer_decoder_layer,
+    "transposed_linear": b.transposed_linear,
+    "quantised_linear": partial(b.of_kind, "quantised-linear", b.linear),
+    "quantised_embedding": partial(b.of_kind, "quantised-embedding", b.embedding),
+}
+_WORDS = ("when", "for", "tied", "passes", "attends", "reads", "frozen")
+_CLAUSE = re.compile(rf"\s+(?=@|(?:{'|'.join(_WORDS)})\b)")
+_MODULE = re.compile(r"(?P<names>[^\s,]+(?:, [^\s,]+)*)(?:\s+×\s+(?P<times>(?:\([^ ]*\)|[^ ])+))?(?:\s+(?P<kind>.+))?")
+_TIE = re.compile(r"(?P<leaf>\w+)=(?P<owner>\S+)(?: if (?P<condition>.+))?")
+_FOR = re.compile(r"(?P<variables>\w+(?:, \w+)*) in (?P<items>.+)")
+_NAMED = re.compile(r"(?P<name>\w+)=(?P<value>[^=].*)")
+_LABELS = re.compile(rf"(?<![\w.]){LABELS}(?![\w.])")
+_VARIABLE = re.compile(r"\{(\w+)\}")
+_PLACE = re.compile(r"^(?P<indent> *)<(?P<name>\w+)>$", re.MULTILINE)
+
+
+class Tie(NamedTuple):
+    """A parameter of a module that is another tensor of the model."""
+
+    leaf: str
+    owner: str
+    condition: Evaluate
+
+
+class Line(NamedTuple):
+    """One line of a tree with those that are indented below it."""
+
+    names: tuple[str, ...]
+    make: Callable[..., Any] | None
+    """Builds the module of its kind; ``None`` for what only holds others."""
+    sizes: tuple[Evaluate, ...]
+    named: tuple[tuple[str, Evaluate], ...]
+    """Arguments by their name: ``bias``."""
+    times: Evaluate | None
+    start: int
+    component: str | None
+    condition: Evaluate | None
+    variables: tuple[str, ...]
+    """Of ``for``."""
+    items: Evaluate | None
+    ties: tuple[Tie, ...]
+    passes: Evaluate | None
+    attends: Evaluate | None
+    reads: Any
+    is_frozen: bool
+    inside: tuple[Line, ...]
+
+    @property
+    def has_loop(self) -> bool:
+        """Return whether the line or one below it is repeated by ``for``."""
+        return self.items is not None or any(each.has_loop for each in self.inside)
+
+    @property
+    def is_parameter(self) -> bool:
+        """Return whether the line is a tensor, not a module."""
+        return self.make is b.parameter
+
+
+def fill(text: str, **parts: str) -> str:
+    """Return a text with ``{name}`` replaced, and ``<name>`` on a line of its own by the lines of another text."""
+
+    def lines(found: re.Match[str]) -> str:
+        if found["name"] not in parts:
+            return found[0]
+        kept = (line for line in parts[found["name"]].splitlines() if line.strip())
+        return "\n".join(f"{found['indent']}{line}" for line in kept)
+
+    filled = _PLACE.sub(lines, text)
+    for name, value in parts.items():
+        filled = filled.replace(f"{{{name}}}", value)
+    return filled
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The blocks of a model, or of a part of it, as a text says them."""
+
+    text: str
+
+    @cached_property
+    def _read(self) -> tuple[tuple[Line, ...], Mapping[str, Evaluate]]:
+        """The lines, and the sizes that are named in them.
+
+        :raises BadExpression: for a line that is none; says which.
+        """
+        rows: list[tuple[int, str]] = []
+        formulas: dict[str, Evaluate] = {}
+        for line in filter(str.strip, self.text.splitlines()):
+            name, defines, value = line.partition(":=")
+            if defines:
+                formulas[name.strip()] = compile_size(value.strip())
+            else:
+                rows.append((len(line) - len(line.lstrip()), line.strip()))
+        return _lines(rows, 0, len(rows)), formulas
+
+    def check(self) -> None:
+        """Read the text.
+
+        :raises BadExpression: with the first line that is none.
+        """
+        assert self._read
+
+    @property
+    def has_labels(self) -> bool:
+        """Return whether the text counts C, the number of labels."""
+        return _LABELS.search(self.text) is not None
+
+    def blocks(self, dims: Dims, name: str = "", **arguments: Any) -> Block:
+        """Return the blocks of sizes.
+
+        :param name: the attribute under which a class keeps them; ``""`` for the class itself.
+        :param arguments: what the class says beside its config: ``pooler=True``.
+        """
+        lines, formulas = self._read
+        scope = Scope(dims, formulas, arguments)
+        prefix = f"{name}." if name else ""
+        return b.block(name, *(each for line in lines for each in _blocks(line, scope, prefix)))
+
+
+def _lines(rows: list[tuple[int, str]], start: int, end: int) -> tuple[Line, ...]:
+    """Read rows of one depth with what is indented below each."""
+    found = []
+    at = start
+    while at < end:
+        depth, text = rows[at]
+        inner = at + 1
+        while inner < end and rows[inner][0] > depth:
+            inner += 1
+        try:
+            line = _line(text)
+        except BadExpression as error:
+            raise BadExpression(f"{text!r}: {error}") from None
+        inside = _lines(rows, at + 1, inner)
+        if line.items and any(each.has_loop for each in inside):
+            raise BadExpression(f"{text!r}: a line with for has another below it")
+        found.append(line._replace(inside=inside))
+        at = inner
+    return tuple(found)
+
+
+def _split(text: str) -> tuple[str, dict[str, str]]:
+    """Split a line into the module and its clauses by their first words; ``@`` is one of them."""
+    module, *said = _CLAUSE.split(f" {text}")
+    if not module.strip():  # a line that begins with a clause is a group without a name
+        module = "-"
+    clauses = {}
+    for clause in said:
+        word, _, rest = ("@", "", clause[1:]) if clause[0] == "@" else clause.partition(" ")
+        clauses[word] = rest.strip()
+    return module.strip(), clauses
+
+
+def _line(text: str) -> Line:
+    module, clauses = _split(text)
+    found = _MODULE.fullmatch(module)
+    if found is None:
+        raise BadExpression("the line has no name")
+    kind, *words = _words(found["kind"] or "")
+    if kind and kind not in KINDS:
+        raise BadExpression(f"there is no kind {kind!r}; there are {', '.join(KINDS)}")
+    low, dots, high = (found["times"] or "").rpartition("..")
+    named = [_NAMED.fullmatch(word) for word in words]
+    loop = _FOR.fullmatch(clauses.get("for", ""))
+    return Line(
+        names=tuple("" if name == "-" else name for name in found["names"].split(", ")),
+        make=KINDS[kind] if kind else None,
+        sizes=tuple(compile_size(word) for word, name in zip(words, named, strict=True) if not name),
+        named=tuple((each["name"], compile_condition(each["value"])) for each in named if each),
+        times=_compiled_if(f"({high}) - {low}" if dots else high),
+        start=int(low or 0),
+        component=clauses.get("@"),
+        condition=compile_condition(clauses["when"]) if "when" in clauses else None,
+        variables=tuple(loop["variables"].split(", ")) if loop else (),
+        items=compile_condition(loop["items"]) if loop else None,
+        ties=tuple(_ties(clauses["tied"])) if "tied" in clauses else (),
+        passes=_compiled_if(clauses.get("passes", "")),
+        attends=_compiled_if(clauses.get("attends", "")),
+        reads=clauses.get("reads", ""),
+        is_frozen="frozen" in clauses,
+        inside=(),
+    )
+
+
+def _compiled_if(text: str) -> Evaluate | None:
+    return compile_size(text) if text else None
+
+
+def _words(text: str, separator: str = " ") -> list[str]:
+    """Split a text outside of parentheses."""
+    found, depth = [""], 0
+    for character in text:
+        depth += (character in "([") - (character in ")]")
+        if character == separator and not depth:
+            found.append("")
+        else:
+            found[-1] += character
+    return [each.strip() for each in found if each.strip()] or [""]
+
+
+def _ties(text: str) -> Iterator[Tie]:
+    for each in _words(text, ","):
+        found = _TIE.fullmatch(each)
+        if found is None:
+            raise BadExpression(f"{each!r} is no tie; write tied weight=NAME.OF.THE.TENSOR")
+        yield Tie(found["leaf"], found["owner"], compile_condition(found["condition"] or "True"))
+
+
+def _blocks(line: Line, scope: Scope, prefix: str) -> list[Any]:
+    """Build what a line says: nothing, a module, or one for each of its names."""
+    if line.items is None:
+        return _of_each_name(line, scope, prefix)
+    found = []
+    for item in line.items(scope):
+        values = dict(zip(line.variables, item if len(line.variables) > 1 else (item,), strict=True))
+        found += _of_each_name(line, scope.with_arguments(values), prefix)
+    return found
+
+
+def _of_each_name(line: Line, scope: Scope, prefix: str) -> list[Any]:
+    if line.condition is not None and not line.condition(scope):
+        return []
+    made = (_module(_with_variables(name, scope), line, scope, prefix) for name in line.names)
+    return [each for each in made if each is not None]
+
+
+def _with_variables(name: str, scope: Scope) -> str:
+    return _VARIABLE.sub(lambda found: str(scope[found[1]]), name) if "{" in name else name
+
+
+def _module(name: str, line: Line, scope: Scope, prefix: str) -> Any:
+    owners = {tie.leaf: tie.owner.replace("~", prefix) for tie in line.ties if tie.condition(scope)}
+    if line.is_parameter:
+        leaf = b.parameter(name, *(each(scope) for each in line.sizes), component=line.component)
+        return leaf._replace(tied_to=owners[name]) if owners else leaf
+    inner = [each for child in line.inside for each in _blocks(child, scope, prefix)]
+    if line.make is None:
+        module = b.Block(name, tuple(inner), line.component)
+    else:
+        named = {key: value(scope) for key, value in line.named}
+        module = line.make(name, *(each(scope) for each in line.sizes), component=line.component, **named)
+        if module is None:
+            return None
+        module = b.tied(module, **owners) if owners else module
+        module = module._replace(children=(*module.children, *inner)) if inner else module
+    return _with_clauses(module, line, scope)
+
+
+def _with_clauses(module: Block, line: Line, scope: Scope) -> Block:
+    if line.times is not None:
+        times: Count = line.times(scope)
+        passes = line.passes and line.passes(scope)
+        if isinstance(times, tuple | list | range):
+            names = tuple(dict.fromkeys(map(str, times)))  # what is named twice is there once
+            module = module._replace(times=len(names), keys=names, passes=passes)
+        elif "*" in module.name:
+            copies = count_up(line.start, line.start + line.times(scope.deciding))
+            keys = tuple(module.name.replace("*", str(copy)) for copy in copies)
+            module = module._replace(name="", times=times, keys=keys, passes=passes)
+        else:
+            module = module._replace(times=times, start=line.start, passes=passes)
+    if line.attends is not None:
+        module = b.attending(module, line.attends(scope))
+    if line.reads:
+        module = module._replace(reads=line.reads)
+    return b.frozen(module) if line.is_frozen else module
