@@ -71,18 +71,17 @@ def _explain(given: argparse.Namespace) -> int:
 
 
 def _diff(given: argparse.Namespace) -> int:
-    from pytest_bertsize.commands.diff.command import diff
+    from pytest_bertsize.commands.diff import diff
     from pytest_bertsize.commands.named_model import Named
 
-    paths = (given.a, given.b, *given.more)
-    named = [Named(path, given.architecture, given.family, given.option, given.keys) for path in paths]
-    return diff(named, sys.stdout, sys.stderr, form=given.format)
+    a, b = (Named(path, given.architecture, given.family, given.option, given.keys) for path in (given.a, given.b))
+    return diff(a, b, sys.stdout, sys.stderr, form=given.format)
 
 
 def _log(given: argparse.Namespace) -> int:
     from pytest_bertsize.commands.log.command import Asked, log
 
-    asked = Asked(given.project, given.name, given.commits, given.tags, given.format, given.page)
+    asked = Asked(given.project, given.name, given.commits, given.tags, given.format)
     return log(asked, sys.stdout, sys.stderr)
 
 
@@ -153,8 +152,7 @@ def _add_check(commands: Commands) -> None:
         action="append",
         default=[],
         metavar="PATH",
-        help="write what was found to PATH, as JSON (.json), Markdown (.md), a page (.html) or for GitLab "
-        "(.codequality.json, gl-code-quality-report.json); may be repeated",
+        help="write what was found to PATH, as JSON (.json), Markdown (.md) or a page (.html); may be repeated",
     )
     check.add_argument(
         "--base",
@@ -205,7 +203,6 @@ def _add_diff(commands: Commands) -> None:
     diff = _command(commands, "diff", does, _diff)
     diff.add_argument("a", metavar="A", help="a config, as for explain")
     diff.add_argument("b", metavar="B", help="the other one")
-    diff.add_argument("more", nargs="*", metavar="MORE", help="further ones, which stand beside them")
     _add_model(diff)
 
 
@@ -240,7 +237,7 @@ def _add_fit(commands: Commands) -> None:
         metavar="N",
         help="hidden units of one attention head (default: as many as today, or 64 where no width near has such heads)",
     )
-    _add_model(fit, "text", "md", "json")
+    _add_model(fit)
 
 
 def _add_log(commands: Commands) -> None:
@@ -262,13 +259,10 @@ def _add_log(commands: Commands) -> None:
     log.add_argument(
         "--format", choices=("text", "md", "json"), default="text", help="how it is printed (default: text)"
     )
-    log.add_argument(
-        "--page", default="", metavar="PATH", help="write a page, too: a line of steps for each model (.html)"
-    )
     _add_project(log)
 
 
-def _add_model(command: argparse.ArgumentParser, *formats: str) -> None:
+def _add_model(command: argparse.ArgumentParser) -> None:
     command.add_argument("--architecture", metavar="NAME", help="the class (default: the only one that the file names)")
     command.add_argument("--family", metavar="NAME", help="the model_type of a file that has none")
     command.add_argument(
@@ -287,7 +281,7 @@ def _add_model(command: argparse.ArgumentParser, *formats: str) -> None:
     )
     command.add_argument(
         "--format",
-        choices=formats or ("text", "md", "latex", "json"),
+        choices=("text", "md", "json"),
         default="text",
         help="how it is printed: formulas, symbols, counts, the config's hash and versions (default: text)",
     )

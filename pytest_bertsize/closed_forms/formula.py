@@ -1,6 +1,6 @@
 """Formulas as people write them: ``V·D``, as the tensors have it, squares first.
 
-A formula is a sum of products in that order; a writer for each of text, LaTeX and MathML has the signs.
+A formula is a sum of products in that order; a writer for each of text and LaTeX has the signs.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ import re
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from html import escape
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from pytest_bertsize.config.symbols import (
     Expression,
@@ -19,7 +18,6 @@ from pytest_bertsize.config.symbols import (
     expanded,
     in_one,
     multiplied,
-    symbol,
     symbols_of,
     terms_of,
     with_even_quotients,
@@ -52,11 +50,6 @@ class Formula:
     def latex(self) -> str:
         r"""``L \cdot (4 \cdot D^{2} + 4 \cdot D)``."""
         return _formula(self, _Latex())
-
-    @property
-    def mathml(self) -> str:
-        """An element for each summand, so that a long formula can wrap."""
-        return f"<math>{_formula(self, _MathML())}</math>"
 
     @property
     def symbols(self) -> set[str]:
@@ -145,11 +138,6 @@ class Formulas:
         return with_even_quotients(count, self._sizes)
 
 
-def of_symbol(name: str) -> Formula:
-    """A size alone, as a legend has it."""
-    return Formula((Product(1, (symbol(name),)),))
-
-
 @dataclass(frozen=True, slots=True)
 class _Term:
     number: int
@@ -185,60 +173,37 @@ _SUBSCRIPT = re.compile(r"([^\W\d_])(?:_(\w+)|([a-z0-9]{1,2}))")
 """``d_kv``, ``De``, ``P2``."""
 
 
-class _Writer(Protocol):
-    """Has the signs, and puts together what is written already."""
-
-    times: str
-    plus: str
-    minus: str
-    negative: str
-    opening: str
-    closing: str
-
-    @property
-    def inside(self) -> _Writer:
-        """Of a sum that stays in one piece."""
-        ...
-
-    def number(self, number: int) -> str: ...
-    def symbol(self, name: str) -> str: ...
-    def bracketed(self, inside: str) -> str: ...
-    def floor(self, inside: str) -> str: ...
-    def power(self, base: str, exponent: int) -> str: ...
-    def fraction(self, above: str, below: Sequence[str]) -> str: ...
-
-
-def _formula(formula: Formula, writer: _Writer) -> str:
+def _formula(formula: Formula, writer: _Text) -> str:
     return _sum([(each.number, _product(each, writer)) for each in formula.products], writer)
 
 
-def _sum(signed: Iterable[tuple[int | Fraction, str]], writer: _Writer) -> str:
+def _sum(signed: Iterable[tuple[int | Fraction, str]], writer: _Text) -> str:
     """Products with their signs between them."""
     written = ""
     for number, product in signed:
-        sign = (writer.minus if written else writer.negative) if number < 0 else writer.plus
-        written += (sign if written or number < 0 else "") + product
+        sign = (" - " if written else "-") if number < 0 else " + " if written else ""
+        written += sign + product
     return written or writer.number(0)
 
 
-def _product(product: Product, writer: _Writer) -> str:
+def _product(product: Product, writer: _Text) -> str:
     number = abs(product.number)
     factors = [_factor(each, writer) for each in product.factors]
     return writer.times.join(factors if factors and number == 1 else [writer.number(number), *factors])
 
 
-def _factor(factor: Expression | Formula, writer: _Writer) -> str:
+def _factor(factor: Expression | Formula, writer: _Text) -> str:
     if isinstance(factor, Formula):
-        return f"{writer.opening}{_formula(factor, writer)}{writer.closing}"
+        return writer.bracketed(_formula(factor, writer))
     written = _expression(factor, writer)
     return writer.bracketed(written) if len(factor.terms) > 1 else written
 
 
-def _expression(expression: Expression, writer: _Writer) -> str:
-    return _sum([(each.number, _monomial(each, writer)) for each in expression.terms], writer.inside)
+def _expression(expression: Expression, writer: _Text) -> str:
+    return _sum([(each.number, _monomial(each, writer)) for each in expression.terms], writer)
 
 
-def _monomial(monomial: Monomial, writer: _Writer) -> str:
+def _monomial(monomial: Monomial, writer: _Text) -> str:
     """Without its sign."""
     above = [_power(base, exponent, writer) for base, exponent in monomial.powers if exponent > 0]
     below = [_power(base, -exponent, writer) for base, exponent in monomial.powers if exponent < 0]
@@ -248,7 +213,7 @@ def _monomial(monomial: Monomial, writer: _Writer) -> str:
     return writer.fraction(written, below) if below else written
 
 
-def _power(base: Base, exponent: int, writer: _Writer) -> str:
+def _power(base: Base, exponent: int, writer: _Text) -> str:
     if isinstance(base, str):
         written = writer.symbol(base)
     elif isinstance(base, Floor):
@@ -259,14 +224,12 @@ def _power(base: Base, exponent: int, writer: _Writer) -> str:
 
 
 class _Text:
-    times, plus, minus, negative, opening, closing = "·", " + ", " - ", "-", "(", ")"
+    """Has the signs, and puts together what is written already."""
+
+    times = "·"
 
     def __init__(self, sizes: Mapping[str, int] | None = None) -> None:
         self._sizes = sizes or {}
-
-    @property
-    def inside(self) -> _Text:
-        return self
 
     def number(self, number: int) -> str:
         return str(number)
@@ -308,47 +271,6 @@ class _Latex(_Text):
 
     def _upright(self, name: str) -> str:
         return rf"\mathrm{{{re.sub(r'[^A-Za-z0-9]', ' ', name)}}}".replace(" ", r"\_")
-
-
-class _InOnePiece:
-    """MathML."""
-
-    times = "<mo>\u2062</mo>"
-    """The invisible times, which a screen reader speaks."""
-    opening, closing = '<mo stretchy="false">(</mo>', '<mo stretchy="false">)</mo>'
-    """Of one height, though one element may hold the opening bracket and another the closing one."""
-    plus, minus, negative = "<mo>+</mo>", "<mo>\N{MINUS SIGN}</mo>", '<mo form="prefix">\N{MINUS SIGN}</mo>'
-
-    @property
-    def inside(self) -> _InOnePiece:
-        return _InOnePiece()
-
-    def number(self, number: int) -> str:
-        return f"<mn>{number}</mn>"
-
-    def symbol(self, name: str) -> str:
-        letter, below = map(escape, _letter_and_subscript(name))
-        tag = "mn" if below.isdecimal() else "mi"
-        return f"<msub><mi>{letter}</mi><{tag}>{below}</{tag}></msub>" if below else f"<mi>{letter}</mi>"
-
-    def bracketed(self, inside: str) -> str:
-        return f"<mrow>{self.opening}{inside}{self.closing}</mrow>"
-
-    def floor(self, inside: str) -> str:
-        return f"<mrow><mo>⌊</mo>{inside}<mo>⌋</mo></mrow>"
-
-    def power(self, base: str, exponent: int) -> str:
-        return f"<msup>{base}{self.number(exponent)}</msup>"
-
-    def fraction(self, above: str, below: Sequence[str]) -> str:
-        return f"<mfrac><mrow>{above}</mrow><mrow>{self.times.join(below)}</mrow></mfrac>"
-
-
-class _MathML(_InOnePiece):
-    """Its signs end one element and begin the next, so that a page can break the line there."""
-
-    plus = '</math><wbr><math><mo form="infix">+</mo>'
-    minus = '</math><wbr><math><mo form="infix">\N{MINUS SIGN}</mo>'
 
 
 def _letter_and_subscript(name: str) -> tuple[str, str]:

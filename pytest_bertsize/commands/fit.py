@@ -80,12 +80,7 @@ def fit(named: Named, asked: Asked, out: TextIO, err: TextIO, *, form: str = "te
         found = _fitting(explained(named), asked)
     except Unusable as unusable:
         return mistaken(unusable, err)
-    if form != "text":
-        from pytest_bertsize.commands.quoting import fitting
-
-        say(fitting(found, form), out)
-        return GOOD
-    say(_drawn(found, style_of(out, 0)), out)
+    say(_quoted(found, form) if form != "text" else _drawn(found, style_of(out, 0)), out)
     return GOOD
 
 
@@ -297,3 +292,29 @@ def _table(found: Fitting) -> Table:
     for place, row in enumerate(zip(*cells.values(), strict=True)):
         table.add_row(*(Text(text, style="dim" if place == 0 else "") for text in row))
     return table
+
+
+def _quoted(found: Fitting, form: str) -> str:
+    """Return the shapes as Markdown or as JSON."""
+    from pytest_bertsize.commands.quoting import SCHEMA, facts, json_text, source
+    from pytest_bertsize.reports.markdown.text import text as in_markdown
+
+    chosen = found.chosen
+    if form == "json":
+        limits = [{"component": each.component, "min": each.minimum, "max": each.maximum} for each in found.limits]
+        rows = [
+            {
+                "overrides": overrides(chosen, row.changes),
+                "sizes": dict(row.sizes),
+                "parameters": row.total,
+                "flops": row.flops,
+            }
+            for row in found.rows
+        ]
+        searched = {"limits": limits, "seq_len": found.found.seq_len, "examined": found.found.examined}
+        return json_text({"schema": SCHEMA, **facts(chosen), **searched, "today": rows[0], "shapes": rows[1:]})
+    cells = columns(found)
+    cells["to paste"] = ["", *(f"`{to_paste(chosen, row.changes)}`" for row in found.rows[1:])]
+    lines = [f"| {' | '.join(cells)} |", f"|{' --: |' * (len(cells) - 1)} :-- |"]
+    lines += [f"| {' | '.join(row)} |" for row in zip(*cells.values(), strict=True)]
+    return "\n".join([*lines, "", *(f"- {in_markdown(each)}" for each in notes(found)), "", source(facts(chosen))])

@@ -66,8 +66,8 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "default": [],
         "metavar": "PATH",
         "help": (
-            "with --bert-budget: write what was found to PATH, as JSON (.json), Markdown (.md), a page (.html) or for "
-            "GitLab (.codequality.json, gl-code-quality-report.json); may be repeated"
+            "with --bert-budget: write what was found to PATH, as JSON (.json), Markdown (.md) or a page (.html); "
+            "may be repeated"
         ),
     },
 }

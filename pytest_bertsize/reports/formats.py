@@ -40,18 +40,13 @@ class Format(NamedTuple):
 
 PAGE = ".html"
 JSON = Format("json")
-CODE_QUALITY = Format("gitlab")
-LOG = Format("html.log", "a page of bertsize log")
 WHAT_IF = Format("html.what_if", "a page of bertsize explain")
 BY_SUFFIX = {
-    ".codequality.json": CODE_QUALITY,
     ".json": JSON,
     ".md": Format("markdown.page"),
     PAGE: Format("html.page"),
 }
 """The first that fits, behind at least one character of a name."""
-BY_NAME = {"gl-code-quality-report.json": CODE_QUALITY}
-"""What GitLab's own documentation calls its report."""
 SUFFIXES = ".json, .md or .html"
 LARGEST = 256 * 1024 * 1024
 """Bytes; no report of ours comes near it, and what is larger is not read to see that it is none."""
@@ -61,8 +56,7 @@ def format_of(path: Path) -> Format | None:
     """The format that a file's name asks for."""
     if path.name in BY_SUFFIX:
         return None
-    by_suffix = (found for suffix, found in BY_SUFFIX.items() if path.name.endswith(suffix))
-    return BY_NAME.get(path.name) or next(by_suffix, None)
+    return next((found for suffix, found in BY_SUFFIX.items() if path.name.endswith(suffix)), None)
 
 
 def may_be_replaced(path: Path, found: Format) -> bool:

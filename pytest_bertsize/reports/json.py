@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.reports.shape import ModelReport, RunBase, RunReport
     from pytest_bertsize.table.settings import Settings
 
-FOR_PAGES = ("latex", "mathml")
+FOR_PAGES = ("latex",)
 """What a model's report holds for other formats: it is what :class:`Component` says already."""
 _HARMLESS_IN_HTML = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
 """These stand in texts alone, and mean the same there; a page may take the report in as it is."""

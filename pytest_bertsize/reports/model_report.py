@@ -108,7 +108,6 @@ def model_report(review: Review) -> ModelReport:
         closed_form=review.closed_form,
         symbols=dict(review.symbols),
         latex={formula.text: formula.latex for formula in review.formulas.values()},
-        mathml=_mathml(review),
         totals=Totals(
             expected=expected.unique if expected else None,
             actual=actual.unique if actual else None,
@@ -136,14 +135,6 @@ def _unrolled(review: Review) -> int | None:
     if review.unrolled is None or review.expected is None or review.held is None:
         return review.unrolled
     return review.unrolled + review.held.stored - review.expected.stored
-
-
-def _mathml(review: Review) -> dict[str, str]:
-    if not review.formulas:
-        return {}
-    from pytest_bertsize.closed_forms.formula import of_symbol
-
-    return {each.text: each.mathml for each in (*review.formulas.values(), *map(of_symbol, review.symbols))}
 
 
 def _base(comparison: Comparison) -> Base:
@@ -187,7 +178,6 @@ def _choices(review: Review) -> Choices | None:
     return Choices(
         fits=[Fit(change=fit.said, overrides=dict(fit.changes), total=fit.form.total) for fit in review.fits],
         costs=[Cost(what=cost.what, change=cost.change, total=cost.total) for cost in review.costs],
-        notes=list(review.unusual),
     )
 
 

@@ -187,13 +187,11 @@ class Fit(TypedDict):
 
 
 class Choices(TypedDict):
-    """By the closed form: what would fit, what the next change would cost, and what is unusual of the shape."""
+    """By the closed form: what would fit, and what the next change would cost."""
 
     fits: list[Fit]
     """The nearest to today's first, three at most; empty for a budget that holds."""
     costs: list[Cost]
-    notes: list[str]
-    """What an architect might not have meant, a sentence each; a note, never a finding."""
 
 
 class FoldedTensor(TypedDict):
@@ -339,8 +337,6 @@ class ModelReport(TypedDict):
     """The config's sizes by their letter: ``{"V": 30522, "D": 768}``."""
     latex: dict[str, str]
     """Each formula, by its text, as Markdown shows it."""
-    mathml: dict[str, str]
-    """Each formula and each symbol, by its text, as a page shows it."""
     totals: Totals
     """Of the whole model."""
     components: list[Component]

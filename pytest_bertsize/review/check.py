@@ -114,15 +114,8 @@ def _derived(subject: Subject, found: Derivation, *, formulas: bool) -> Subject:
         formulas=form.formulas() if formulas else {},
         costs=what_if.costs(found) if subject.review.detail or fits else (),
         fits=fits,
-        unusual=_unusual(found) if subject.review.detail else (),
     )
     return subject._replace(review=known, known_components=cache(partial(_known_components, found)))
-
-
-def _unusual(found: Derivation) -> tuple[str, ...]:
-    from pytest_bertsize.closed_forms.proportions import unusual
-
-    return unusual(found)
 
 
 def _known_components(found: Derivation) -> list[str]:
@@ -275,7 +268,7 @@ def _reviewed(before: Review, subject: Subject, built: Built | NotBuilt, former:
                 Finding("build-failed", message, built.fix or _way_out(subject, built.reason)),
             ),
         )
-    from pytest_bertsize.review import by_structure, missing_rows, one_module_twice, read_otherwise
+    from pytest_bertsize.review import by_structure, dead_weight, missing_rows, one_module_twice, read_otherwise
     from pytest_bertsize.review.with_checkpoint import with_checkpoint
 
     said = (
@@ -301,7 +294,8 @@ def _reviewed(before: Review, subject: Subject, built: Built | NotBuilt, former:
         said = missing_rows.with_rows(said, before.expected, actual, built.kinds, subject.model)
         concluded = replace(concluded, findings=said)
     otherwise = _read_otherwise(concluded, subject, built)  # the cause of what is off, and told before it
-    also = (*_ties(built), *_dead_weight(subject, built, actual))
+    own = subject.model.factory is not None
+    also = (*_ties(built), *dead_weight.buffers(actual, built.buffers, own=own))
     concluded = replace(concluded, findings=(*otherwise, *concluded.findings, *also))
     concluded = with_checkpoint(concluded, built, actual)
     loose = _insensitive(concluded, subject) if form else by_structure.insensitive(concluded, actual)
@@ -340,15 +334,6 @@ def _measured(before: Review, subject: Subject, built: Built | None, actual: Inv
         return replace(before, findings=(*before.findings, *unusable.findings))
     off = measures.off_closed_form(found, form, before.budget)
     return replace(before, measured=tuple(found), findings=(*before.findings, *off))
-
-
-def _dead_weight(subject: Subject, built: Built, actual: Inventory) -> list[Finding]:
-    from pytest_bertsize.review import dead_weight
-
-    own = subject.model.factory is not None
-    alone = own and not subject.model.backbones  # of several, each has a pooler of its own
-    poolers = dead_weight.unused_poolers(actual) if alone else ()
-    return [*poolers, *dead_weight.buffers(actual, built.buffers, own=own)]
 
 
 def _ties(built: Built) -> list[Finding]:

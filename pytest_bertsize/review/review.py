@@ -72,8 +72,6 @@ class Review:
     """Of the usual next changes, by the closed form."""
     fits: tuple[Shape, ...] = ()
     """For a budget that is broken, shapes that hold it, the nearest to today's first."""
-    unusual: tuple[str, ...] = ()
-    """Of its shape, in words: no reason to fail, and none to warn."""
     measured: tuple[Measured, ...] = ()
     """What its budget limits beside parameter counts."""
     stored: Stored | None = None

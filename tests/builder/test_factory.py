@@ -623,11 +623,6 @@ OWN = """
             self.bert = BertModel(BertConfig(**config), add_pooling_layer=False)
             self.out = nn.Linear(config["hidden_size"], 2)
     def build(config): return Own(config)
-    def with_pooler(config):
-        made = Own(config)
-        made.bert = BertModel(BertConfig(**config))
-        made.pooler = nn.Linear(config["hidden_size"], config["hidden_size"])
-        return made
     def aliased(config):
         assert set(config) >= {"width", "layers"} and "hidden_size" not in config, sorted(config)
         assert config["layers"] == 1, "the table overrides it"
@@ -757,15 +752,6 @@ def test_it_is_given_the_files_own_names_with_what_the_table_overrides(project: 
     result = project(table, config, own=OWN).runpytest("--bert-budget", "--bert-budget-report=size.json")
     assert report()["own"]["headline"] == "own: 23,834 parameters; held to no limit"
     assert result.ret == pytest.ExitCode.OK
-
-
-def test_a_pooler_beside_one_that_was_rebuilt_is_pointed_out(project: Project) -> None:
-    extra = '{ name = "pooler", linear = ["hidden_size", "hidden_size"] }'
-    told = DESCRIBED.replace("options = { add_pooling_layer = false }", "").replace("[{", f"[{extra}, {{")
-    table = models(own=f'{told}\n    factory = "own:with_pooler"\n    budget = "report-only"')
-    result = project(table, own=OWN).runpytest("--bert-budget", "--bert-budget-report=size.json")
-    assert result.ret == pytest.ExitCode.OK
-    assert [finding["kind"] for finding in report()["own"]["findings"]] == ["dead-weight"]
 
 
 @pytest.mark.process

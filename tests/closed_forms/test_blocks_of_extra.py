@@ -15,7 +15,7 @@ from pytest_bertsize.closed_forms.blocks import Block, tensors
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.review.check import examine
 from pytest_bertsize.table.settings import SettingsError, parse
-from tests.support.formulas import value_of, value_of_latex, value_of_mathml
+from tests.support.formulas import value_of, value_of_latex
 from tests.support.own_classes import bert, checked, errors, of, on_meta
 
 if TYPE_CHECKING:
@@ -135,7 +135,6 @@ def test_a_formula_of_it_comes_to_what_it_counts_in_each_of_its_ways(tmp_path: P
     formula, count = review.formulas["head.x"], review.expected["head.x"]
     assert value_of(formula.text, review.symbols) == count
     assert value_of_latex(formula.latex, review.symbols) == count
-    assert value_of_mathml(formula.mathml, review.symbols) == count
 
 
 def test_a_list_by_a_key_of_the_config_is_repeated_in_its_formula(tmp_path: Path) -> None:

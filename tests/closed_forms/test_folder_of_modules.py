@@ -19,7 +19,7 @@ from pytest_bertsize.config.source import Disk
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.review.check import conclude, examine
 from pytest_bertsize.table.settings import parse
-from tests.support.formulas import value_of, value_of_latex, value_of_mathml
+from tests.support.formulas import value_of, value_of_latex
 from tests.support.own_classes import BERT, POOLER, TINY, errors
 
 if TYPE_CHECKING:
@@ -130,7 +130,6 @@ def test_a_formula_of_it_comes_to_what_it_counts(tmp_path: Path, case: str) -> N
     formula = review.formulas["head.1_It"]
     assert value_of(formula.text, review.symbols) == count
     assert value_of_latex(formula.latex, review.symbols) == count
-    assert value_of_mathml(formula.mathml, review.symbols) == count
 
 
 def test_the_class_of_the_transformer_is_what_the_task_asks_for(tmp_path: Path) -> None:

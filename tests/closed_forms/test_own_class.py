@@ -378,36 +378,6 @@ def test_a_module_of_the_same_count_and_another_shape_is_pointed_out(tmp_path: P
     assert checked(tmp_path, table, module).verdict == "failed"
 
 
-def test_a_pooler_beside_one_of_the_projects_own_is_pointed_out(tmp_path: Path) -> None:
-    table = 'backbone = "bert"\nextra = [{ name = "my_pooler", linear = ["hidden_size", "hidden_size"] }]'
-    review = checked(tmp_path, table, of(bert=bert(), my_pooler=on_meta(nn.Linear, 4, 4)))
-    assert review.verdict == "passed"
-    (found,) = (finding for finding in review.findings if finding.kind == "dead-weight")
-    assert found.severity == "warning"
-    assert found.message == "bert.pooler has 20 parameters, and my_pooler.weight is a pooler of the same shape"
-    assert found.fix == "if bert.pooler is not used, build the backbone with add_pooling_layer=False"
-
-
-@pytest.mark.parametrize(
-    "table",
-    [
-        OUT,
-        """
-        backbone = "bert"
-        options = { add_pooling_layer = false }
-        extra = [{ name = "pooler", linear = ["hidden_size", "hidden_size"] }]
-        """,
-    ],
-    ids=["no other", "not built"],
-)
-def test_a_pooler_without_another_is_no_dead_weight(tmp_path: Path, table: str) -> None:
-    rebuilt = "pooler" in table
-    parts = {"pooler": on_meta(nn.Linear, 4, 4)} if rebuilt else {"out": on_meta(nn.Linear, 4, 2)}
-    review = checked(tmp_path, table, of(bert=bert(add_pooling_layer=not rebuilt), **parts))
-    assert errors(review) == []
-    assert [finding.kind for finding in review.findings] == []
-
-
 # what does not train
 
 

@@ -24,7 +24,7 @@ from pytest_bertsize.closed_forms.attribution import Side, attribute
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.review.check import conclude, examine
 from pytest_bertsize.table.settings import SettingsError, parse
-from tests.support.formulas import value_of, value_of_latex, value_of_mathml
+from tests.support.formulas import value_of, value_of_latex
 from tests.support.own_classes import BERT, POOLER, TINY, errors, of, on_meta
 
 if TYPE_CHECKING:
@@ -237,7 +237,6 @@ def test_formulas_come_to_what_is_counted_in_each_of_their_ways(tmp_path: Path, 
     for component, formula in review.formulas.items():
         assert value_of(formula.text, review.symbols) == review.expected[component]
         assert value_of_latex(formula.latex, review.symbols) == review.expected[component]
-        assert value_of_mathml(formula.mathml, review.symbols) == review.expected[component]
 
 
 def test_the_factory_is_given_the_configs_by_attribute_with_what_the_table_overrides(tmp_path: Path) -> None:

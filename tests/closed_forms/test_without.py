@@ -12,7 +12,7 @@ from transformers import BertConfig, BertForMaskedLM
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.review.check import examine
 from pytest_bertsize.table.settings import parse
-from tests.support.formulas import value_of, value_of_latex, value_of_mathml
+from tests.support.formulas import value_of, value_of_latex
 from tests.support.own_classes import BERT, POOLER, TINY, bert, checked, errors, of, on_meta
 
 if TYPE_CHECKING:
@@ -151,6 +151,5 @@ def test_formulas_are_those_of_what_is_left(tmp_path: Path, family: str) -> None
         for value in (
             value_of(formula.text, review.symbols),
             value_of_latex(formula.latex, review.symbols),
-            value_of_mathml(formula.mathml, review.symbols),
         ):
             assert value == review.expected[component]

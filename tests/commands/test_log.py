@@ -15,7 +15,6 @@ from pytest_bertsize.base.lock_text import render as lock_text
 from pytest_bertsize.closed_forms.derive import Derivation, derive
 from pytest_bertsize.inventory import Tensor
 from tests.support.git_projects import FITS, LAYER, GitProject, git, repository
-from tests.support.parsed_page import Page
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -468,28 +467,6 @@ def test_markdown_shows_a_subject_as_it_is(history: History) -> None:
     assert row.endswith("| 76,181 | +16,632 |")
 
 
-def test_a_page_has_a_line_of_steps_and_nothing_that_runs(
-    history: History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    history.commit(FOREIGN, num_hidden_layers=4)
-    history.project.write("config.json", "{")
-    history.committed("broken")
-    history.commit("mended", num_hidden_layers=3)
-    history.said("--page", "log.html")
-    text = (tmp_path / "log.html").read_text("utf-8")
-    page = Page(text)
-    assert page.of("script") == page.of("link") == page.of("img") == []
-    (line, *dots) = page.of("path")
-    # three of four rows are counted: 250 wide each, from 8 (the highest) to 92
-    assert line["d"] == "M0 92 H250V8 H500 M750 92 H1000"
-    assert [each["d"] for each in dots] == ["M0 92h0", "M250 8h0", "M750 92h0"]
-    assert "num_hidden_layers 3 → 4: +16,632" in page.text
-    assert "<script>alert(1)</script>" in page.text
-    assert "fits: 59,549 → 59,549 (0)" in page.text
-    history.said("--page", "log.html")
-
-
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -498,16 +475,12 @@ def test_a_page_has_a_line_of_steps_and_nothing_that_runs(
         (["v1..HEAD"], 'git knows no revision "v1"'),
         (["HEAD...main"], '"HEAD...main" is no range of commits; write one, as in v1..HEAD'),
         (["fits", "HEAD"], '"HEAD" is no range of commits; write one, as in v1..HEAD'),
-        (["--page", "log.txt"], "--page=log.txt: the file must end in .html; write --page=log.html"),
-        (["--page", "pyproject.html"], "that is not a page of bertsize log, and is not overwritten"),
     ],
 )
 def test_a_mistake_in_the_command_says_what_to_write(
     history: History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], says: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "pyproject.html").write_text("mine")
     said = history.said(*arguments, status=2)
     assert said.startswith("ERROR: ")
     assert says in said
-    assert (tmp_path / "pyproject.html").read_text() == "mine"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_bertsize import __version__
-from pytest_bertsize.commands.diff.command import diff
+from pytest_bertsize.commands.diff import diff
 from pytest_bertsize.commands.explain.command import explain
 from pytest_bertsize.commands.named_model import Named
 from tests.support.git_projects import repository
@@ -76,13 +76,6 @@ def test_markdown_is_what_a_model_card_can_quote(project: Path) -> None:
     assert lines[-1].startswith(f"config.json (sha256 {digest}); pytest-bertsize {__version__}, transformers ")
 
 
-def test_latex_is_what_a_paper_can_quote() -> None:
-    lines = explained("config.json", "latex").splitlines()
-    assert lines[1] == r"\begin{align*}"
-    assert r"  \text{pooler} &= D^{2} + D = 1{,}056 \\" in lines
-    assert lines[-1] == "with $V = 1{,}000$, $D = 32$, $L = 2$, $I = 128$, $P = 128$, $T = 2$."
-
-
 def test_a_declared_model_is_known_by_its_name(project: Path) -> None:
     table = '[tool.bertsize.models.encoder]\nconfig = "config.json"\noverrides = { num_hidden_layers = 1 }\n'
     (project / "pyproject.toml").write_text(f'{table}budget = "report-only"\n', encoding="utf-8")
@@ -110,7 +103,7 @@ def test_a_revision_has_its_own_file(project: Path, monkeypatch: pytest.MonkeyPa
     made.write("config.json", {**BERT, "vocab_size": 1001})
     monkeypatch.chdir(made.folder)
     out, err = io.StringIO(), io.StringIO()
-    assert diff([Named("HEAD:config.json"), Named("config.json")], out, err, form="json") == 0, err.getvalue()
+    assert diff(Named("HEAD:config.json"), Named("config.json"), out, err, form="json") == 0, err.getvalue()
     said = json.loads(out.getvalue())
     assert [model["total"] for model in said["models"]] == [TOTAL, TOTAL + 32]
     (row,) = (row for row in said["components"] if row["name"] == "embeddings.word")
@@ -163,12 +156,8 @@ def test_what_may_be_a_module_of_the_folder_is_no_revision(project: Path, monkey
     assert json.loads(explained("main:small"))["total"] == TOTAL
 
 
-def test_a_difference_in_markdown_and_latex(project: Path) -> None:
+def test_a_difference_in_markdown(project: Path) -> None:
     (project / "wider.json").write_text(json.dumps({**BERT, "vocab_size": 1001}), encoding="utf-8")
-    said = {}
-    for form in ("md", "latex"):
-        out = io.StringIO()
-        diff([Named("config.json"), Named("wider.json")], out, io.StringIO(), form=form)
-        said[form] = out.getvalue().splitlines()
-    assert f"| `total` | {TOTAL:,} | {TOTAL + 32:,} | +32 |" in said["md"]
-    assert r"embeddings.token\_type & 64 & 64 & $0$ \\" in said["latex"]
+    out = io.StringIO()
+    diff(Named("config.json"), Named("wider.json"), out, io.StringIO(), form="md")
+    assert f"| `total` | {TOTAL:,} | {TOTAL + 32:,} | +32 |" in out.getvalue().splitlines()

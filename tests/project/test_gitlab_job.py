@@ -63,10 +63,6 @@ class Runner:
             check=False,
         )
 
-    def issues(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = json.loads((self.folder / "gl-code-quality-report.json").read_text("utf-8"))
-        return found
-
 
 @pytest.fixture
 def runner(tmp_path: Path, tiny: dict[str, Any]) -> Runner:
@@ -87,17 +83,16 @@ def test_a_merge_request_within_its_budget_passes_and_is_compared_with_its_base(
     done = runner.run(SH)
     assert done.returncode == 0, done.stdout
     assert "num_hidden_layers 3 → 4: +16,632" in done.stdout
-    written = "bertsize.json written; bertsize.html written; gl-code-quality-report.json written"
+    written = "bertsize.json written; bertsize.html written"
     counted, line = done.stdout.splitlines()[-2:]
     assert counted == f"1 configured, 1 checked, 0 failed; {written}"
     assert line == "fits: 59,549 → 76,181, +16,632 (+27.9 %), num_hidden_layers 3 → 4; within its 90K"
-    assert [issue["description"] for issue in runner.issues()] == [line]
-    named = [*JOB["artifacts"]["paths"], JOB["artifacts"]["reports"]["codequality"]]
+    named = JOB["artifacts"]["paths"]
     assert sorted(runner.project.git("ls-files", "--others").split()) == sorted(named)
 
 
 @pytest.mark.process
-def test_a_model_over_its_budget_fails_and_is_an_issue_at_its_line(runner: Runner, tiny: dict[str, Any]) -> None:
+def test_a_model_over_its_budget_fails_at_its_line(runner: Runner, tiny: dict[str, Any]) -> None:
     (runner.folder / "all services").mkdir()
     runner.project.git("mv", "config.json", "pyproject.toml", "all services")
     runner.project.write("all services/config.json", {**tiny, "num_hidden_layers": 5})
@@ -108,9 +103,9 @@ def test_a_model_over_its_budget_fails_and_is_an_issue_at_its_line(runner: Runne
     told = "fits: 59,549 → 92,813, +33,264 (+55.9 %), num_hidden_layers 3 → 5; over its 90K"
     assert done.stdout.endswith(f"\n{told}\n")
     assert "92,813" in (runner.folder / "bertsize.html").read_text("utf-8")
-    _, issue = runner.issues()
-    assert (issue["check_name"], issue["severity"]) == ("bertsize/over-budget", "major")
-    assert issue["location"] == {"path": "all services/pyproject.toml", "lines": {"begin": 5}}
+    (model,) = json.loads((runner.folder / "bertsize.json").read_text("utf-8"))["models"]
+    (finding,) = (each for each in model["findings"] if each["severity"] == "error")
+    assert (finding["kind"], finding["file"], finding["line"]) == ("over-budget", "pyproject.toml", 5)
 
 
 @pytest.mark.process

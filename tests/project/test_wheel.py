@@ -97,7 +97,7 @@ def test_the_wheel_has_what_is_no_module(contents: dict[str, bytes]) -> None:
     assert contents["pytest_bertsize/py.typed"] == b""
     found = {name: json.loads(text) for name, text in contents.items() if name.endswith(".json")}
     assert found.pop("pytest_bertsize/builder/published.json"), "the catalogue"
-    assert found.pop("pytest_bertsize/closed_forms/inert_keys.json")["bert"]
+    assert found.pop("pytest_bertsize/closed_forms/inert_keys.json")["albert"]
     assert {name: schema["$id"] for name, schema in found.items()} == {
         "pytest_bertsize/table/partial-bertsize.json": "https://www.schemastore.org/partial-bertsize.json",
         "pytest_bertsize/reports/report.schema.json": "urn:pytest-bertsize:report:1",

@@ -12,9 +12,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from pytest_bertsize.reports import formats, gitlab
+from pytest_bertsize.reports import formats
 from pytest_bertsize.reports.files import ReportFiles, report_files
-from pytest_bertsize.reports.formats import CODE_QUALITY, format_of, may_be_replaced
+from pytest_bertsize.reports.formats import format_of, may_be_replaced
 from pytest_bertsize.reports.html import page as html
 from pytest_bertsize.reports.markdown import page as markdown
 from pytest_bertsize.table.settings import SettingsError
@@ -36,7 +36,7 @@ TABLE = """
     """
 # the tiny model of conftest.py has 59,549 parameters, 2,549 of them in its head
 
-NAMES = ("size.json", "size.md", "size.html", "size.codequality.json", "gl-code-quality-report.json")
+NAMES = ("size.json", "size.md", "size.html")
 
 
 @pytest.mark.parametrize(
@@ -46,21 +46,13 @@ NAMES = ("size.json", "size.md", "size.html", "size.codequality.json", "gl-code-
         ("a.b.json", ".json"),
         ("size.md", ".md"),
         ("a b.html", ".html"),
-        ("codequality.json", ".json"),
     ],
 )
 def test_the_end_of_a_name_says_the_format(name: str, suffix: str) -> None:
     assert format_of(Path("reports", name)) is formats.BY_SUFFIX[suffix]
 
 
-@pytest.mark.parametrize("name", ["size.codequality.json", "gl-code-quality-report.json", "a.b.codequality.json"])
-def test_code_quality_is_asked_for_by_two_suffixes_or_by_the_name_that_gitlab_uses(name: str) -> None:
-    assert format_of(Path(name)) is CODE_QUALITY
-
-
-@pytest.mark.parametrize(
-    "name", [".json", ".md", ".html", ".codequality.json", "size", "size.JSON", "size.txt", "md", ""]
-)
+@pytest.mark.parametrize("name", [".json", ".md", ".html", "size", "size.JSON", "size.txt", "md", ""])
 def test_any_other_name_is_of_no_format(name: str) -> None:
     assert format_of(Path(name)) is None
 
@@ -76,7 +68,7 @@ def test_what_a_format_writes_is_its_own_and_no_other_format_s(name: str, comple
     path.write_text(found.reporter.render(report, tmp_path), "utf-8")
     others = {id(other): other for other in formats.BY_SUFFIX.values() if other is not found}
     assert may_be_replaced(path, found)
-    assert [may_be_replaced(path, other) for other in others.values()] == [False] * 3
+    assert [may_be_replaced(path, other) for other in others.values()] == [False] * 2
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -100,13 +92,6 @@ def test_what_is_larger_than_any_report_is_somebody_s_and_not_read(
     found = format_of(path)
     assert found
     assert not may_be_replaced(path, found)
-
-
-def test_a_list_without_an_issue_is_a_report_of_code_quality_alone(tmp_path: Path) -> None:
-    path = tmp_path / "size"
-    path.write_text("[]", encoding="utf-8")
-    ours = [suffix for suffix, found in formats.BY_SUFFIX.items() if may_be_replaced(path, found)]
-    assert ours == [".codequality.json"]
 
 
 def test_what_is_no_regular_file_is_not_even_opened(tmp_path: Path) -> None:
@@ -156,16 +141,12 @@ Reads = Callable[[str], Any]
 def test_a_real_run_writes_all_of_them(project: Project) -> None:
     options = [f"--bert-budget-report={name}" for name in NAMES]
     result = project(TABLE).runpytest("--bert-budget", "-n2", *options)
-    result.stdout.fnmatch_lines(["*; size.json written; size.md written; size.html written; *"])
+    result.stdout.fnmatch_lines(["*; size.json written; size.md written; size.html written*"])
     assert json.loads(Path("size.json").read_text("utf-8"))["complete"] is True
     page = Path("size.md").read_text("utf-8")
     assert "### ✗ bursts\n" in page
     assert page.count("bursts: head 2,549, limit 2,548 (+1)") == 1
     assert "head is 2,549, 1 over its limit of 2,548" in Path("size.html").read_text("utf-8")
-    first, second = (Path(name).read_text("utf-8") for name in NAMES[3:])
-    assert first == second
-    assert len(json.loads(first)) == 2  # the run's line, and the finding
-    assert gitlab.is_ours(first)
 
 
 @pytest.mark.parametrize("write", [html.render, markdown.render], ids=["HTML", "Markdown"])

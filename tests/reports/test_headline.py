@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from pytest_bertsize.reports import github, gitlab, headline
+from pytest_bertsize.reports import github, headline
 from pytest_bertsize.reports.html.page import render as page
 from pytest_bertsize.reports.markdown.page import render as markdown
 from pytest_bertsize.reports.rows import percent, share
@@ -368,7 +368,6 @@ def test_every_report_begins_with_the_same_line() -> None:
     tops = ["".join(each.split()) for tag, each in found.words if tag in {"title", "h1"}]  # "%" is on the number's line
     assert tops == ["".join(f"{line} (model size)".split()), "".join(line.split())]
     assert github.workflow_commands(report, "")[0] == f"::notice title=bertsize::{line.replace('%', '%25')}"
-    assert gitlab.issues(report, "")[0]["description"] == line
 
 
 def test_forty_unchanged_models_are_one_line_of_markdown() -> None:
@@ -387,7 +386,6 @@ def test_of_many_models_those_that_are_as_they_were_are_counted_and_not_shown() 
 
 def test_without_a_change_nothing_is_annotated() -> None:
     assert github.workflow_commands(run(passing()), "") == []
-    assert gitlab.issues(run(passing()), "") == []
 
 
 def test_a_line_of_many_models_is_that_of_the_run_and_each_has_its_own() -> None:

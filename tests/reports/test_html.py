@@ -69,7 +69,6 @@ def test_what_would_fit_and_what_the_next_change_would_cost() -> None:
     text = words(failing())
     assert "What would fit num_hidden_layers 14 → 8: 105,027,444" in text
     assert "one more layer num_hidden_layers 14 → 15 +7,087,872" in text
-    assert "Notes on its shape vocab_size 30,522 is no multiple of 64: padded to 30,528 it costs 4,614" in text
 
 
 def test_a_layer_unfolds_into_its_tensors() -> None:

@@ -243,11 +243,6 @@ def test_what_would_fit_is_shown_and_what_next_changes_cost_is_folded_away() -> 
     assert cells(written, "one more layer") == ["one more layer", "num_hidden_layers 14 → 15", f"+{LAYER:,}"]
 
 
-def test_notes_on_a_shape_are_folded_away() -> None:
-    folded = render(run(failing())).partition("<details><summary>Notes on its shape</summary>")[2]
-    assert folded.startswith("\n\n- vocab_size 30,522 is no multiple of 64: padded to 30,528 it costs 4,614 parameters")
-
-
 def test_layers_that_differ_are_a_detail() -> None:
     written = render(run(failing()))
     assert "<details><summary>Layers that differ</summary>" in written

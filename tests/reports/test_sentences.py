@@ -141,7 +141,7 @@ def test_what_the_next_change_would_cost() -> None:
 
 
 def test_no_next_change_is_no_sentence() -> None:
-    assert costs({"fits": [], "costs": [], "notes": []}) == ""
+    assert costs({"fits": [], "costs": []}) == ""
 
 
 def test_a_model_that_is_gone_is_told_with_what_it_was_held_to() -> None:

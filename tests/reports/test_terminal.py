@@ -226,9 +226,3 @@ def test_no_color_is_honoured_and_ascii_terminals_get_ascii(
     assert "\x1b" not in result.stdout.str()
     assert "\\u" not in result.stdout.str()
     result.stdout.fnmatch_lines(["x there is no such file (none.json)", "  > write the path*"])
-
-
-def test_notes_on_a_shape_are_told_to_who_asks_for_detail() -> None:
-    said = "- vocab_size 30,522 is no multiple of 64: padded to 30,528 it costs 4,614 parameters more"
-    assert said in terminal.failure(failing(), Style(200, verbosity=1))
-    assert said not in terminal.failure(failing(), Style(200))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_bertsize.closed_forms.formula import of_symbol
+from pytest_bertsize.closed_forms.formula import Formula, Product
+from pytest_bertsize.config.symbols import symbol
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import Inventory, Tensor
 from pytest_bertsize.review.off_closed_form import OWN, compare
 
 NORM = Tensor("encoder.norm.weight", (768,), "encoder.norm")
 FROZEN = Tensor("encoder.norm.weight", (768,), "encoder.norm", trainable=False)
-FORMULAS = {"encoder.norm": of_symbol("D")}
+FORMULAS = {"encoder.norm": Formula((Product(1, (symbol("D"),)),))}
 
 
 def parts(count: int) -> tuple[Tensor, ...]:

@@ -6,13 +6,11 @@ import math
 import re
 from fractions import Fraction
 from typing import TYPE_CHECKING
-from xml.etree import ElementTree as ET
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
-_OPERATORS = {"\u2062": "*", "·": "*", "⌊": "floor(", "⌋": ")", "\N{MINUS SIGN}": "-"}
 _BRACES = re.compile(r"\{((?:[^{}]|\{[^{}]*\})*)\}")
 
 
@@ -30,24 +28,6 @@ def value_of_latex(latex: str, sizes: Mapping[str, int | None]) -> int:
     while r"\frac" in python:
         python = re.sub(rf"\\frac{_BRACES.pattern}{_BRACES.pattern}", r"((\1)/(\2))", python)
     return _value(python.replace("{", "(").replace("}", ")"), _with_subscripts(sizes))
-
-
-def value_of_mathml(mathml: str, sizes: Mapping[str, int | None]) -> int:
-    return _value(read_mathml(mathml), _with_subscripts(sizes))
-
-
-def read_mathml(mathml: str) -> str:
-    """What well-formed MathML stands for, as Python writes it."""
-    pieces = ET.fromstring(f"<formula>{mathml.replace('<wbr>', '')}</formula>")  # noqa: S314  (our own page)
-    return "".join(map(_read, pieces))
-
-
-def _read(element: ET.Element) -> str:
-    children, text = list(map(_read, element)), (element.text or "").strip()
-    joined = {"msup": "{}**{}", "mfrac": "(({})/({}))", "msub": "{}_{}"}.get(element.tag)
-    if joined:
-        return joined.format(*children)
-    return "".join(children) if element.tag in {"math", "mrow"} else _OPERATORS.get(text, text)
 
 
 def _with_subscripts(sizes: Mapping[str, int | None]) -> dict[str, int | None]:

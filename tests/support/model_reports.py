@@ -43,7 +43,6 @@ def model(*components: Component, findings: list[FindingRow] | None = None, name
         closed_form=True,
         symbols={"V": 30522, "D": 768},
         latex={},
-        mathml={},
         totals=Totals(expected=1, actual=1, trainable=1, stored=1, unrolled=1),
         components=list(components),
         measures=[],

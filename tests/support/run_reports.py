@@ -147,7 +147,6 @@ def failing() -> ModelReport:
             {"what": "512 more positions", "change": "max_position_embeddings 1024 → 1536", "total": 393_216},
             {"what": "tie the decoder", "change": "tie_word_embeddings false → true", "total": -GROWN["head"]},
         ],
-        notes=["vocab_size 30,522 is no multiple of 64: padded to 30,528 it costs 4,614 parameters more"],
     )
     note = Finding("defaulted-key", "max_position_embeddings is missing, 1,024 is taken", severity="note")
     warning = Finding(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from pytest_bertsize.commands.console import GOOD, heading, mistaken, origin, say, style_of, warnings
 from pytest_bertsize.commands.named_model import Explained, Named, explained
@@ -11,7 +11,7 @@ from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.wording import did_you_mean, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from rich.console import RenderableType
 
@@ -31,7 +31,7 @@ def explain(
 
     :param names: another vocabulary for the lines; ``None`` for components.
     :param tensors: whether the tree goes down to them.
-    :param form: ``text``, ``md``, ``latex`` or ``json``.
+    :param form: ``text``, ``md`` or ``json``.
     :returns: the exit status.
     """
     try:
@@ -40,12 +40,31 @@ def explain(
     except Unusable as unusable:
         return mistaken(unusable, err)
     if form != "text":
-        from pytest_bertsize.commands.quoting import explanation
+        from pytest_bertsize.commands.quoting import SCHEMA, facts, json_text
 
-        say(explanation(chosen, form), out)
+        said = facts(chosen)
+        say(json_text({"schema": SCHEMA, **said}) if form == "json" else "\n".join(_markdown(chosen, said)), out)
         return GOOD
     say(_drawn(chosen, lines, style_of(out, 0)), out)
     return GOOD
+
+
+def _markdown(chosen: Explained, said: Mapping[str, Any]) -> Iterator[str]:
+    from pytest_bertsize.commands.quoting import source
+    from pytest_bertsize.inventory import TOTAL
+    from pytest_bertsize.reports.markdown.text import text as in_markdown
+    from pytest_bertsize.wording import exact
+
+    yield f"**{in_markdown(said['architecture'])}**: {exact(said['total'])} parameters"
+    yield from ("", "| component | formula | parameters |", "| --- | --- | --: |")
+    for row in said["components"]:
+        yield f"| `{row['name']}` | {row['formula']} | {exact(row['parameters'])} |"
+    yield from ("", "| symbol | key | value |", "| --- | --- | --: |")
+    used = chosen.form.formulas()[TOTAL].symbols
+    for symbol, size in said["symbols"].items():
+        if symbol in used:
+            yield f"| {symbol} | `{size['key']}` | {exact(size['value'])} |"
+    yield from ("", source(said))
 
 
 def _lines(chosen: Explained, names: str | None, *, tensors: bool) -> list[Line]:
@@ -85,7 +104,6 @@ def _drawn(chosen: Explained, lines: list[Line], style: Style) -> str:
 
 def notes(chosen: Explained) -> Iterator[str]:
     """What is usually got wrong by hand, in this model's own numbers."""
-    from pytest_bertsize.closed_forms.proportions import unusual
     from pytest_bertsize.closed_forms.training import training_states
     from pytest_bertsize.inventory import TOTAL
     from pytest_bertsize.wording import exact
@@ -98,7 +116,6 @@ def notes(chosen: Explained) -> Iterator[str]:
         yield f"what is tied is counted once; written out again it would be {exact(form.stored)}"
     if form.unrolled != form.stored:
         yield f"what layers share is counted once; with a copy for each pass it would be {exact(form.unrolled)}"
-    yield from unusual(chosen.derivation)
     yield from _spare_rows(chosen)
     size = BYTES_AS_FLOAT32 * form.total
     yield f"a count is not a size in bytes: as float32 it takes {exact(size)} of them, {size / MEBIBYTE:,.1f} MiB"

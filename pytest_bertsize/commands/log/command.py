@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from pytest_bertsize.base.commits import DOTS
 from pytest_bertsize.base.git import NoRevision
-from pytest_bertsize.base.growth import Growth, Line, grown
+from pytest_bertsize.base.growth import Line, grown
 from pytest_bertsize.closed_forms.contributed import registry_of
 from pytest_bertsize.commands.console import GOOD, MISTAKEN, say, style_of
 from pytest_bertsize.config.which_release import asked_about
@@ -17,6 +16,7 @@ from pytest_bertsize.wording import MOST_NAMED, did_you_mean, listed, shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,24 +32,19 @@ class Asked:
     by_tag: bool = False
     form: str = "text"
     """``text``, ``md`` or ``json``."""
-    page: str = ""
-    """A file to write; ``""`` for none."""
 
 
 def log(asked: Asked, out: TextIO, err: TextIO) -> int:
-    """Write the page, and print the rows.
+    """Print the rows.
 
     :returns: the exit status; that a model could not be counted in some commit is a row of its own.
     """
     try:
         settings = load(asked.root / "pyproject.toml")
         name, span = _which(asked, settings)
-        page = _page(asked, settings)
         release = asked_about(settings)
         found = grown(settings, registry_of(settings, release.release), span, by_tag=asked.by_tag)
         lines = _named(found.lines, name)
-        if page:
-            _write(page, found, lines, str(release))
     except (SettingsError, NoRevision) as error:
         say(f"ERROR: {error}", err)
         return MISTAKEN
@@ -79,20 +74,3 @@ def _named(lines: Sequence[Line], name: str) -> list[Line]:
         fix = did_you_mean(name, names, f"there are {listed(names, MOST_NAMED)}" if names else "it declares none")
         raise SettingsError(f"no table of these commits declares a model {shown(name)}; {fix}")
     return found
-
-
-def _page(asked: Asked, settings: Settings) -> Path | None:
-    """:raises SettingsError: for a file that cannot be written, or that is no page of ours."""
-    if not asked.page:
-        return None
-    from pytest_bertsize.reports.files import page_path
-    from pytest_bertsize.reports.formats import LOG
-
-    return page_path(asked.page, Path.cwd(), LOG, "log.html", settings)
-
-
-def _write(page: Path, found: Growth, lines: Sequence[Line], release: str) -> None:
-    from pytest_bertsize.reports.files import write_page
-    from pytest_bertsize.reports.html.log import render
-
-    write_page(page, render(found, lines, release))

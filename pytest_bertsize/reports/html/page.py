@@ -34,7 +34,7 @@ from pytest_bertsize.reports.sentences import deepest
 from pytest_bertsize.wording import exact, plural, printable, signed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from pytest_bertsize.reports.shape import Component, ModelReport, RunReport
@@ -54,8 +54,6 @@ class Bounds:
     """How much of a model is shown; the JSON report has the rest."""
 
     rows: int = 60
-    formulas: int = 12_000
-    """Bytes of MathML; formulas behind them are shown as text."""
     cells: int = 24
     """Of one bar."""
     findings: int = 24
@@ -185,8 +183,7 @@ def _view(model: ModelReport, report: RunReport, bounds: Bounds) -> dict[str, An
         "findings": findings[: bounds.findings],
         "findings_hidden": max(len(findings) - bounds.findings, 0),
         "bars": _bars(model, bounds.cells),
-        "rows": _lines(shown, model, bounds),
-        "typeset": lambda symbol: _typeset(symbol, model["mathml"]),
+        "rows": _lines(shown, model),
         "rows_hidden": len(rows) - len(shown),
         "columns": _columns(rows, model),
         "changes": base["changes"][: bounds.changes] if base else [],
@@ -197,7 +194,6 @@ def _view(model: ModelReport, report: RunReport, bounds: Bounds) -> dict[str, An
         "beside": [*filter(None, [sentences.embedding(model)]), *sentences.sentences(model)],
         "fits": choices["fits"][: bounds.changes] if choices else [],
         "costs": choices["costs"][: bounds.changes] if choices else [],
-        "notes": choices["notes"][: bounds.changes] if choices else [],
         "layers": model["layers"][: bounds.layers],
         "layers_hidden": max(len(model["layers"]) - bounds.layers, 0),
         "most_tensors": bounds.tensors,
@@ -281,23 +277,14 @@ class Line:
     left: int | None
     off: int | None
     share: str
-    formula: str | Markup
+    formula: str
 
 
-def _typeset(text: str, mathml: Mapping[str, str]) -> str | Markup:
-    """A formula of ours in MathML; any other text as it is."""
-    return Markup(mathml[text]) if text in mathml else text  # noqa: S704  (written by us, escaped)
-
-
-def _lines(rows: Sequence[Component], model: ModelReport, bounds: Bounds) -> list[Line]:
-    lines, taken, mathml = [], 0, model["mathml"]
+def _lines(rows: Sequence[Component], model: ModelReport) -> list[Line]:
     shown = {row["name"] for row in rows}
+    lines = []
     for row in rows:
         parent, _, last = row["name"].rpartition(".")
-        formula: str | Markup = row["formula"] or ""
-        if formula and taken + len(_typeset(formula, mathml)) <= bounds.formulas:
-            formula = _typeset(formula, mathml)
-            taken += len(formula)
         lines.append(
             Line(
                 row,
@@ -308,7 +295,7 @@ def _lines(rows: Sequence[Component], model: ModelReport, bounds: Bounds) -> lis
                 room(row),
                 off_by(row),
                 share_of_total(row, model),
-                formula,
+                row["formula"] or "",
             )
         )
     return lines

@@ -67,9 +67,6 @@ def model_parts(model: ModelReport, *, in_title: bool = False) -> list[Part]:
         parts.append(Part(_fits(choices["fits"])))
     if choices and choices["costs"]:
         parts.append(Part(_costs(choices), is_detail=True))
-    if choices and choices["notes"]:
-        notes = "\n".join(f"- {text(note)}" for note in choices["notes"])
-        parts.append(Part(details("Notes on its shape", notes), is_detail=True))
     return [*parts, *_layers(model["layers"]), *_formulas(model)]
 
 

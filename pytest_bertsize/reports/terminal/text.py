@@ -229,8 +229,6 @@ def _choices(model: ModelReport, style: Style) -> list[RenderableType]:
         lines.append(hanging("→ ", "cyan", text, style))
     if choices and choices["costs"] and (choices["fits"] or style.verbosity > 0):
         lines.append(hanging("→ ", "cyan", sentences.costs(choices), style))
-    if choices and style.verbosity > 0:
-        lines += [hanging("- ", "dim", note, style) for note in choices["notes"]]
     return lines
 
 

@@ -1,1 +1,0 @@
-"""``bertsize diff``: configs side by side. In: what the command line names. Out: counts, shapes, what moved them."""
