@@ -9,10 +9,10 @@ from pytest_bertsize.builder.messages import Built
 from pytest_bertsize.wording import listed, plural, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from pytest_bertsize.builder.messages import NotBuilt, Request
-    from pytest_bertsize.closed_forms.attribution import Chosen, Counts, Moved
+    from pytest_bertsize.closed_forms.attribution import Counts, Moved
     from pytest_bertsize.inventory import Inventory
 
 CODE = "code"
@@ -26,8 +26,8 @@ class PutBack:
 
     keys: tuple[tuple[str, str, str], ...] = ()
     """Name, and both values as a report shows them."""
-    requests: Mapping[Chosen, Request] = field(default_factory=dict)
-    """By the keys that have today's value; all others are put back. Of all of them, that is the model of today."""
+    requests: Mapping[int | None, Request] = field(default_factory=dict)
+    """By the one key that has today's value; all others are put back. Of ``None``, all of them are."""
     problem: str = ""
     """Why nothing is built again."""
     result: Callable[[str], Built | NotBuilt] | None = None
@@ -47,61 +47,38 @@ class Shared:
 
 
 def shared(put_back: PutBack, before: Counts, now: Inventory, components: Callable[[Built], Inventory]) -> Shared:
-    """Share what changed among the keys and the code.
+    """Tell what each key moved alone, what they moved together, and what the code moved.
 
     :param before: of the base, by component.
     :param components: gives what was built its components.
     """
-    from pytest_bertsize.closed_forms.attribution import Moved, in_whole_parameters, method_of, shares_of
+    from pytest_bertsize.closed_forms.attribution import Moved, alone_and_together, difference, in_one_row
 
     if put_back.problem:
         named = f"these keys changed: {put_back.named}; " if put_back.keys else ""
         return Shared(said=(f"{named}which of them or of the code moved what is not known: {put_back.problem}",))
-    counts: dict[Chosen, Counts] = {tuple(range(len(put_back.keys))): now.own}
-    for chosen, request in put_back.requests.items():
+    counts: dict[int | None, Counts] = {} if put_back.keys else {None: now.own}
+    for key, request in put_back.requests.items():
         built = put_back.result(request.name) if put_back.result else None
-        if not isinstance(built, Built) and not chosen:
-            return Shared(said=(_not_built(put_back, chosen, built),))
-        if not isinstance(built, Built):
-            return _together(put_back, before, now.own, counts[()])
-        counts[chosen] = components(built).own
-    shares = shares_of(counts, len(put_back.keys)) if put_back.keys else []
-    rows = [
-        Moved(key, was, became, own)
-        for (key, was, became), own in zip(put_back.keys, in_whole_parameters(shares), strict=True)
-    ]
-    rows.sort(key=lambda row: -abs(row.total))
-    return Shared((*rows, *_code(counts[()], before)), _method(method_of(shares), len(put_back.requests)))
-
-
-def _code(then: Counts, before: Counts) -> list[Moved]:
-    """The row of today's code, built from what the base's config says."""
-    from pytest_bertsize.closed_forms.attribution import Moved, difference
-
-    code = difference(then, before)
-    return [Moved(CODE, "", "", code)] if code else []
-
-
-def _together(put_back: PutBack, before: Counts, now: Counts, then: Counts) -> Shared:
-    """Keys of which some alone build nothing."""
-    from pytest_bertsize.closed_forms.attribution import Moved, difference
-
-    key, was, became = (", ".join(parts) for parts in zip(*put_back.keys, strict=True))
-    row = Moved(key, was, became, difference(now, then))
-    method = "these keys go together: with some of them put back it is not built, with all of them it is"
-    return Shared((row, *_code(then, before)), method)
-
-
-def _method(method: str, builds: int) -> str:
-    if not builds:
-        return ""
+        if isinstance(built, Built):
+            counts[key] = components(built).own
+        elif key is None:
+            return Shared(said=(_not_built(put_back, built),))
+    code = difference(counts[None], before)
+    last = (Moved(CODE, "", "", code),) if code else ()
+    builds = len(put_back.requests)
+    if len(counts) <= builds - 1:
+        row = in_one_row(put_back.keys, difference(now.own, counts[None]))
+        return Shared((row, *last), "these keys go together: alone one of them is not built, with all of them it is")
+    alone = [now.own] if len(put_back.keys) == 1 else [counts[index] for index in range(len(put_back.keys))]
+    rows = alone_and_together(put_back.keys, counts[None], alone, now.own)
     back = "the key put back to what it was" if builds == 1 else "keys put back to what they were"
-    again = f"by {plural(builds, 'build')} of today's code with {back}"
-    return f"{method}; {again}" if method else again
+    method = f"by {plural(builds, 'build')} of today's code with {back}" if builds else ""
+    return Shared((*rows, *last), method)
 
 
-def _not_built(put_back: PutBack, chosen: Sequence[int], result: NotBuilt | None) -> str:
-    back = ", ".join(printable(key) for index, (key, *_) in enumerate(put_back.keys) if index not in chosen)
+def _not_built(put_back: PutBack, result: NotBuilt | None) -> str:
     why = result.reason if result else "nothing was"
     unknown = f"these keys changed: {put_back.named}; what each of them moved is not known"
+    back = ", ".join(printable(key) for key, *_ in put_back.keys)
     return f"{unknown}: with {back} put back it is not built: {why}"

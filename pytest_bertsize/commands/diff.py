@@ -91,7 +91,7 @@ class Pair:
         found = attribute(first, second)
         yield from (change(change_of(row)) for row in found.moved)
         if found.method:
-            yield f"shared by {found.method}"
+            yield found.method
         came, went = came_and_went(second.own, first.own)
         gross = f": {exact(came)} came, {exact(went)} went" if came and went else ""
         net = self.after.form.total - self.before.form.total

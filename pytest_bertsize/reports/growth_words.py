@@ -47,8 +47,7 @@ def beside(row: Row) -> Iterator[str]:
 
 def notes(found: Growth, lines: Sequence[Line]) -> Iterator[str]:
     """What is to be said of all rows."""
-    for method in dict.fromkeys(row.method for line in lines for row in line.rows if row.method):
-        yield f"what several keys moved is shared by {method}"
+    yield from dict.fromkeys(row.method for line in lines for row in line.rows if row.method)
     told = {row.commit.name for line in lines for row in line.rows}
     if found.span.start == found.span.end:
         yield f"no commit lies in {printable(found.span.asked)}"

@@ -74,7 +74,8 @@ def _revision(base: Base) -> str:
 
 def _cause(base: Base, model: ModelReport) -> str:
     """The key that moved most, else what became of the largest tensors, else the component that changed most."""
-    if keys := sorted(base["changes"], key=lambda row: -abs(row["total"])):
+    changes = (row for row in base["changes"] if row["key"] != "together")
+    if keys := sorted(changes, key=lambda row: -abs(row["total"])):
         return f"{sentences.what_changed(keys[0])}{_and_more(keys[1:])}"
     if tensors := sorted(base["tensors"], key=lambda row: -abs(row["count"])):
         return f"{tensors[0]['said'].partition(': ')[0]}{_and_more(tensors[1:])}"

@@ -104,6 +104,8 @@ def what_changed(row: Change) -> str:
     """``num_hidden_layers 12 → 13``."""
     if row["key"] == "code":
         return "in the code, which no key explains"
+    if row["key"] == "together":
+        return "these keys together, beyond each of them alone"
     return f"{row['key']} {_value(row['before'])} → {_value(row['after'])}"
 
 

@@ -127,7 +127,7 @@ class Base(TypedDict):
     tensors: list[TensorChange]
     """Against the base's lock; empty where closed forms are compared, whose keys say it."""
     method: str
-    """How several keys share what they moved together; ``""`` where one key or none changed."""
+    """How it is known what each key moved, where no closed form says it, and why keys stand in one row; or ``""``."""
 
 
 class Removed(TypedDict):

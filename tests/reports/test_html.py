@@ -62,7 +62,7 @@ def test_what_changed_and_what_each_key_cost() -> None:
     assert "num_hidden_layers 12 → 14 encoder.feed_forward +9,444,864" in text
     assert f"{run_reports.GROWN['encoder']:+,}" in text
     assert "in the code, not in the config" in text
-    assert "How the cost is shared: each key's average over every order." in text
+    assert "How this is known: by 3 builds of today's code." in text
 
 
 def test_what_would_fit_and_what_the_next_change_would_cost() -> None:

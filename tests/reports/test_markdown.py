@@ -137,7 +137,7 @@ def test_each_changed_key_has_what_it_moved() -> None:
     assert f"- `num_hidden_layers` `12` → `14`: **+{2 * LAYER:,}** (encoder +{2 * LAYER:,})" in written
     assert f"- `tie_word_embeddings` `true` → `false`: **+{GROWN['head']:,}** (head" in written
     assert "- the code, which no key of the config explains: **+768** (head +768)" in written
-    assert "- <sub>each key's average over every order</sub>" in written
+    assert "- <sub>by 3 builds of today's code</sub>" in written
 
 
 def test_a_model_that_grew_and_shrank_says_both() -> None:

@@ -132,7 +132,7 @@ def failing() -> ModelReport:
         ),
         Change(key="code", before="", after="", total=768, components={"head": 768, "head.decoder": 768}),
     ]
-    against(model, bert(12, 512, tied=True), changes=changes, method="each key's average over every order")
+    against(model, bert(12, 512, tied=True), changes=changes, method="by 3 builds of today's code")
     model["layers"] = [layer("bert.encoder.layer.12-13", 2)]
     model["choices"] = Choices(
         fits=[

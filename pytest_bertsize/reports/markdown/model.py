@@ -223,9 +223,10 @@ def _change(change: Change) -> str:
     components = {name: moved for name, moved in change["components"].items() if "." not in name and name != TOTAL}
     where = ", ".join(f"{text(name, _NAME)} {signed(moved)}" for name, moved in components.items())
     moved = f"**{signed(change['total'])}**" if change["total"] or components else "no parameter"
-    what = "the code, which no key of the config explains"
-    if change["key"] != "code":
-        what = f"{code(change['key'])} {code(change['before'])} → {code(change['after'])}"
+    what = {
+        "code": "the code, which no key of the config explains",
+        "together": "these keys together, beyond each of them alone",
+    }.get(change["key"]) or f"{code(change['key'])} {code(change['before'])} → {code(change['after'])}"
     return f"- {what}: {moved}{f' ({where})' if where else ''}"
 
 
