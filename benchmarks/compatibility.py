@@ -19,16 +19,13 @@ import sys
 import tempfile
 import warnings
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms import FAMILIES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reference" / "compatibility.md"

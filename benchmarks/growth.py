@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from measuring import REFERENCE, Bound, Line, Samples, Table, added, is_installed, megabytes, seconds, shape, slope
 from projects import (
@@ -20,10 +21,6 @@ from projects import (
     write_history,
     write_project,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
 TWO_WORKERS = ("-p", "xdist", "-n", "2")
 MOST_OF_A_BASE = 0.0031

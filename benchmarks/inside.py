@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache, partial
 from itertools import pairwise
+from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 from unittest.mock import patch
@@ -22,9 +24,6 @@ from pytest_bertsize.review.check import conclude, examine
 from pytest_bertsize.table.settings import Settings, load
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from pytest_bertsize.builder.messages import Built, NotBuilt, Request
 
 OURS = "pytest_bertsize.plugin"

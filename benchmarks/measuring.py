@@ -8,6 +8,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -15,10 +16,6 @@ from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
 
 REFERENCE = "import"
 """The sample that others are divided by: the bare import of the model class, several times a round."""

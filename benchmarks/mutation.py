@@ -26,17 +26,15 @@ import signal
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import libcst as cst
 import pytest
 from mutmut.mutation.file_mutation import NEVER_MUTATE_FUNCTION_CALLS, deep_replace
 from mutmut.mutation.mutators import mutation_operators, operator_if_exp
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 TESTS_OF = {
     "wording": ["test_wording.py"],

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from measuring import Bound, Line, Samples, is_installed, megabytes, run, seconds, times
 from projects import ARCHITECTURE, RIGHT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 CLASS = f"from transformers import BertConfig, {ARCHITECTURE}\nconfig = BertConfig.from_json_file('config.json')\n"
 MODEL = f"{CLASS}model = {ARCHITECTURE}(config)\n"

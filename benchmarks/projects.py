@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 import subprocess
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
 
 from measuring import Run, Samples, in_bytes, run
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 ARCHITECTURE = "BertForMaskedLM"
 RIGHT = 102_290_312

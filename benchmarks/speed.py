@@ -10,6 +10,7 @@ import argparse
 import re
 import sys
 import tempfile
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,8 +22,6 @@ from measuring import REFERENCE, Bound, Line, Samples, Table, megabytes, missed,
 from projects import ARCHITECTURE, NO_BUILD, NO_TESTS, PYTEST, many, run_check, run_gate, write_project
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from growth import Sizes
 
 IMPORT_LIBRARY = f"from transformers import {ARCHITECTURE}"

@@ -10,8 +10,9 @@ import ast
 import inspect
 import json
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest_bertsize.reports.shape
 from pytest_bertsize import plugin
@@ -22,9 +23,6 @@ from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.model_config import made
 from pytest_bertsize.reports.json import FOR_PAGES
 from pytest_bertsize.table.validate_pyproject import tool_schema
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 DOCS = Path(__file__).parent
 REPORT_SCHEMA = Path(pytest_bertsize.reports.shape.__file__).with_name("report.schema.json")

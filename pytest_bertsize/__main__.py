@@ -6,12 +6,11 @@ import argparse
 import contextlib
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pytest_bertsize.builder.helper import Helper
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001  (it has no other name)

@@ -9,16 +9,14 @@ import contextlib
 import json
 import os
 import stat
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NoReturn
+from typing import BinaryIO, NoReturn
 
 from pytest_bertsize.findings import Finding, Kind, Unusable
 from pytest_bertsize.wording import printable, reason, shown
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 """How the few lines begin that stand in a checkout for a file of git-LFS."""

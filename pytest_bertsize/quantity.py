@@ -6,15 +6,12 @@ Written by hand because every unit library reads "1.2B" as 1.2 *bytes*, and beca
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from pytest_bertsize.wording import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 SCALES = {"": 1, "K": 10**3, "M": 10**6, "B": 10**9, "T": 10**12}
 """The units of a count of parameters."""

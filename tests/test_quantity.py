@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -28,8 +29,6 @@ from pytest_bertsize.quantity import (
 from pytest_bertsize.wording import exact, signed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pytest_bertsize.quantity import Quantity
 
 HOW = (

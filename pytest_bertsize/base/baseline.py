@@ -5,9 +5,10 @@ Of whatever is asked for there are three answers: it is there, it is not there, 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -28,9 +29,6 @@ from pytest_bertsize.table.settings import NothingDeclared, Settings, SettingsEr
 from pytest_bertsize.wording import listed, printable, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from pytest_bertsize.base.lock import Locked
     from pytest_bertsize.base.revision import BaseRevision
     from pytest_bertsize.closed_forms.derive import Derivation

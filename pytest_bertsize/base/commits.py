@@ -6,16 +6,15 @@ A merge is then one step, of all that it brought, and what the steps add up to i
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.base.git import LONGEST_PATH, NoRevision, around, resolve, walked
 from pytest_bertsize.wording import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-    from pathlib import Path
-
     from pytest_bertsize.base.git import Repository
 
 DOTS = ".."

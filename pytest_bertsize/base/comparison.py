@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from posixpath import normpath
@@ -15,8 +16,6 @@ from pytest_bertsize.config.vocabulary import IMPLEMENTATIONS
 from pytest_bertsize.wording import listed, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     from pytest_bertsize.base.baseline import Baseline, Former
     from pytest_bertsize.base.put_back import PutBack
     from pytest_bertsize.closed_forms.attribution import Moved

@@ -11,15 +11,13 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from pytest_bertsize.files import regular
 from pytest_bertsize.wording import did_you_mean, printable, shown
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
 
 SECONDS = 10.0
 LONGEST_WALK = 120.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from posixpath import normpath
@@ -19,8 +20,6 @@ from pytest_bertsize.inventory import Inventory
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from pytest_bertsize.base.commits import Commit, Range
     from pytest_bertsize.base.snapshot import Snapshot, State
     from pytest_bertsize.closed_forms.attribution import Moved

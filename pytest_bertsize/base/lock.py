@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard
+from typing import Any, NoReturn, TypeGuard
 
 import tomli
 
@@ -18,9 +19,6 @@ from pytest_bertsize.base.ranges import STAR, unescaped, unfolded
 from pytest_bertsize.inventory import FLOAT32, Tensor
 from pytest_bertsize.quantity import LARGEST
 from pytest_bertsize.wording import printable, reason, shown
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 FORMAT = 1
 LARGEST_FILE = 8 * 1024 * 1024

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.base.lock import FORMAT, Locked, Weight, key_of, quoted
@@ -10,8 +11,6 @@ from pytest_bertsize.base.ranges import STAR, boxes, escaped, taken_apart, writt
 from pytest_bertsize.inventory import FLOAT32
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from pytest_bertsize.inventory import Tensor
 
 HEAD = f"""\

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.base.lock import LARGEST_FILE, BadLock, Lock, Locked, Weight, parse
@@ -12,8 +13,6 @@ from pytest_bertsize.table.settings import SettingsError
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from pytest_bertsize.base.tree import Files
     from pytest_bertsize.builder.messages import Buffer, Built
     from pytest_bertsize.table.settings import Settings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_bertsize.findings import Finding
@@ -12,8 +13,6 @@ from pytest_bertsize.table.model import ALREADY_OVER, AsBytes, Flops, Growth, Tr
 from pytest_bertsize.wording import exact, printable, shown, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from pytest_bertsize.base.baseline import Baseline
     from pytest_bertsize.findings import Severity
     from pytest_bertsize.inventory import Inventory

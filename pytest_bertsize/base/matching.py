@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from pathlib import Path
 from posixpath import join, normpath
 from typing import TYPE_CHECKING
 
@@ -15,9 +17,6 @@ from pytest_bertsize.findings import Unusable
 from pytest_bertsize.table.model import NAMES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from pathlib import Path
-
     from pytest_bertsize.base.baseline import Former
     from pytest_bertsize.base.tree import Files
     from pytest_bertsize.config.model_config import ModelConfig

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,6 @@ from pytest_bertsize.base.ranges import taken_apart
 from pytest_bertsize.inventory import levels
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
-
     from pytest_bertsize.inventory import Inventory, Tensor
 
     Signature = tuple[tuple[str, tuple[int, ...]], ...]

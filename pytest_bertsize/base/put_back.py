@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -9,8 +10,6 @@ from pytest_bertsize.builder.messages import Built
 from pytest_bertsize.wording import listed, plural, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from pytest_bertsize.builder.messages import NotBuilt, Request
     from pytest_bertsize.closed_forms.attribution import Counts, Moved
     from pytest_bertsize.inventory import Inventory

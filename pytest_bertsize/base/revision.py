@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
 
 from pytest_bertsize.files import regular
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 LARGEST_EVENT = 32 * 1024 * 1024
 """Bytes; GitHub sends no event of more than 25 MB."""

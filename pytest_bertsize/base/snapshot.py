@@ -6,6 +6,7 @@ two commits is read and counted once.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
@@ -25,8 +26,6 @@ from pytest_bertsize.table.globs import BadGlob, matching_in
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from pytest_bertsize.base.lock import Locked
     from pytest_bertsize.base.tree import Entry, Files, Looked
     from pytest_bertsize.closed_forms.registry import Registry

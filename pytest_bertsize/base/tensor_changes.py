@@ -6,6 +6,7 @@ In: two inventories. Out: one :class:`TensorChange` for each thing that happened
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -17,8 +18,6 @@ from pytest_bertsize.base.together import One, by_layer, by_leaf, by_new_name, n
 from pytest_bertsize.inventory import Inventory, levels
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
-
     from pytest_bertsize.base.together import Place
     from pytest_bertsize.inventory import Tensor
 

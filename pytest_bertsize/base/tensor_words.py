@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
@@ -10,8 +11,6 @@ from pytest_bertsize.base.ranges import folded
 from pytest_bertsize.wording import exact, listed, plural, printable, signed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from pytest_bertsize.base.module_paths import Side
     from pytest_bertsize.inventory import Tensor
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_bertsize.base.ranges import boxes, folded, put_together, taken_apart, written
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Sequence
-
     from pytest_bertsize.base.module_paths import Side
 
     Place = tuple[str, list[str]]

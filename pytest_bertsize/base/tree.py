@@ -9,15 +9,13 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from pytest_bertsize.base.git import around, command, environment, of_repository, renamed
 from pytest_bertsize.wording import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
 
 LARGEST = 1024 * 1024
 """Bytes of a table or a config; of what has more, one more is read, by which readers know it."""

@@ -9,11 +9,9 @@ import os
 import signal
 import sys
 import traceback
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+from typing import Any, NoReturn
 
 MEGABYTE = 1024 * 1024
 LONGEST_ANSWER = 16 * MEGABYTE

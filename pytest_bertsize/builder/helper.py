@@ -5,22 +5,19 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import subprocess
 import sys
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from pytest_bertsize.builder.confined import MEGABYTE, NOT_IMPORTED, cause_of_death
 from pytest_bertsize.builder.lane import NONSENSE, Lane, Task, speaking
 from pytest_bertsize.builder.messages import Built, NotBuilt, Request
 from pytest_bertsize.builder.own_process import ISOLATION, WINDOWS, Lost, end, free_cores, free_memory, started
 from pytest_bertsize.wording import printable
-
-if TYPE_CHECKING:
-    import subprocess
-    from collections.abc import Sequence
-    from pathlib import Path
-
 
 NOT_ON_WINDOWS = "check it there without a build (--no-build), and with one on Linux, WSL or macOS"
 WORTH_A_FORK = 16

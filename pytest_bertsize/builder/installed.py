@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, distributions, version
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pytest_bertsize.files import regular
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 LARGEST = 64 * 1024
 """Characters of a pyvenv.cfg or a ``.pth``; Python's own have a thousand at most."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import selectors
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from secrets import token_hex
 from time import monotonic
@@ -15,8 +16,6 @@ from pytest_bertsize.builder.messages import understood
 from pytest_bertsize.builder.own_process import BETWEEN_LOOKS, Lost, kill, memory_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from pytest_bertsize.builder.messages import Built, NotBuilt, Request
 
 NONSENSE = (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError)

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from pytest_bertsize.builder import structure
 from pytest_bertsize.builder.confined import NOT_IMPORTED
 from pytest_bertsize.inventory import FLOAT32, Inventory, Loading, Tensor, common
 from pytest_bertsize.wording import printable, shown
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
 
 LONGEST_REASON = 700
 """Characters that are shown of why a model was not built: torch's sentences end with its advice."""

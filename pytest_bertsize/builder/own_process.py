@@ -10,6 +10,7 @@ import selectors
 import signal
 import subprocess
 import sys
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,8 +18,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pytest_bertsize.builder.confined import MEGABYTE, cause_of_death
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     import psutil
 
 WINDOWS = sys.platform == "win32"

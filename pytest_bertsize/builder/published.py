@@ -9,12 +9,10 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
 CATALOGUE = Path(__file__).with_name("published.json")
 """Names, what their configs say that a count needs, and where that was read."""

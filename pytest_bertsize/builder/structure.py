@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,6 @@ from pytest_bertsize.inventory import levels
 from pytest_bertsize.wording import printable, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
-
     from pytest_bertsize.inventory import Tensor
 
 MOST_ROWS = 12

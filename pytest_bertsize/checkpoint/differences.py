@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.checkpoint.headers import bytes_of
@@ -12,8 +13,6 @@ from pytest_bertsize.inventory import Inventory, Tensor, pattern
 from pytest_bertsize.wording import exact, number, plural, printable, shown, signed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
-
     from pytest_bertsize.checkpoint.headers import Stored
     from pytest_bertsize.inventory import Loading
 

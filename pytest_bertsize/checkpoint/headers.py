@@ -8,18 +8,16 @@ format is read here, as its README defines it: https://github.com/huggingface/sa
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeGuard
+from pathlib import Path
+from typing import NamedTuple, NoReturn, TypeGuard
 
 from pytest_bertsize.dtypes import OF_PARAMETERS, whole_bytes
 from pytest_bertsize.files import PICKLE, ZIP, Place
 from pytest_bertsize.inventory import Inventory, Tensor
 from pytest_bertsize.wording import listed, shown
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 SINGLE = "model.safetensors"
 INDEX = "model.safetensors.index.json"

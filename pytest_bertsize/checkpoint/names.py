@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
@@ -11,8 +12,6 @@ from typing import TYPE_CHECKING, Literal
 from pytest_bertsize.wording import LONGEST
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
     from pytest_bertsize.checkpoint.headers import Stored
     from pytest_bertsize.inventory import Inventory, Loading, Tensor
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 from pytest_bertsize.files import Place
@@ -12,9 +14,6 @@ from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.wording import number, plural, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
     from pytest_bertsize.inventory import Inventory, Tensor
 
 WORDS = "embeddings.word"

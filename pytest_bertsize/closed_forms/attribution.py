@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypeAlias
@@ -13,8 +14,6 @@ from pytest_bertsize.inventory import roll_up
 from pytest_bertsize.wording import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.closed_forms.family import Architecture, Family
 

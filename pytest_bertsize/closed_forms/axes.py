@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -11,8 +12,6 @@ from typing import TYPE_CHECKING
 from pytest_bertsize.config.values import MOST_LAYERS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from pytest_bertsize.closed_forms.what_if import Variants
     from pytest_bertsize.config.keys import Size
 

@@ -7,13 +7,11 @@ are counted and symbols when a formula is shown: the same function, called twice
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from pytest_bertsize.inventory import Tensor
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 Count: TypeAlias = Any
 """An ``int``, or an expression of the config's symbols (:mod:`pytest_bertsize.config.symbols`)."""

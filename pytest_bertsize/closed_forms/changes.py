@@ -6,6 +6,7 @@ as well, so that formulas follow.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,8 +18,6 @@ from pytest_bertsize.inventory import is_within, levels
 from pytest_bertsize.wording import nearest_to, printable, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-
     from pytest_bertsize.closed_forms.blocks import Node
 
 

@@ -13,7 +13,9 @@ Nothing of it is run: expressions are walked (:mod:`pytest_bertsize.closed_forms
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,9 +32,6 @@ from pytest_bertsize.table.settings import SettingsError
 from pytest_bertsize.wording import did_you_mean, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from importlib.metadata import EntryPoint
-
     from pytest_bertsize.release import Release
     from pytest_bertsize.table.settings import Settings
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -16,8 +17,6 @@ from pytest_bertsize.closed_forms.tree import Tree
 from pytest_bertsize.config.keys import ConfigKeys, Rule, Size, Switch, hidden_act
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from pytest_bertsize.config.dims import Dims
 
 STANDARD = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
@@ -15,8 +16,6 @@ from pytest_bertsize.findings import Finding, Kind, Unusable
 from pytest_bertsize.wording import exact, is_name, nearest_to, printable, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from pytest_bertsize.closed_forms.blocks import Block
     from pytest_bertsize.closed_forms.family import Architecture, Family
     from pytest_bertsize.closed_forms.registry import Registry

@@ -7,6 +7,7 @@ them is a branch, with what it depends on.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +20,6 @@ from pytest_bertsize.inventory import roll_up
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.config.branches import Ways
     from pytest_bertsize.config.keys import ConfigKeys, Rule

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -14,8 +15,6 @@ from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory, levels, roll_
 from pytest_bertsize.release import NEWEST, Release
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     from pytest_bertsize.closed_forms.formula import Formula
     from pytest_bertsize.config.keys import ConfigKeys, Rule, Values
     from pytest_bertsize.config.model_config import ModelConfig

@@ -7,6 +7,7 @@ table 1). For BERT: L·(2·S·(4·D² + 2·I·D) + 4·S²·D), its pooler and it
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms.blocks import Block
@@ -15,8 +16,6 @@ from pytest_bertsize.closed_forms.parts import relative_positions
 from pytest_bertsize.inventory import common, is_within, roll_up
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from pytest_bertsize.closed_forms.blocks import Count
     from pytest_bertsize.closed_forms.family import Architecture
     from pytest_bertsize.config.dims import Dims

@@ -6,6 +6,7 @@ A formula is a sum of products in that order; a writer for each of text and LaTe
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -25,8 +26,6 @@ from pytest_bertsize.config.symbols import (
 from pytest_bertsize.inventory import TOTAL, levels, parents_first
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from pytest_bertsize.closed_forms.blocks import Term
     from pytest_bertsize.config.dims import Dims
     from pytest_bertsize.config.symbols import Base, Count

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,6 @@ from pytest_bertsize.closed_forms.module_tree import copies, one_name_each, spli
 from pytest_bertsize.closed_forms.paths import concrete, is_under
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from pytest_bertsize.closed_forms.blocks import Node
 
 # freezing

@@ -10,6 +10,7 @@ training, but for what ``bias`` and ``modules_to_save`` say. The rules for names
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.closed_forms.blocks import Block, Parameter, block, linear, parameter, terms
@@ -31,8 +32,6 @@ from pytest_bertsize.findings import Finding
 from pytest_bertsize.wording import did_you_mean, nearest_to, printable, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
     from pytest_bertsize.closed_forms.blocks import Count, Node
     from pytest_bertsize.config.adapter import Adapter, Place
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, TypeAlias
@@ -9,8 +10,6 @@ from typing import TYPE_CHECKING, TypeAlias
 from pytest_bertsize.closed_forms.blocks import Block, Parameter, with_leaves
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     from pytest_bertsize.closed_forms.blocks import Count, Node
 
 Names: TypeAlias = tuple[str, ...]

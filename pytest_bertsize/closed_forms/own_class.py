@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +19,6 @@ from pytest_bertsize.table.extra import summands
 from pytest_bertsize.wording import did_you_mean, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     from pytest_bertsize.closed_forms.blocks import Block, Count, Node
     from pytest_bertsize.config.dims import Dims
     from pytest_bertsize.table.model import Extra, Model

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator
 
 from pytest_bertsize.wording import nearest_to, printable, shown
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
 
 _SLICE = re.compile(r"\[(-?\d{1,9})?(:)?(-?\d{1,9})?\]", re.ASCII)
 _PATH = re.compile(r"[\w-]+(?:\.[\w-]+|\[[^\[\]]*\])*")

@@ -7,6 +7,7 @@ would decide otherwise, its polynomial is off. So whoever shows a shape has it c
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import product
 from math import lcm
@@ -18,8 +19,6 @@ from pytest_bertsize.config.symbols import Expression, Floor, symbol
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, is_within
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
     from pytest_bertsize.closed_forms.blocks import Count, Term
     from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.config.dims import Dims

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Collection, Iterable, Mapping
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,6 @@ from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.release import NEWEST
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
-
     from pytest_bertsize.closed_forms.family import Architecture, Family
     from pytest_bertsize.release import Release
 

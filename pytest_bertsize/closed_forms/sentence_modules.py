@@ -6,6 +6,7 @@ https://github.com/huggingface/sentence-transformers, in the modules ``Dense`` a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms import blocks
@@ -13,8 +14,6 @@ from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.config.keys import ConfigKeys, Size, Switch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pytest_bertsize.closed_forms.blocks import Block
     from pytest_bertsize.config.dims import Dims
 

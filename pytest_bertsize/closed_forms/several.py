@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -19,8 +20,6 @@ from pytest_bertsize.inventory import levels, parents_first
 from pytest_bertsize.wording import did_you_mean, printable, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.config.model_config import ModelConfig
     from pytest_bertsize.config.parts import Module

@@ -8,6 +8,7 @@ which no nearer one of the same depth has as many parameters for as few FLOPs, g
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise, zip_longest
@@ -24,8 +25,6 @@ from pytest_bertsize.table.model import Flops, Limit
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from pytest_bertsize.closed_forms.axes import Point
     from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.closed_forms.family import ClosedForm

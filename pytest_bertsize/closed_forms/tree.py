@@ -33,6 +33,7 @@ transformers builds. :func:`fill` puts a text into another, where ``<name>`` sta
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -49,8 +50,6 @@ from pytest_bertsize.closed_forms.expressions import (
 from pytest_bertsize.config.keys import LABELS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
     from pytest_bertsize.closed_forms.blocks import Block, Count
     from pytest_bertsize.config.dims import Dims
 

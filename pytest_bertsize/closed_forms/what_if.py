@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,8 +16,6 @@ from pytest_bertsize.table.model import Flops
 from pytest_bertsize.wording import exact, signed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.config.keys import Rule
     from pytest_bertsize.table.model import Limit

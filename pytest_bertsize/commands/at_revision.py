@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,8 +20,6 @@ from pytest_bertsize.table.settings import Settings
 from pytest_bertsize.wording import did_you_mean, printable, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pytest_bertsize.config.adapter import Adapter
     from pytest_bertsize.config.model_config import ModelConfig
     from pytest_bertsize.table.model import Model

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -20,8 +21,6 @@ from pytest_bertsize.review.gate import Gate, Mode
 from pytest_bertsize.table.settings import SettingsError, load
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from pytest_bertsize.builder.helper import Helper
     from pytest_bertsize.reports.outcome import Status
     from pytest_bertsize.reports.shape import ModelReport

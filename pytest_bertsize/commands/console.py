@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, TextIO
 
 from pytest_bertsize.reports.terminal.drawing import Style, can_show
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from rich.console import RenderableType
     from rich.text import Text
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, TextIO
@@ -22,8 +23,6 @@ from pytest_bertsize.table.byte_sizes import bytes_of
 from pytest_bertsize.wording import exact, signed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rich.table import Table
 
     from pytest_bertsize.closed_forms.family import ClosedForm

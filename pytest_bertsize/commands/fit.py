@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -19,8 +20,6 @@ from pytest_bertsize.table.toml import inline
 from pytest_bertsize.wording import did_you_mean, exact, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from rich.console import RenderableType
     from rich.table import Table
 

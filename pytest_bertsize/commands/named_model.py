@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,8 +25,6 @@ from pytest_bertsize.table.settings import SettingsError, load, tables_of_models
 from pytest_bertsize.wording import MOST_NAMED, did_you_mean, listed, printable, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from pytest_bertsize.closed_forms.derive import Chosen, Derivation
     from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.closed_forms.registry import Registry

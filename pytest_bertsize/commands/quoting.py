@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,6 @@ from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pytest_bertsize.commands.named_model import Explained
 
 SCHEMA = 1

@@ -8,6 +8,7 @@ changes a count, a name, a shape or what trains (:data:`INERT`), it changes them
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
@@ -19,8 +20,6 @@ from pytest_bertsize.findings import Finding, Kind, Unusable
 from pytest_bertsize.wording import did_you_mean, number, printable, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from pytest_bertsize.config.model_config import ModelConfig
     from pytest_bertsize.config.source import Reader
     from pytest_bertsize.table.model import Model

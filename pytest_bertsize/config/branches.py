@@ -6,14 +6,13 @@ twice, once for either answer; where it asks for the number itself, nothing hold
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeAlias, TypeVar
 
 from pytest_bertsize.config.symbols import Expression, symbol, symbols_of, terms_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
     from pytest_bertsize.config.symbols import Count
 
 T = TypeVar("T")

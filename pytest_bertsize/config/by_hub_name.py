@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 from pytest_bertsize.builder.published import CONFIG, fetching, find_in, is_name, known
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.wording import printable, shown
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 
 class Found(NamedTuple):

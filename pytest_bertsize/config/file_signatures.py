@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
-from typing import TYPE_CHECKING, NamedTuple
+from json import JSONDecodeError
+from typing import NamedTuple
 
 import tomli
 
 from pytest_bertsize.files import LFS_POINTER, PICKLE, ZIP
-
-if TYPE_CHECKING:
-    from json import JSONDecodeError
 
 
 class Mistaken(NamedTuple):

@@ -6,14 +6,13 @@ sides of the comparison would move together.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.config.model_config import NAMED_BY_LABELS
 from pytest_bertsize.config.other_keys import is_withheld, refused
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pytest_bertsize.config.keys import ConfigKeys
     from pytest_bertsize.config.model_config import ModelConfig
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import islice
 from json import JSONDecodeError, loads
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def lines_in_json(text: str) -> dict[tuple[str, ...], int]:

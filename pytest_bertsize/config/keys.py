@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from types import MappingProxyType
@@ -10,8 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from pytest_bertsize.config.vocabulary import ACTIVATIONS, INERT, PASSED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
-
     from pytest_bertsize.config.dims import Dims
     from pytest_bertsize.findings import Finding
     from pytest_bertsize.release import Release

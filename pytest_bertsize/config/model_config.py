@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,8 +20,6 @@ from pytest_bertsize.table.model import NAMES
 from pytest_bertsize.wording import printable, reason, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from pytest_bertsize.config.parts import Module
 
 LARGEST = 1024 * 1024

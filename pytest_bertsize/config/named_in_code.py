@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from pytest_bertsize.files import NotRegular, regular
 from pytest_bertsize.wording import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 MOST_FILES = 2_000
 MOST_BYTES = 16 * 1024 * 1024

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from pytest_bertsize.config.keys import Choice, ConfigKeys, Ignored, Refused, Until
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 V4 = (5,)
 """What holds before it holds in all of transformers 4."""

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from pytest_bertsize.builder.confined import MEGABYTE
 from pytest_bertsize.builder.own_process import Allowed, Lost, answer_of
 from pytest_bertsize.config.model_config import LARGEST, fail
 from pytest_bertsize.wording import printable, shown
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 Path: TypeAlias = tuple[str, ...]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.config.keys import LABELS
@@ -22,8 +23,6 @@ from pytest_bertsize.findings import Finding
 from pytest_bertsize.wording import LONGEST_NUMBER, listed, nearest_to, number, printable, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pytest_bertsize.config.dims import Dims
     from pytest_bertsize.config.keys import ConfigKeys, Ignored
     from pytest_bertsize.config.model_config import ModelConfig

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import PurePosixPath
 from types import MappingProxyType
@@ -19,8 +20,6 @@ from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.wording import printable, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
     from pytest_bertsize.config.source import Reader
     from pytest_bertsize.table.model import Model
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
 from pytest_bertsize.wording import shown
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 TARGETS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("bert", "roberta", "xlm-roberta", "electra", "layoutlm"), ("query", "value")),

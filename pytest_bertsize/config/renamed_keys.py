@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -9,8 +10,6 @@ from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.wording import did_you_mean, printable, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from pytest_bertsize.config.model_config import ModelConfig
 
 MOST_HINTS = 20

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.findings import Finding, Kind, Severity
 from pytest_bertsize.wording import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pytest_bertsize.config.keys import ConfigKeys
     from pytest_bertsize.config.model_config import ModelConfig
 

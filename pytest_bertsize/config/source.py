@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -23,9 +24,6 @@ from pytest_bertsize.table.model import CODE, TOML, YAML
 from pytest_bertsize.wording import printable, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
     from pytest_bertsize.table.model import Model
     from pytest_bertsize.table.settings import Settings
 

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeAlias
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
 
 
 @dataclass(frozen=True, slots=True)

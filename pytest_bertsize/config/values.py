@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from pytest_bertsize.config.dims import Dims
@@ -20,8 +21,6 @@ from pytest_bertsize.findings import Kind, Unusable
 from pytest_bertsize.wording import did_you_mean, exact, number, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pytest_bertsize.config.model_config import ModelConfig
 
 LARGEST_SIZE = 10**9

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import yaml
 
@@ -29,9 +30,6 @@ from pytest_bertsize.config.model_config import (
     text_of,
 )
 from pytest_bertsize.wording import printable, reason, shown
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 SUFFIXES = (".yaml", ".yml")
 LONGEST_NUMBER = 4_300
@@ -116,6 +114,8 @@ class Document:
             node = yaml.compose(text, Loader=LOADER)
         except yaml.MarkedYAMLError as error:
             at = error.problem_mark.line if error.problem_mark else 0
+            if "nesting depth" in str(error.problem):  # a limit of libyaml's own, which is higher
+                fail(self.file, f"nested more than {DEEPEST} deep", "name one model's config", at + 1)
             if re.match(r" *\t", (*text.split("\n"), "")[at]):
                 fail(self.file, "not YAML: the line is indented by a tab", "indent it by spaces", at + 1)
             fail(self.file, f"not YAML: {printable(str(error.problem))}", "correct the file", at + 1)

@@ -6,13 +6,12 @@ loaded when ``--bert-budget``, the marker or the fixture asks for it.
 
 from __future__ import annotations
 
+from collections.abc import Generator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
-
     from pytest_bertsize.review.review import Review
 
 MARKER = """bert_budget(model=None, **limits): hold a model declared in [tool.bertsize.models] to its budget before \

@@ -6,12 +6,10 @@ models unchecked: it says so, and may succeed. In CI, and with ``--bert-budget``
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 LISTING = ("collectonly", "setuponly", "setupplan", "showfixtures", "show_fixtures_per_test", "markers")
 """Options of pytest with which it runs no test."""

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from itertools import takewhile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from pytest_bertsize.table.settings import SettingsError, tables_of_models
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
 
 def table_path(config: pytest.Config) -> Path:

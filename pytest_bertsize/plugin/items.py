@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,9 +13,6 @@ from pytest_bertsize.review.gate import Gate
 from pytest_bertsize.table.settings import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from pytest_bertsize.review.review import Review
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
@@ -14,8 +15,6 @@ from pytest_bertsize.reports.terminal import text as terminal
 from pytest_bertsize.reports.terminal.drawing import can_show
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pytest
     from _pytest._io import TerminalWriter  # the type of a documented argument; imported for no other reason
 

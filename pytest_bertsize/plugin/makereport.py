@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator, Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,6 @@ from pytest_bertsize.plugin.marker import Mistaken, hold_marked
 from pytest_bertsize.reports.model_report import model_report
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
-
     from pytest_bertsize.reports.shape import ModelReport
     from pytest_bertsize.review.review import Review
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,6 @@ from pytest_bertsize.reports.outcome import Outcome, summary
 from pytest_bertsize.wording import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pytest_bertsize.plugin.always_on import Selection
     from pytest_bertsize.plugin.update import Rewriter
     from pytest_bertsize.reports.outcome import Status

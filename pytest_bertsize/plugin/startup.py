@@ -6,7 +6,9 @@ The helper process starts first: it imports torch while conftests are loaded, an
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from argparse import Namespace
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import pytest
 
@@ -14,10 +16,6 @@ from pytest_bertsize.builder.confined import collector_paused
 from pytest_bertsize.builder.helper import Helper
 from pytest_bertsize.builder.own_process import environment
 from pytest_bertsize.table.interpreter import may_be_named
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Mapping
 
 OPENED = pytest.StashKey[bool]()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
@@ -20,8 +21,6 @@ from pytest_bertsize.table.settings import SettingsError
 from pytest_bertsize.wording import listed, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from pytest_bertsize.base.lock import Lock
     from pytest_bertsize.reports.shape import ModelReport
     from pytest_bertsize.table.settings import Settings

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+from collections.abc import Callable, Generator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,8 +15,6 @@ import pytest
 from pytest_bertsize.builder.messages import Built, NotBuilt, message, understood
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
-
     from pytest_bertsize.builder.helper import Helper
 
 RESULTS = "bertsize_results"

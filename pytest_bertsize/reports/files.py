@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -16,8 +17,6 @@ from pytest_bertsize.table.settings import SettingsError
 from pytest_bertsize.wording import printable, reason
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from pytest_bertsize.config.which_release import AskedAbout
     from pytest_bertsize.reports.shape import ModelReport, RunBase, RunReport
     from pytest_bertsize.table.settings import Settings

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pytest_bertsize.reports.shape import RunReport
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.inventory import is_within, pattern
 from pytest_bertsize.wording import listed, number, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from pytest_bertsize.inventory import Inventory, Tensor
 
 _INDEX = re.compile(r"^(?P<list>.*?)\.(?P<index>\d+)\.")

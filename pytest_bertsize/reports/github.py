@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import posixpath
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -12,8 +13,6 @@ from pytest_bertsize.reports.ci import prefix
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pytest_bertsize.reports.shape import FindingRow, ModelReport, RunReport
 
 MOST = 10

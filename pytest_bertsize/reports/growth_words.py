@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.base.commits import SHORT
@@ -10,8 +11,6 @@ from pytest_bertsize.reports.sentences import change
 from pytest_bertsize.wording import exact, plural, printable, signed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from pytest_bertsize.base.growth import Growth, Line, Row
 
 UNSHALLOW = "run git fetch --unshallow (GitHub: fetch-depth: 0 under actions/checkout, GitLab: GIT_DEPTH: 0)"

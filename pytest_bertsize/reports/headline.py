@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.findings import UNCHECKED
@@ -11,8 +12,6 @@ from pytest_bertsize.reports.rows import changed, changed_by, differs, percent, 
 from pytest_bertsize.wording import exact, listed, plural, signed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from pytest_bertsize.reports.shape import Base, Component, ModelReport, RunBase, RunReport
 
 MOST_NAMED = 3

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.reports import headline
 from pytest_bertsize.reports.model_report import count_failed, names_not_checked
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
     from pytest_bertsize.reports.shape import ModelReport, RunBase, RunReport
     from pytest_bertsize.table.settings import Settings
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from pytest_bertsize.inventory import Inventory, Tensor
 from pytest_bertsize.reports.shape import Layer, LayerTensor
 from pytest_bertsize.wording import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 _LAYER = re.compile(r"(?P<stack>.*?)\.(?P<index>[0-9]+)\.(?P<inside>.+)")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, cast
 
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, Fold, Inventory
@@ -33,8 +34,6 @@ from pytest_bertsize.reports.shape import (
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from pytest_bertsize.base.baseline import Baseline, Left
     from pytest_bertsize.base.comparison import Comparison
     from pytest_bertsize.base.tensor_changes import TensorChange as Changed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from pytest_bertsize.reports import github, json, sentences
@@ -11,8 +12,6 @@ from pytest_bertsize.reports.terminal import text as terminal
 from pytest_bertsize.wording import MOST_NAMED, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from pytest_bertsize.reports.files import ReportFiles
     from pytest_bertsize.reports.shape import ModelReport, RunReport
 

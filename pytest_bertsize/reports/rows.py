@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING
 
@@ -9,8 +10,6 @@ from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.wording import signed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pytest_bertsize.reports.shape import Component, Measure, ModelReport
 
 NOTHING = "\N{EN DASH}"

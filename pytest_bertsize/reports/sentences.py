@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.inventory import TOTAL
@@ -11,8 +12,6 @@ from pytest_bertsize.reports.rows import counted, share
 from pytest_bertsize.wording import MOST_NAMED, exact, listed, signed
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
     from pytest_bertsize.reports.shape import (
         Base,
         Change,

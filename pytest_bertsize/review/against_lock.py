@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,6 @@ from pytest_bertsize.inventory import Inventory
 from pytest_bertsize.wording import exact, listed, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pytest_bertsize.base.lock import Lock, Locked, Weight
     from pytest_bertsize.review.check import Subject
     from pytest_bertsize.review.review import Review

@@ -7,6 +7,7 @@ guess is only made where it explains a limit to the parameter.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory, fold
@@ -16,8 +17,6 @@ from pytest_bertsize.table.model import BYTES, unit_of
 from pytest_bertsize.wording import exact, signed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from pytest_bertsize.findings import Kind
     from pytest_bertsize.inventory import Fold
     from pytest_bertsize.table.model import Limit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -20,8 +21,6 @@ from pytest_bertsize.table.model import Flops
 from pytest_bertsize.wording import number, printable, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.config.adapter import Adapter

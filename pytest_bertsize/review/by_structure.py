@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,6 @@ from pytest_bertsize.table.model import Growth
 from pytest_bertsize.wording import exact
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
-
     from pytest_bertsize.base.lock import Locked
     from pytest_bertsize.inventory import Tensor
     from pytest_bertsize.review.review import Review

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,8 +21,6 @@ from pytest_bertsize.table.model import Growth
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pytest_bertsize.base.baseline import Baseline
     from pytest_bertsize.base.lock import Locked
     from pytest_bertsize.checkpoint.headers import Stored

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.wording import exact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from pytest_bertsize.builder.messages import Buffer
     from pytest_bertsize.inventory import Inventory
 

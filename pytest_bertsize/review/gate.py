@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
@@ -11,8 +11,6 @@ from pytest_bertsize.review import check
 from pytest_bertsize.review.put_back import Accepted, fingerprint, planned
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from pytest_bertsize.base.baseline import Baseline
     from pytest_bertsize.base.lock import Lock
     from pytest_bertsize.builder.messages import Built, NotBuilt, Request

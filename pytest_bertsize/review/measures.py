@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -13,8 +14,6 @@ from pytest_bertsize.table.model import BYTES, FLOPS, TRAINING, AsBytes, Flops, 
 from pytest_bertsize.wording import exact, plural, shown, signed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from pytest_bertsize.builder.messages import Buffer
     from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.inventory import Inventory, Tensor

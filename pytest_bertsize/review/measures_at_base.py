@@ -5,6 +5,7 @@ Of the base nothing is built: its bytes are those of its parameters, and its FLO
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms import flops
@@ -14,8 +15,6 @@ from pytest_bertsize.table.byte_sizes import bytes_of
 from pytest_bertsize.table.model import BYTES, FLOPS, AsBytes, Flops, Training
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pytest_bertsize.base.baseline import Former
     from pytest_bertsize.base.comparison import Today
     from pytest_bertsize.closed_forms.derive import Derivation

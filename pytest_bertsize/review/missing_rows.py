@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +13,6 @@ from pytest_bertsize.review.off_closed_form import SAY_IT, unexpected
 from pytest_bertsize.table.extra import LARGEST, LONGEST_SHAPE, MODULE_PATH, TIED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     from pytest_bertsize.findings import Finding
     from pytest_bertsize.inventory import Inventory, Tensor
     from pytest_bertsize.table.model import Model

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,8 +12,6 @@ from pytest_bertsize.inventory import TOTAL, Inventory, Tensor, common, fold, pa
 from pytest_bertsize.wording import exact, listed, plural, printable, signed
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
     from pytest_bertsize.closed_forms.formula import Formula
 
 LIBRARY = "the class does not build what the config says: check the class, and report it if it is the library's own"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.findings import Finding
@@ -9,8 +10,6 @@ from pytest_bertsize.inventory import is_within
 from pytest_bertsize.wording import exact, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from pytest_bertsize.inventory import Inventory
     from pytest_bertsize.table.model import Model
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.builder.messages import Answered
@@ -9,8 +10,6 @@ from pytest_bertsize.findings import Finding
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from pytest_bertsize.config.model_config import ModelConfig
     from pytest_bertsize.table.model import Model
 

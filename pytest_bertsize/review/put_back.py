@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,8 +14,6 @@ from pytest_bertsize.review import build_request
 from pytest_bertsize.wording import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from pytest_bertsize.base.baseline import Baseline, Former
     from pytest_bertsize.base.lock import Lock
     from pytest_bertsize.base.put_back import PutBack

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.findings import Finding
@@ -9,8 +10,6 @@ from pytest_bertsize.release import NEWEST, Unsupported, of_metadata
 from pytest_bertsize.wording import number, printable, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from pytest_bertsize.builder.messages import Built, ConfigSaid
     from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.config.keys import Values

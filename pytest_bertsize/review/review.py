@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,8 +21,6 @@ from pytest_bertsize.table.model import BYTES, FLOPS, GROWTH, TRAINING
 from pytest_bertsize.wording import did_you_mean, exact, nearest_to, plural, shown, signed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
     from pytest_bertsize.base.comparison import Comparison
     from pytest_bertsize.builder.messages import Answered
     from pytest_bertsize.checkpoint.headers import Stored

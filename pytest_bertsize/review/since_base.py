@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,6 @@ from pytest_bertsize.table.model import GROWTH, Growth
 from pytest_bertsize.wording import exact
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pytest_bertsize.base.baseline import Baseline
     from pytest_bertsize.findings import Severity
     from pytest_bertsize.review.review import Review

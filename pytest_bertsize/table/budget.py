@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -33,9 +34,6 @@ from pytest_bertsize.table.model import (
     Training,
 )
 from pytest_bertsize.wording import shown
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 REPORT_ONLY = "report-only"
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from pytest_bertsize.dtypes import OF_PARAMETERS, whole_bytes
 from pytest_bertsize.quantity import BYTES, parse_bytes
 from pytest_bertsize.wording import did_you_mean, shown
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 NAMED: Mapping[str, int] = MappingProxyType({"github-file": 100 * 2**20, "pypi-file": 100 * 2**20})
 """The largest file that GitHub takes in a push, and PyPI in an upload unless a project was granted more, in bytes.

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from pytest_bertsize.inventory import TOTAL, TRAINABLE
 from pytest_bertsize.table.model import ALREADY_OVER, BYTES, FLOPS, GROWTH, TRAINING
 from pytest_bertsize.wording import did_you_mean, shown
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SIZES = {
     "linear": ("in", "out"),

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import translate
 from functools import lru_cache, partial
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
 
 from pytest_bertsize.table.schema import model_name
 from pytest_bertsize.wording import did_you_mean, printable, reason, shown
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
 MOST_MATCHES = 2_000
 MOST_FOLDERS = 20_000

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pytest_bertsize.inventory import TOTAL, TRAINABLE
 from pytest_bertsize.quantity import PARAMETERS, parse_count, restated
 from pytest_bertsize.table.extra import NO_COMPONENTS
 from pytest_bertsize.wording import shown
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 HOW_TO_WRITE = 'write a share such as "1%", a count of parameters such as "500K", or 0'
 NOT_OF_PARAMETERS = NO_COMPONENTS - {TOTAL, TRAINABLE}

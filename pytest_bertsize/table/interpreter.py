@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 from pytest_bertsize.files import regular
 from pytest_bertsize.wording import shown
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LARGEST = 1024 * 1024
 """Bytes of a pyproject.toml; those of large projects have a tenth."""

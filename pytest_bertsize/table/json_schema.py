@@ -10,9 +10,10 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from annotated_types import Ge, Le, MinLen
 from pydantic import AfterValidator, BaseModel, BeforeValidator, PlainValidator
@@ -35,9 +36,6 @@ from pytest_bertsize.table import schema as table
 from pytest_bertsize.table.byte_sizes import BITS, NAMED, TRAINED, parse_limit
 from pytest_bertsize.table.extra import ExtraTable
 from pytest_bertsize.table.globs import PLACEHOLDERS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
 
 Schema = dict[str, Any]
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.inventory import TOTAL, TRAINABLE
@@ -15,9 +17,6 @@ from pytest_bertsize.table.toml import line_in_toml
 from pytest_bertsize.wording import did_you_mean, nearest_to, printable, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
     from pydantic import BaseModel, ValidationError
 
 

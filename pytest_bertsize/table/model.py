@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
@@ -11,8 +12,6 @@ from pytest_bertsize import quantity
 from pytest_bertsize.wording import exact
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pytest_bertsize.quantity import Quantity
 
 NAMES = ("config.json", "bert_config.json")

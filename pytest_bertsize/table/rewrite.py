@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import tomli
@@ -17,9 +19,6 @@ from pytest_bertsize.table.toml import CannotReplace, replaced
 from pytest_bertsize.wording import exact, reason
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
-
     from pytest_bertsize.table.model import Limit, Model
 
 

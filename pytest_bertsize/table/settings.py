@@ -7,8 +7,10 @@ import json
 import os
 import re
 from codecs import BOM_UTF8
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import tomli
@@ -45,9 +47,6 @@ from pytest_bertsize.table.toml import line_in_toml
 from pytest_bertsize.wording import nearest_to, printable, reason
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-    from pathlib import Path
-
     from pydantic import BaseModel
 
     from pytest_bertsize.table.extra import ExtraTable

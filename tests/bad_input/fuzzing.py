@@ -11,15 +11,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hypothesis import strategies as st
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 Path = tuple[str, ...]
 

@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import warnings
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -28,8 +29,6 @@ from tests.support.untidy import untidy
 from tests.support.warm_helper import command
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pytest_bertsize.builder.messages import Built, NotBuilt, Request
     from tests.support.warm_helper import Warm
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import tomli
 
 from pytest_bertsize.__main__ import main
 from pytest_bertsize.table.toml import line_in_toml
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 MODEL = "[tool.bertsize.models.a]\nconfig = 'config.json'\nbudget.total = '1M'\n"
 OF_THE_BUDGET = "[tool.bertsize.models.a]\nconfig = 'config.json'\n[tool.bertsize.models.a.budget]\n"

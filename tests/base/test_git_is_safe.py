@@ -13,7 +13,8 @@ import shlex
 import shutil
 import subprocess
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,9 +29,6 @@ from pytest_bertsize.commands.init.listing import list_files
 from pytest_bertsize.table.settings import load
 from tests.conftest import TINY
 from tests.support.git_projects import FITS, GitProject, repository
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PROJECT = "services/search"
 HOOKS = (

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,9 +12,6 @@ from pytest_bertsize.builder.helper import Helper
 from pytest_bertsize.commands.check import check
 from pytest_bertsize.commands.console import FOUND, GOOD, MISTAKEN
 from tests.support.git_projects import FITS, GitProject, committed
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 OURS = '[tool.bertsize]\npython = "ours/python"\n' + FITS
 THEIRS = '[tool.bertsize]\npython = "theirs/python"\n' + FITS

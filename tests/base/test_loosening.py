@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -9,8 +10,6 @@ import pytest
 from tests.support.git_projects import GitProject, committed
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pytest_bertsize.findings import Finding
     from tests.conftest import Project
 

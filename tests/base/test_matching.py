@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pytest_bertsize.base.git import renamed
 from tests.support.git_projects import FITS, GitProject, repository
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LOOSENED = "the limit of total was 90K at main and is 999K now"
 PATTERN = '\n[tool.bertsize.models."enc-{stem}"]\nconfig = "configs/*.json"\nbudget.total = "90K"\n'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,8 +14,6 @@ from pytest_bertsize.commands.console import FOUND, GOOD
 from tests.support.git_projects import FITS, GitProject, committed
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.conftest import Project
 
 OTHER = FITS.replace("fits", "other").replace("config.json", "other.json")

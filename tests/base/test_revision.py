@@ -9,6 +9,7 @@ import os
 import re
 import shlex
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +25,6 @@ from pytest_bertsize.commands.console import MISTAKEN
 from tests.support.git_projects import FITS, GitProject, committed, git, repository
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from tests.conftest import Project
 
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from tests.support.git_projects import LAYER, committed
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MODULES = [
     {"name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from tests.support.git_projects import FITS, GitProject, repository
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PATTERN = '\n[tool.bertsize.models."gen-{stem}"]\nconfig = "gen/*.json"\nbudget.total = "90K"\n'
 LOOSE = FITS.replace("90K", "999K")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import json
 import os
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,9 +16,6 @@ from pytest_bertsize.base.tree import LARGEST, MOST_LINKS, Files, Unreadable
 from pytest_bertsize.commands.check import check
 from pytest_bertsize.commands.console import FOUND, GOOD, MISTAKEN
 from tests.support.git_projects import FITS, GitProject, committed, repository
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LOOSE = FITS.replace("90K", "999K")
 OTHER = FITS.replace("fits", "other").replace("config.json", "other.json")

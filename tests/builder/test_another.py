@@ -7,10 +7,12 @@ import json
 import os
 import platform
 import re
+import subprocess
 import sys
 import sysconfig
 import tomllib
 import venv
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,9 +30,6 @@ from pytest_bertsize.review.check import examine
 from pytest_bertsize.table.settings import load
 
 if TYPE_CHECKING:
-    import subprocess
-    from collections.abc import Callable, Iterator
-
     from tests.conftest import Project
 
 ROOT = Path(__file__).parents[2]

@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from fnmatch import fnmatchcase
 from html import unescape
@@ -23,8 +23,6 @@ from pytest_bertsize.builder.messages import Built, NotBuilt, Request
 from tests.support.warm_helper import command
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tests.support.warm_helper import Warm
 
 Project = Callable[..., pytest.Pytester]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import textwrap
+from collections.abc import Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,10 +18,6 @@ from pytest_bertsize.builder.confined import Refused
 from pytest_bertsize.builder.helper import Helper
 from pytest_bertsize.builder.messages import Answered, Built, NotBuilt, Request
 from tests.conftest import TINY
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 HEAD = """
 from torch import nn

@@ -7,9 +7,11 @@ import json
 import os
 import sys
 import textwrap
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import torch
@@ -24,10 +26,6 @@ from pytest_bertsize.builder.messages import Buffer, Built, ConfigSaid, NotBuilt
 from pytest_bertsize.closed_forms import FAMILIES, ClosedForm
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.inventory import Inventory, Loading, Tensor
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 TINY = {"vocab_size": 11, "hidden_size": 4, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 3}
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from pytest_bertsize.builder.child.loading import rows_of_4
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 TINY = {
     "vocab_size": 9,

@@ -6,8 +6,10 @@ import os
 import sys
 import textwrap
 import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import psutil
 import pytest
@@ -18,10 +20,6 @@ from pytest_bertsize.builder.confined import MEGABYTE
 from pytest_bertsize.builder.helper import Helper, Limits, builders_for
 from pytest_bertsize.builder.lane import Lane, Task
 from pytest_bertsize.builder.messages import Built, NotBuilt, Request
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere one process builds")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,8 +13,6 @@ from pytest_bertsize.builder.messages import Built, NotBuilt, Request, way_out
 from pytest_bertsize.inventory import Tensor
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.conftest import Project
 
 ASKS_FOR_VALUES = """

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from pytest_bertsize.builder.published import LARGEST, find_in, in_cache, in_catalogue, is_name, known
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 COMMIT = "86b5e0934494bd15c9632b12f734a8a67f723594"
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,10 +13,6 @@ from pytest_bertsize.builder import confined
 from pytest_bertsize.builder.child import tokenizer
 from pytest_bertsize.builder.child.tokenizer import SPECIAL, Tokenizer
 from pytest_bertsize.builder.confined import Refused
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 Use = Callable[[Any], object]
 

@@ -7,8 +7,9 @@ import importlib
 import operator
 import sys
 import types
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,10 +17,6 @@ from pytest_bertsize.builder import confined
 from pytest_bertsize.builder.child import stand_ins
 from pytest_bertsize.builder.child.stand_ins import StandIn, load_extension, run_with_stand_ins
 from pytest_bertsize.builder.confined import Refused
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 Use = Callable[[Any], object]
 UNUSED = "is not installed, and nothing used it"

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,9 +25,6 @@ from pytest_bertsize.checkpoint.differences import compared
 from pytest_bertsize.inventory import Inventory, Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from pytest_bertsize.findings import Finding
 
 BUILT = "the built model"

@@ -5,7 +5,8 @@ import os
 import struct
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -20,8 +21,6 @@ from pytest_bertsize.findings import Unusable
 
 SAVE_AS_SAFETENSORS = "name a safetensors file; Class.from_pretrained(folder).save_pretrained(folder), by the model's own class, writes one"
 F32 = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 437951328\n"
 

@@ -3,7 +3,9 @@ from __future__ import annotations
 import contextlib
 import json
 import tracemalloc
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from transformers.models.bert.tokenization_bert import load_vocab
@@ -13,10 +15,6 @@ from pytest_bertsize.checkpoint.tokenizer import Vocabulary
 from pytest_bertsize.files import Place
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.inventory import Inventory, Tensor
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 437951328\n"
 

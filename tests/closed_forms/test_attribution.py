@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -17,9 +18,6 @@ from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.inventory import is_within
 from tests.support.bert_reviews import BERT, SIZES, SWITCHES
 from tests.support.family_configs import PAIRS, Case, case, drawn
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 ATTENTION, NORM, FEED_FORWARD = "encoder.attention", "encoder.norm", "encoder.feed_forward"
 SYMBOLS = {"V": "vocab_size", "D": "hidden_size", "L": "num_hidden_layers", "I": "intermediate_size"}

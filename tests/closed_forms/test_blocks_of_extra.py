@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -17,9 +18,6 @@ from pytest_bertsize.review.check import examine
 from pytest_bertsize.table.settings import SettingsError, parse
 from tests.support.formulas import value_of, value_of_latex
 from tests.support.own_classes import bert, checked, errors, of, on_meta
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 sizes = st.integers(1, 9)
 yes_or_no = st.booleans()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib import metadata
 from io import StringIO
@@ -24,8 +25,6 @@ from pytest_bertsize.release import NEWEST
 from pytest_bertsize.table.settings import SettingsError, load
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tests.conftest import Project
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "own-closed-form"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -34,8 +35,6 @@ from tests.support.family_configs import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from pytest_bertsize.config.keys import Choice, Listing, Size, Switch
 
 EXAMPLES, MORE = 3, 6

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +27,6 @@ from pytest_bertsize.release import Release
 from tests.support.family_configs import RELEASE, cases
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tests.support.family_configs import Case
 
 BERT_BASE = {"V": 30522, "D": 768, "L": 12, "A": 12, "I": 3072, "P": 512, "T": 2, "C": 2}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,8 +24,6 @@ from tests.support.formulas import value_of, value_of_latex
 from tests.support.own_classes import BERT, POOLER, TINY, errors
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pytest_bertsize.review.check import Subject
     from pytest_bertsize.review.review import Review
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -20,9 +21,6 @@ from pytest_bertsize.closed_forms.parts.variations import held_at
 from pytest_bertsize.table.settings import SettingsError
 from tests.support.family_configs import typical
 from tests.support.own_classes import BERT, POOLER, TINY, bert, checked, errors, of, on_meta
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # each block, against torch's
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,6 @@ from tests.support.family_configs import Case, case, mismatch
 from tests.support.formulas import value_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from _pytest.mark.structures import ParameterSet
 
 FOLDER = Path(__file__).parents[1] / "data"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -28,8 +29,6 @@ from tests.support.formulas import value_of, value_of_latex
 from tests.support.own_classes import BERT, POOLER, TINY, errors, of, on_meta
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pytest_bertsize.review.check import Subject
     from pytest_bertsize.review.review import Review
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import torch
@@ -14,9 +14,6 @@ from pytest_bertsize.review.check import examine
 from pytest_bertsize.table.settings import parse
 from tests.support.formulas import value_of, value_of_latex
 from tests.support.own_classes import BERT, POOLER, TINY, bert, checked, errors, of, on_meta
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LAYER = 154
 """4·20 + 58 + 2·8: attention, feed-forward and norms."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -11,9 +11,6 @@ from pytest_bertsize.commands.init.command import NOTHING
 from tests.conftest import TINY
 from tests.support.git_projects import repository
 from tests.support.starting_projects import GOOGLE, by_hand, group, lay, proposed, started
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TINY_TABLE = """\
 [tool.bertsize.models.bert]

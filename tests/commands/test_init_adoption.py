@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.conftest import TINY
 from tests.support.git_projects import repository
 from tests.support.starting_projects import SAVED, changed, lay
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 INIT = ("-m", "pytest_bertsize", "init", "--write")
 GATE = ("-m", "pytest", "--bert-budget", "--bert-budget-no-build")

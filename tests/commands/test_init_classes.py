@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tomllib
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,9 +14,6 @@ from pytest_bertsize.commands.init import classes
 from pytest_bertsize.commands.init.command import NOTHING
 from tests.conftest import TINY
 from tests.support.starting_projects import by_hand, configs, group, holds, lay, left_out, started
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TAGGER = """\
 from torch import nn

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pytest_bertsize.commands.console import GOOD
 from tests.conftest import TINY
 from tests.support.starting_projects import SAVED, changed, configs, holds, lay, left_out, proposed, started
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_copies_in_checkpoints_are_left_out_and_counted(tmp_path: Path) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,9 +27,6 @@ from tests.support.starting_projects import (
     proposed,
     started,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 BLOOM = {"model_type": "bloom", "architectures": ["BloomForCausalLM"], "hidden_size": 8, "num_hidden_layers": 2}
 OTHER = {**TINY, "vocab_size": 99}

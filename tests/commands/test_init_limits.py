@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import tomli
@@ -19,9 +20,6 @@ from pytest_bertsize.table.model import Limit, Model
 from tests.conftest import BERT_BASE, TINY
 from tests.support.family_configs import PAIRS, sample
 from tests.support.starting_projects import changed, holds, lay, proposed, started
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_the_limits_of_bert_base_are_those_that_people_write(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import tomllib
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -17,9 +17,6 @@ from pytest_bertsize.commands.init.naming import model_name
 from pytest_bertsize.table import toml
 from tests.conftest import TINY
 from tests.support.starting_projects import holds, lay, proposed, started
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.parametrize(

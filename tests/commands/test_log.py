@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,9 +16,6 @@ from pytest_bertsize.base.lock_text import render as lock_text
 from pytest_bertsize.closed_forms.derive import Derivation, derive
 from pytest_bertsize.inventory import Tensor
 from tests.support.git_projects import FITS, LAYER, GitProject, git, repository
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TOTAL = 59_549
 """Of the tiny model of conftest.py."""

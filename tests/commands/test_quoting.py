@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,9 +15,6 @@ from pytest_bertsize.commands.diff import diff
 from pytest_bertsize.commands.explain.command import explain
 from pytest_bertsize.commands.named_model import Named
 from tests.support.git_projects import repository
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 BERT: dict[str, Any] = {
     "model_type": "bert",

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import peft
 import pytest
@@ -28,9 +29,6 @@ from pytest_bertsize.config.source import read_file as read
 from pytest_bertsize.findings import Finding, Unusable
 from tests.closed_forms.test_lora import built_module
 from tests.support.family_configs import typical
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PLAIN: dict[str, Any] = {"r": 8, "target_modules": ["query", "value"]}
 

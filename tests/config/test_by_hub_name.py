@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,8 +17,6 @@ from pytest_bertsize.table.settings import Settings
 from tests.support.git_projects import repository
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pytest_bertsize.config.model_config import ModelConfig
 
 SMALL = {"model_type": "bert", "hidden_size": 384}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,8 +15,6 @@ from pytest_bertsize.table.settings import parse
 from tests.support.family_configs import Case, case, sample
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pytest_bertsize.findings import Finding
 
 IGNORED = [(name, key) for name, family in FAMILIES.items() for key in family.keys.all_ignored]

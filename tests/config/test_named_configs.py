@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from fnmatch import fnmatchcase
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,8 +20,6 @@ from tests.support.git_projects import FITS, committed, repository
 from tests.support.starting_projects import lay
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pytest_bertsize.review.review import Review
 
 BASE, LARGE = 109_482_240, 335_141_888

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from pytest_bertsize.config import named_in_code
 from pytest_bertsize.config.named_in_code import where_named
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def write(root: Path, files: dict[str, str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,8 +20,6 @@ from pytest_bertsize.table.settings import Settings
 from tests.support.git_projects import repository
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pytest_bertsize.config.model_config import ModelConfig
 
 FIX = 'write the value, say it by overrides, or name a function that composes the config, as in config = "module:make"'

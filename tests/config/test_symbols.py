@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from pytest_bertsize.config.symbols import expanded, symbol, symbols_of, with_even_quotients
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 SIZES = {"D": 768, "A": 7, "L": 12}
 D: Any

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from pytest_bertsize.config.source import read_file
 from pytest_bertsize.findings import Finding, Unusable
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TRAINING = """\
 started = 2024-01-01

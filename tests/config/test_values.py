@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
@@ -20,8 +21,6 @@ from pytest_bertsize.config.vocabulary import ACTIVATIONS, IMPLEMENTATIONS, INER
 from pytest_bertsize.findings import Finding, Unusable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pytest_bertsize.config.keys import Values
 
 SILENT = sorted(

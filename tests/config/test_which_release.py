@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.release import NEWEST, Release
 from pytest_bertsize.table.settings import Settings, SettingsError, parse
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MODEL = '[tool.bertsize.models.encoder]\nconfig = "config.json"\nbudget = "report-only"\n'
 

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,8 +20,6 @@ from tests.support.git_projects import LAYER, committed
 from tests.support.tables import FITS, TABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tests.conftest import Project
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import textwrap
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,8 +29,6 @@ from tests.support.runs_beside import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from tests.support.warm_helper import Warm
 
 BOTH = pytest.mark.parametrize("verdict", [*LAYERS])

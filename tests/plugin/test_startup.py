@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,9 +13,6 @@ from pytest_bertsize.builder import helper
 from tests.support.tables import FITS
 
 if TYPE_CHECKING:
-    import subprocess
-    from collections.abc import Sequence
-
     from tests.conftest import Project
 
 TELLS = 'from pathlib import Path\nwith Path("order").open("a") as file:\n    file.write("conftest ")\n'

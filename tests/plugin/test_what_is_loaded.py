@@ -9,9 +9,10 @@ import subprocess
 import sys
 import textwrap
 import threading
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
 
@@ -23,9 +24,6 @@ from tests.support import warm_helper
 from tests.support.tables import FITS, TABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import TypeAlias
-
     from tests.conftest import Project
     from tests.support.warm_helper import Warm
 

@@ -10,6 +10,8 @@ import re
 import subprocess
 import sys
 import tomllib
+from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, get_args
 from urllib.parse import unquote, urlsplit
 
@@ -29,9 +31,6 @@ from tests.support.git_projects import committed
 from tests.support.warm_helper import programs
 
 if TYPE_CHECKING:
-    from pathlib import Path
-    from types import ModuleType
-
     from tests.support.warm_helper import Warm
 
 DOCUMENTS = {

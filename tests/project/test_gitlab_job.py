@@ -6,18 +6,16 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
 
 from tests.support.git_projects import GitProject, committed, git
 from tests.support.paths import path_to, put_an_impostor_in, python_that
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 FILE = Path(__file__).parents[2] / "gitlab" / "bertsize.yml"
 JOBS: dict[str, Any] = yaml.safe_load(FILE.read_text("utf-8"))

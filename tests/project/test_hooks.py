@@ -9,18 +9,16 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
 
 from tests.support.git_projects import FITS, LAYER, GitProject, repository
 from tests.support.paths import path_to, put_an_impostor_in, python_that
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 pytestmark = pytest.mark.tool
 

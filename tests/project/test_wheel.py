@@ -15,19 +15,16 @@ import tarfile
 import tomllib
 import venv
 import zipfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from email import message_from_string
+from email.message import Message
 from importlib.metadata import distribution
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from packaging.requirements import Requirement
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from email.message import Message
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]

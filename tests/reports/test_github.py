@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
@@ -17,8 +18,6 @@ from tests.support.run_reports import failing, passing, refused, renamed, run
 from tests.support.tables import FITS, TABLE
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pytest_bertsize.reports.shape import FindingRow, RunBase, RunReport
     from tests.conftest import Project
 

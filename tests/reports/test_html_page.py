@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from html import unescape
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -24,8 +25,6 @@ from tests.support.run_reports import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pytest_bertsize.reports.shape import ModelReport
 
 HOSTILE = "<script>alert(1)</script>"

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from pytest_bertsize.closed_forms import ClosedForm
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.inventory import Inventory, Tensor
 from pytest_bertsize.reports.layers import layers
 from tests.support.bert_reviews import SIZES, changed, chinese
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 LAYER = 7_087_872
 STACK = "bert.encoder.layer"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import groupby, pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -28,9 +29,6 @@ from tests.support.run_reports import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from selenium import webdriver
 
     from pytest_bertsize.reports.shape import ModelReport, RunReport

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -23,8 +24,6 @@ from tests.support.family_configs import drawn
 from tests.support.what_ifs import by_python, derived, fitting_values, model_of, odd_values, overriding
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from selenium import webdriver
 
 pytestmark = pytest.mark.tool

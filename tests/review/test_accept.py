@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest.mock import ANY
 
@@ -26,9 +28,6 @@ from tests.support.desk import Run, again, as_derived, lay
 from tests.support.git_projects import committed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
     from pytest_bertsize.review.accept import Verb
     from pytest_bertsize.table.settings import Settings
 

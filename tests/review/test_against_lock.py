@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,8 +15,6 @@ from pytest_bertsize.table.settings import SettingsError
 from tests.support.own_encoder import EMBED, HEAD, LAYER, TABLE, TOTAL, OwnProject, own_project
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pytest_bertsize.base.comparison import Comparison
     from pytest_bertsize.findings import Finding
 

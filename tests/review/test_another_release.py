@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,9 +12,6 @@ from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.release import Release
 from pytest_bertsize.review.check import conclude, examine
 from pytest_bertsize.table.settings import parse
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TABLE = '[tool.bertsize.models.x]\nconfig = "config.json"\nbudget = "report-only"\n'
 CONFIG = {"model_type": "bert", "architectures": ["BertModel"], "num_hidden_layers": 2}

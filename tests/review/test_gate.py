@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,9 +20,6 @@ from tests.conftest import TINY
 from tests.support.desk import lay
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from pytest_bertsize.table.settings import Settings
 
 FIVE = [f"m{index}" for index in range(5)]

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import io
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pytest_bertsize.commands.check import check
 from tests.support.git_projects import FITS, LAYER, GitProject, committed
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TINY = 59_549
 

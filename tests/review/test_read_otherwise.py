@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,8 +14,6 @@ from pytest_bertsize.config.model_config import ModelConfig
 from pytest_bertsize.review.read_otherwise import of_two_values, unknown_to_the_closed_form, unknown_to_the_library
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from pytest_bertsize.config.keys import Values
     from pytest_bertsize.findings import Finding
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,8 +19,6 @@ from pytest_bertsize.table.settings import limits_from, load
 from tests.support.git_projects import LAYER, committed, repository
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pytest_bertsize.base.baseline import Baseline
     from pytest_bertsize.findings import Finding
     from pytest_bertsize.review.review import Review

@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 FILE = Path(__file__).parents[2] / "action.yml"
 ACTION: dict[str, Any] = yaml.safe_load(FILE.read_text("utf-8"))

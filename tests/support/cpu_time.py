@@ -9,13 +9,12 @@ import resource
 import subprocess
 import sys
 from collections import defaultdict
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-
     from tests.support.warm_helper import Warm
 
 MEASURE = [sys.executable, "-c", "from transformers import BertForMaskedLM"]

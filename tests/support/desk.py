@@ -6,7 +6,9 @@ What "was built" is what the closed form says, unless a test says otherwise.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.builder.messages import Built, NotBuilt
@@ -16,9 +18,6 @@ from pytest_bertsize.table.rewrite import lowered, raised, settings_after
 from pytest_bertsize.table.settings import Settings, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
-
     from pytest_bertsize.base.baseline import Baseline
     from pytest_bertsize.review.accept import Refused, Verb
     from pytest_bertsize.review.check import Subject

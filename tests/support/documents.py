@@ -22,6 +22,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,8 +37,6 @@ from pytest_bertsize.table.settings import SettingsError, parse
 from tests.conftest import without_others
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
     from sybil import Document, Example
 
 ROOT = Path(__file__).parents[2]

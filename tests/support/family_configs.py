@@ -7,6 +7,7 @@ width 13 goes wrong for the same reasons as one of 12 layers of width 768, and i
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from math import lcm
@@ -28,8 +29,6 @@ from pytest_bertsize.release import of_metadata
 from pytest_bertsize.review.read_otherwise import of_two_values, unknown_to_the_closed_form
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from pytest_bertsize.config.keys import Asks, Choice, ConfigKeys, Listing, Size, Switch, Values
     from pytest_bertsize.inventory import Tensor
 

@@ -7,6 +7,7 @@ import os
 import subprocess
 import textwrap
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.base.of_run import base_of
@@ -15,8 +16,6 @@ from pytest_bertsize.review.check import conclude, examine
 from pytest_bertsize.table.settings import load
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pytest_bertsize.base.baseline import Baseline
     from pytest_bertsize.review.review import Review
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, cast
 
 import pytest
 
@@ -17,9 +18,6 @@ from pytest_bertsize.reports.shape import FindingRow, FoldedTensor, ModelReport,
 from pytest_bertsize.table.model import Model
 from pytest_bertsize.table.settings import Settings
 from tests.support.model_reports import component, finding, model
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 VERSIONS = {"transformers": "5.23.0", "torch": "2.13.0"}
 

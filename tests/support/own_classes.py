@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -16,8 +17,6 @@ from pytest_bertsize.review.check import conclude, examine
 from pytest_bertsize.table.settings import parse
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pytest_bertsize.review.review import Review
 
 TINY: dict[str, Any] = {

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.base import locked_models
@@ -15,9 +17,6 @@ from pytest_bertsize.table.settings import load
 from tests.support.git_projects import GitProject, repository
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
     from pytest_bertsize.review.accept import Verb
 
 CONFIG: dict[str, Any] = {"words": 100, "width": 8, "layers_num": 3, "dropout": 0.1}

@@ -21,16 +21,14 @@ import shlex
 import socket
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from pytest_bertsize.builder import own_process
 from pytest_bertsize.builder.helper import Helper
 from tests.support import warm_process
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 READ_AT_START = re.compile("PYTHON|LD_|MALLOC_|OMP_|MKL_|TORCH|PYTORCH|CUDA|TRANSFORMERS_|HF_|HUGGING|TOKENIZERS")
 

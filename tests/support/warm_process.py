@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import io
 import json
 import os
 import runpy
@@ -15,13 +16,10 @@ import selectors
 import signal
 import socket
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    import io
-    from collections.abc import Iterator
+from typing import IO, Any
 
 
 @dataclass

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.closed_forms import FAMILIES
@@ -12,9 +14,6 @@ from pytest_bertsize.findings import Unusable
 from pytest_bertsize.table.model import Model
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from random import Random
-
     from pytest_bertsize.closed_forms.everywhere import Everywhere
     from pytest_bertsize.config.keys import Size
 

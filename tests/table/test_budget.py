@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from pytest_bertsize.table.model import AsBytes, Flops, Growth, Limit, Measure, Training
 from pytest_bertsize.table.settings import SettingsError, load
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 BUDGET = ("tool", "bertsize", "models", "encoder", "budget")
 MIN_AND_MAX, EXACT = "{{ min = {0}, max = {1}{2} }}", "{{ exact = {0}{2} }}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -11,9 +11,6 @@ from hypothesis import strategies as st
 
 from pytest_bertsize.review.measures import dtype_of
 from pytest_bertsize.table.byte_sizes import BITS, NAMED, bits_of, bytes_of, parse_limit
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 ALL_DTYPES = "float64, float32, float16, bfloat16, float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz, int8, uint8, int4"
 BERT_BASE_MLM = 109_514_298

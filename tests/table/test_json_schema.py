@@ -7,9 +7,10 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import fastjsonschema
 import pytest
@@ -31,9 +32,6 @@ from pytest_bertsize.table.validate_pyproject import FILE, generated, text_of, t
 from tests.bad_input import test_bad_input, test_bad_runs
 from tests.bad_input.fuzzing import TABLES
 from tests.support.tables import FITS, TABLE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*/pyproject.toml"))

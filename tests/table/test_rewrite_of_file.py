@@ -5,15 +5,12 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from pytest_bertsize.table.rewrite import replace_pyproject
 from pytest_bertsize.table.settings import SettingsError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 BEFORE, AFTER = "total = 1  # größe\n", "total = 2  # größe\n"
 

@@ -8,9 +8,10 @@ import os
 import re
 import textwrap
 import tracemalloc
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -27,10 +28,6 @@ from pytest_bertsize.table.settings import (
     parse_apart,
     tables_of_models,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 EXAMPLE = 'write, for example, [tool.bertsize.models.encoder] with config = "config.json" and budget.total = "110M"'
 NOTHING = "no model is declared, so nothing would be checked; "

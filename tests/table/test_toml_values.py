@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import tomli
@@ -13,9 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_bertsize.table.toml import CannotReplace, replaced
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 MODEL = ("tool", "bertsize", "models", "x")
 TOTAL = (*MODEL, "budget", "total")

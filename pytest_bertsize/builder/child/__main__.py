@@ -16,8 +16,9 @@ import signal
 import socket
 import stat
 import sys
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pytest_bertsize.builder.child.config_said import config_said
 from pytest_bertsize.builder.child.from_pretrained import answers
@@ -44,9 +45,6 @@ from pytest_bertsize.builder.confined import (
     take_over_input,
 )
 from pytest_bertsize.builder.offline import cut_off
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 OWN_MEMORY = 8 * 1024**3
 """Bytes of address space where a function of the project builds, and imports what it likes."""

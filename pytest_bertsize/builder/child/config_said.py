@@ -5,12 +5,10 @@ from __future__ import annotations
 import inspect
 import math
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from pytest_bertsize.builder.child.making import config_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
 
 LONGEST_TEXT = 200
 """Characters."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -21,8 +22,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from torch import nn
     from torch.utils.flop_counter import FlopCounterMode
 

@@ -13,8 +13,9 @@ import inspect
 import json
 import os
 import sys
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pytest_bertsize.builder.child.tokenizer import TAKEN, Tokenizer
 from pytest_bertsize.builder.confined import Refused, refuse
@@ -30,9 +31,6 @@ from pytest_bertsize.builder.published import (
     known,
 )
 from pytest_bertsize.wording import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
 
 ANSWERED: dict[str, str] = {}
 """What this process has answered: names that were asked for, and where their configs are from."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dis
 import gc
 import sys
+from collections.abc import Iterable, Iterator, Mapping
 from types import (
     CodeType,
     CoroutineType,
@@ -23,8 +24,6 @@ from pytest_bertsize.builder.child.stand_ins import Result
 from pytest_bertsize.builder.confined import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from torch import nn
 
 MOST_LOOKED_AT = 500_000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.builder.child.hidden import refuse_hidden
@@ -10,8 +11,6 @@ from pytest_bertsize.builder.child.ties import below, declared_ties, owner_of, s
 from pytest_bertsize.builder.confined import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from torch import nn
 
 Row = list[Any]

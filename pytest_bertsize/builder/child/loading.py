@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
-
     from transformers import PreTrainedModel
 
 Filed = tuple[str, tuple[int, ...]]

@@ -18,11 +18,11 @@ except ImportError as error:
     found = f"the model has an adapter, and the installed PEFT cannot be imported ({error})"
     raise Refused(f"{found}; install releases of PEFT and transformers that fit each other") from None
 
+from collections.abc import Collection, Iterator, Mapping
+
 from pytest_bertsize.builder.child.ties import declared_ties, shared_names
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
-
     from torch import nn
 
 INNER = ("base_layer", "original_module")

@@ -10,6 +10,7 @@ import os
 import re
 import sys
 import warnings
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +21,6 @@ from pytest_bertsize.builder.child.staying import staying
 from pytest_bertsize.builder.confined import Refused, in_words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
     from torch import nn
 
 

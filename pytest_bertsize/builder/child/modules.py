@@ -7,13 +7,12 @@ after https://github.com/huggingface/sentence-transformers.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.builder.confined import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from torch import nn
 
 ENCODERS = {"t5": "T5EncoderModel", "mt5": "MT5EncoderModel", "umt5": "UMT5EncoderModel"}

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import Any, NoReturn, cast
 
 from pytest_bertsize.builder.confined import Refused, refuse
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 MORE = "eq ne lt le gt ge str format bytes fspath matmul rmatmul next enter exit await aiter aenter aexit mro_entries"
 OPERATIONS = {each for kind in (int, list, dict, set) for each in vars(kind) if each.startswith("__")}

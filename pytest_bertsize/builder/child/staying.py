@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Iterator
+from typing import Any, cast
 
 from pytest_bertsize.builder.child.stand_ins import StandIn, load_extension
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 EXTENSIONS = "torch.utils.cpp_extension"
 

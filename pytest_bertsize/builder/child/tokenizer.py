@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Mapping
+from typing import Any, NoReturn
 
 from pytest_bertsize.builder.confined import Refused, refuse
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 WORDPIECE = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 SENTENCES = ("<s>", "</s>", "<unk>", "<pad>", "<mask>")

@@ -7,7 +7,8 @@ more, convolution and all. A layer's network has 2·D·I/G + I + 3·D, in G grou
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.families import electra
@@ -15,9 +16,6 @@ from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.closed_forms.parts import sequence_summary as summary
 from pytest_bertsize.closed_forms.tree import fill
 from pytest_bertsize.config.keys import Ignored, Rule
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 LAYERS = """
 H := A // R if A >= R else 1

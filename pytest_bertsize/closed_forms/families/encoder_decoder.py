@@ -5,6 +5,7 @@ A pair has no shape of its own: its config holds one for each side, and each sid
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
@@ -20,8 +21,6 @@ from pytest_bertsize.inventory import levels, parents_first
 from pytest_bertsize.wording import exact, printable, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from pytest_bertsize.closed_forms.blocks import Node
     from pytest_bertsize.config.model_config import ModelConfig
     from pytest_bertsize.release import Release

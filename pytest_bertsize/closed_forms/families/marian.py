@@ -6,6 +6,7 @@ gives the decoder a copy of the encoder's V, whatever the config says.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +17,6 @@ from pytest_bertsize.config.keys import Index, Rule, Until
 from pytest_bertsize.config.older_releases import TIED_BY_EACH, TIES, V4, file_in
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pytest_bertsize.config.keys import ConfigKeys
 
 SHARES = "share_encoder_decoder_embeddings"

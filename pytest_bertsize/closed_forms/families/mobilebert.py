@@ -9,7 +9,8 @@ and keys share one of their own, and N·D + 3·D out. A pooler with an activatio
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.parts import heads
@@ -17,9 +18,6 @@ from pytest_bertsize.closed_forms.parts.unused_keys import ADD_CROSS_ATTENTION, 
 from pytest_bertsize.closed_forms.tree import fill
 from pytest_bertsize.config.keys import Choice, Ignored, Rule, Until
 from pytest_bertsize.config.older_releases import file_in, without
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 BODY = """
 N := get(H, B if use_bottleneck else D)

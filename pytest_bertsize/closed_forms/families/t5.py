@@ -7,6 +7,7 @@ stack has a table of distances for all: a row for each of B buckets, a number fo
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +19,6 @@ from pytest_bertsize.config.older_releases import V4, without_alias
 from pytest_bertsize.config.vocabulary import ACTIVATIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from pytest_bertsize.config.dims import Dims
     from pytest_bertsize.config.keys import ConfigKeys
 

@@ -6,6 +6,7 @@ as wide and two norms, each in a list of its own.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +18,6 @@ from pytest_bertsize.closed_forms.tree import fill
 from pytest_bertsize.config.keys import Ignored, Listing, Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pytest_bertsize.closed_forms.family import Family
     from pytest_bertsize.config.dims import Dims
 

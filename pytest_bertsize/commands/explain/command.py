@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -11,8 +12,6 @@ from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.wording import did_you_mean, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from rich.console import RenderableType
 
     from pytest_bertsize.closed_forms.formula import Formula

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from rich.box import SIMPLE_HEAD
@@ -17,8 +18,6 @@ from pytest_bertsize.reports.terminal.drawing import Style, columns_that_fit, fi
 from pytest_bertsize.wording import exact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from rich.console import RenderableType
 
     from pytest_bertsize.commands.explain.tree import Line

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,8 +20,6 @@ from pytest_bertsize.inventory import TOTAL, parents_first
 from pytest_bertsize.wording import exact
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.closed_forms.formula import Formula
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,6 @@ from pytest_bertsize.inventory import TOTAL, parents_first
 from pytest_bertsize.wording import exact
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     from pytest_bertsize.closed_forms.blocks import Count
     from pytest_bertsize.closed_forms.family import ClosedForm, Family
     from pytest_bertsize.closed_forms.formula import Formula

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,8 +15,6 @@ from pytest_bertsize.commands.init.names import Names, Origin, Source, Use, pars
 from pytest_bertsize.wording import listed, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.commands.init.listing import Listing
 

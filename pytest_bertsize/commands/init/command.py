@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shlex
-from typing import TYPE_CHECKING, TextIO
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TextIO
 
 from pytest_bertsize.builder.confined import collector_paused
 from pytest_bertsize.closed_forms.contributed import registry_of
@@ -25,10 +27,6 @@ from pytest_bertsize.table.schema import EXAMPLE
 from pytest_bertsize.table.settings import SettingsError, parse
 from pytest_bertsize.table.toml import in_ascii
 from pytest_bertsize.wording import plural, printable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 NOTHING = 1
 """Exit status: nothing was found that can be declared without the user."""

@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,8 +22,6 @@ from pytest_bertsize.table.toml import quoted
 from pytest_bertsize.wording import listed, printable, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.commands.init.classes import Code
     from pytest_bertsize.commands.init.listing import Listing

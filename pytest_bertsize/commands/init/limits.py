@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,6 @@ from pytest_bertsize.inventory import TOTAL, TRAINABLE
 from pytest_bertsize.quantity import SCALES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pytest_bertsize.closed_forms.derive import Derivation
 
 FEWEST_DIGITS = 3

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import textwrap
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.commands.init.configs import describe_by_hand
@@ -13,8 +14,6 @@ from pytest_bertsize.table.toml import quoted
 from pytest_bertsize.wording import listed, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from pytest_bertsize.commands.init.classes import Call, Class
     from pytest_bertsize.commands.init.proposal import Proposal
 

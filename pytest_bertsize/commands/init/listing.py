@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
+from pathlib import Path, PurePosixPath
 
 from pytest_bertsize.base.git import git
 from pytest_bertsize.config.model_config import LARGEST
@@ -16,10 +16,6 @@ from pytest_bertsize.files import regular
 from pytest_bertsize.table.model import NAMES
 from pytest_bertsize.table.settings import tables_of_models
 from pytest_bertsize.wording import listed, printable, reason
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
 CONFIGS = (".json", ".yaml", ".yml")
 PYTHON = ".py"

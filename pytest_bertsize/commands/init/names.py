@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import ast
 import warnings
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import NamedTuple, TypeAlias
 
 Chain: TypeAlias = tuple[str, ...]
 """A dotted name: ``("torch", "nn", "Module")``."""

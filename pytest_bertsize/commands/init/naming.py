@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
 
 from pytest_bertsize.table.model import NAMES
 from pytest_bertsize.table.schema import TABLE
 from pytest_bertsize.table.toml import key
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
 
 SAYS_NOTHING = frozenset(
     {

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import tomli
 
 from pytest_bertsize.table.settings import NothingDeclared, Settings, load, load_without_models, parse, tables_of_models
 from pytest_bertsize.wording import shown
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
 
 NEW = """\
 # The BERT-family models of this project and what they may count, for pytest-bertsize: pytest --bert-budget

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_bertsize.commands.init.classes import Code
@@ -20,9 +21,6 @@ from pytest_bertsize.table.toml import key, quoted
 from pytest_bertsize.wording import listed, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
     from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.commands.init.configs import Candidate

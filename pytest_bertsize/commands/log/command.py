@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TextIO
+from pathlib import Path
+from typing import TextIO
 
 from pytest_bertsize.base.commits import DOTS
 from pytest_bertsize.base.git import NoRevision
@@ -13,10 +15,6 @@ from pytest_bertsize.commands.console import GOOD, MISTAKEN, say, style_of
 from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.table.settings import Settings, SettingsError, load
 from pytest_bertsize.wording import MOST_NAMED, did_you_mean, listed, shown
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)

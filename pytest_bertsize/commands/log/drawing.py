@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
@@ -13,8 +14,6 @@ from pytest_bertsize.reports.terminal.drawing import draw, hanging, usable
 from pytest_bertsize.wording import exact, plural, printable, signed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from rich.console import RenderableType
 
     from pytest_bertsize.base.growth import Growth, Line, Row

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +13,6 @@ from pytest_bertsize.reports.model_report import change_of
 from pytest_bertsize.wording import exact, signed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pytest_bertsize.base.growth import Growth, Line, Row
 
 SCHEMA = 1

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from pytest_bertsize.inventory import CANONICAL, TOTAL
 from pytest_bertsize.quantity import compact_left
 from pytest_bertsize.wording import exact
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 NEAR = 4
 """A budget of more than so many times the larger model is beyond the right edge: it would leave no bars to see."""

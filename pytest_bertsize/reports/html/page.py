@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -34,9 +36,6 @@ from pytest_bertsize.reports.sentences import deepest
 from pytest_bertsize.wording import exact, plural, printable, signed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
     from pytest_bertsize.reports.shape import Component, ModelReport, RunReport
 
 GENERATOR = '<meta name="generator" content="pytest-bertsize'

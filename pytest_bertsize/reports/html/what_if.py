@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from importlib.metadata import version
 from importlib.resources import files
@@ -40,8 +41,6 @@ from pytest_bertsize.table.mistakes import dotted
 from pytest_bertsize.wording import exact, shown, signed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.config.keys import Rule, Size
     from pytest_bertsize.config.model_config import ModelConfig

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,8 +26,6 @@ from pytest_bertsize.reports.rows import (
 from pytest_bertsize.wording import exact, plural, signed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from pytest_bertsize.reports.shape import Base, Change, Choices, Component, FindingRow, Fit, Layer, ModelReport
 
 MOST_ROWS = 60

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.reports.headline import alone, is_quiet
@@ -12,9 +14,6 @@ from pytest_bertsize.reports.sentences import limited_by, say_why, stand_ins, wo
 from pytest_bertsize.wording import exact, listed, plural, signed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
     from pytest_bertsize.reports.shape import ModelReport, Removed, RunBase, RunReport
 
 MARK = "<!-- pytest-bertsize report -->"

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING
 
 from pytest_bertsize.wording import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 LONGEST = 1_000
 """Characters of a text that is put in."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -19,8 +20,6 @@ from pytest_bertsize.table.model import unit_of
 from pytest_bertsize.wording import exact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from pytest_bertsize.reports.shape import Component, FoldedTensor, Measure, ModelReport
 
 Column: TypeAlias = Literal[

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from io import StringIO
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -10,8 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from rich.cells import cell_len
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
     from rich.console import RenderableType
     from rich.text import Text
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_bertsize.quantity import compact_left
@@ -11,8 +12,6 @@ from pytest_bertsize.reports.sentences import limited_by
 from pytest_bertsize.wording import exact, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from pytest_bertsize.reports.shape import ModelReport
 
 MOST_ROWS = 30

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -32,9 +34,6 @@ from pytest_bertsize.reports.terminal.folding import Folded, folded
 from pytest_bertsize.wording import MOST_NAMED, exact, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
-
     from rich.console import RenderableType
 
     from pytest_bertsize.reports.shape import FindingRow, ModelReport, RunBase
