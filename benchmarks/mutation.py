@@ -92,8 +92,8 @@ TESTS_OF = {
     "review/since_base": ["review/test_since_base.py"],
     "review/against_lock": ["review/test_held_by_lock.py", "review/test_against_lock.py"],
     "review/accept": ["review/test_accept.py"],
-    "reports/outcome": ["reports/test_outcome.py", "plugin/test_results.py"],
-    "plugin/results": ["plugin/test_results.py"],
+    "reports/outcome": ["reports/test_outcome.py", "plugin/test_ledger.py"],
+    "plugin/ledger": ["plugin/test_ledger.py"],
 }
 FAMILIES = "closed_forms/families"
 """A module of which is compared with what the classes of its name build; the reference has its components."""

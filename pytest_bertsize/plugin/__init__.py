@@ -102,10 +102,10 @@ def pytest_configure(config: pytest.Config) -> None:
     if given and not is_on(config):
         raise pytest.UsageError(f"{given[0]} needs --bert-budget: without it no declared model is checked")
     if is_on(config):
-        from pytest_bertsize.plugin import always_on, startup
+        from pytest_bertsize.plugin import selection, startup
 
-        if always_on.is_for_other_tests(config):
-            config.pluginmanager.register(always_on.Notice())
+        if selection.is_for_other_tests(config):
+            config.pluginmanager.register(selection.Notice())
         else:
             startup.open_for_run(config)
 
@@ -134,9 +134,9 @@ def pytest_make_collect_report(
     report = yield
     skips = report.outcome == "skipped" and isinstance(collector, pytest.Module)
     if skips and b"bert_budget" in collector.path.read_bytes():
-        from pytest_bertsize.plugin import skipped_module
+        from pytest_bertsize.plugin import refusals
 
-        skipped_module.fail(report, collector)
+        refusals.fail_skipped_module(report, collector)
     return report
 
 
@@ -149,9 +149,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         alike.update({marker.name: item for marker in item.iter_markers() if _is_like_ours(marker.name)})
     if alike:
-        from pytest_bertsize.plugin import misspelt_marker
+        from pytest_bertsize.plugin import refusals
 
-        misspelt_marker.refuse(alike, config)
+        refusals.refuse_misspelt_markers(alike, config)
     if any(_asks_for_review(item) for item in items):
         from pytest_bertsize.plugin import startup
 
@@ -194,19 +194,19 @@ class FailureReports:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.failed and _is_of_failed_review(report) and not hasattr(self.config, "workerinput"):
-            from pytest_bertsize.plugin.longrepr import Failure
+        if report.failed and _is_failed_review(report) and not hasattr(self.config, "workerinput"):
+            from pytest_bertsize.plugin.failures import Failure
 
             report.longrepr = Failure(report.bertsize["model"], report.location, self.config)  # type: ignore[assignment]
             self.failed.append(report)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if self.failed:
-            from pytest_bertsize.plugin.longrepr import fit_into_short_summary
+            from pytest_bertsize.plugin.failures import shorten_summary_lines
 
-            fit_into_short_summary(self.failed, terminalreporter)
+            shorten_summary_lines(self.failed, terminalreporter)
 
 
-def _is_of_failed_review(report: pytest.TestReport) -> bool:
+def _is_failed_review(report: pytest.TestReport) -> bool:
     """The test of a model that is within its budget may be failed by another plugin, which has its own words for it."""
     return hasattr(report, "bertsize") and report.bertsize["model"]["verdict"] == "failed"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_bertsize.plugin import another_table
+from pytest_bertsize.plugin.refusals import refuse_tables_beside_tests
 from pytest_bertsize.review.gate import Gate
 from pytest_bertsize.table.settings import SettingsError
 
@@ -44,7 +44,7 @@ class Collector:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
-        another_table.refuse_collected(session.config, items)
+        refuse_tables_beside_tests(session.config, items)
         if not any(isinstance(item, BudgetItem) for item in items):
             file = BudgetFile.from_parent(session, path=self.gate.settings.path, gate=self.gate)
             items.extend(session.genitems(file))

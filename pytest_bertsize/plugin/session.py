@@ -12,9 +12,10 @@ from pytest_bertsize.base import interpreter
 from pytest_bertsize.base.of_run import base_of, lock_of
 from pytest_bertsize.closed_forms.contributed import registry_of
 from pytest_bertsize.config.which_release import asked_about
-from pytest_bertsize.plugin import always_on, another_table, results, xdist
+from pytest_bertsize.plugin import ledger, refusals, xdist
+from pytest_bertsize.plugin.failures import Attachments
 from pytest_bertsize.plugin.items import GATE, Collector
-from pytest_bertsize.plugin.makereport import Attachments
+from pytest_bertsize.plugin.selection import Selection, may_run_nothing
 from pytest_bertsize.reports.model_report import run_base
 from pytest_bertsize.review.gate import Gate, Mode
 from pytest_bertsize.table.model import Growth
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.settings import Settings
 
 
-LEDGER = pytest.StashKey[results.Ledger]()
+LEDGER = pytest.StashKey[ledger.Ledger]()
 
 
 def arm_run(config: pytest.Config, helper: Helper | None) -> None:
@@ -41,31 +42,31 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
     """
     builds = not config.getoption("bert_budget_no_build")
     try:
-        verb = _verb_of(config)
-        another_table.refuse(config)
+        verb = _read_verb(config)
+        refusals.refuse_other_tables(config)
         python, option = config.getoption("bert_budget_python"), "--bert-budget-python"
-        settings = interpreter.named(load(another_table.table_path(config)), python, option)
-        lock = _lock_of(settings, verb)
+        settings = interpreter.named(load(refusals.table_path(config)), python, option)
+        lock = _read_lock(settings, verb)
         asked = asked_about(settings)
         registry = registry_of(settings, asked.release)
         base = base_of(settings, config.getoption("bert_budget_base"), registry, "--bert-budget-base")
         interpreter.refuse(settings, python, base, option, builds=builds)
-        reports = replace(results.asked_for(config, settings), base=run_base(base), builds=builds, asked=asked)
+        reports = replace(ledger.report_files_of(config, settings), base=run_base(base), builds=builds, asked=asked)
     except SettingsError as error:
         raise pytest.UsageError(str(error)) from None
     if helper and builds and settings.interpreter:
         helper.build_with(settings.interpreter.path, settings.interpreter.written)
     detail = bool(reports) or config.get_verbosity() > 0
-    result = helper.result if helper else xdist.results_of(config)
+    result = helper.result if helper else xdist.read_results(config)
     mode = Mode(formulas=bool(reports), detail=detail, verb=verb)
     gate = Gate(settings, registry, result if builds else None, base, mode, lock)
-    selection = always_on.Selection(config)
+    selection = Selection(config)
     config.pluginmanager.register(selection)
     if helper:
-        config.stash[LEDGER] = results.Ledger(config, settings, helper.versions, reports, selection)
+        config.stash[LEDGER] = ledger.Ledger(config, settings, helper.versions, reports, selection)
         config.pluginmanager.register(config.stash[LEDGER])
         config.pluginmanager.register(xdist.Controller([*gate.requests], helper))
-        _ask(helper, gate, config)
+        _ask_helper(helper, gate, config)
     if verb and helper:
         from pytest_bertsize.plugin import update
 
@@ -77,7 +78,7 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
     config.pluginmanager.register(Attachments())
 
 
-def _verb_of(config: pytest.Config) -> Verb | None:
+def _read_verb(config: pytest.Config) -> Verb | None:
     """What the run is to do with budgets.
 
     :raises SettingsError: when it may do nothing with them.
@@ -86,10 +87,10 @@ def _verb_of(config: pytest.Config) -> Verb | None:
         return None
     from pytest_bertsize.plugin import update
 
-    return update.asked_for(config)
+    return update.verb_of_run(config)
 
 
-def _lock_of(settings: Settings, verb: Verb | None) -> Lock | None:
+def _read_lock(settings: Settings, verb: Verb | None) -> Lock | None:
     """What the table's lock says.
 
     :raises SettingsError: for one that cannot be read, and where what the run is to change cannot be replaced.
@@ -110,7 +111,7 @@ def arm_tests(config: pytest.Config, helper: Helper) -> None:
     """Examine every declared model for the tests that name one."""
     config.pluginmanager.register(Attachments())
     try:
-        settings = load(another_table.table_path(config))
+        settings = load(refusals.table_path(config))
         interpreter.refuse(settings, None, None, "", builds=True)
         registry = registry_of(settings, asked_about(settings).release)
         base = base_of(settings, None, registry, "--bert-budget-base") if _needs_base(settings) else None
@@ -121,7 +122,7 @@ def arm_tests(config: pytest.Config, helper: Helper) -> None:
         return
     if settings.interpreter:
         helper.build_with(settings.interpreter.path, settings.interpreter.written)
-    _ask(helper, gate, config)
+    _ask_helper(helper, gate, config)
     config.stash[GATE] = gate
 
 
@@ -133,7 +134,7 @@ def _needs_base(settings: Settings) -> bool:
 def status_of_run(config: pytest.Config) -> int:
     """The exit status of a run that pytest itself takes to be good: ``--help`` and ``--fixtures`` run nothing."""
     found = config.stash.get(LEDGER, None)
-    if found is None and always_on.may_run_nothing(config):
+    if found is None and may_run_nothing(config):
         return pytest.ExitCode.OK
     if found is None:
         sys.stderr.write("NOT CHECKED: pytest did not start, and no model was checked\n")
@@ -143,6 +144,6 @@ def status_of_run(config: pytest.Config) -> int:
     return found.status
 
 
-def _ask(helper: Helper, gate: Gate, config: pytest.Config) -> None:
+def _ask_helper(helper: Helper, gate: Gate, config: pytest.Config) -> None:
     if not config.getoption("collectonly"):
         helper.ask([*gate.requests.values()])

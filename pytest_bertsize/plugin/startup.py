@@ -34,7 +34,7 @@ EARLY = pytest.StashKey[Early]()
 def start_early(config: pytest.Config) -> None:
     """Start the helper process as soon as the command line is known; a worker of xdist has none."""
     if "PYTEST_XDIST_WORKER" not in os.environ and _builds_here(config, config.known_args_namespace):
-        config.stash[EARLY] = Early(_started(config), environment(), os.getcwd())  # noqa: PTH109  (as it is)
+        config.stash[EARLY] = Early(_start_helper(config), environment(), os.getcwd())  # noqa: PTH109  (as it is)
 
 
 def open_for_run(config: pytest.Config) -> None:
@@ -43,7 +43,7 @@ def open_for_run(config: pytest.Config) -> None:
     :raises pytest.UsageError: for any mistake in the table or in an option.
     """
     config.stash[OPENED] = True
-    helper = None if hasattr(config, "workerinput") else _helper(config)
+    helper = None if hasattr(config, "workerinput") else _take_helper(config)
     with collector_paused():
         from pytest_bertsize.plugin import session
 
@@ -58,20 +58,20 @@ def open_for_tests(config: pytest.Config) -> None:
     if OPENED in config.stash:
         return
     config.stash[OPENED] = True
-    helper = _helper(config)
+    helper = _take_helper(config)
     from pytest_bertsize.plugin import session
 
     session.arm_tests(config, helper)
 
 
-def _helper(config: pytest.Config) -> Helper:
+def _take_helper(config: pytest.Config) -> Helper:
     """The helper of the run, which is started where there is something to build by this interpreter."""
     early = config.stash.get(EARLY, None)
     if early and (early.environment, early.folder) == (environment(), os.getcwd()):  # noqa: PTH109
         return early.helper
     if early:  # a conftest has changed what the process would have inherited
         early.helper.stop()
-    return _started(config) if _builds_here(config, config.option) else _ended_with(config)
+    return _start_helper(config) if _builds_here(config, config.option) else _new_helper(config)
 
 
 def _builds_here(config: pytest.Config, given: Namespace) -> bool:
@@ -81,13 +81,13 @@ def _builds_here(config: pytest.Config, given: Namespace) -> bool:
     return not may_be_named(config.rootpath / "pyproject.toml")
 
 
-def _started(config: pytest.Config) -> Helper:
-    helper = _ended_with(config)
+def _start_helper(config: pytest.Config) -> Helper:
+    helper = _new_helper(config)
     helper.start()
     return helper
 
 
-def _ended_with(config: pytest.Config) -> Helper:
+def _new_helper(config: pytest.Config) -> Helper:
     """One that does not outlive the run, however that ends."""
     helper = Helper()
     config.add_cleanup(helper.stop)

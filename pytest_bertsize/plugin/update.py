@@ -11,7 +11,7 @@ from rich.text import Text
 
 from pytest_bertsize.base.lock import BadLock, parse
 from pytest_bertsize.base.lock_text import HEAD, accepted, render
-from pytest_bertsize.plugin.longrepr import style_of
+from pytest_bertsize.plugin.failures import terminal_style
 from pytest_bertsize.reports.ci import sign_of_ci
 from pytest_bertsize.reports.terminal.drawing import draw, hanging
 from pytest_bertsize.review.accept import Refused, Verb
@@ -31,7 +31,7 @@ MOST_NAMED = 10
 _OVER = {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED}
 
 
-def asked_for(config: pytest.Config) -> Verb | None:
+def verb_of_run(config: pytest.Config) -> Verb | None:
     """What the run is to do with budgets.
 
     :raises SettingsError: when it may do nothing with them.
@@ -145,7 +145,7 @@ class Rewriter:
 
     @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        style = style_of(terminalreporter._tw, 0)  # noqa: SLF001  (pytest's own plugins have no other way)
+        style = terminal_style(terminalreporter._tw, 0)  # noqa: SLF001  (pytest's own plugins have no other way)
         terminalreporter.section(f"budgets {_DONE[self.verb]}" if self._done else "budgets")
         for line in self._lines():
             text = draw(hanging(line.mark, "", line.text, style) if line.mark else Text(line.text), style)

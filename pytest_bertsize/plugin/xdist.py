@@ -48,7 +48,7 @@ class Controller:
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def results_of(config: pytest.Config) -> Callable[[str], Built | NotBuilt]:
+def read_results(config: pytest.Config) -> Callable[[str], Built | NotBuilt]:
     """What the controller had built, as a worker reads it when it first needs it."""
     path = Path(config.workerinput[RESULTS])  # type: ignore[attr-defined]  # set by xdist in its workers
 

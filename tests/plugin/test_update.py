@@ -14,7 +14,7 @@ from pytest_bertsize.base.lock import Locked, parse
 from pytest_bertsize.base.lock_text import block, render
 from pytest_bertsize.base.locked_models import of_project
 from pytest_bertsize.inventory import Tensor
-from pytest_bertsize.plugin.update import Rewriter, asked_for
+from pytest_bertsize.plugin.update import Rewriter, verb_of_run
 from pytest_bertsize.reports.ci import VARIABLES
 from pytest_bertsize.table.rewrite import Change
 from pytest_bertsize.table.settings import SettingsError, load
@@ -71,7 +71,7 @@ def said(result: pytest.RunResult) -> list[str]:
 
 def asked(**given: bool) -> Verb | None:
     options = dict.fromkeys(("bert_budget_update", "bert_budget_tighten", "bert_budget_no_build"), False)
-    return asked_for(cast("pytest.Config", Config(options={**options, **given})))
+    return verb_of_run(cast("pytest.Config", Config(options={**options, **given})))
 
 
 def test_nothing_is_asked_for_by_default_wherever_it_is(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,8 +11,8 @@ from typing import Any, Literal, cast
 
 import pytest
 
-from pytest_bertsize.plugin.always_on import Selection
-from pytest_bertsize.plugin.results import Ledger
+from pytest_bertsize.plugin.ledger import Ledger
+from pytest_bertsize.plugin.selection import Selection
 from pytest_bertsize.reports.files import ReportFiles
 from pytest_bertsize.reports.shape import FindingRow, FoldedTensor, ModelReport, Totals
 from pytest_bertsize.table.model import Model

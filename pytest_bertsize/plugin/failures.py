@@ -1,19 +1,27 @@
-"""What a review leaves on its test's report: its data, its line, and a verdict that no mark changes."""
+"""Test reports of reviews: their data, their one line, their drawing, and a verdict that no mark changes."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
-from dataclasses import asdict
-from typing import TYPE_CHECKING
+import os
+import sys
+import textwrap
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, cast
 
 import pytest
+from rich.cells import cell_len
 
 from pytest_bertsize.inventory import TOTAL, TRAINABLE
 from pytest_bertsize.plugin.items import REVIEW, BudgetFailure, BudgetItem
 from pytest_bertsize.plugin.marker import Mistaken, hold_marked
 from pytest_bertsize.reports.model_report import model_report
+from pytest_bertsize.reports.terminal import text as terminal
+from pytest_bertsize.reports.terminal.drawing import can_show
 
 if TYPE_CHECKING:
+    from _pytest._io import TerminalWriter  # the type of a documented argument; imported for no other reason
+
     from pytest_bertsize.reports.shape import ModelReport
     from pytest_bertsize.review.review import Review
 
@@ -32,21 +40,21 @@ class Attachments:
         report = yield
         failure = call.excinfo.value if call.excinfo else None
         if isinstance(item, BudgetItem) and call.when == "call" and isinstance(failure, BudgetFailure | None):
-            _ask(item, report)
+            _attach_changes(item, report)
         if report.skipped and not isinstance(failure, BudgetFailure | Mistaken):
-            failure = _held_after_all(item)
+            failure = _check_skipped_test(item)
         if isinstance(failure, BudgetFailure):
-            _fail(report, failure.review.headline)
-            report.location = _location(item, failure.review)
-            _attach(failure.review, item, report)
+            _fail_report(report, failure.review.headline)
+            report.location = _place_of_failure(item, failure.review)
+            _attach_review(failure.review, item, report)
         elif isinstance(failure, Mistaken):
-            _fail(report, str(failure))
+            _fail_report(report, str(failure))
         elif isinstance(item, BudgetItem) and call.when == "call" and REVIEW in item.stash:
-            _attach(item.stash[REVIEW], item, report)
+            _attach_review(item.stash[REVIEW], item, report)
         return report
 
 
-def _held_after_all(item: pytest.Item) -> BaseException | None:
+def _check_skipped_test(item: pytest.Item) -> BaseException | None:
     """A test that is skipped before its first line is held to its markers' budgets all the same."""
     if REVIEW in item.stash or item.get_closest_marker("bert_budget") is None:
         return None
@@ -57,21 +65,24 @@ def _held_after_all(item: pytest.Item) -> BaseException | None:
     return None
 
 
-def _fail(report: pytest.TestReport, message: str) -> None:
+def _fail_report(report: pytest.TestReport, message: str) -> None:
     """Whatever a mark has made of it: an expected failure would be green."""
     report.outcome = "failed"
     report.longrepr = message
     vars(report).pop("wasxfail", None)
 
 
-def _attach(review: Review, item: pytest.Item, report: pytest.TestReport) -> None:
+def _attach_review(review: Review, item: pytest.Item, report: pytest.TestReport) -> None:
     model = model_report(review)
     report.bertsize = {"declared": isinstance(item, BudgetItem), "model": model}  # type: ignore[attr-defined]
     others = [(name, value) for name, value in item.user_properties if not name.startswith(_PROPERTY)]
-    item.user_properties[:] = [*others, *((f"{_PROPERTY}{name}", value) for name, value in _properties(model, review))]
+    item.user_properties[:] = [
+        *others,
+        *((f"{_PROPERTY}{name}", value) for name, value in _junit_properties(model, review)),
+    ]
 
 
-def _properties(model: ModelReport, review: Review) -> Iterator[tuple[str, object]]:
+def _junit_properties(model: ModelReport, review: Review) -> Iterator[tuple[str, object]]:
     """What JUnit's file has of a model: what is known of its sizes, whether it was built or not."""
     totals, base, limit = model["totals"], model["base"], review.limit(TOTAL)
     counted = [(row["name"], row["actual"]) for row in model["components"] if row["name"] not in {TOTAL, TRAINABLE}]
@@ -88,7 +99,7 @@ def _properties(model: ModelReport, review: Review) -> Iterator[tuple[str, objec
     yield from ((name, value) for name, value in known.items() if value is not None)
 
 
-def _location(item: pytest.Item, review: Review) -> tuple[str, int | None, str]:
+def _place_of_failure(item: pytest.Item, review: Review) -> tuple[str, int | None, str]:
     """The line of the budget, or of the config's key, so that an annotation lands on it."""
     path, line, title = item.location
     if not isinstance(item, BudgetItem):
@@ -97,7 +108,7 @@ def _location(item: pytest.Item, review: Review) -> tuple[str, int | None, str]:
     return (where.file or path, (where.line or 1) - 1, title) if where else (path, line, title)
 
 
-def _ask(item: BudgetItem, report: pytest.TestReport) -> None:
+def _attach_changes(item: BudgetItem, report: pytest.TestReport) -> None:
     """What the model's test asks of its budget, where the run changes budgets."""
     if item.gate.mode.verb is None:
         return
@@ -108,3 +119,54 @@ def _ask(item: BudgetItem, report: pytest.TestReport) -> None:
         report.bertsize_lock = {item.name: item.gate.to_lock(item.name)}  # type: ignore[attr-defined]
     if asked.changes:
         report.bertsize_before = model_report(asked.review)  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """What the short summary, JUnit and annotations show: one line, and where to look."""
+
+    path: str
+    lineno: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.lineno}: {self.message}"
+
+
+class Failure:
+    """Stands in for ``report.longrepr``."""
+
+    def __init__(self, model: ModelReport, location: tuple[str, int | None, str], config: pytest.Config) -> None:
+        self.model = model
+        self.verbosity = config.get_verbosity()
+        path, line, _ = location
+        self.reprcrash = Crash(path, (line or 0) + 1, model["headline"])
+
+    def shorten_line(self, width: int) -> None:
+        """Shorten the line for the short summary by whole words: pytest itself would cut through a number."""
+        self.reprcrash = replace(
+            self.reprcrash, message=textwrap.shorten(self.model["headline"], width, placeholder=" ...")
+        )
+
+    def toterminal(self, tw: TerminalWriter) -> None:
+        tw.line(terminal.failure(self.model, terminal_style(tw, self.verbosity)))
+
+    def __str__(self) -> str:
+        return terminal.failure(self.model, terminal.Style(verbosity=self.verbosity))
+
+
+def terminal_style(tw: TerminalWriter, verbosity: int) -> terminal.Style:
+    """Width and colour as pytest sees them (so NO_COLOR, FORCE_COLOR and ``--color`` work), and what can be encoded."""
+    return terminal.Style(tw.fullwidth, tw.hasmarkup, can_show(getattr(sys.__stdout__, "encoding", None)), verbosity)
+
+
+def shorten_summary_lines(reports: Sequence[pytest.TestReport], terminalreporter: pytest.TerminalReporter) -> None:
+    """Where pytest trims its summary lines to the terminal, trim ours first; it does not on CI, and neither do we."""
+    if os.environ.get("CI") or os.environ.get("BUILD_NUMBER") or terminalreporter.verbosity > 1:
+        return
+    config = terminalreporter.config
+    for report in reports:
+        path, _, name = report.nodeid.partition("::")
+        shown = os.path.relpath(config.rootpath / path, config.invocation_params.dir)
+        room = terminalreporter._tw.fullwidth - cell_len(f"FAILED {shown}::{name} - ")  # noqa: SLF001  (no other way)
+        cast("Failure", report.longrepr).shorten_line(max(room, 0))

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal, cast
 
 import pytest
 
-from pytest_bertsize.plugin.always_on import WHY
-from pytest_bertsize.plugin.results import asked_for
+from pytest_bertsize.plugin.ledger import report_files_of
+from pytest_bertsize.plugin.selection import WHY
 from pytest_bertsize.reports.json import FOR_PAGES
 from pytest_bertsize.table.settings import SettingsError
 from tests.support.ledger_alone import (
@@ -397,7 +397,7 @@ def test_a_run_that_changes_budgets_names_no_way_to_change_them() -> None:
 def asked(tmp_path: Path, *reports: str) -> ReportFiles:
     config = Config(options={"bert_budget_report": list(reports)}, folder=tmp_path / "called/from")
     config.folder.mkdir(parents=True)
-    return asked_for(cast("pytest.Config", config), declared("a", root=tmp_path))
+    return report_files_of(cast("pytest.Config", config), declared("a", root=tmp_path))
 
 
 def test_reports_are_written_relative_to_where_pytest_was_called(tmp_path: Path) -> None:
@@ -407,7 +407,7 @@ def test_reports_are_written_relative_to_where_pytest_was_called(tmp_path: Path)
     assert files.settings == declared("a", root=tmp_path)
 
 
-def test_no_report_need_be_asked_for(tmp_path: Path) -> None:
+def test_no_report_need_be_report_files_of(tmp_path: Path) -> None:
     assert asked(tmp_path).paths == ()
 
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_bertsize.plugin.always_on import WHY, is_lenient
-from pytest_bertsize.plugin.longrepr import style_of
+from pytest_bertsize.plugin.failures import terminal_style
+from pytest_bertsize.plugin.selection import WHY, is_lenient
 from pytest_bertsize.reports.files import ReportFiles, report_files
 from pytest_bertsize.reports.outcome import Outcome, summary
 from pytest_bertsize.wording import plural
 
 if TYPE_CHECKING:
-    from pytest_bertsize.plugin.always_on import Selection
+    from pytest_bertsize.plugin.selection import Selection
     from pytest_bertsize.plugin.update import Rewriter
     from pytest_bertsize.reports.outcome import Status
     from pytest_bertsize.reports.shape import ModelReport
@@ -28,7 +28,7 @@ EXIT: Mapping[Status, pytest.ExitCode] = {
 }
 
 
-def asked_for(config: pytest.Config, settings: Settings) -> ReportFiles:
+def report_files_of(config: pytest.Config, settings: Settings) -> ReportFiles:
     """The files of ``--bert-budget-report``, relative to where pytest was called.
 
     :raises SettingsError: for one that cannot be written.
@@ -106,7 +106,7 @@ class Ledger:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         self.told = True
         tw = terminalreporter._tw  # noqa: SLF001  (pytest's own plugins have no other way)
-        style = style_of(tw, self.config.get_verbosity())
+        style = terminal_style(tw, self.config.get_verbosity())
         terminalreporter.ensure_newline()
         terminalreporter.section("bert size")
         for text, colour in summary(self.outcome, style, tables=True, accepting=self.rewriter is not None):

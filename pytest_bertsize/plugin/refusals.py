@@ -1,0 +1,130 @@
+"""Refuse what would leave a model or a marked test unchecked in silence: another table, a misspelt marker, a module
+that skips itself.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+from itertools import takewhile
+from pathlib import Path
+
+import pytest
+
+from pytest_bertsize.table.settings import SettingsError, tables_of_models
+from pytest_bertsize.wording import printable
+
+NAME = "bert_budget"
+
+
+def table_path(config: pytest.Config) -> Path:
+    """Return the pyproject.toml of pytest's root: pytest's own settings may live in another file."""
+    return config.rootpath / "pyproject.toml"
+
+
+def refuse_other_tables(config: pytest.Config) -> None:
+    """Look where pytest was called, and where it was told to look.
+
+    :raises SettingsError: when the folder in which pytest was called, one that it was given, or one between these and
+        the root, has another table than the root.
+    """
+    here, root = config.invocation_params.dir, config.rootpath.resolve()
+    given = config.args if config.args_source == pytest.Config.ArgsSource.ARGS else []
+    named = [here / argument.partition("::")[0] for argument in given]
+    inside = [here] if root in here.resolve().parents else []
+    folders = (here, *(above for path in (*inside, *named) for above in _folders_up_to(root, path)))
+    if message := _describe_other_table(config, folders):
+        raise SettingsError(message)
+
+
+def refuse_tables_beside_tests(config: pytest.Config, items: Iterable[pytest.Item]) -> None:
+    """Look where pytest has found tests, whether it was given their folder, one around it, or ``testpaths``.
+
+    :raises pytest.UsageError: when a folder between a test and the root has another table than the root.
+    """
+    root = config.rootpath.resolve()
+    seen: set[Path] = set()
+    first: dict[Path, pytest.Item] = {}
+    for item in items:
+        first.setdefault(item.path.parent, item)
+    for folder, item in first.items():
+        folders = [each for each in _folders_up_to(root, folder) if each not in seen]
+        seen.update(folders)
+        if message := _describe_other_table(config, folders):
+            _stop_run(message, item, config)
+
+
+def _describe_other_table(config: pytest.Config, folders: Iterable[Path]) -> str:
+    """Return what is wrong with the first folder that has another table than the root, or ``""``."""
+    read = table_path(config)
+    for folder in folders:
+        other = folder / "pyproject.toml"
+        if other.is_file() and other.resolve() != read.resolve() and tables_of_models(other) is not None:
+            too = "one too" if tables_of_models(read) is not None else "none"
+            return (
+                f"{other} has a [tool.bertsize], and pytest's root directory is {read.parent}, which has {too}; run "
+                "pytest in the folder whose table you mean, and give its pyproject.toml a "
+                '[tool.pytest.ini_options] with minversion = "8.2", which makes it a root'
+            )
+    return ""
+
+
+def _folders_up_to(root: Path, path: Path) -> Iterator[Path]:
+    """Return a folder, or that of a file, and those above it, up to the root or to what the root is in as well."""
+    path = path.resolve()
+    above = takewhile(lambda folder: folder != root and folder not in root.parents, (path, *path.parents))
+    yield from above if path.exists() else ()
+
+
+def refuse_misspelt_markers(names: dict[str, pytest.Item], config: pytest.Config) -> None:
+    """Refuse a marker that is nearly ours and that nobody has registered: it would check nothing.
+
+    :param names: of markers that have something of ours in their name, each with a test that carries it.
+    :raises pytest.UsageError: with the test's place and what was probably meant.
+    """
+    registered = {re.split(r"[:(]", line)[0].strip() for line in config.getini("markers")}
+    for name, item in names.items():
+        if name not in registered and get_close_matches(name, [NAME], cutoff=0.8):
+            path, line, _ = item.location
+            _stop_run(f"{path}:{(line or 0) + 1}: unknown marker {name!r}; did you mean '{NAME}'?", item, config)
+
+
+def _stop_run(message: str, item: pytest.Item, config: pytest.Config) -> None:
+    """Refuse the run, or, in an xdist worker, which cannot, fail the test.
+
+    :raises pytest.UsageError: but in a worker.
+    """
+    if not hasattr(config, "workerinput"):
+        raise pytest.UsageError(message)
+    config.pluginmanager.register(_FailingTest(item, message))
+
+
+class _FailingTest:
+    """Fails one test before any mark of it can skip it."""
+
+    def __init__(self, item: pytest.Item, message: str) -> None:
+        self.item = item
+        self.message = message
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        if item is self.item:
+            pytest.fail(self.message, pytrace=False)
+
+
+def fail_skipped_module(report: pytest.CollectReport, collector: pytest.Collector) -> None:
+    """Fail a module that skips itself on import although it uses the marker or the fixture; a comment is no use."""
+    uses = (
+        node.lineno
+        for node in ast.walk(ast.parse(collector.path.read_bytes()))
+        if (isinstance(node, ast.Attribute) and node.attr == NAME)
+        or (isinstance(node, ast.arg) and node.arg == NAME)
+        or (isinstance(node, ast.Constant) and node.value == NAME)
+    )
+    if line := min(uses, default=0):
+        skips = "skips itself on import, and has tests with bert_budget, which are never looked at"
+        instead = "declare the budget in pyproject.toml, or skip inside of the tests"
+        report.outcome = "failed"
+        report.longrepr = f"{printable(collector.nodeid)}:{line}: the module {skips}; {instead}"
