@@ -81,11 +81,6 @@ NEW = "api repos/o/r/issues/7/comments -F body=@bertsize/bertsize.md --silent"
 REPLACED = "api --method PATCH repos/o/r/issues/comments/41 -F body=@bertsize/bertsize.md --silent"
 
 
-def test_a_change_is_posted_once_and_replaced_by_the_next_run(artifact: Path) -> None:
-    left(artifact, failing())
-    assert posted(artifact) == [NEW]
-
-
 def test_an_earlier_comment_is_replaced(artifact: Path) -> None:
     left(artifact, failing())
     assert posted(artifact, earlier="41 42") == [REPLACED]
@@ -145,8 +140,3 @@ def test_the_gates_job_has_no_token_that_could_write() -> None:
     assert [*GATE[True]] == ["pull_request"] if isinstance(GATE[True], dict) else GATE[True] == "pull_request"
     assert "secrets" not in str(GATE)
     assert not any("token" in str(step).lower() for step in ACTION["runs"]["steps"])
-
-
-def test_it_takes_the_artifact_and_the_mark_that_the_action_leaves() -> None:
-    assert f"--name {ACTION['inputs']['artifact']['default']} " in STEP["run"]
-    assert f"mark='{MARK}'" in STEP["run"]

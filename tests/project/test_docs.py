@@ -12,21 +12,18 @@ import sys
 import tomllib
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 import pytest
 from markdown_it import MarkdownIt
 
-from pytest_bertsize.__main__ import main
 from pytest_bertsize.commands.check import check
-from pytest_bertsize.findings import Kind, Severity
 from pytest_bertsize.reports.ci import VARIABLES
 from pytest_bertsize.reports.json import render
-from pytest_bertsize.table.byte_sizes import NAMED
 from tests.conftest import BERT_BASE
 from tests.support import run_reports
-from tests.support.documents import ROOT, evaluate, is_shown_by
+from tests.support.documents import ROOT, evaluate
 from tests.support.git_projects import committed
 from tests.support.warm_helper import programs
 
@@ -95,25 +92,6 @@ def test_a_block_that_says_something_else_is_an_error(tmp_path: Path, bin_folder
         evaluate(tmp_path / "page.md", tmp_path, bin_folder)
 
 
-@pytest.mark.parametrize(
-    ("printed", "shown", "equal"),
-    [
-        ("a\nb\nc\n", "a\n…\nc", True),
-        ("a\nc\n", "a\n…\nc", True),
-        ("a\nb\nc\n", "…\nb\n…", True),
-        ("a\nb\nc\n", "a\nc", False),
-        ("a\nb\nc\n", "…\nb", False),
-        ("ab\n", "a\n…", False),
-        ("==== 1 passed in 12.34s ====\n", "=== 1 passed in 0.1s ===", True),
-        ("==== 1 passed in 12.34s ====\n", "=== 2 passed in 0.1s ===", False),
-        ("at 1f0c5d2a3b\n", "at 5e8c26154c", True),
-        ("total 102290312\n", "total 102290313", False),
-    ],
-)
-def test_what_a_page_shows_is_compared_line_by_line(printed: str, shown: str, equal: bool) -> None:  # noqa: FBT001
-    assert is_shown_by(printed, shown) is equal
-
-
 URLS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["urls"]
 OWNER = URLS["Repository"].removeprefix("https://github.com/")
 OURS = re.compile(rf"https://(?:github\.com/{OWNER}/(?:blob|tree)|raw\.githubusercontent\.com/{OWNER})/main/")
@@ -162,27 +140,6 @@ def test_the_readme_has_no_relative_link_because_its_description_on_pypi_has_no_
     assert [link for link in targets if not link.startswith(("https://", "#"))] == []
 
 
-def test_every_address_of_the_project_is_of_one_repository_and_of_what_is_in_it() -> None:
-    assert set(URLS) == {"Repository", "Documentation", "Changelog", "Issues"}
-    assert {url.removeprefix(URLS["Repository"]) for url in URLS.values()} == {
-        "",
-        "/tree/main/docs",
-        "/blob/main/CHANGELOG.md",
-        "/issues",
-    }
-
-
-def test_the_pictures_are_small() -> None:
-    pictures = list((ROOT / "docs" / "pictures").iterdir())
-    assert {path.name for path in pictures} == {"page.png", "terminal.png"}
-    assert max(path.stat().st_size for path in pictures) < 150_000
-
-
-def test_every_page_is_linked_from_the_readme() -> None:
-    linked = {urlsplit(link).path for link in links(DOCUMENTS["README.md"].read_text("utf-8"))}
-    assert {name for name in DOCUMENTS if name.startswith("docs/")} <= linked
-
-
 def generator() -> ModuleType:
     specification = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
     assert specification is not None
@@ -200,20 +157,6 @@ def test_the_reference_is_that_of_the_code() -> None:
 def test_every_part_of_the_reference_stands_in_one_page() -> None:
     text = "".join(path.read_text("utf-8") for path in DOCUMENTS.values())
     assert sorted(re.findall(r"<!-- generated: ([\w-]+) -->", text)) == sorted(generator().PARTS)
-
-
-def test_every_limit_by_name_is_told_with_its_bytes() -> None:
-    page = DOCUMENTS["docs/reference/table.md"].read_text("utf-8")
-    assert re.findall(r'^\| `"(.+)"` \| ([\d,]+) \|', page, flags=re.MULTILINE) == [
-        (name, f"{size:,}") for name, size in NAMED.items()
-    ]
-
-
-def test_every_kind_of_finding_is_explained_with_how_severe_it_can_be_and_what_to_do() -> None:
-    page = DOCUMENTS["docs/reference/findings.md"].read_text("utf-8")
-    told = re.findall(r"^## (\S+)\n\n\*([a-z ]+)\.\* .+\n\n\*\*What to do:\*\* .+$", page, flags=re.MULTILINE)
-    assert [kind for kind, _ in told] == re.findall(r"^## (.+)$", page, flags=re.MULTILINE) == list(get_args(Kind))
-    assert {word for _, severities in told for word in severities.split(" or ")} == {*get_args(Severity)}
 
 
 def test_how_severe_a_finding_can_be_is_what_the_code_makes() -> None:
@@ -244,27 +187,6 @@ def test_what_counts_as_ci_is_told() -> None:
     assert tuple(re.findall(r"`(\w+)`", told)) == VARIABLES
 
 
-@pytest.mark.parametrize("command", ["explain", "diff", "fit", "log"])
-def test_the_keys_of_what_a_command_prints_as_json_are_told(
-    tmp_path: Path, command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    project = committed(
-        tmp_path, BERT_BASE, '[tool.bertsize.models.e]\nconfig = "config.json"\nbudget.total = "111M"\n'
-    )
-    monkeypatch.chdir(project.folder)
-    arguments = {"log": [], "diff": ["e", "e"]}.get(command, ["e"])
-    assert main([command, *arguments, "--format", "json"]) == 0
-    printed = json.loads(capsys.readouterr().out)
-    page = DOCUMENTS["docs/reference/command-line.md"].read_text("utf-8")
-    told = {
-        row[1]: re.findall(r"`(\w+)`", row[2])
-        for row in re.finditer(r"^\| `(\w+)` \| (`schema`.*) \|$", page, re.MULTILINE)
-    }
-    assert told[command] == [*printed]
-    (each,) = re.findall(r"^\| each of `models` of `diff` \| (.*) \|$", page, re.MULTILINE)
-    assert command != "diff" or re.findall(r"`(\w+)`", each) == [*printed["models"][0]]
-
-
 def complaints_of_schema(*paths: Path) -> str:
     schema = ROOT / "pytest_bertsize" / "reports" / "report.schema.json"
     command = [sys.executable, "-m", "check_jsonschema", "--schemafile", str(schema), *map(str, paths)]
@@ -280,10 +202,3 @@ def test_reports_are_what_their_json_schema_says(tmp_path: Path, monkeypatch: py
     (tmp_path / "others.json").write_text(render(run_reports.run(*models)), encoding="utf-8")
     assert json.loads((tmp_path / "compared.json").read_text("utf-8"))["base"]["commit"]
     assert complaints_of_schema(tmp_path / "compared.json", tmp_path / "others.json") == "ok -- validation done\n"
-
-
-def test_a_report_without_a_key_is_not_what_the_json_schema_says(tmp_path: Path) -> None:
-    report = dict(run_reports.run(run_reports.passing()))
-    del report["complete"]
-    (tmp_path / "short.json").write_text(json.dumps(report), encoding="utf-8")
-    assert "'complete' is a required property" in complaints_of_schema(tmp_path / "short.json")

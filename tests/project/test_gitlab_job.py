@@ -107,19 +107,6 @@ def test_a_model_over_its_budget_fails_at_its_line(runner: Runner, tiny: dict[st
 
 
 @pytest.mark.process
-def test_merged_results_are_compared_with_the_target_and_not_with_where_the_request_left_it(
-    runner: Runner, tiny: dict[str, Any]
-) -> None:
-    project, left = runner.project, runner.variables["CI_MERGE_REQUEST_DIFF_BASE_SHA"]
-    project.git("switch", "--quiet", "-c", "target", left)
-    project.write("README", "of the target")
-    target = project.commit()
-    project.git("merge", "--quiet", "--no-ff", "-m", "merged", "change")
-    runner.variables["CI_MERGE_REQUEST_TARGET_BRANCH_SHA"] = target
-    assert f"against {target[:10]}" in runner.run(SH).stdout
-
-
-@pytest.mark.process
 @SHELLS
 @pytest.mark.parametrize("before", ["", "0" * 40, "main"])
 def test_a_push_is_compared_with_the_push_before_it_and_a_schedule_with_itself(
@@ -189,17 +176,3 @@ def test_it_has_the_form_of_a_pipeline() -> None:
     command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.gitlab-ci", str(FILE)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
-
-
-def test_including_it_is_enough_for_a_job_in_each_merge_request() -> None:
-    assert list(JOBS) == ["bertsize"]
-    assert JOB["rules"][0] == {"if": '$CI_PIPELINE_SOURCE == "merge_request_event"'}
-    assert not {"allow_failure", "when", "only", "except"} & {*JOB, *(key for rule in JOB["rules"] for key in rule)}
-
-
-def test_its_reports_are_kept_whatever_was_found() -> None:
-    assert JOB["artifacts"]["when"] == "always"
-
-
-def test_the_whole_history_is_cloned() -> None:
-    assert JOB["variables"]["GIT_DEPTH"] == "0"

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import configparser
 import json
 import re
-import shlex
 import subprocess
 import sys
 import tomllib
@@ -19,7 +17,6 @@ import yaml
 from packaging.requirements import Requirement
 
 from pytest_bertsize import __main__ as commands
-from tests.bad_input.test_bad_input import Case
 from tests.project.version_of_tag import mistakes
 
 ROOT = Path(__file__).parents[2]
@@ -76,13 +73,6 @@ def test_what_github_reads_is_of_its_schema(schema: str, files: list[Path]) -> N
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
-def test_a_workflow_starts_with_no_permission_and_is_not_run_twice_at_once(path: Path) -> None:
-    workflow = parsed(path)
-    assert workflow["permissions"] == {}
-    assert workflow["concurrency"]["group"].endswith("${{ github.ref }}")
-
-
 USES = re.compile(r"^ +(?:- )?uses: (\S+)(.*)$", re.MULTILINE)
 CALLERS = [*WORKFLOWS, ROOT / "action.yml"]
 
@@ -125,12 +115,6 @@ def test_ci_runs_the_python_versions_of_the_classifiers() -> None:
     assert named == PYTHONS == parsed(GITHUB / "workflows" / "ci.yml")["jobs"]["tests"]["strategy"]["matrix"]["python"]
 
 
-def test_ci_runs_the_lowest_and_the_newest_versions() -> None:
-    matrix = parsed(GITHUB / "workflows" / "ci.yml")["jobs"]["tests"]["strategy"]["matrix"]
-    assert matrix["environment"] == ["whole"]
-    assert {each["environment"] for each in matrix["include"]} == {"lowest", "lowest-pytest"}
-
-
 def environments_of_workflows() -> set[str]:
     text = "".join(path.read_text("utf-8") for path in WORKFLOWS)
     listed = ",".join(re.findall(r"environment: \[(.*)\]", text) + re.findall(r"environment: ([\w-]+)", text))
@@ -165,40 +149,6 @@ def test_the_lowest_versions_are_the_lower_bounds_but_of_torch() -> None:
     assert pinned.pop("torch") == pins("constraints.txt")["torch"]
     for name, version in pinned.items():
         assert re.fullmatch(re.escape(bounds[name]) + r"(\.0)*", version), name
-
-
-def test_the_oldest_pytest_is_the_lower_bound() -> None:
-    bound = lowest(PYPROJECT["project"]["dependencies"])["pytest"]
-    assert TOX["testenv:lowest-pytest"]["deps"] == f"pytest=={pins('constraints-lowest.txt')['pytest']}"
-    assert PYPROJECT["tool"]["pytest"]["ini_options"]["minversion"].startswith(bound)
-
-
-def test_the_lowest_environment_runs_files_that_there_are() -> None:
-    command = shlex.split(TOX["testenv:lowest"]["commands"].replace("{posargs:", "").replace("}", ""))
-    files = [each.partition("::")[0] for each in command if each.startswith("tests/")]
-    assert len(files) > 1
-    assert [each for each in files if not (ROOT / each).exists()] == []
-
-
-def marks(path: Path) -> set[str]:
-    """The names behind ``pytest.mark.`` in the code of a file; what it says in its texts is other tests'."""
-    nodes = (each for each in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(each, ast.Attribute))
-    return {each.attr for each in nodes if ast.unparse(each.value) == "pytest.mark"}
-
-
-def test_a_mark_is_pytests_own_or_says_why_a_test_is_not_run_for_every_commit() -> None:
-    ours = {line.partition(":")[0] for line in PYPROJECT["tool"]["pytest"]["ini_options"]["markers"]}
-    assert ours == {"process", "tool", "long"}
-    used = set().union(*(marks(path) for path in (ROOT / "tests").rglob("*.py")))
-    assert (
-        {"process", "tool", "parametrize"} <= used <= ours | {"parametrize", "skipif", "usefixtures", "filterwarnings"}
-    )
-
-
-def test_every_test_is_run_by_the_whole_and_all_but_those_marks_for_every_commit() -> None:
-    short, whole = (shlex.split(TOX[f"testenv:{name}"]["commands"]) for name in ("test", "whole"))
-    assert whole == ["pytest", "-n", "2", "{posargs:--cov", "--cov-report=term-missing:skip-covered}"]
-    assert short == [*whole[:3], "-m", "not process and not tool and not long", "{posargs}"]
 
 
 # a release
@@ -236,10 +186,6 @@ def test_a_version_that_the_changelog_does_not_have_is_not_released() -> None:
     ]
 
 
-def test_without_a_tag_nothing_is_asked_of_the_version() -> None:
-    subprocess.run([sys.executable, str(ROOT / "tests" / "project" / "version_of_tag.py")], check=True)
-
-
 # what contributors read
 
 
@@ -261,61 +207,6 @@ NAMED_FILES = sorted(
 @pytest.mark.parametrize("path", NAMED_FILES)
 def test_a_file_that_contributing_names_is_there(path: str) -> None:
     assert (ROOT / path).exists()
-
-
-def test_contributing_names_files() -> None:
-    assert {"tests/bad_input/", "constraints-lowest.txt", "pytest_bertsize/review/review.py"} <= {*NAMED_FILES}
-    assert len(NAMED_FILES) > 20
-
-
-@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "SECURITY.md"])
-def test_a_link_within_these_pages_has_its_heading(name: str) -> None:
-    text = (ROOT / name).read_text("utf-8")
-    links = re.findall(r"\]\(([\w.]*)#([\w-]+)\)", text)
-    assert links
-    for page, anchor in links:
-        headings = re.findall(r"^#+ (.*)$", (ROOT / (page or name)).read_text("utf-8"), flags=re.MULTILINE)
-        assert anchor in {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
-
-
-def test_a_selection_of_tests_that_contributing_shows_selects_some() -> None:
-    shown = re.findall(r"tox run -e test -- (\S+) -k (\w+)", CONTRIBUTING)
-    assert ("tests/closed_forms/test_families.py", "NAME") in shown
-    for path, word in shown:
-        text = (ROOT / path).read_text("utf-8")
-        assert word == "NAME" or re.search(rf"^def test_\w*{word}", text, flags=re.MULTILINE), f"{path} -k {word}"
-
-
-def cases_shown() -> list[Any]:
-    form = parsed(GITHUB / "ISSUE_TEMPLATE" / "false-green.yml")
-    shown = next(each["attributes"]["placeholder"] for each in form["body"] if each.get("id") == "case")
-    block = CONTRIBUTING.split("```toml\n")[1].split("```")[0]
-    return [pytest.param(block, id="CONTRIBUTING.md"), pytest.param(shown, id="false-green.yml")]
-
-
-@pytest.mark.parametrize("text", cases_shown())
-def test_a_case_that_is_shown_is_one_that_is_run(text: str) -> None:
-    (case,) = tomllib.loads(text)["case"]
-    kept = tomllib.loads((ROOT / "tests" / "bad_input" / "configs-sizes.toml").read_text("utf-8"))["case"]
-    assert Case(**case) in [Case(**each) for each in kept]
-
-
-# what people who report are asked for
-
-
-@pytest.mark.parametrize("path", FORMS, ids=lambda path: path.stem)
-def test_a_form_asks_for_what_explain_says_and_for_the_config(path: Path) -> None:
-    fields = {each.get("id"): each for each in parsed(path)["body"]}
-    assert "`bertsize explain" in fields["explain"]["attributes"]["description"]
-    assert fields["explain"]["validations"]["required"] is (path.stem != "bug")
-    assert "config" in fields
-
-
-@pytest.mark.parametrize("path", [each for each in FORMS if each.stem != "new-family"], ids=lambda path: path.stem)
-def test_a_form_of_a_fault_asks_for_the_table_and_versions(path: Path) -> None:
-    fields = {each.get("id"): each for each in parsed(path)["body"]}
-    assert "table" in fields
-    assert fields["versions"]["validations"]["required"] is True
 
 
 @pytest.mark.parametrize("path", FORMS, ids=lambda path: path.stem)
@@ -340,15 +231,3 @@ def test_a_command_that_a_form_asks_for_runs(
         monkeypatch.setattr(sys, "argv", ["pytest_bertsize", *arguments])
         assert commands.main(arguments) == 0
         assert "59,549" in capsys.readouterr().out
-
-
-# what is kept up to date
-
-
-def test_dependabot_looks_at_python_and_actions_each_week_in_one_request_each() -> None:
-    updates = {each["package-ecosystem"]: each for each in parsed(GITHUB / "dependabot.yml")["updates"]}
-    assert updates.keys() == {"pip", "github-actions"}
-    for each in updates.values():
-        assert each["schedule"] == {"interval": "weekly"}
-        assert [group["patterns"] for group in each["groups"].values()] == [["*"]]
-    assert "constraints-lowest.txt" in updates["pip"]["exclude-paths"]

@@ -46,11 +46,7 @@ LIVES_IN = {
 }
 """The one folder that may import a library."""
 
-JUNK_DRAWERS = {"utils", "util", "core", "common", "helpers", "misc"}
-MOST_ENTRIES = 20
 MODULES = {path.relative_to(PACKAGE): ast.parse(path.read_text("utf-8")) for path in sorted(PACKAGE.rglob("*.py"))}
-HANDS_ON = {"closed_forms/__init__.py", "closed_forms/families/__init__.py", "plugin/__init__.py"}
-"""Faces that are more than their docstring: the public API for contributed forms, the families, and the plugin itself."""
 
 
 def room_of(module: Path) -> str:
@@ -103,30 +99,6 @@ def test_a_library_lives_in_one_room(library: str) -> None:
 
 def libraries(tree: ast.AST) -> set[str]:
     return {name.partition(".")[0] for name in imported(tree)}
-
-
-@pytest.mark.parametrize("face", [module.as_posix() for module in MODULES if module.name == "__init__.py"])
-def test_a_room_says_itself(face: str) -> None:
-    """A face that imported would load a whole room for one name."""
-    tree = MODULES[Path(face)]
-    assert ast.get_docstring(tree)
-    if face not in HANDS_ON and face != "__init__.py":
-        assert len(tree.body) == 1
-
-
-def test_the_folder_is_seen_at_a_glance() -> None:
-    entries = {path.name for path in PACKAGE.iterdir() if path.name != "__pycache__"}
-    assert len(entries) <= MOST_ENTRIES
-    assert {path.stem for path in PACKAGE.rglob("*")} & JUNK_DRAWERS == set()
-
-
-def test_the_tests_stand_in_the_rooms_of_what_they_test() -> None:
-    tests = Path(__file__).parents[1]
-    rooms = {room for floor in FLOORS for room in floor if (PACKAGE / room).is_dir()}
-    folders = {path.name for path in tests.iterdir() if path.is_dir() and path.name != "__pycache__"}
-    assert folders == {*rooms, "bad_input", "data", "project", "support"}
-    loose = {path.name.removeprefix("test_") for path in tests.glob("test_*.py")}
-    assert {name for name in loose if not (PACKAGE / name).is_file()} == set()
 
 
 def test_mutation_changes_modules_that_there_are_and_runs_tests_that_there_are() -> None:

@@ -30,7 +30,6 @@ ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 PACKAGE = ROOT / "pytest_bertsize"
 ONLY_FOR_BUILDING = {"numpy", "sympy", "torch", "transformers"}
-MEGABYTE = 10**6
 
 pytestmark = pytest.mark.tool  # hatchling and pip
 
@@ -110,22 +109,6 @@ def test_the_sdist_makes_the_same_wheel(contents: dict[str, bytes], tmp_path: Pa
     assert unzipped(hatchling("wheel", root, tmp_path / "wheel")) == contents
 
 
-def test_the_metadata_says_what_pyproject_says(contents: dict[str, bytes], metadata: Message) -> None:
-    assert (metadata["Name"], metadata["Version"]) == ("pytest-bertsize", PROJECT["version"])
-    assert metadata["Requires-Python"] == PROJECT["requires-python"] == ">=3.11"
-    assert metadata["License-Expression"] == PROJECT["license"] == "MIT"
-    assert information(contents, "licenses/LICENSE") == (ROOT / "LICENSE").read_text("utf-8")
-    assert metadata.get_all("Classifier") == PROJECT["classifiers"]
-    needed = [Requirement(each) for each in metadata.get_all("Requires-Dist", [])]
-    assert {str(each) for each in needed if each.marker is None} == set(PROJECT["dependencies"])
-    assert metadata.get_all("Provides-Extra", []) == list(PROJECT["optional-dependencies"])
-
-
-def test_the_description_is_the_readme(metadata: Message) -> None:
-    assert metadata["Description-Content-Type"] == "text/markdown"
-    assert metadata.get_payload() == (ROOT / "README.md").read_text("utf-8")
-
-
 # that it works
 
 
@@ -185,34 +168,6 @@ def applying(requirement: str) -> Iterator[str]:
         yield parsed.name
 
 
-def test_the_environment_has_neither_torch_nor_transformers_nor_the_checkout(environment: Environment) -> None:
-    found = "from importlib.util import find_spec; print({name: find_spec(name).origin if find_spec(name) else None"
-    names = ["pytest_bertsize", *sorted(ONLY_FOR_BUILDING)]
-    origins = environment.says(f"{found} for name in {names}}})")
-    assert origins == str(
-        {
-            "pytest_bertsize": f"{environment.site_packages}/pytest_bertsize/__init__.py",
-            **dict.fromkeys(sorted(ONLY_FOR_BUILDING)),
-        }
-    )
-
-
-def test_what_it_asks_for_is_at_most_forty_megabytes(metadata: Message) -> None:
-    """Installed, with what pip compiles; an installation without the extra ``build`` is meant to be small."""
-    files = {
-        Path(str(distribution(name).locate_file(file)))
-        for name in needed_by(metadata)
-        for file in distribution(name).files or ()
-    }
-    assert sum(path.stat().st_size for path in files if path.is_file()) <= 40 * MEGABYTE
-
-
-def test_torch_and_transformers_are_asked_for_by_the_extra_for_building_alone(metadata: Message) -> None:
-    asked = map(Requirement, metadata.get_all("Requires-Dist", []))
-    heavy = {each.name: str(each.marker) for each in asked if each.name in {"torch", "transformers"}}
-    assert heavy == {"torch": 'extra == "build"', "transformers": 'extra == "build"'}
-
-
 def test_each_entry_point_is_there_and_can_be_loaded(environment: Environment) -> None:
     groups = {**PROJECT["entry-points"], "console_scripts": PROJECT["scripts"]}
     declared = {(group, name) for group, points in groups.items() for name in points}
@@ -242,16 +197,6 @@ PYTEST = ("-m", "pytest", "--bert-budget")
 CHECK = ("-I", "-m", "pytest_bertsize", "check")
 
 
-@pytest.mark.usefixtures("a_project")
-@pytest.mark.parametrize(
-    "command", [(*PYTEST, "--bert-budget-no-build"), (*CHECK, "--no-build")], ids=["pytest", "check"]
-)
-def test_without_a_build_a_model_within_its_budget_is_green(environment: Environment, command: tuple[str, ...]) -> None:
-    done = environment.run(*command)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert GREEN in done.stdout
-
-
 @pytest.mark.parametrize(
     "command", [(*PYTEST, "--bert-budget-no-build"), (*CHECK, "--no-build")], ids=["pytest", "check"]
 )
@@ -278,20 +223,6 @@ def test_with_a_build_one_sentence_says_what_is_not_installed(
         "(--bert-budget-no-build, check --no-build)" in " ".join(done.stdout.split())
     )
     assert "Traceback" not in done.stdout + done.stderr
-
-
-@pytest.mark.parametrize("report", ["size.json", "size.md", "size.html"])
-def test_without_a_build_a_report_needs_nothing_more(environment: Environment, a_project: Path, report: str) -> None:
-    done = environment.run(*CHECK, "--no-build", f"--report={report}")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "59,549" in (a_project / report).read_text("utf-8").replace("59549", "59,549")
-
-
-@pytest.mark.usefixtures("a_project")
-def test_explain_needs_nothing_more(environment: Environment) -> None:
-    done = environment.run("-I", "-m", "pytest_bertsize", "explain", "pyproject.toml::tiny")
-    assert done.returncode == 0, done.stderr
-    assert "59,549" in done.stdout
 
 
 @pytest.mark.usefixtures("a_project")
@@ -326,14 +257,3 @@ def test_the_script_imports_nothing_of_the_current_folder(environment: Environme
     assert not Path("imported").exists()
     environment.run("-m", "pytest_bertsize", "check", "--no-build")
     assert Path("imported").exists()
-
-
-def test_without_the_option_pytest_loads_nothing_of_ours_but_the_plugin(
-    environment: Environment, a_project: Path
-) -> None:
-    (a_project / "conftest.py").write_text(
-        "import sys\ndef pytest_unconfigure(): print(*sorted(name for name in sys.modules if 'bertsize' in name))"
-    )
-    done = environment.run("-m", "pytest", "-q")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.splitlines()[-1] == "pytest_bertsize pytest_bertsize.plugin"
