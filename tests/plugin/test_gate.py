@@ -63,15 +63,6 @@ def test_without_the_option_nothing_is_collected_and_nothing_said(project: Proje
     result.stdout.no_fnmatch_line("*bert*size*models*")
 
 
-@pytest.mark.parametrize("arguments", [[], ["tests"], ["tests/test_a.py"], ["pyproject.toml"], ["."]], ids=str)
-def test_models_are_collected_once_whatever_testpaths_and_arguments_say(project: Project, arguments: list[str]) -> None:
-    pytester = project('testpaths = ["tests"]\n' + FITS)
-    Path("tests").mkdir()
-    Path("tests/test_a.py").write_text(A_TEST)
-    result = pytester.runpytest("--bert-budget", "--collect-only", "-q", *arguments)
-    assert result.stdout.str().count("pyproject.toml::fits") == 1
-
-
 def test_a_node_id_selects_one_model_and_the_other_is_not_checked(project: Project) -> None:
     result = project(FITS + BURSTS).runpytest("--bert-budget", "pyproject.toml::fits")
     assert outcome(result) == {"passed": 1}
@@ -99,14 +90,6 @@ def test_a_conftest_that_marks_models_does_not_make_them_green(project: Project,
     result = project(BURSTS, conftest=conftest).runpytest("--bert-budget")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines([said])
-
-
-def test_last_failed_runs_the_failed_model_again(project: Project) -> None:
-    pytester = project(FITS + BURSTS)
-    pytester.runpytest("--bert-budget")
-    result = pytester.runpytest("--bert-budget", "--lf")
-    assert outcome(result) == {"failed": 1}
-    result.stdout.fnmatch_lines(["NOT CHECKED: fits"])
 
 
 def test_after_the_first_failure_the_rest_is_not_checked(project: Project) -> None:
@@ -162,16 +145,6 @@ def test_a_run_with_workers_has_one_helper(project: Project, monkeypatch: pytest
     assert Path("log").read_text().count("pytest_bertsize.builder.child") == 1
 
 
-def test_on_ci_the_report_is_printed_once(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytester = project(BURSTS)
-    monkeypatch.setenv("CI", "true")
-    text = pytester.runpytest("--bert-budget").stdout.str()
-    assert text.count("vs formula") == 1
-    assert (
-        "FAILED pyproject.toml::bursts - bursts: total 59,549, limit 50,000 (+9,549); 1 more finding\n" in text + "\n"
-    )
-
-
 @pytest.mark.parametrize("width", [60, 80, 100])
 def test_the_short_summary_cuts_no_number(project: Project, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     pytester = project(BURSTS)
@@ -209,24 +182,6 @@ def test_what_another_plugin_has_against_the_test_of_a_model_is_said_in_its_own_
     result = project(FITS, conftest=conftest).runpytest("--bert-budget", "--bert-budget-no-build")
     assert outcome(result) == {"failed": 1}
     result.stdout.fnmatch_lines(["E*AssertionError: assert 'its own' == 'words'"])
-
-
-def test_report_only_is_said(project: Project) -> None:
-    result = project(FITS.replace("budget.total = 59_549", 'budget = "report-only"')).runpytest("--bert-budget")
-    assert result.ret == pytest.ExitCode.OK
-    result.stdout.fnmatch_lines(["*fits*59,549*report-only*"])
-
-
-def test_warnings_of_a_model_that_passes_are_printed(project: Project, tiny: dict[str, object]) -> None:
-    del tiny["type_vocab_size"]
-    result = project(FITS.replace("59_549", '"60K"'), {**tiny, "favourite_colour": "blue"}).runpytest("--bert-budget")
-    assert result.ret == pytest.ExitCode.OK
-    result.stdout.fnmatch_lines(
-        [
-            '! fits: the key "favourite_colour" is ignored: it changes no count*',
-            "! fits: the key type_vocab_size is missing: 2 is assumed (config.json)",
-        ]
-    )
 
 
 # mistakes in table and options
@@ -317,36 +272,6 @@ def test_help_and_markers_say_what_there_is(pytester: pytest.Pytester) -> None:
         ["size of BERT-family models (pytest-bertsize):", "*--bert-budget *"]
     )
     pytester.runpytest("--markers").stdout.fnmatch_lines(["@pytest.mark.bert_budget(model=None, [*][*]limits): *"])
-
-
-@pytest.mark.usefixtures("cold_helper")
-def test_an_unused_plugin_loads_nothing(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(
-        """
-        import sys
-        def test_modules():
-            ours = {name for name in sys.modules if name.startswith("pytest_bertsize")}
-            assert ours == {"pytest_bertsize", "pytest_bertsize.plugin"}
-            heavy = {"torch", "transformers", "pydantic", "rich", "sympy", "tomli", "tomlkit", "numpy"}
-            assert not heavy & sys.modules.keys()
-        """
-    )
-    result = pytester.runpytest_subprocess("-p", "no:hypothesispytest", "-p", "no:xdist")
-    assert outcome(result) == {"passed": 1}
-
-
-def test_a_gated_run_imports_torch_in_the_helper_only(project: Project) -> None:
-    pytester = project(
-        FITS,
-        conftest="""
-        import sys
-        def pytest_sessionfinish():
-            print("HEAVY", sorted({"torch", "transformers", "numpy", "sympy"} & sys.modules.keys()))
-        """,
-    )
-    result = pytester.runpytest_subprocess("--bert-budget", "-s")
-    assert result.ret == pytest.ExitCode.OK
-    result.stdout.fnmatch_lines(["*HEAVY []*"])
 
 
 @pytest.mark.parametrize(

@@ -107,25 +107,12 @@ def test_a_model_one_parameter_off_its_budget_fails(project: Project, limit: str
     result.stdout.fnmatch_lines([headline, f"1 configured, 1 checked, 1 failed; {SAID}"])
 
 
-def test_a_budget_on_what_trains_is_held(project: Project) -> None:
-    result = project(FITS + "budget.trainable = { max = 59_548 }\n").runpytest(*OPTIONS)
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["fits: trainable 59,549, limit 59,548 (+1)"])
-
-
 def test_frozen_layers_do_not_train(project: Project) -> None:
     table = OWN.format(module="own") + 'frozen = ["bert.embeddings"]\nbudget.trainable = { exact = 50_575 }\n'
     result = project(table).runpytest(*OPTIONS, "--bert-budget-report=size.json")
     assert result.ret == pytest.ExitCode.OK
     assert only_model()["totals"]["trainable"] == 57_679 - 7_104
     assert only_model()["frozen"] == ["embeddings: 7,104"]
-
-
-def test_a_component_that_no_model_has_is_a_mistake(project: Project) -> None:
-    result = project(FITS + "budget.heads = 3_000\n").runpytest(*OPTIONS)
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
-    said = "fits: pyproject.toml:6: the budget names the component \"heads\", which no bert model has; did you mean 'head'?"
-    assert said in in_one_line(result.stdout.str())
 
 
 def test_the_command_gives_the_same_verdict_and_the_same_report(project: Project) -> None:
@@ -137,13 +124,6 @@ def test_the_command_gives_the_same_verdict_and_the_same_report(project: Project
     assert f"2 configured, 2 checked, 1 failed; {SAID}; outer.json written\n{line} 2,548 (+1)\n" in done.stdout
     assert pytester.runpytest(*OPTIONS, "--bert-budget-report=inner.json").ret == pytest.ExitCode.TESTS_FAILED
     assert report("outer.json") == report("inner.json")
-
-
-def test_the_command_ends_well_where_all_fit(project: Project) -> None:
-    project(FITS)
-    done = check()
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.endswith(f"1 configured, 1 checked, 0 failed; {SAID}\n")
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.iterdir()))
@@ -178,17 +158,6 @@ def test_a_run_says_that_nothing_was_compared_with_a_build(project: Project, tab
     result.stdout.fnmatch_lines([f"* configured, * checked, * failed; {SAID}"])
 
 
-@pytest.mark.parametrize("verbosity", ["-v", "-vv"])
-def test_a_table_of_a_model_that_passes_says_whose_counts_these_are(project: Project, verbosity: str) -> None:
-    result = project(FITS).runpytest(*OPTIONS, verbosity)
-    result.stdout.fnmatch_lines(
-        ["  component *closed form *budget *", "  (not built: these are the closed form's counts)"]
-    )
-    result.stdout.no_fnmatch_line("*vs formula*")
-    result.stdout.no_fnmatch_line("*actual*")
-    result.stdout.no_fnmatch_line("*missing*")
-
-
 def test_a_table_of_a_model_that_fails_says_whose_counts_these_are(project: Project) -> None:
     result = project(TABLE).runpytest(*OPTIONS)
     result.stdout.fnmatch_lines(
@@ -200,13 +169,6 @@ def test_a_table_of_a_model_that_fails_says_whose_counts_these_are(project: Proj
         ]
     )
     result.stdout.no_fnmatch_line("*match*closed form*")
-
-
-def test_tensors_are_unfolded_without_a_word_of_a_build(project: Project) -> None:
-    project(FITS)
-    text = check("-vv").stdout
-    assert re.search(r"word_embeddings\.weight \(101, 48\) +4,848\n", text)
-    assert re.search(r"query\.weight \(48, 48\) ×3 +6,912\n", text)
 
 
 def test_the_full_gate_says_nothing_of_it(project: Project) -> None:
@@ -252,31 +214,6 @@ def test_a_measure_in_the_json_report_is_the_closed_forms_as_a_component_is(proj
     ]
 
 
-def test_the_markdown_report_says_it_of_a_model_that_passes(project: Project) -> None:
-    project(FITS).runpytest(*OPTIONS, "--bert-budget-report=size.md")
-    text = Path("size.md").read_text("utf-8")
-    assert "## ✓ fits: 59,549 parameters by the closed form, not built; within its 60K\n" in text
-    assert f"<sub>Model size: 1 configured, 1 checked, 0 failed; {SAID}. " in text
-    assert "**not built: counts are the closed form's**" in text
-    assert "| component | closed form | share | budget | left |" in text
-    assert "vs formula" not in text
-
-
-def test_the_page_says_it_of_a_model_that_passes(project: Project) -> None:
-    project(FITS).runpytest(*OPTIONS, "--bert-budget-report=size.html")
-    text = Path("size.html").read_text("utf-8")
-    assert "by the closed form, not built" in text
-    assert re.search(r"Formula check</dt>\s*<dd><b>not compared</b> <span>it was not built<", text)
-    assert "Counts are the closed form's: it was not built." in text
-
-
-def test_the_page_of_the_step_says_it(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
-    project(FITS).runpytest(*OPTIONS)
-    assert "**not built: counts are the closed form's**" in Path("summary.md").read_text("utf-8")
-
-
 def test_junit_says_it_of_a_model_that_passes(project: Project) -> None:
     project(FITS).runpytest(*OPTIONS, "--junitxml=junit.xml")
     xml = Path("junit.xml").read_text("utf-8")
@@ -320,20 +257,6 @@ def test_a_model_without_a_closed_form_fails_for_there_is_nothing_to_count(proje
         "closed_form = false leaves nothing to hold to the budget where nothing is built; check it with a build" in text
     )
     result.stdout.fnmatch_lines(["✗*fits*BertForMaskedLM*not counted*"])
-
-
-def test_what_nothing_was_held_against_is_not_said_to_be_held_to_its_budget(project: Project) -> None:
-    result = project(WITHOUT_CLOSED_FORM).runpytest(*OPTIONS)
-    result.stdout.no_fnmatch_line("*held to the budget alone*")
-    done = check()
-    assert done.returncode == 1
-    assert "held to the budget alone" not in done.stdout
-
-
-def test_an_architecture_without_a_closed_form_fails_as_with_a_build(project: Project, tiny: dict[str, Any]) -> None:
-    result = project(FITS, {**tiny, "architectures": ["BertForNothing"]}).runpytest(*OPTIONS)
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["fits: *BertForNothing*"])
 
 
 @pytest.fixture
@@ -415,19 +338,6 @@ def test_the_base_and_what_moved_since_are_shown_without_torch(pytester: pytest.
     assert report("inner.json") == report()
 
 
-def test_the_base_is_told_in_the_words_of_the_full_gate(pytester: pytest.Pytester, tiny: dict[str, Any]) -> None:
-    repository = committed(pytester.path, tiny, FITS.replace('"60K"', '"90K"'))
-    repository.write("config.json", {**tiny, "num_hidden_layers": 4})
-    base = "--bert-budget-base=main"
-    told = [
-        [line for line in pytester.runpytest(*options, base).outlines if "→" in line]
-        for options in (OPTIONS, OPTIONS[:1])
-    ]
-    assert told[0]
-    *moved, unbuilt = told[0]
-    assert [*moved, unbuilt.replace(", by the closed form, not built", "")] == told[1]
-
-
 def test_a_budget_that_was_loosened_since_the_base_is_refused(pytester: pytest.Pytester, tiny: dict[str, Any]) -> None:
     repository = committed(pytester.path, tiny, FITS)
     repository.declare(FITS.replace('"60K"', '"90K"'))
@@ -487,16 +397,6 @@ def test_the_option_alone_is_a_mistake(project: Project, workers: list[str]) -> 
     result.stderr.fnmatch_lines(
         ["ERROR: --bert-budget-no-build needs --bert-budget: without it no declared model is checked"]
     )
-
-
-@pytest.mark.parametrize("table", ["", FITS.replace('"60K"', '"60 K"')], ids=["nothing declared", "no number"])
-def test_a_mistake_in_the_table_is_the_same_mistake(project: Project, table: str) -> None:
-    pytester = project(table)
-    with_build, without = pytester.runpytest("--bert-budget"), pytester.runpytest(*OPTIONS)
-    assert with_build.ret == without.ret == pytest.ExitCode.USAGE_ERROR
-    assert without.stderr.lines == with_build.stderr.lines
-    done = check()
-    assert (done.returncode, done.stdout) == (2, "")
 
 
 @pytest.mark.parametrize(

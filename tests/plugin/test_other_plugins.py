@@ -19,7 +19,6 @@ from tests.support.runs_beside import (
     GATE,
     LAYERS,
     NO_BUILD,
-    TESTS,
     Told,
     alone,
     inside,
@@ -122,22 +121,6 @@ def test_an_option_of_pytest_changes_neither_verdict_nor_report(
     assert told.counted == plain.counted
 
 
-@pytest.mark.parametrize(
-    ("verdict", "more"),
-    [
-        *((verdict, more) for verdict in LAYERS for more in ([], ["-s"], ["-p", "no:xdist"])),
-        pytest.param("fails", ["-n2"], marks=pytest.mark.process),
-    ],
-)
-def test_without_a_terminal_the_exit_status_and_the_reports_say_it(
-    pytester: pytest.Pytester, quick: Callable[[pytest.Pytester, str], Told], more: list[str], verdict: str
-) -> None:
-    lay(verdict)
-    plain, told = quick(pytester, verdict), inside(pytester, *NO_BUILD, *WITHOUT_TERMINAL, *more)
-    is_as_alone(told, plain, verdict)
-    assert told.counted == []
-
-
 def test_without_a_terminal_a_model_that_was_not_checked_is_red_and_named_in_the_report(
     pytester: pytest.Pytester,
 ) -> None:
@@ -208,16 +191,6 @@ def test_any_order_of_the_tests_gives_the_same_verdict(
     assert {frozenset(each) for each in orders} == {frozenset(order(plain))}
 
 
-@pytest.mark.process
-def test_any_order_of_the_tests_is_one_that_workers_agree_on(pytester: pytest.Pytester, shuffling: None) -> None:
-    lay("fails")
-    plain = inside(pytester, *NO_BUILD, "-p", "no:randomly")
-    told = inside(pytester, *NO_BUILD, "-n2", "--randomly-seed=3")
-    assert "--randomly-seed=3" in told.text
-    is_as_alone(told, plain, "fails")
-    assert told.counted == plain.counted
-
-
 # pytest-cov
 
 COVERAGE = ("--cov=covered", "--cov-report=json:coverage.json")
@@ -250,18 +223,6 @@ def test_a_coverage_that_is_reached_turns_no_failed_model_green(
     assert told.counted == [COUNTED["fails"]]
     assert "Required test coverage of 75% reached" in told.text
     assert covered() == 75
-
-
-def test_models_that_pass_turn_no_missed_coverage_green(
-    warm: Warm, pytester: pytest.Pytester, full: Callable[[str], Told]
-) -> None:
-    lay("passes")
-    told = alone(warm, *GATE, *COVERAGE, "--cov-fail-under=76")
-    assert told.status == pytest.ExitCode.TESTS_FAILED
-    assert told.report == full("passes").report
-    assert told.counted == [COUNTED["passes"]]
-    assert "Required test coverage of 76% not reached" in told.text
-    assert told.tests("failed") == 0
 
 
 # pytest-rerunfailures
@@ -309,55 +270,6 @@ def test_models_and_tests_that_are_marked_as_flaky_are_counted_once(
     is_as_alone(told, plain, "fails")
     assert told.counted == plain.counted
     assert (told.tests("failed"), told.tests("rerun")) == (2, 2 * 3)
-
-
-def test_a_marked_test_that_is_flaky_by_its_own_word_stays_red_without_the_option(
-    warm: Warm, pytester: pytest.Pytester
-) -> None:
-    marked = TESTS.replace("    @pytest.mark.bert", "    @pytest.mark.flaky(reruns=3)\n    @pytest.mark.bert", 1)
-    lay("fails", test_it=marked)
-    told = alone(warm, "-k", "test_marked")
-    assert told.status == pytest.ExitCode.TESTS_FAILED
-    assert (told.tests("failed"), told.tests("rerun")) == (1, 3)
-    assert "layered: encoder 66,528" in told.text
-
-
-def test_files_that_are_mended_between_two_attempts_are_not_what_was_checked(pytester: pytest.Pytester) -> None:
-    mend = """
-        from pathlib import Path
-        def pytest_runtest_logreport(report):
-            if report.outcome == "rerun":
-                config, table = Path("config.json"), Path("pyproject.toml")
-                config.write_text(config.read_text().replace('layers": 4', 'layers": 3'))
-                table.write_text(table.read_text().replace("49_896", "66_528"))
-                print("MENDED")
-    """
-    lay("fails", conftest=mend)
-    told = inside(pytester, *NO_BUILD, "--reruns=2", "-s")
-    assert "MENDED" in told.text
-    assert told.status == pytest.ExitCode.TESTS_FAILED
-    assert told.models == {"layered": "failed", "plain": "passed"}
-    assert told.counted == [COUNTED["fails"]]
-
-
-def test_an_attempt_that_another_plugin_lets_pass_turns_nothing_green(pytester: pytest.Pytester) -> None:
-    lenient = """
-        import pytest
-        @pytest.hookimpl(wrapper=True, tryfirst=True)
-        def pytest_runtest_call(item):
-            try:
-                return (yield)
-            except Exception:
-                if item.execution_count == 1:
-                    raise
-    """
-    lay("fails", conftest=lenient)
-    told = inside(pytester, *NO_BUILD, "--reruns=2")
-    assert told.tests("failed") == 0
-    assert told.tests("rerun") == 2
-    assert told.status == pytest.ExitCode.TESTS_FAILED
-    assert told.models == {"layered": "failed", "plain": "passed"}
-    assert told.counted == [COUNTED["fails"]]
 
 
 @pytest.mark.parametrize("workers", [(), pytest.param(("-n2",), marks=pytest.mark.process)], ids=["alone", "-n2"])

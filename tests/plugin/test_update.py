@@ -16,7 +16,6 @@ from pytest_bertsize.base.locked_models import of_project
 from pytest_bertsize.inventory import Tensor
 from pytest_bertsize.plugin.update import Rewriter, verb_of_run
 from pytest_bertsize.reports.ci import VARIABLES
-from pytest_bertsize.table.rewrite import Change
 from pytest_bertsize.table.settings import SettingsError, load
 from tests.bad_input.test_bad_runs import build_no_model_twice  # noqa: F401  (a fixture)
 from tests.conftest import alone_and_spread, without_others
@@ -74,13 +73,6 @@ def asked(**given: bool) -> Verb | None:
     return verb_of_run(cast("pytest.Config", Config(options={**options, **given})))
 
 
-def test_nothing_is_asked_for_by_default_wherever_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert asked() is None
-    monkeypatch.setenv("CI", "true")
-    assert asked() is None
-    assert asked(bert_budget_no_build=True) is None
-
-
 def test_each_option_is_a_verb() -> None:
     assert asked(bert_budget_update=True) == "update"
     assert asked(bert_budget_tighten=True) == "tighten"
@@ -96,29 +88,6 @@ def test_a_ci_is_known_by_any_of_its_variables_and_refused(
     with pytest.raises(SettingsError) as refused:
         asked(**{option: True})
     assert str(refused.value).startswith(f"--{option.replace('_', '-')}: this is a CI ({name}={value}), ")
-
-
-@pytest.mark.parametrize("value", ["", "0", "false", "False", "FALSE"])
-def test_variables_that_say_no_are_no_ci(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
-    for name in VARIABLES:
-        monkeypatch.setenv(name, value)
-    assert asked(bert_budget_update=True) == "update"
-
-
-def test_one_variable_that_says_no_does_not_hide_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CI", "false")
-    monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    with pytest.raises(SettingsError, match="GITHUB_ACTIONS=true"):
-        asked(bert_budget_update=True)
-
-
-def test_a_ci_that_says_what_no_log_should_have_is_quoted_printably(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CI", "::error::\x1b[31m\n" + "x" * 999)
-    with pytest.raises(SettingsError) as refused:
-        asked(bert_budget_update=True)
-    assert "::" not in str(refused.value)
-    assert str(refused.value).isprintable()
-    assert len(str(refused.value)) < 500
 
 
 def test_both_verbs_and_a_run_without_a_build_are_refused() -> None:
@@ -177,14 +146,6 @@ def test_what_is_sent_twice_is_written_and_said_once(rewriter: Rewriter) -> None
     assert len([line for line in lines if "→ " in line]) == 3
 
 
-def test_reports_of_other_tests_ask_for_nothing(rewriter: Rewriter) -> None:
-    rewriter.pytest_runtest_logreport(cast("pytest.TestReport", SimpleNamespace()))
-    before = rewriter.settings.path.stat()
-    assert finished(rewriter) == pytest.ExitCode.OK
-    after = rewriter.settings.path.stat()
-    assert (after.st_mtime_ns, after.st_ino) == (before.st_mtime_ns, before.st_ino)
-
-
 @pytest.mark.parametrize("status", [pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED], ids=str)
 def test_a_run_that_came_to_its_end_is_written_whatever_other_tests_say(rewriter: Rewriter, status: int) -> None:
     reported(rewriter, a_change())
@@ -212,38 +173,6 @@ def test_what_could_not_be_written_fails_the_run(rewriter: Rewriter) -> None:
     ]
 
 
-def test_what_was_not_written_is_not_headed_as_if_it_were(rewriter: Rewriter) -> None:
-    reported(rewriter, a_change())
-    finished(rewriter, pytest.ExitCode.INTERRUPTED)
-    assert printed(rewriter)[0] == "== budgets =="
-
-
-def test_a_budget_that_is_left_as_it_is_is_said_in_red(rewriter: Rewriter) -> None:
-    for _ in range(2):  # as a rerun sends it
-        reported(rewriter, refused=({"model": "x", "component": "bytes", "why": "it is another's"},))
-    assert finished(rewriter) == pytest.ExitCode.OK
-    assert printed(rewriter)[1:] == ["red: x: bytes is left as it is: it is another's"]
-
-
-@pytest.mark.parametrize(
-    ("verb", "nothing"),
-    [
-        ("update", "no budget that was checked fails, and none was raised"),
-        ("tighten", "no budget that was checked has room that its own decimals can say, and none was lowered"),
-    ],
-)
-def test_a_run_that_changes_nothing_says_so(rewriter: Rewriter, verb: Verb, nothing: str) -> None:
-    rewriter.verb = verb
-    reported(rewriter)
-    assert finished(rewriter) == pytest.ExitCode.OK
-    assert printed(rewriter)[1:] == [nothing]
-
-
-def test_a_run_that_checked_nothing_does_not_say_that_no_budget_fails(rewriter: Rewriter) -> None:
-    assert finished(rewriter, pytest.ExitCode.INTERRUPTED) == pytest.ExitCode.INTERRUPTED
-    assert printed(rewriter)[1:] == ["red: nothing was checked, and nothing was changed"]
-
-
 def test_tightening_writes_nothing_that_is_not_lower(rewriter: Rewriter) -> None:
     rewriter.verb = "tighten"
     reported(rewriter, a_change(after='"50K"'), a_change("head", "10"))
@@ -251,18 +180,6 @@ def test_tightening_writes_nothing_that_is_not_lower(rewriter: Rewriter) -> None
     assert finished(rewriter) == pytest.ExitCode.OK
     assert rewriter.settings.path.read_text("utf-8") == rewriter.settings.text
     assert rewriter.settings.path.stat().st_ino == before.st_ino
-
-
-def test_changes_are_said_in_the_order_of_the_file(rewriter: Rewriter) -> None:
-    reported(rewriter, a_change("head", "2_549"))
-    reported(rewriter, a_change())
-    finished(rewriter)
-    assert [line.partition(": ")[0] for line in printed(rewriter)[1:3]] == ["pyproject.toml:3", "pyproject.toml:4"]
-
-
-def test_a_change_comes_back_from_a_worker_as_it_was_sent() -> None:
-    plain = json.loads(json.dumps(a_change()))
-    assert Change(**{**plain, "key": tuple(plain["key"])}).size() == 60_000
 
 
 # runs
@@ -364,14 +281,6 @@ def test_after_the_first_failure_what_was_accepted_before_is_written(project: Pr
     assert text() == accepted(before)
 
 
-def test_the_last_failed_model_is_accepted(project: Project) -> None:
-    pytester = project(BURSTS)
-    before = text()
-    assert pytester.runpytest_inprocess("--bert-budget").ret == pytest.ExitCode.TESTS_FAILED
-    assert pytester.runpytest_inprocess(*UPDATE, "--lf").ret == pytest.ExitCode.OK
-    assert text() == accepted(before)
-
-
 def test_a_run_that_is_interrupted_changes_nothing(project: Project) -> None:
     pytester = project(BURSTS, test_a="def test_it(): raise KeyboardInterrupt")
     before = text()
@@ -397,15 +306,6 @@ def test_collecting_changes_nothing_and_does_not_say_that_no_budget_fails(projec
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert text() == before
     result.stdout.no_fnmatch_line("no budget that was checked fails*")
-
-
-def test_without_a_terminal_it_is_written_and_said_all_the_same(project: Project) -> None:
-    pytester = project(BURSTS)
-    before = text()
-    result = pytester.runpytest_inprocess(*UPDATE, "-p", "no:terminal")
-    assert result.ret == pytest.ExitCode.OK
-    assert text() == accepted(before)
-    assert 'bursts: total "50K" → "60K", for 59,549' in result.stdout.str() + result.stderr.str()
 
 
 def test_a_marker_is_held_to_its_own_limits_and_never_changed(project: Project) -> None:
@@ -469,15 +369,6 @@ def test_a_file_that_cannot_be_replaced_is_refused_before_the_run(project: Proje
     result.stderr.fnmatch_lines([f"ERROR: *pyproject.toml {why}*"])
 
 
-def test_what_was_not_written_was_not_accepted_in_any_report(project: Project) -> None:
-    pytester = project(BURSTS, test_a=WHILE_IT_RUNS)
-    result = pytester.runpytest_inprocess(*UPDATE, "--bert-budget-report=size.json")
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["✗  bursts*50K*", "1 configured, 1 checked, 1 failed*"])
-    report = json.loads(Path("size.json").read_text("utf-8"))
-    assert (report["complete"], report["failed"], report["models"][0]["verdict"]) == (True, 1, "failed")
-
-
 def test_a_report_of_what_was_accepted_is_one_of_the_table_that_was_written(project: Project) -> None:
     pytester = project(BURSTS)
     assert pytester.runpytest_inprocess(*UPDATE, "--bert-budget-report=size.json").ret == pytest.ExitCode.OK
@@ -493,16 +384,6 @@ def test_a_table_that_a_test_changes_is_left_as_the_test_left_it(project: Projec
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert text() == before + "# mine\n"
     assert any("was changed since it was read, and is left alone: run this again" in line for line in said(result))
-
-
-def test_in_ci_it_is_an_error_of_usage(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytester = project(BURSTS)
-    before = text()
-    monkeypatch.setenv("CI", "true")
-    result = pytester.runpytest_inprocess(*UPDATE)
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: --bert-budget-update: this is a CI (CI=true), *"])
-    assert text() == before
 
 
 # the lock
@@ -552,14 +433,6 @@ def test_what_was_not_looked_at_keeps_its_lines_and_what_left_loses_them(tmp_pat
     found = parse((tmp_path / "x.lock").read_text("utf-8"), "x.lock")
     assert {name: len(each.tensors) for name, each in found.items()} == {"a": 3, "b": 1}
     assert printed(rewriter)[1:] == ["→ x.lock: written for a, left (which has left); commit it"]
-
-
-def test_the_name_of_a_model_that_left_is_no_command_to_a_terminal(tmp_path: Path) -> None:
-    (tmp_path / "x.lock").write_text(render({"a\x1b[2J::error::": Locked(tree({"w": [3]}).tensors)}))
-    rewriter = locking(tmp_path)
-    looked_at(rewriter, **a_block("a"))
-    finished(rewriter)
-    assert printed(rewriter)[1:] == [r"→ x.lock: written for a, a\x1b[2J:\x3aerror:\x3a (which has left); commit it"]
 
 
 def test_what_a_class_calls_a_tensor_and_no_lock_can_is_one_line(tmp_path: Path) -> None:

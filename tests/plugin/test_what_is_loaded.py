@@ -245,13 +245,6 @@ def test_the_helper_imports_the_models_of_one_family_and_nothing_for_tests_train
     assert not {"transformers.trainer", "transformers.pipelines", "transformers.generation.watermarking"} & found
 
 
-def test_the_helper_imports_the_families_that_it_is_asked_for(
-    in_helper: Callable[[Sequence[Request]], set[str]],
-) -> None:
-    found = in_helper([Request("a", "bert", "BertModel", TINY, {}), Request("b", "roberta", "RobertaModel", TINY, {})])
-    assert files_of_models(found) == {"bert.modeling_bert", "roberta.modeling_roberta", AUTO}
-
-
 # what is built
 
 
@@ -291,15 +284,6 @@ def test_a_factory_that_is_declared_under_several_names_is_called_once(project: 
     ]
 
 
-def test_a_factory_is_called_once_for_each_config(project: Project, check: Check) -> None:
-    project(factories(first=7, second=8, third=7), counted=COUNTED)
-    done = check("--report", "size.json")
-    assert done.returncode == 0
-    assert Path("counted.log").read_text() == "xx"
-    found = json.loads(Path("size.json").read_text("utf-8"))
-    assert [model["totals"]["actual"] for model in found["models"]] == [48 * 7 + 7, 48 * 8 + 8, 48 * 7 + 7]
-
-
 def test_what_cannot_be_built_fails_under_each_of_its_names_and_is_tried_once(project: Project) -> None:
     broken = COUNTED.replace("return", "raise ValueError('no') #")
     result = project(factories(first=7, second=7, third=8), counted=broken).runpytest("--bert-budget")
@@ -307,13 +291,6 @@ def test_what_cannot_be_built_fails_under_each_of_its_names_and_is_tried_once(pr
     assert Path("counted.log").read_text() == "xx"
     result.stdout.fnmatch_lines([f"{name}: *could not be built: ValueError: no*" for name in ("first", "second")])
     result.stdout.fnmatch_lines(["3 configured, 3 checked, 3 failed; *"])
-
-
-def test_a_model_whose_budget_differs_is_built_once_and_held_to_its_own(project: Project) -> None:
-    table = factories(first=7, second=7).replace('"60K"', "{ exact = 343 }", 1).replace('"60K"', "342")
-    result = project(table, counted=COUNTED).runpytest("--bert-budget")
-    assert Path("counted.log").read_text() == "x"
-    result.stdout.fnmatch_lines(["second: total 343, limit 342 (+1)", "2 configured, 2 checked, 1 failed; *"])
 
 
 def test_configs_that_differ_in_the_order_of_their_keys_are_two(project: Project, check: Check) -> None:
@@ -513,13 +490,6 @@ def test_the_collector_of_pytests_process_is_left_as_it_was(project: Project, op
 
 
 # where the command writes
-
-
-def test_a_thousand_models_of_one_config_are_built_at_once(project: Project, check: Check) -> None:
-    project(models(1_000))
-    done = check()
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.endswith("1000 configured, 1000 checked, 0 failed\n")
 
 
 @pytest.mark.parametrize(("table", "status"), [("60K", 0), ("50K", 1)], ids=["passes", "fails"])

@@ -29,7 +29,6 @@ from packaging.requirements import Requirement
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 PACKAGE = ROOT / "pytest_bertsize"
-ONLY_FOR_BUILDING = {"numpy", "sympy", "torch", "transformers"}
 
 pytestmark = pytest.mark.tool  # hatchling and pip
 
