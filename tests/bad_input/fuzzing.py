@@ -1,77 +1,15 @@
-"""What is fuzzed with, and the long run: a coverage-guided one, of the same properties as ``test_fuzzing.py``.
-
-    python -m tests.bad_input.fuzzing TARGET [libFuzzer options]
-
-Needs atheris, which is installed for this run alone. Ends at the first input that a property does not hold for, and
-keeps it where Hypothesis keeps its examples, so that the tests replay and shrink it.
-"""
+"""Strategies of Hypothesis: values, texts, paths and tables for ``test_fuzzing.py``."""
 
 from __future__ import annotations
 
-import argparse
 import json
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from importlib import import_module
-from random import Random
 from typing import Any
 
 from hypothesis import strategies as st
 
 Path = tuple[str, ...]
-
-TARGETS = {
-    "reader": "a config file is read as json reads it, or refused in a line",
-    "references": "whatever the table names is read from inside the project, or refused in a line",
-    "examine": "a config of any values gives a closed form of whole numbers, or findings",
-    "counts": "a count is what it says, or refused in a line",
-    "styles": "a budget in the style of any other lets its count pass",
-    "rounding": "what a table shows of a count never flatters it",
-    "text": "any text of a table is understood or refused in lines",
-    "table": "a table of any values declares whole limits, or is refused in lines",
-    "limits": "keywords of any values are whole limits, or refused",
-    "json_text": "any text has its JSON keys on lines of its own",
-    "json_lines": "every key of a JSON text is found on its line",
-    "toml_text": "any text has its TOML keys on lines of its own",
-    "toml_lines": "every key of a TOML text is found on its line",
-}
-"""Each is a property of ``test_fuzzing.py``, whose name is this sentence."""
-
-LONGEST_INPUT = 2_048
-DEFAULTS = ("-timeout=20", "-len_control=0", "-rss_limit_mb=2048", f"-max_len={LONGEST_INPUT}")
-"""What libFuzzer is told where nobody says otherwise: seconds for an input, memory, bytes of an input."""
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Fuzz one target until it fails, or for as long as libFuzzer's options say."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tests.bad_input.fuzzing", description="The long run of one property."
-    )
-    parser.add_argument("target", metavar="TARGET", choices=TARGETS, help=", ".join(TARGETS))
-    chosen, options = parser.parse_known_args(arguments)
-    try:
-        atheris: Any = import_module("atheris")
-    except ImportError:
-        sys.stderr.write("ERROR: the long run needs atheris (pip install atheris), which is not installed\n")
-        return 2
-    with atheris.instrument_imports(include=["pytest_bertsize"]):
-        import_module("tests.conftest")  # for the profile
-        properties = import_module("tests.bad_input.test_fuzzing")
-    fuzz = getattr(properties, property_name(chosen.target)).hypothesis.fuzz_one_input
-    atheris.Setup([sys.argv[0], *DEFAULTS, *options], lambda content: fuzz(lengthened(content)))
-    atheris.Fuzz()
-    return 0
-
-
-def lengthened(content: bytes) -> bytes:
-    """An input with enough behind it for any example to be drawn to its end, the same each time."""
-    return content + Random(content).randbytes(LONGEST_INPUT)  # noqa: S311
-
-
-def property_name(target: str) -> str:
-    """The test that a target is."""
-    return "test_" + TARGETS[target].replace(",", "").replace(" ", "_").lower()
 
 
 # values
@@ -394,7 +332,3 @@ def _toml_value(text: Text, path: Path, depth: int) -> None:
         text.one_of('"""\na = 1\n[b]\n"""', "'''\n\n'''", '"""a \\\n  b"""', "'# no'", '"[a]\\n"', '""', '"\\u00e9"')
     else:
         text.one_of("1", "true", "-0.5e3", "0x1F", "nan", "1979-05-27", "1979-05-27 07:32:00", "86_000_000")
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -1,7 +1,4 @@
-"""What must hold whatever stands in a config, a table or a marker: only our own errors, in a line that can be printed.
-
-``python -m tests.bad_input.fuzzing`` runs the same properties for as long as one likes, guided by coverage.
-"""
+"""What must hold whatever stands in a config, a table or a marker: only our own errors, in a line that can be printed."""
 
 from __future__ import annotations
 
@@ -388,8 +385,3 @@ def test_every_key_of_a_toml_text_is_found_on_its_line(known: tuple[str, dict[tu
     assert {path: line_in_toml(text, path) for path in lines} == lines
     tables = {path[:-1] for path in lines if path[:-1]}
     assert {path: line_in_toml(text, (*path, "not there")) for path in tables} == {path: lines[path] for path in tables}
-
-
-def test_every_property_is_a_target_of_the_long_run() -> None:
-    properties = {name for name, value in globals().items() if hasattr(value, "hypothesis")}
-    assert {fuzzing.property_name(target) for target in fuzzing.TARGETS} == properties
