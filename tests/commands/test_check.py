@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import io
-import json
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,20 +57,6 @@ def test_a_finding_is_printed_as_pytest_prints_it(project: Project) -> None:
     ]
 
 
-def test_its_report_is_the_one_that_pytest_writes(project: Project, run: Run) -> None:
-    pytester = project(TABLE)
-    assert run("--report", "outer.json").returncode == FOUND
-    pytester.runpytest("--bert-budget", "--bert-budget-report=inner.json")
-    outer, inner = (json.loads(Path(f"{name}.json").read_text("utf-8")) for name in ("outer", "inner"))
-    assert outer == inner
-    assert outer["complete"] is True
-
-
-def test_more_is_unfolded_where_it_is_asked_for(project: Project, run: Run) -> None:
-    project(FITS)
-    assert "word_embeddings.weight (101, 48)" in run("-vv").stdout
-
-
 def test_a_project_elsewhere_is_named(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = project(FITS).path
     monkeypatch.chdir(tmp_path)
@@ -94,20 +78,6 @@ def test_no_conftest_and_no_module_of_the_project_is_run(
     assert done.returncode == FOUND
     assert "2 configured, 2 checked, 1 failed" in done.stdout
     assert list(Path.cwd().glob("*.was_here")) == []
-
-
-@pytest.mark.process
-def test_pytest_is_not_even_imported(project: Project) -> None:
-    project(FITS)
-    code = """
-import sys
-from pytest_bertsize.__main__ import main
-assert main(["check"]) == 0
-print(sorted({"pytest", "pluggy", "torch", "transformers", "sympy"} & sys.modules.keys()))
-"""
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.endswith(
-        "[]\n"
-    )
 
 
 # mistakes
@@ -139,16 +109,6 @@ def test_a_mistake_is_one_line_and_writes_nothing(
     assert done.stderr.startswith("ERROR: ")
     assert done.stderr.count("\n") == 1
     assert sorted(Path().iterdir()) == before
-
-
-@pytest.mark.parametrize(
-    "arguments", [["--repport", "x.json"], ["--rep", "x.json"], ["extra"], ["--project", "nowhere"]]
-)
-def test_a_mistaken_command_says_how_it_is_called(project: Project, run: Run, arguments: list[str]) -> None:
-    project(FITS)
-    done = run(*arguments)
-    assert done.returncode == MISTAKEN
-    assert "usage: bertsize " in done.stderr
 
 
 def test_a_report_that_cannot_be_written_is_no_success(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -79,17 +77,3 @@ def test_a_mistake_in_a_config_is_a_value_error_that_says_what_to_write(config: 
 def test_what_the_fixture_and_reports_hold_is_the_review() -> None:
     assert Review is review.Review
     assert set(pytest_bertsize.__all__) == {"Review", "closed_form"}
-
-
-def test_a_name_that_there_is_not_is_no_attribute() -> None:
-    with pytest.raises(AttributeError, match="no attribute 'close_form'"):
-        _ = pytest_bertsize.close_form
-
-
-@pytest.mark.process
-def test_the_package_alone_imports_nothing() -> None:
-    code = "import sys; before = {*sys.modules}; import pytest_bertsize; print(*sorted({*sys.modules} - before))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert {name for name in done.stdout.split() if name.split(".")[0] not in sys.stdlib_module_names} == {
-        "pytest_bertsize"
-    }

@@ -9,7 +9,6 @@ import pytest
 from pytest_bertsize.commands.console import GOOD, MISTAKEN
 from pytest_bertsize.commands.init.command import NOTHING
 from tests.conftest import TINY
-from tests.support.git_projects import repository
 from tests.support.starting_projects import GOOGLE, by_hand, group, lay, proposed, started
 
 TINY_TABLE = """\
@@ -106,32 +105,6 @@ def test_a_second_time_there_is_nothing_to_add(tmp_path: Path) -> None:
 DECLARED = 'budget.total = "1M"\n'
 
 
-@pytest.mark.parametrize(
-    "config", ["models/x/config.json", "models/x", "./models/../models/x/config.json", "models/*/config.json"]
-)
-def test_a_config_that_is_declared_in_any_words_is_not_proposed(tmp_path: Path, config: str) -> None:
-    name = '"{folder}"' if "*" in config else "mine"
-    table = f'[tool.bertsize.models.{name}]\nconfig = "{config}"\n{DECLARED}'
-    lay(tmp_path, **{"models/x/config.json": TINY, "y.json": {**TINY, "vocab_size": 99}, "pyproject.toml": table})
-    assert list(proposed(tmp_path)) == ["y"]
-
-
-@pytest.mark.parametrize(
-    "table",
-    [
-        "factory = 'own:build'\nclosed_form = false\n",
-        "config = { model_type = 'bert', vocab_size = 9, num_hidden_layers = 1 }\narchitecture = 'BertModel'\n",
-        "config = 'own:config'\narchitecture = 'BertModel'\n",
-    ],
-    ids=["a factory without a config", "a config in the table", "a config by code"],
-)
-@pytest.mark.parametrize("name", ["config.json", "bert_config.json"])
-def test_a_model_without_a_file_declares_none(tmp_path: Path, table: str, name: str) -> None:
-    table = f"[tool.bertsize.models.own]\n{table}{DECLARED}"
-    lay(tmp_path, **{name: TINY, "pyproject.toml": table})
-    assert [each["config"] for each in proposed(tmp_path).values()] == [name]
-
-
 def test_what_was_declared_by_hand_is_not_told_again(tmp_path: Path) -> None:
     files = {"train.json": {"model": TINY}, "config.json": {**TINY, "architectures": ["Own"]}, "google.json": GOOGLE}
     assert len(by_hand(lay(tmp_path, **files))) == 3
@@ -180,33 +153,6 @@ def test_a_file_that_leaves_no_room_for_a_table_is_left_alone_with_what_to_paste
     assert (status, out) == (MISTAKEN, "")
     assert err == f"ERROR: pyproject.toml: {message}, then add\n\n{TINY_TABLE}\n"
     assert (tmp_path / "pyproject.toml").read_text("utf-8") == text
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("[tool\n", "pyproject.toml:1: not TOML: Expected ']' at the end of a table declaration at column 6"),
-        (
-            '[tool.bertsize.models.a]\nconfig = "config.json"\n',
-            (
-                'pyproject.toml:1: tool.bertsize.models.a.budget: the model has no budget: write budget.total = "110M", or '
-                'budget = "report-only"'
-            ),
-        ),
-        (
-            "[tool.bert-size.models.a]\n",
-            (
-                "{path}: no model is declared, so nothing would be checked; did you mean [tool.bertsize] where it says "
-                "[tool.bert-size]?"
-            ),
-        ),
-    ],
-)
-def test_a_mistake_in_the_file_is_told_and_nothing_is_written(tmp_path: Path, text: str, message: str) -> None:
-    lay(tmp_path, **{"config.json": TINY, "pyproject.toml": text})
-    path = tmp_path / "pyproject.toml"
-    assert started(tmp_path, writes=True) == (MISTAKEN, "", f"ERROR: {message.format(path=path)}\n")
-    assert path.read_text("utf-8") == text
 
 
 def test_a_symlink_is_not_written_through(tmp_path: Path) -> None:
@@ -273,26 +219,6 @@ def test_a_part_of_another_project_is_refused_with_both_commands(tmp_path: Path,
         ),
     )
     assert not (tmp_path / "src" / "deep" / "pyproject.toml").exists()
-
-
-@pytest.mark.parametrize(
-    ("above", "here"),
-    [
-        ("settings of pytest", {"pytest.ini": "[pytest]\n"}),
-        ("settings of pytest", {"pyproject.toml": "[tool.bertsize]\n"}),
-        ("any project", {"pyproject.toml": "[project]\n"}),
-    ],
-)
-def test_a_folder_with_settings_of_its_own_is_a_project(tmp_path: Path, above: str, here: dict[str, str]) -> None:
-    lay(tmp_path, **ABOVE[above])
-    lay(tmp_path / "sub", **{"config.json": TINY}, **here)
-    assert started(tmp_path / "sub", is_named=False)[0] == GOOD
-
-
-def test_what_is_above_the_repository_is_not_meant(tmp_path: Path) -> None:
-    lay(tmp_path, **{"pyproject.toml": "[project]\n", "clone/config.json": TINY})
-    repository(tmp_path / "clone")
-    assert started(tmp_path / "clone", is_named=False)[0] == GOOD
 
 
 def test_a_root_above_that_pytest_would_take_is_told_and_what_reads_the_table_all_the_same(tmp_path: Path) -> None:

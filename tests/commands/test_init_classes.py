@@ -10,7 +10,6 @@ import pytest
 
 from pytest_bertsize.builder.helper import Helper
 from pytest_bertsize.commands.console import FOUND, GOOD
-from pytest_bertsize.commands.init import classes
 from pytest_bertsize.commands.init.command import NOTHING
 from tests.conftest import TINY
 from tests.support.starting_projects import by_hand, configs, group, holds, lay, left_out, started
@@ -111,13 +110,6 @@ def test_a_class_is_listed_where_it_is_called_wherever_it_is_imported_from(
 def test_a_name_that_may_be_another_says_nothing(tmp_path: Path, code: str) -> None:
     lay(tmp_path, **{"tagger.py": TAGGER, "other.py": "Tagger = 1\n", "train.py": code})
     assert classes_of(tmp_path) == ["no call is found that makes Tagger (tagger.py:5)"]
-
-
-def test_a_name_that_a_class_body_binds_is_not_that_of_its_methods(tmp_path: Path) -> None:
-    code = "from tagger import Tagger\nclass A:\n    Tagger = 1\n    def f(self):\n        return Tagger(1)\n"
-    assert classes_of(lay(tmp_path, **{"tagger.py": TAGGER, "a.py": code})) == [
-        "a.py:5 calls Tagger, a class of tagger.py:5"
-    ]
 
 
 # which classes
@@ -297,11 +289,6 @@ def test_files_that_this_python_cannot_parse_are_counted_and_no_traceback(tmp_pa
     }
     lay(tmp_path, **{name: head + content for name, content in files.items()}, **{"ok.py": "x = '\\d'\n"})
     assert left_out(tmp_path) == ["brackets.py and 5 more, which this Python cannot parse"]
-
-
-def test_the_reading_of_python_ends_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(classes, "MOST_PARSED", 1)
-    assert left_out(lay(tmp_path, **{"a.py": TAGGER})) == ["files of Python behind the first 0 MB of them"]
 
 
 def test_files_that_import_every_name_of_each_other_are_read_in_no_time(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from pytest_bertsize.commands.console import GOOD
 from tests.conftest import TINY
 from tests.support.starting_projects import SAVED, changed, configs, holds, lay, left_out, proposed, started
 
@@ -29,14 +28,6 @@ def test_a_folder_with_weights_or_the_state_of_a_trainer_holds_copies(tmp_path: 
     assert configs(tmp_path) == ["z/deep/down/config.json"]
 
 
-def test_a_copy_to_which_a_trainer_has_added_the_defaults_is_a_copy(tmp_path: Path) -> None:
-    short = {key: value for key, value in TINY.items() if key != "type_vocab_size"}
-    saved = {**TINY, "type_vocab_size": 2, "use_cache": True, "hidden_dropout_prob": 0.3}
-    lay(tmp_path, **{"config.json": short, "checkpoint-5/config.json": saved})
-    assert configs(tmp_path) == ["config.json"]
-    assert left_out(tmp_path) == ["checkpoint-5/config.json in a checkpoint folder, a copy of config.json"]
-
-
 @pytest.mark.parametrize(
     "other", [{"num_hidden_layers": 4}, {"tie_word_embeddings": False}, {"architectures": ["BertModel"]}]
 )
@@ -53,24 +44,6 @@ def test_every_released_model_is_a_model_though_it_is_equal_to_another(tmp_path:
     lay(tmp_path, **{"a/config.json": TINY, "b/config.json": other, "c/config.json": TINY}, **files)
     assert configs(tmp_path) == ["a/config.json", "b/config.json", "c/config.json"]
     assert left_out(tmp_path) == []
-
-
-def test_the_steps_of_a_run_are_copies_of_what_it_has_saved_at_its_end(tmp_path: Path) -> None:
-    steps = {f"a/checkpoint-{step}/config.json": SAVED for step in (500, 1000)}
-    lay(tmp_path, **{"a/config.json": SAVED, "a/model.safetensors": b"x"}, **steps)
-    assert configs(tmp_path) == ["a/config.json"]
-    assert left_out(tmp_path) == [
-        "a/checkpoint-1000/config.json and 1 more in a checkpoint folder, a copy of a/config.json"
-    ]
-
-
-def test_of_every_run_that_is_all_there_is_one_step_is_declared(tmp_path: Path) -> None:
-    lay(tmp_path, **{f"{run}/checkpoint-{step}/config.json": SAVED for step in (500, 600) for run in "ab"})
-    assert configs(tmp_path) == ["a/checkpoint-500/config.json", "b/checkpoint-500/config.json"]
-    assert left_out(tmp_path) == [
-        f"{run}/checkpoint-600/config.json in a checkpoint folder, a copy of {run}/checkpoint-500/config.json"
-        for run in "ab"
-    ]
 
 
 def test_configs_that_are_equal_today_are_each_declared_so_that_a_change_in_any_is_red(tmp_path: Path) -> None:
@@ -93,9 +66,3 @@ def test_a_declared_checkpoint_is_no_copy_and_what_is_equal_to_it_is_proposed(tm
     lay(tmp_path, **{"checkpoint-5/config.json": SAVED, "config.json": TINY, "pyproject.toml": table})
     assert configs(tmp_path) == ["config.json"]
     assert left_out(tmp_path) == []
-
-
-def test_a_copy_of_a_declared_config_is_a_copy(tmp_path: Path) -> None:
-    table = '[tool.bertsize.models.mine]\nconfig = "far/down/config.json"\nbudget.total = "1M"\n'
-    lay(tmp_path, **{"far/down/config.json": TINY, "checkpoint-5/config.json": SAVED, "pyproject.toml": table})
-    assert started(tmp_path) == (GOOD, "", "nothing to add: pyproject.toml declares 1 model\n")

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from pytest_bertsize import files
-from pytest_bertsize.base import git as git_of_project
-from pytest_bertsize.commands.console import GOOD, MISTAKEN
-from pytest_bertsize.commands.init import listing, proposal
+from pytest_bertsize.commands.console import GOOD
+from pytest_bertsize.commands.init import listing
 from pytest_bertsize.commands.init.command import NOTHING
 from pytest_bertsize.files import open_as_it_is
 from tests.conftest import TINY
@@ -231,12 +230,6 @@ def test_a_config_that_is_not_certain_or_cannot_be_used_is_a_line_with_the_reaso
     assert said.startswith(line)
 
 
-def test_configs_with_one_reason_are_one_line(tmp_path: Path) -> None:
-    lay(tmp_path, **{f"{name}.json": GOOGLE for name in "abc"})
-    (line,) = by_hand(tmp_path)
-    assert line.startswith("a.json and 2 more: neither a family nor a class is named")
-
-
 def test_a_model_that_would_fail_today_is_a_line_in_place_of_a_table(tmp_path: Path) -> None:
     vocabulary = "".join(f"token{number}\n" for number in range(200))
     lay(tmp_path, **{"config.json": TINY, "vocab.txt": vocabulary, "b/config.json": OTHER})
@@ -258,24 +251,10 @@ def test_a_path_that_no_table_can_name_is_a_line(tmp_path: Path, path: str) -> N
 # where it looks
 
 
-@pytest.mark.parametrize(
-    "folder",
-    [".cache", "a/.hidden/b", "node_modules/x", "build/lib", "dist", "lib/site-packages/transformers"],
-)
-def test_hidden_installed_and_built_folders_are_not_looked_into(tmp_path: Path, folder: str) -> None:
-    lay(tmp_path, **{"config.json": TINY, f"{folder}/config.json": OTHER})
-    assert (configs(tmp_path), left_out(tmp_path)) == (["config.json"], [])
-
-
 @pytest.mark.parametrize("folder", ["tests", "a/test/b", "testing", "x/fixtures"])
 def test_a_config_of_a_test_is_left_out(tmp_path: Path, folder: str) -> None:
     lay(tmp_path, **{"config.json": TINY, f"{folder}/config.json": OTHER})
     assert (configs(tmp_path), left_out(tmp_path)) == (["config.json"], [f"{folder}/config.json, of tests"])
-
-
-def test_an_environment_is_not_looked_into_whatever_it_is_called(tmp_path: Path) -> None:
-    lay(tmp_path, **{"config.json": TINY, "my env/pyvenv.cfg": "home = x", "my env/lib/config.json": OTHER})
-    assert configs(tmp_path) == ["config.json"]
 
 
 def test_what_git_ignores_or_has_lost_is_not_looked_into_and_what_is_new_is(tmp_path: Path) -> None:
@@ -287,34 +266,6 @@ def test_what_git_ignores_or_has_lost_is_not_looked_into_and_what_is_new_is(tmp_
     (tmp_path / "gone" / "config.json").unlink()
     lay(tmp_path, **{"new/config.json": {**TINY, "vocab_size": 98}})
     assert configs(tmp_path) == ["config.json", "new/config.json"]
-
-
-@pytest.mark.parametrize("git", ["exec sleep 60", "exit 128"], ids=["too slow", "damaged"])
-def test_where_git_does_not_answer_what_it_ignores_is_looked_into_and_that_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, git: str
-) -> None:
-    root = tmp_path / "clone"
-    project = repository(root)
-    lay(root, **{".gitignore": "runs/\n", "sub/config.json": TINY, "sub/runs/config.json": OTHER})
-    project.commit()
-    git_is(git, tmp_path / "bin", monkeypatch)
-    assert configs(root / "sub") == ["config.json", "runs/config.json"]
-    assert left_out(root / "sub") == ["git did not answer: what it ignores was read as well"]
-
-
-def git_is(script: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Put a git on the PATH that does only this, for as long as it is waited for."""
-    lay(folder, git=f"#!/bin/sh\n{script}\n")
-    (folder / "git").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setattr(git_of_project, "SECONDS", 0.2)
-
-
-def test_a_project_in_a_folder_of_its_repository_is_looked_into_alone_be_it_ignored_whole(tmp_path: Path) -> None:
-    project = repository(tmp_path)
-    lay(tmp_path, **{".gitignore": "b/\n", "config.json": TINY, "a/config.json": OTHER, "b/config.json": OTHER})
-    project.commit()
-    assert [configs(tmp_path / name) for name in "ab"] == [["config.json"]] * 2
 
 
 def test_a_repository_in_the_project_is_left_to_itself(tmp_path: Path) -> None:
@@ -361,14 +312,6 @@ def test_a_search_ends_and_says_so(
     assert left_out(tmp_path) == [line]
 
 
-def test_so_do_the_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(proposal, "MOST_TABLES", 2)
-    lay(tmp_path, **{f"{name}.json": {**TINY, "vocab_size": 100 + n} for n, name in enumerate("abcd")})
-    assert configs(tmp_path) == ["a.json", "b.json"]
-    why = 'only 2 configs are read: declare others by a pattern, as in config = "configs/*.json"'
-    assert by_hand(tmp_path) == [f"c.json and 1 more: {why}"]
-
-
 def test_a_file_that_is_too_large_or_cannot_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def opened(path: str, flags: int) -> int:
         if str(path).endswith("c/config.json"):
@@ -383,8 +326,3 @@ def test_a_file_that_is_too_large_or_cannot_be_read_is_told(tmp_path: Path, monk
         "b/config.json, which is larger than 1,048,576 bytes",
         "c/config.json, which cannot be read: Permission denied",
     ]
-
-
-def test_a_mistake_in_the_table_is_no_search(tmp_path: Path) -> None:
-    lay(tmp_path, **{"config.json": TINY, "pyproject.toml": '[tool.bertsize.models.a]\nconfig = "config.json"\n'})
-    assert started(tmp_path)[0] == MISTAKEN

@@ -81,12 +81,6 @@ def test_a_proposed_budget_holds_the_model_and_not_one_with_a_layer_more(family:
         assert_tight({"model_type": family, "architectures": [architecture], **case.config})
 
 
-def test_of_two_kinds_of_layers_the_smaller_one_is_noticed_as_well() -> None:
-    sizes = {"vocab_size": 5_000_000, "d_model": 64, "encoder_attention_heads": 4, "decoder_attention_heads": 4}
-    small = {"encoder_layers": 2, "encoder_ffn_dim": 8, "decoder_layers": 2, "decoder_ffn_dim": 4_000}
-    assert_tight({"model_type": "bart", "architectures": ["BartModel"], **sizes, **small})
-
-
 def assert_tight(data: dict[str, Any]) -> None:
     """Every limit lets today's count pass, is at most one percent above it, and below that of one more layer."""
     model, config = Model("", "config.json", None, None, {}, {}, (), ()), made(data, "config.json")

@@ -7,14 +7,11 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from pytest_bertsize.commands import console
 from pytest_bertsize.commands.console import GOOD
 from pytest_bertsize.commands.init.command import start
 from pytest_bertsize.commands.init.naming import model_name
-from pytest_bertsize.table import toml
 from tests.conftest import TINY
 from tests.support.starting_projects import holds, lay, proposed, started
 
@@ -66,13 +63,6 @@ def test_names_and_paths_with_odd_letters_are_read_back(tmp_path: Path, path: st
     assert table["config"] == path
     assert started(tmp_path, writes=True)[0] == GOOD
     assert holds(tmp_path)[0] == console.GOOD
-
-
-@given(st.text())
-def test_so_is_any_text_as_a_string_and_as_a_key_in_ascii_too(text: str) -> None:
-    written = f"{toml.key(text)} = {toml.quoted(text)}\n"
-    assert tomllib.loads(written) == {text: text}
-    assert tomllib.loads(toml.in_ascii(written)) == {text: text}
 
 
 def test_an_output_that_cannot_show_a_name_gets_toml_all_the_same(tmp_path: Path) -> None:

@@ -11,14 +11,10 @@ from pytest_bertsize.__main__ import main
 from pytest_bertsize.closed_forms import ClosedForm
 from pytest_bertsize.commands.explain.in_vocabulary import named
 from pytest_bertsize.commands.explain.vocabularies import (
-    BERT4KERAS,
-    TENSORFLOW,
-    TENSORFLOW_OF_CLASS,
     VOCABULARIES,
     in_bert4keras,
     in_tensorflow,
     in_transformers,
-    transposed,
 )
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.inventory import TOTAL, pattern
@@ -168,26 +164,6 @@ def test_every_tensor_has_a_line_under_some_name(architecture: str, switched: st
         for tensor in known.inventory.tensors:
             name = pattern(tensor.name)
             assert (find(name, architecture) or in_transformers(name)) in listed
-
-
-def test_every_name_in_the_tables_is_one_that_some_class_has() -> None:
-    tensors = {
-        pattern(tensor.name).removeprefix("bert.") for each in CLASSES for tensor in form(each).inventory.tensors
-    }
-    assert TENSORFLOW.keys() | TENSORFLOW_OF_CLASS["BertForSequenceClassification"].keys() <= tensors
-    assert BERT4KERAS.keys() <= {tensor.rpartition(".")[0] for tensor in tensors}
-
-
-def test_every_variable_is_one_tensor() -> None:
-    assert len(set(TENSORFLOW.values())) == len(TENSORFLOW)
-    # SOURCES, "Names side by side": a norm of torch has weight and bias, of TensorFlow gamma and beta
-    assert TENSORFLOW["embeddings.LayerNorm.weight"] == "bert/embeddings/LayerNorm/gamma"
-    assert TENSORFLOW["embeddings.LayerNorm.bias"] == "bert/embeddings/LayerNorm/beta"
-
-
-def test_only_kernels_are_transposed() -> None:
-    assert transposed("bert/pooler/dense/kernel")
-    assert not transposed("cls/seq_relationship/output_weights")
 
 
 def test_names_that_only_bert_has_are_refused_for_another_family(
