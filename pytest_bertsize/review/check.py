@@ -14,9 +14,9 @@ from pytest_bertsize.closed_forms.derive import Derivation, choose, derive
 from pytest_bertsize.config import source
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import parents_first
-from pytest_bertsize.review import build_request, measures, published_configs
+from pytest_bertsize.review import build_findings, build_request, measures
 from pytest_bertsize.review.put_back import NOTHING, Accepted, fingerprint
-from pytest_bertsize.review.review import Review, review, review_unbuilt
+from pytest_bertsize.review.review import Review, review_built, review_unbuilt
 from pytest_bertsize.table.model import Growth
 from pytest_bertsize.wording import printable
 
@@ -58,7 +58,7 @@ def examine(
     known, config = _unchecked(model, detail=detail), None
     try:
         config = source.read(model, settings)
-        published = published_configs.of_table(model, config)
+        published = build_findings.published_config(model, config)
         known = replace(known, config=config.reference, config_sha256=config.sha256, published=published)
         adapter = _adapter(model, settings, config)
         known = replace(known, stored=_stored(model, settings))
@@ -69,7 +69,7 @@ def examine(
         found = derive(model, config, chosen)
         request = _with_names(build_request.with_closed_form(model, settings, config, found, adapter), known.stored)
         notes = (
-            *published_configs.notes(known.published, "config"),
+            *build_findings.note_published_configs(known.published, "config"),
             *found.values.findings,
             *found.notes,
             *tokenizer.rows_beside(
@@ -137,7 +137,7 @@ def _without_closed_form(
         family=request.family,
         architecture=model.factory or request.architecture,
         findings=(
-            *published_configs.notes(known.published, "config"),
+            *build_findings.note_published_configs(known.published, "config"),
             *build_request.noted(request.family, request.architecture, registry),
         ),
         build=partial(_build_here, request, settings),
@@ -204,7 +204,7 @@ def conclude_unbuilt(
     if subject.model.checkpoint:
         message = f"its checkpoint {printable(subject.model.checkpoint)} is not compared, because nothing is built"
         before = replace(before, findings=(*before.findings, Finding("checkpoint-differs", message, "", "warning")))
-    found = review_unbuilt(before, known_components=subject.known_components)
+    found = review_unbuilt(before, subject.known_components)
     if loose := _insensitive(found, subject):
         found = replace(found, findings=(*found.findings, *loose))
     if found.expected and accepted.lock:  # which is held against every tensor by name: the repeats are unrolled for it
@@ -267,12 +267,12 @@ def _reviewed(before: Review, subject: Subject, built: Built | NotBuilt, former:
                 Finding("build-failed", message, built.fix or _way_out(subject, built.reason)),
             ),
         )
-    from pytest_bertsize.review import by_structure, dead_weight, missing_rows, one_module_twice, read_otherwise
+    from pytest_bertsize.review import by_structure, missing_rows, one_module_twice
     from pytest_bertsize.review.with_checkpoint import with_checkpoint
 
     said = (
-        *read_otherwise.by_another_release(subject.derivation, built),
-        *published_configs.notes(built.answered, "factory"),
+        *build_findings.check_release(subject.derivation, built),
+        *build_findings.note_published_configs(built.answered, "factory"),
         *(Finding("stood-in", each, "", "note", table_key=("factory",)) for each in built.stood_in),
     )
     published = (*before.published, *built.answered)
@@ -285,16 +285,16 @@ def _reviewed(before: Review, subject: Subject, built: Built | NotBuilt, former:
     actual = built.inventory(before.expected, before.components)
     before = _measured(before, subject, built, actual)
     known_components = subject.known_components if form else lambda: by_structure.known(actual)
-    concluded = review(before, actual, known_components=known_components)
+    concluded = review_built(before, actual, known_components)
     if form and not before.formulas and any(f.kind == "off-closed-form" for f in concluded.findings):
-        concluded = review(replace(before, formulas=form.formulas()), actual, known_components=known_components)
+        concluded = review_built(replace(before, formulas=form.formulas()), actual, known_components)
     if subject.model.factory and before.expected:
         said = one_module_twice.told_once(concluded.findings, before.expected, actual, subject.model)
         said = missing_rows.with_rows(said, before.expected, actual, built.kinds, subject.model)
         concluded = replace(concluded, findings=said)
     otherwise = _read_otherwise(concluded, subject, built)  # the cause of what is off, and told before it
     own = subject.model.factory is not None
-    also = (*_ties(built), *dead_weight.buffers(actual, built.buffers, own=own))
+    also = (*build_findings.check_ties(built), *build_findings.note_large_buffers(actual, built.buffers, own=own))
     concluded = replace(concluded, findings=(*otherwise, *concluded.findings, *also))
     concluded = with_checkpoint(concluded, built, actual)
     loose = _insensitive(concluded, subject) if form else by_structure.insensitive(concluded, actual)
@@ -309,12 +309,10 @@ def _read_otherwise(concluded: Review, subject: Subject, built: Built) -> list[F
     """Where the library reads the file otherwise than the closed form does; of what has no closed form, nothing."""
     if subject.derivation is None or subject.config is None or built.config is None:
         return []
-    from pytest_bertsize.review import read_otherwise
-
     values, off = subject.derivation.values, any(found.kind == "off-closed-form" for found in concluded.findings)
-    found = read_otherwise.of_two_values(values, subject.config, built.config)
-    unknown = read_otherwise.unknown_to_the_closed_form(subject.config, built.config)
-    lacking = read_otherwise.unknown_to_the_library(values, subject.config, built.config) if off else []
+    found = build_findings.compare_values(values, subject.config, built.config)
+    unknown = build_findings.find_keys_unknown_to_closed_form(subject.config, built.config)
+    lacking = build_findings.find_keys_unknown_to_library(values, subject.config, built.config) if off else []
     return [*found, *unknown, *lacking]
 
 
@@ -333,14 +331,6 @@ def _measured(before: Review, subject: Subject, built: Built | None, actual: Inv
         return replace(before, findings=(*before.findings, *unusable.findings))
     off = measures.off_closed_form(found, form, before.budget)
     return replace(before, measured=tuple(found), findings=(*before.findings, *off))
-
-
-def _ties(built: Built) -> list[Finding]:
-    lost = built.lost_ties()
-    if not lost:
-        return []
-    message = f"{', '.join(lost)}: what shares a tensor in the built model is not what its class declares"
-    return [Finding("untied", message, "report it: the class has lost a tie, or made one that it does not declare")]
 
 
 def _unchecked(model: Model, *, detail: bool) -> Review:

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_bertsize.findings import UNCHECKED, Finding, Kind
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory, parents_first
-from pytest_bertsize.review.broken_limit import (
-    bound_in_words,
-    layers_that_fit,
-    narrower,
-    sum_of_the_others,
-    to_accept,
-    what_was_forgotten,
-)
-from pytest_bertsize.table.model import BYTES, FLOPS, GROWTH, TRAINING
-from pytest_bertsize.wording import did_you_mean, exact, nearest_to, plural, shown, signed
+from pytest_bertsize.review.limits import check_limits
+from pytest_bertsize.wording import exact, plural, signed
 
 if TYPE_CHECKING:
     from pytest_bertsize.base.comparison import Comparison
@@ -30,9 +22,6 @@ if TYPE_CHECKING:
     from pytest_bertsize.review.against_lock import AgainstLock
     from pytest_bertsize.review.measures import Measured
     from pytest_bertsize.table.model import Limit
-
-
-_OFF = "its closed form comes first: what is off it cannot be accepted"
 
 
 @dataclass(frozen=True)
@@ -120,10 +109,10 @@ class Review:
             return f"{self.name}: {exact(self.held.unique)} parameters{how}"
         if not self.errors:
             return f"{self.name}: was not built"
-        worst = min(self.errors, key=_urgency)
+        worst = min(self.errors, key=_rank_finding)
         more = len(self.errors) - 1
         rest = f"; {plural(more, 'more finding')}" if more else ""
-        return f"{self.name}: {_one_line(worst)}{rest}"
+        return f"{self.name}: {_shorten_finding(worst)}{rest}"
 
     @property
     def component_names(self) -> list[str]:
@@ -145,7 +134,7 @@ class Review:
 
     def limit(self, component: str) -> Limit | None:
         """The limit on a component; the tightest, where a marker adds to the table."""
-        return _tightest(self._limits.get(component, []))
+        return _tightest_limit(self._limits.get(component, []))
 
     @cached_property
     def _limits(self) -> Mapping[str, list[Limit]]:
@@ -155,110 +144,31 @@ class Review:
         return found
 
 
-def review(subject: Review, actual: Inventory, *, known_components: Callable[[], list[str]]) -> Review:
-    """Hold a built model against its closed form and its budget.
+def review_built(subject: Review, actual: Inventory, known_components: Callable[[], list[str]]) -> Review:
+    """Compare a built model with its closed form and its budget.
 
-    :param subject: what is known before the build; its ``expected`` is set, unless it is held to its budget alone.
+    :param subject: what is known before the build; its ``expected`` is set, unless it has a budget alone.
     :param known_components: what a limit may name although this architecture does not have it; asked when one does.
     """
     if subject.closed_form and subject.expected is None:
         raise ValueError("a model without a closed form cannot be compared with it")
-    findings = [
-        *subject.findings,
-        *(_off_closed_form(subject, subject.expected, actual) if subject.expected else ()),
-        *(found for limit in subject.budget for found in _held(limit, actual, subject, known_components)),
-    ]
+    findings = [*subject.findings]
+    if subject.expected:
+        from pytest_bertsize.review.off_closed_form import LIBRARY, OWN, compare
+
+        whose = OWN if subject.own_class else LIBRARY
+        findings += compare(subject.expected, actual, subject.formulas, subject.symbols, whose)
+    findings += check_limits(subject, actual, known_components)
     return replace(subject, actual=actual, findings=tuple(findings))
 
 
-def _off_closed_form(subject: Review, expected: Inventory, actual: Inventory) -> Iterable[Finding]:
-    from pytest_bertsize.review.off_closed_form import LIBRARY, OWN, compare
-
-    whose = OWN if subject.own_class else LIBRARY
-    return compare(expected, actual, subject.formulas, subject.symbols, whose)
-
-
-def review_unbuilt(subject: Review, *, known_components: Callable[[], list[str]]) -> Review:
-    """Hold what the closed form says against the budget, where the run builds nothing."""
-    if subject.expected is None:
-        return replace(subject, unbuilt=True)
-    held = (found for limit in subject.budget for found in _held(limit, subject.expected, subject, known_components))
-    return replace(subject, unbuilt=True, findings=(*subject.findings, *held))
+def review_unbuilt(subject: Review, known_components: Callable[[], list[str]]) -> Review:
+    """Compare what the closed form says with the budget, where the run builds nothing."""
+    limits = check_limits(subject, subject.expected, known_components) if subject.expected else []
+    return replace(subject, unbuilt=True, findings=(*subject.findings, *limits))
 
 
-def _held(limit: Limit, actual: Inventory, subject: Review, known_components: Callable[[], list[str]]) -> list[Finding]:
-    """What a limit says about the count."""
-    component = limit.component
-    if limit.measure:
-        measured = next((each.actual for each in subject.measured if each.name == component), None)
-        return [] if measured is None else _within(limit, measured, subject, actual)
-    if component not in {TOTAL, TRAINABLE, *actual.components}:
-        known = known_components()
-        if component not in known and (subject.closed_form or limit.maximum != 0 or _is_misspelt(component, known)):
-            names = [TOTAL, TRAINABLE, BYTES, FLOPS, TRAINING, GROWTH, *known]
-            return [unknown_component(component, limit, subject, names)]
-        if limit.maximum != 0:
-            return [_absent_component(limit, subject)]
-    return _within(limit, actual[component], subject, actual)
-
-
-def _within(limit: Limit, count: int, subject: Review, actual: Inventory) -> list[Finding]:
-    """What bounds say about a number."""
-    if limit.maximum is not None and count > limit.maximum:
-        return [_broken("over-budget", limit, count, limit.maximum, subject, actual)]
-    if limit.minimum is not None and count < limit.minimum:
-        return [_broken("under-budget", limit, count, limit.minimum, subject, actual)]
-    return []
-
-
-def _at(limit: Limit, finding: Finding) -> Finding:
-    return finding._replace(component=limit.component, file=limit.file, line=limit.line, table_key=limit.table_key)
-
-
-def _is_misspelt(component: str, known: list[str]) -> bool:
-    """Whether a part that is not there is rather one that is, by another name: ``pooler`` of ``bert.pooler``."""
-    parts = {part for each in known for part in each.split(".")}
-    return bool(nearest_to(component.rpartition(".")[2], parts, cutoff=0.8))
-
-
-def unknown_component(component: str, limit: Limit, subject: Review, names: list[str]) -> Finding:
-    """A limit of what there is not.
-
-    :param names: what it may be about.
-    """
-    hint = did_you_mean(component, names, f"there are {', '.join(names)}")
-    lacking = f"no {subject.family} model has" if subject.family else f"{subject.architecture} does not have"
-    message = f"the budget names the component {shown(component)}, which {lacking}"
-    return _at(limit, Finding("config-invalid", message, hint))
-
-
-def _absent_component(limit: Limit, subject: Review) -> Finding:
-    lacking = f"which this {subject.architecture} does not have"
-    message = f"the budget limits {shown(limit.component)}, {lacking}: nothing would be held"
-    return _at(
-        limit,
-        Finding("config-invalid", message, f"remove it, or write budget.{shown(limit.component)} = 0 to keep it out"),
-    )
-
-
-def _broken(kind: Kind, limit: Limit, count: int, bound: int, subject: Review, actual: Inventory) -> Finding:
-    side = kind.removesuffix("-budget")
-    message = f"{limit.component} is {exact(count)}, {exact(abs(count - bound))} {side} its {bound_in_words(limit)}"
-    if limit.measure:
-        measured = next(each for each in subject.measured if each.name == limit.component)
-        as_derived = measured.expected in {None, measured.actual}
-        fix = f"{narrower(count, bound, measured.what)}{to_accept(kind, limit, count) if as_derived else _OFF}"
-        return _at(limit, Finding(kind, f"{message} ({measured.what})", fix, actual=count, limit=bound))
-    as_derived = subject.expected is None or subject.expected[limit.component] == count
-    fix = (
-        (what_was_forgotten(actual, limit.component, bound) if as_derived else "")
-        or sum_of_the_others(limit, bound, subject.budget, actual)
-        or f"{layers_that_fit(kind, limit, bound, actual)}{to_accept(kind, limit, count) if as_derived else _OFF}"
-    )
-    return _at(limit, Finding(kind, message, fix, actual=count, limit=bound))
-
-
-def _tightest(limits: list[Limit]) -> Limit | None:
+def _tightest_limit(limits: list[Limit]) -> Limit | None:
     if len(limits) < 2:  # noqa: PLR2004
         return limits[0] if limits else None
     upper = min((each for each in limits if each.maximum is not None), key=lambda each: each.maximum or 0, default=None)
@@ -272,14 +182,14 @@ def _tightest(limits: list[Limit]) -> Limit | None:
 _ORDER: tuple[Kind, ...] = (*UNCHECKED, "read-otherwise", "over-budget", "under-budget", "over-growth")
 
 
-def _urgency(finding: Finding) -> tuple[int, bool, int]:
+def _rank_finding(finding: Finding) -> tuple[int, bool, int]:
     """The headline is what kept the model from being checked; else the total; else the largest overshoot."""
     kind = _ORDER.index(finding.kind) if finding.kind in _ORDER else len(_ORDER)
     bound = finding.expected if finding.limit is None else finding.limit
     return (kind, finding.component != TOTAL, -abs((finding.actual or 0) - (bound or 0)))
 
 
-def _one_line(finding: Finding) -> str:
+def _shorten_finding(finding: Finding) -> str:
     if finding.actual is not None and finding.limit is not None:
         delta = signed(finding.actual - finding.limit)
         return f"{finding.component} {exact(finding.actual)}, limit {exact(finding.limit)} ({delta})"

@@ -11,7 +11,7 @@ from pytest_bertsize.base.loosening import SAY_WHY, explained
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import TOTAL, TRAINABLE
 from pytest_bertsize.review import measures
-from pytest_bertsize.review.review import unknown_component
+from pytest_bertsize.review.limits import refuse_unknown_component
 from pytest_bertsize.table.growth import allowed, growth_that_passes, share_of
 from pytest_bertsize.table.model import GROWTH, Growth
 from pytest_bertsize.wording import exact
@@ -51,7 +51,7 @@ def _growth_held(
     unknown = [limit for limit, part in parts.items() if part not in there and part not in known_components()]
     if unknown:
         known = [TOTAL, TRAINABLE, *known_components()]
-        nobody_has = (unknown_component(parts[limit], limit, found, known) for limit in unknown)
+        nobody_has = (refuse_unknown_component(parts[limit], limit, found, known) for limit in unknown)
         return replace(found, findings=(*found.findings, *nobody_has))
     if baseline is None or base is None:
         return replace(found, findings=(*found.findings, _not_held(found, model, baseline)))

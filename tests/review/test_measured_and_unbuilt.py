@@ -13,7 +13,7 @@ from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import Inventory, Tensor
 from pytest_bertsize.review.measures import Measured
 from pytest_bertsize.review.off_closed_form import LIBRARY, OWN
-from pytest_bertsize.review.review import Review, review, review_unbuilt
+from pytest_bertsize.review.review import Review, review_built, review_unbuilt
 from tests.support.bert_reviews import BERT, changed, chinese, only, subject
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ WHAT = "float32, ties once"
 
 def held(limit: object, *measured: Measured) -> Review:
     known = replace(subject(bytes=limit), measured=measured)
-    return review(known, chinese().inventory, known_components=list)
+    return review_built(known, chinese().inventory, known_components=list)
 
 
 def in_bytes(actual: int = FLOAT32, expected: int | None = FLOAT32) -> tuple[Measured, ...]:
@@ -84,13 +84,13 @@ def test_bytes_that_are_not_the_closed_forms_cannot_be_accepted() -> None:
 def test_what_is_off_the_closed_form_is_mended_by_whose_class_it_is(*, own: bool, fix: str) -> None:
     bias = Tensor("cls.predictions.bias", (21_127,), "head.decoder")
     known = replace(subject(), own_class=own)
-    assert only(review(known, changed(**{bias.name: bias}), known_components=list)).fix.endswith(fix)
+    assert only(review_built(known, changed(**{bias.name: bias}), known_components=list)).fix.endswith(fix)
     assert OWN == "mend the class, or say in the table what it has: extra, without, options, frozen"
 
 
 def test_a_count_that_is_off_the_closed_form_cannot_be_accepted_either() -> None:
     more = Tensor("bert.odd", (5,), "encoder")
-    found = review(subject(total="102M"), changed(odd=more), known_components=list)
+    found = review_built(subject(total="102M"), changed(odd=more), known_components=list)
     assert [each.kind for each in found.findings] == ["off-closed-form", "over-budget"]
     assert found.findings[1].fix == "its closed form comes first: what is off it cannot be accepted"
 
@@ -120,7 +120,7 @@ def test_what_a_class_without_a_closed_form_does_not_have_is_kept_out_by_a_zero(
 def without_closed_form(component: str, limit: int, known: list[str]) -> Review:
     names = {component.replace(".", "__"): limit}
     unknown = replace(subject(**names), family="", expected=None, closed_form=False)
-    return review(unknown, chinese().inventory, known_components=lambda: known)
+    return review_built(unknown, chinese().inventory, known_components=lambda: known)
 
 
 def test_the_components_of_the_base_are_there_as_well_and_measures_are_none() -> None:

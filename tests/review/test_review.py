@@ -13,7 +13,7 @@ from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import Inventory, Tensor
 from pytest_bertsize.reports.model_report import model_report
-from pytest_bertsize.review.review import review
+from pytest_bertsize.review.review import review_built
 from tests.support.bert_reviews import BERT, SIZES, SWITCHES, changed, chinese, only, reviewed, subject
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def test_every_component_and_both_totals_can_be_limited(component: str) -> None:
 
 def test_two_limits_on_one_component_both_hold() -> None:
     both = replace(subject(), budget=(*subject(head=613_256).budget, *subject(head=613_255).budget))
-    found = review(both, chinese().inventory, known_components=list)
+    found = review_built(both, chinese().inventory, known_components=list)
     assert [finding.limit for finding in found.findings] == [613_255]
 
 
@@ -138,7 +138,7 @@ def test_two_limits_of_one_side_leave_the_other_free(side: str) -> None:
 def test_a_finding_says_where_its_limit_stands() -> None:
     (limit,) = subject(head=1, total="200M").budget[:1]
     declared = limit._replace(line=None, table_key=("tool", "bertsize", "models", "zh", "budget", "head"))
-    found = only(review(replace(subject(), budget=(declared,)), chinese().inventory, known_components=list))
+    found = only(review_built(replace(subject(), budget=(declared,)), chinese().inventory, known_components=list))
     assert (found.component, found.file, found.line, found.table_key) == (
         "head",
         "pyproject.toml",
@@ -154,7 +154,7 @@ def test_a_component_that_no_class_of_the_family_has_is_an_error() -> None:
 
 
 def test_a_component_that_is_like_no_other_is_answered_with_all_there_are() -> None:
-    found = only(review(subject(zzz=1), chinese().inventory, known_components=lambda: ["embeddings", "head"]))
+    found = only(review_built(subject(zzz=1), chinese().inventory, known_components=lambda: ["embeddings", "head"]))
     assert found.fix == "there are total, trainable, bytes, flops, training_bytes, growth, embeddings, head"
 
 
@@ -370,8 +370,8 @@ def test_without_a_closed_form_nothing_passes_but_by_the_tables_own_word() -> No
 def test_what_has_no_closed_form_is_not_compared_with_it() -> None:
     unknown = replace(subject(total=1), expected=None)
     with pytest.raises(ValueError, match=r"^a model without a closed form cannot be compared with it$"):
-        review(unknown, chinese().inventory, known_components=list)
-    held = review(replace(unknown, closed_form=False), chinese().inventory, known_components=list)
+        review_built(unknown, chinese().inventory, known_components=list)
+    held = review_built(replace(unknown, closed_form=False), chinese().inventory, known_components=list)
     assert only(held).kind == "over-budget"
 
 
@@ -402,4 +402,4 @@ def test_a_review_is_what_it_says_and_not_what_builds_its_model() -> None:
 
 def test_warnings_fail_nothing() -> None:
     warned = replace(subject(), findings=(Finding("ignored-key", "the key x is ignored", severity="warning"),))
-    assert review(warned, chinese().inventory, known_components=list).verdict == "passed"
+    assert review_built(warned, chinese().inventory, known_components=list).verdict == "passed"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pytest_bertsize.closed_forms import FAMILIES, ClosedForm
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.inventory import Inventory, Tensor
-from pytest_bertsize.review.review import Review, review
+from pytest_bertsize.review.review import Review, review_built
 from pytest_bertsize.table.settings import limits_from
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def subject(**budget: object) -> Review:
 
 def reviewed(actual: Inventory | None = None, /, **budget: object) -> Review:
     form = chinese()
-    return review(
+    return review_built(
         replace(subject(**budget), formulas=form.formulas()),
         actual or form.inventory,
         known_components=partial(BERT.component_names, form.dims),

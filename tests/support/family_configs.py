@@ -26,7 +26,7 @@ from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.model_config import ModelConfig
 from pytest_bertsize.config.vocabulary import ACTIVATIONS as ALL_ACTIVATIONS
 from pytest_bertsize.release import of_metadata
-from pytest_bertsize.review.read_otherwise import of_two_values, unknown_to_the_closed_form
+from pytest_bertsize.review.build_findings import compare_values, find_keys_unknown_to_closed_form
 
 if TYPE_CHECKING:
     from pytest_bertsize.config.keys import Asks, Choice, ConfigKeys, Listing, Size, Switch, Values
@@ -109,7 +109,10 @@ class Case:
     def read_otherwise(self) -> list[str]:
         """What the library reads otherwise than the closed form does."""
         library = self.config_said()
-        found = [*of_two_values(self.values(), self.file, library), *unknown_to_the_closed_form(self.file, library)]
+        found = [
+            *compare_values(self.values(), self.file, library),
+            *find_keys_unknown_to_closed_form(self.file, library),
+        ]
         return [each.message for each in found]
 
 

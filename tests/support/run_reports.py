@@ -17,7 +17,7 @@ from pytest_bertsize.inventory import Inventory, Tensor
 from pytest_bertsize.reports import headline
 from pytest_bertsize.reports.model_report import model_report
 from pytest_bertsize.reports.shape import Base, Change, Choices, Layer, LayerTensor, Removed
-from pytest_bertsize.review.review import Review, review
+from pytest_bertsize.review.review import Review, review_built
 from pytest_bertsize.table.settings import limits_from
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def reported(
         formulas=form.formulas(),
     )
     known = partial(BERT.component_names, form.dims)
-    return plain(model_report(review(subject, actual or form.inventory, known_components=known)))
+    return plain(model_report(review_built(subject, actual or form.inventory, known_components=known)))
 
 
 def plain(model: ModelReport) -> ModelReport:
@@ -248,7 +248,7 @@ def without_closed_form(name: str = "own") -> ModelReport:
         findings=(),
         closed_form=False,
     )
-    return plain(model_report(review(subject, form.inventory, known_components=list)))
+    return plain(model_report(review_built(subject, form.inventory, known_components=list)))
 
 
 def large(components: int = 200, layers: int = 1000) -> ModelReport:

@@ -11,7 +11,11 @@ import pytest
 from pytest_bertsize.builder.messages import ConfigSaid
 from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.config.model_config import ModelConfig
-from pytest_bertsize.review.read_otherwise import of_two_values, unknown_to_the_closed_form, unknown_to_the_library
+from pytest_bertsize.review.build_findings import (
+    compare_values,
+    find_keys_unknown_to_closed_form,
+    find_keys_unknown_to_library,
+)
 
 if TYPE_CHECKING:
     from pytest_bertsize.config.keys import Values
@@ -88,15 +92,15 @@ SIDES = {"encoder": {"model_type": "bert"}, "decoder": {"model_type": "bert", "i
     ],
     ids=["a default", "an alias", "a key that is there", "a switch", "a list", "a key in an object"],
 )
-def test_a_key_of_two_values_is_named_with_both_and_with_who_says_so(
+def test_a_key_compare_values_is_named_with_both_and_with_who_says_so(
     family: str, written: dict[str, Any], library: dict[str, Any], sentence: str
 ) -> None:
-    ((found, line),) = said_of(of_two_values, family, written, **library)
+    ((found, line),) = said_of(compare_values, family, written, **library)
     assert found.removeprefix(f"config.json:{line}: " if line else "config.json: ") == sentence
 
 
 def test_it_is_placed_where_the_file_has_it() -> None:
-    assert [line for _, line in said_of(of_two_values, "bert", {"vocab_size": 9}, vocab_size=7)] == [3]
+    assert [line for _, line in said_of(compare_values, "bert", {"vocab_size": 9}, vocab_size=7)] == [3]
 
 
 @pytest.mark.parametrize(
@@ -111,13 +115,13 @@ def test_it_is_placed_where_the_file_has_it() -> None:
     ids=["none for off", "none for an empty list", "a list that is empty", "a list", "a key that is not there"],
 )
 def test_what_the_library_says_in_other_words_is_the_same(family: str, library: dict[str, Any]) -> None:
-    assert said_of(of_two_values, family, {}, **library) == []
+    assert said_of(compare_values, family, {}, **library) == []
 
 
 def test_a_key_that_is_taken_for_granted_and_not_there_is_named() -> None:
     """Of camembert-base's published config, which transformers up to 5.3 does not tie."""
     without = {"tie_word_embeddings": ..., "is_decoder": ..., "add_cross_attention": ...}
-    assert said_of(unknown_to_the_library, "camembert", {}, **without) == [
+    assert said_of(find_keys_unknown_to_library, "camembert", {}, **without) == [
         (
             (
                 "config.json: the closed form assumes tie_word_embeddings true, transformers 5.1.0 has no such key unless the "
@@ -133,7 +137,8 @@ def test_a_key_that_the_library_reads_and_the_closed_form_does_not_know_is_named
     config = ModelConfig("config.json", (), data, json.dumps(data, indent=1), "")
     fix = "add it to the keys of the closed form: as a size, a switch, a choice, or as inert if it changes no count"
     assert [
-        each.sentence for each in unknown_to_the_closed_form(config, ConfigSaid({}, ("head_dim", "encoder.depth"), BY))
+        each.sentence
+        for each in find_keys_unknown_to_closed_form(config, ConfigSaid({}, ("head_dim", "encoder.depth"), BY))
     ] == [
         f"config.json:5: transformers 5.1.0 reads head_dim, which the closed form does not know; {fix}",
         f"config.json:3: transformers 5.1.0 reads encoder.depth, which the closed form does not know; {fix}",

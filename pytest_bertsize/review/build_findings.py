@@ -1,0 +1,160 @@
+"""Findings about a build beside its counts: values that the closed form does not assume, ties, buffers, origins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from pytest_bertsize.builder.messages import Answered
+from pytest_bertsize.findings import Finding
+from pytest_bertsize.release import NEWEST, Unsupported, of_metadata
+from pytest_bertsize.wording import exact, listed, number, printable, shown
+
+if TYPE_CHECKING:
+    from pytest_bertsize.builder.messages import Buffer, Built, ConfigSaid
+    from pytest_bertsize.closed_forms.derive import Derivation
+    from pytest_bertsize.config.keys import Values
+    from pytest_bertsize.config.model_config import ModelConfig
+    from pytest_bertsize.inventory import Inventory
+    from pytest_bertsize.table.model import Model
+
+LARGE_BUFFERS = 100
+"""Buffers are reported from a hundredth of the parameters on."""
+MOST_NAMED = 3
+"""Buffers in one message."""
+
+
+def check_release(derivation: Derivation | None, built: Built) -> list[Finding]:
+    """Return an error where the library that was imported is not the release that the closed form is asked about."""
+    if derivation is None or not built.transformers:
+        return []
+    asked = derivation.family.release
+    try:
+        imported = min(of_metadata(built.transformers), NEWEST)
+    except Unsupported as error:
+        return [Finding("build-failed", str(error), "build with a release that it knows")]
+    if imported == asked:
+        return []
+    message = f"transformers {built.transformers} has built it, and the closed form is that of {asked}"
+    return [Finding("build-failed", message, "have one transformers only where it is built")]
+
+
+def compare_values(values: Values, config: ModelConfig, library: ConfigSaid) -> Iterator[Finding]:
+    """Find keys that are one thing to the closed form and another to the library: a default, an alias, a new meaning.
+
+    A key that the config object does not have says nothing: the class does what its code says, and the tensors show
+    whether that is what the closed form assumes.
+    """
+    for key, assumed in values.assumed.items():
+        if key in library.said and not _is_same(assumed, library.said[key]):
+            yield _describe_assumption(key, assumed, f"says {_show_value(library.said[key])}", values, config, library)
+
+
+def find_keys_unknown_to_library(values: Values, config: ModelConfig, library: ConfigSaid) -> Iterator[Finding]:
+    """Find keys that the closed form takes to be there by default, and that the config object does not have."""
+    for key, assumed in values.assumed.items():
+        if key not in library.said and not _is_none_of_it(assumed):
+            yield _describe_assumption(
+                key, assumed, "has no such key unless the file writes it", values, config, library
+            )
+
+
+def find_keys_unknown_to_closed_form(config: ModelConfig, library: ConfigSaid) -> Iterator[Finding]:
+    """Find keys of the file that were not handed over, although the library reads them."""
+    for key in library.read:
+        message = f"{library.by} reads {printable(key)}, which the closed form does not know"
+        fix = "add it to the keys of the closed form: as a size, a switch, a choice, or as inert if it changes no count"
+        line = config.line(*key.split("."))
+        yield Finding("read-otherwise", message, fix, file=config.file, line=line)
+
+
+def _describe_assumption(
+    key: str, assumed: object, otherwise: str, values: Values, config: ModelConfig, library: ConfigSaid
+) -> Finding:
+    path = tuple(key.split("."))
+    message = f"the closed form assumes {printable(key)} {_show_value(assumed)}, {library.by} {otherwise}"
+    if _is_written(values.for_build, path):
+        fix = "report it: the library does not take the file at its word"
+        return Finding("read-otherwise", message, fix, file=config.file, line=config.line(*path))
+    return Finding("read-otherwise", message, f"write {shown(path[-1])} with the value that is meant", file=config.file)
+
+
+def _is_same(assumed: object, said: object) -> bool:
+    if said is None:
+        return _is_none_of_it(assumed)
+    return (list(assumed) if isinstance(assumed, tuple) else assumed) == said
+
+
+def _is_none_of_it(assumed: object) -> bool:
+    """Return whether the library may also say it by ``None``, or by not having the key."""
+    return assumed is False or assumed == ()
+
+
+def _show_value(value: object) -> str:
+    return number(value) if type(value) is int else shown(value)
+
+
+def _is_written(handed_over: Mapping[str, object], path: tuple[str, ...]) -> bool:
+    """Return whether the file, or the table, has the key under this name."""
+    inside: object = handed_over
+    for key in path:
+        if not isinstance(inside, dict) or key not in inside:
+            return False
+        inside = inside[key]
+    return True
+
+
+def check_ties(built: Built) -> list[Finding]:
+    """Return an error where the tensors that the built model shares are not those that its class declares."""
+    lost = built.lost_ties()
+    if not lost:
+        return []
+    message = f"{', '.join(lost)}: what shares a tensor in the built model is not what its class declares"
+    return [Finding("untied", message, "report it: the class has lost a tie, or made one that it does not declare")]
+
+
+def note_large_buffers(actual: Inventory, found: Iterable[Buffer], *, own: bool) -> Iterator[Finding]:
+    """Report large buffers: no optimiser trains them, and no budget of parameters counts them.
+
+    :param own: whether a function of the project built them, and so it can be mended.
+    """
+    large = [each for each in found if each.dtype.startswith(("float", "bfloat", "complex")) or _is_saved(each)]
+    numbers = sum(each.numbers for each in large)
+    if LARGE_BUFFERS * numbers > actual.unique:
+        large.sort(key=lambda each: -each.numbers)
+        named = listed([f"{each.name} {exact(each.numbers)}" for each in large], MOST_NAMED)
+        message = f"its buffers hold {exact(numbers)} numbers, which are no parameters: {named}"
+        fix = "if they are weights, make them parameters: budget.bytes alone counts buffers"
+        yield Finding("dead-weight", message, fix if own else "", "warning" if own else "note")
+
+
+def _is_saved(buffer: Buffer) -> bool:
+    """Return whether a checkpoint has it; a mask is neither weights nor large."""
+    return buffer.saved and buffer.dtype != "bool"
+
+
+def published_config(model: Model, config: ModelConfig) -> tuple[Answered, ...]:
+    """Return the name that ``config`` gives, where that is no file."""
+    return (Answered(printable(model.config), config.origin),) if config.origin else ()
+
+
+def note_published_configs(found: Iterable[Answered], key: str) -> list[Finding]:
+    """Note where they are from: the same name may mean another config on another machine, or tomorrow.
+
+    :param key: of the model's table, by which they were named.
+    """
+    what = "from_pretrained({!r}) was answered with a config" if key == "factory" else "the published config {} is"
+    return [
+        Finding(
+            "published-config",
+            f"{what.format(each.name)} from {each.origin}{_describe_tokens(each.tokens)}",
+            "",
+            "note",
+            table_key=(key,),
+        )
+        for each in found
+    ]
+
+
+def _describe_tokens(number: int | None) -> str:
+    return "" if number is None else f", and its tokenizer taken to have the {number:,} tokens of its vocab_size"
