@@ -15,12 +15,11 @@ import tomli
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
-from pytest_bertsize.builder.messages import NotBuilt
 from pytest_bertsize.inventory import Tensor
 from pytest_bertsize.quantity import parse_bytes, parse_count
 from pytest_bertsize.review.accept import Asked, Refused
 from pytest_bertsize.table import rewrite
-from pytest_bertsize.table.rewrite import Change, lowered, raised, sentence, settings_after
+from pytest_bertsize.table.rewrite import settings_after
 from pytest_bertsize.table.settings import SettingsError, limits_from
 from pytest_bertsize.table.toml import CannotReplace
 from tests.conftest import BERT_BASE
@@ -55,35 +54,21 @@ def key(component: str, model: str = "x") -> tuple[str, ...]:
 
 RAISED = {
     "a number": ("budget.total = 50_000", "budget.total = 59_549"),
-    "a number without groups": ("budget.total = 50000", "budget.total = 59549"),
-    "a number of three digits": ("budget.total = 999", "budget.total = 59_549"),
     "zero": ("budget.head = 0", "budget.head = 2_549"),
     "one too few": ("budget.total = 59_548", "budget.total = 59_549"),
     "a hexadecimal number": ("budget.total = 0xC350", "budget.total = 59549"),
     "thousands": ('budget.total = "50K"', 'budget.total = "60K"'),
     "tenths of thousands": ('budget.total = "50.0K"', 'budget.total = "59.6K"'),
-    "thousandths": ('budget.total = "50.000K"', 'budget.total = "59.549K"'),
-    "across a step of ten": ('budget.total = "9K"', 'budget.total = "60K"'),
     "millions": ('budget.total = "0.05M"', 'budget.total = "0.06M"'),
-    "millions of one digit": ('budget.total = "0M"', 'budget.total = "1M"'),
     "a number in quotes": ('budget.total = "50_000"', 'budget.total = "59_549"'),
-    "single quotes": ("budget.total = '50K'", "budget.total = '60K'"),
     "max": ('budget.total = { max = "50K" }', 'budget.total = { max = "60K" }'),
     "min": ('budget.total = { min = "60K" }', 'budget.total = { min = "59K" }'),
-    "min in tenths": ('budget.total = { min = "60.0K" }', 'budget.total = { min = "59.5K" }'),
-    "min as a number": ("budget.total = { min = 59_550 }", "budget.total = { min = 59_549 }"),
-    "max beside min": ("budget.total = { min = 9, max = 10 }", "budget.total = { min = 9, max = 59_549 }"),
     "min beside max": ('budget.total = { min = "70K", max = "80K" }', 'budget.total = { min = "59K", max = "80K" }'),
-    "a range of one number": ("budget.total = { min = 9, max = 9 }", "budget.total = { min = 9, max = 59_549 }"),
     "exact, too few": ("budget.total = { exact = 59_548 }", "budget.total = { exact = 59_549 }"),
-    "exact, too many": ("budget.total = { exact = 59_550 }", "budget.total = { exact = 59_549 }"),
-    "exact with a unit": ('budget.total = { exact = "60K" }', 'budget.total = { exact = "59_549" }'),
     "trainable": ('budget.trainable = "50K"', 'budget.trainable = "60K"'),
     "a part": ('budget."encoder.attention" = "28K" # its own', 'budget."encoder.attention" = "29K" # its own'),
     "bytes": ('budget.bytes = "200kB"', 'budget.bytes = "239kB"'),
     "bytes of powers of 1,024": ('budget.bytes = "200KiB"', 'budget.bytes = "233KiB"'),
-    "halves of powers of 1,024": ('budget.bytes = "232.0KiB"', 'budget.bytes = "233.0KiB"'),
-    "bytes by the number": ("budget.bytes = 200_000", "budget.bytes = 238_196"),
     "bytes by the unit": ('budget.bytes = "200000B"', 'budget.bytes = "238196B"'),
     "bytes of another dtype": (
         'budget.bytes = { max = "100kB", dtype = "float16" }',
@@ -93,7 +78,6 @@ RAISED = {
         'budget.bytes = { count = "stored", max = "200kB" }',
         'budget.bytes = { count = "stored", max = "258kB" }',
     ),
-    "exact bytes": ('budget.bytes = { exact = "238kB" }', 'budget.bytes = { exact = "238_196" }'),
 }
 
 
@@ -105,13 +89,6 @@ def test_a_budget_that_fails_says_what_lets_the_model_pass_as_its_author_writes(
     assert accepting.text() == X + after + "\n"
     assert accepting.red == []
     assert accepting.refused == []
-
-
-def test_flops_are_accepted_in_their_own_unit(folder: Path) -> None:
-    # 8 tokens: 3·(2·8·(4·48² + 2·48·72) + 4·8²·48) in the layers, 2·8·48² + 2·8·48·101 in the head: 925,440
-    text = X + 'budget.flops = { seq_len = 8, max = "0.5M" } # a pass\n'
-    assert run(folder, text, builds=False).text() == text.replace("0.5M", "1.0M")
-    assert run(folder, text.replace('"0.5M"', "500_000"), builds=False).text() == text.replace('"0.5M"', "925_440")
 
 
 def test_only_budgets_that_fail_are_changed(folder: Path) -> None:
@@ -127,16 +104,6 @@ budget.bytes = "github-file"
     assert accepting.text() == text.replace('"7K"', '"8K"')
 
 
-def test_a_model_that_passes_asks_for_nothing(folder: Path) -> None:
-    accepting = run(folder, X + 'budget.total = "60K"\n')
-    assert accepting.gate.changes("x") == Asked(ANY)
-    assert accepting.review("x").verdict == "passed"
-
-
-def test_what_is_only_reported_is_not_given_a_budget(folder: Path) -> None:
-    assert run(folder, X + 'budget = "report-only"\n').gate.changes("x") == Asked(ANY)
-
-
 def test_all_that_fails_is_raised_at_once(folder: Path) -> None:
     text = X + 'budget.total = "50K"\nbudget.head = "1K"\nbudget.embeddings = { min = "8K" }\n'
     accepting = run(folder, text)
@@ -149,18 +116,6 @@ def test_a_budget_without_a_closed_form_is_accepted_as_well(folder: Path) -> Non
     accepting = run(folder, X + "closed_form = false\nbudget.total = 1\n", built={"x": built})
     assert accepting.text() == X + "closed_form = false\nbudget.total = 59_549\n"
     assert accepting.red == []
-
-
-def test_what_another_tool_writes_is_nothing_to_stop_at(folder: Path) -> None:
-    """``nan`` is not equal to itself."""
-    other = "[tool.other]\nx = nan\ny = [1.50, -inf]\n"
-    assert run(folder, other + X + "budget.total = 1\n").text() == other + X + "budget.total = 59_549\n"
-
-
-def test_a_change_says_model_key_bound_count_and_what_to_write(folder: Path) -> None:
-    accepting = run(folder, X + 'budget.head = { max = "2K" }\n')
-    assert accepting.changes() == [Change("x", key("head"), "head", "max", 2_549, '"3K"')]
-    assert accepting.changes()[0].size() == 3_000
 
 
 # what is not accepted
@@ -190,12 +145,6 @@ def test_a_model_with_a_mistake_beside_its_budget_is_not_accepted(folder: Path, 
     assert accepting.text() == text
     assert accepting.red == ["x"]
     assert kind in {finding.kind for finding in accepting.review("x").errors}
-
-
-def test_a_model_that_was_not_built_is_not_accepted(folder: Path) -> None:
-    accepting = run(folder, X + "budget.total = 50_000\n", built={"x": NotBuilt("it was not built within 30 s")})
-    assert accepting.gate.changes("x") == Asked(ANY)
-    assert accepting.red == ["x"]
 
 
 @pytest.mark.parametrize(
@@ -258,13 +207,6 @@ def test_limits_of_a_marker_stay_what_they_are(folder: Path) -> None:
     assert [change.key for change in accepting.changes()] == [key("total")]
 
 
-def test_a_marker_alone_that_fails_changes_nothing(folder: Path) -> None:
-    accepting = run(folder, X + "budget.total = 59_549\n")
-    marked = limits_from({"total": 50_000}, file="test_a.py", line=3)
-    assert accepting.review("x", marked).verdict == "failed"
-    assert accepting.changes() == []
-
-
 # tables of several models
 
 PATTERN = '[tool.bertsize.models."bert-{stem}"]\nconfig = "configs/*.json"\n'
@@ -298,24 +240,12 @@ def test_a_pattern_gets_what_lets_all_of_its_models_pass(several: Path, before: 
     assert run(several, accepting.text()).changes() == []
 
 
-def test_of_a_pattern_only_selected_models_ask(several: Path) -> None:
-    accepting = run(several, f'{PATTERN}budget.total = "50K"\n')
-    assert accepting.text(["bert-a"]) == f'{PATTERN}budget.total = "60K"\n'
-
-
 def test_an_exact_limit_of_several_models_is_left_as_it_is(several: Path) -> None:
     text = f"{PATTERN}budget.total = {{ exact = 59_549 }}\nbudget.head = 1\n"
     accepting = run(several, text)
     assert accepting.refused == [Refused("bert-b", "total", "an exact limit of several models cannot be that of one")]
     assert accepting.red == ["bert-b"]
     assert accepting.text() == text.replace("head = 1", "head = 2_549")
-
-
-def test_an_exact_limit_of_a_pattern_with_one_file_is_that_of_its_model(several: Path) -> None:
-    (several / "configs" / "a.json").unlink()
-    assert run(several, f"{PATTERN}budget.total = {{ exact = 1 }}\n").text() == (
-        f"{PATTERN}budget.total = {{ exact = 76_181 }}\n"
-    )
 
 
 def test_of_a_pattern_a_model_that_fails_otherwise_stays_red_and_the_others_are_accepted(several: Path) -> None:
@@ -331,12 +261,10 @@ def test_of_a_pattern_a_model_that_fails_otherwise_stays_red_and_the_others_are_
 
 LOWERED = {
     "a number": ("budget.total = 80_000", "budget.total = 59_549"),
-    "a number without groups": ("budget.total = 80000", "budget.total = 59549"),
     "one too many": ("budget.total = 59_550", "budget.total = 59_549"),
     "thousands": ('budget.total = "80K"', 'budget.total = "60K"'),
     "tenths of thousands": ('budget.total = "60.0K"', 'budget.total = "59.6K"'),
     "millions": ('budget.total = "1.00M"', 'budget.total = "0.06M"'),
-    "max beside min": ('budget.total = { min = "1K", max = "80K" }', 'budget.total = { min = "1K", max = "60K" }'),
     "a component that is not there": ("budget.pooler = { max = 0 }", "budget.pooler = { max = 0 }"),
     "as low as its digits can say": ('budget.total = "60K"', 'budget.total = "60K"'),
     "what it has": ("budget.total = 59_549", "budget.total = 59_549"),
@@ -361,11 +289,6 @@ def test_a_budget_with_room_says_the_least_that_passes_as_its_author_writes(
     assert run(folder, tightening.text()).changes() == []
 
 
-def test_flops_are_tightened_in_their_own_unit(folder: Path) -> None:
-    text = X + 'budget.flops = { max = "2.5M", seq_len = 8 }\n'
-    assert run(folder, text, "tighten", builds=False).text() == text.replace("2.5M", "1.0M")
-
-
 def test_a_model_that_fails_is_not_tightened_and_stays_red(folder: Path) -> None:
     text = X + "budget.total = 50_000\nbudget.head = 9_999\n"
     tightening = run(folder, text, "tighten")
@@ -385,42 +308,12 @@ def test_a_pattern_is_tightened_to_the_largest_of_its_models(several: Path) -> N
     assert run(several, text, "tighten").text() == f'{PATTERN}budget.total = "77K"\nbudget.head = 2_549\n'
 
 
-def test_a_pattern_is_not_tightened_where_not_all_of_its_models_were_checked(several: Path) -> None:
-    tightening = run(several, f'{PATTERN}budget.total = "99K"\n', "tighten")
-    assert tightening.changes(["bert-a"]) == tightening.changes(["bert-b"]) == []
-
-
 def test_a_pattern_is_not_tightened_where_one_of_its_models_fails(several: Path) -> None:
     text = f'{PATTERN}budget.total = "99K"\nbudget.encoder = "60K"\n'  # of bert-b it has 66,528
     assert run(several, text, "tighten").changes() == []
 
 
-def test_limits_of_a_marker_do_not_keep_a_budget_up(folder: Path) -> None:
-    tightening = run(folder, X + "budget.total = 99_999\n", "tighten")
-    tightening.review("x", limits_from({"total": 70_000}, file="test_a.py", line=3))
-    assert tightening.text() == X + "budget.total = 59_549\n"
-
-
 # put together
-
-
-def a_change(after: str, bound: str = "max", model: str = "x") -> Change:
-    return Change(model, key("total", "x"), "total", bound, 1, after)
-
-
-def test_of_several_changes_of_one_bound_the_one_stands_that_lets_most_pass() -> None:
-    few, many = a_change("9_999", model="a"), a_change('"10K"', model="b")
-    assert raised([few, many]) == raised([many, few]) == [many]
-    few, many = a_change("9_999", "min", "a"), a_change('"10K"', "min", "b")
-    assert raised([few, many]) == raised([many, few]) == [few]
-    assert raised([few, a_change('"10K"')]) == [few, a_change('"10K"')]
-
-
-def test_nothing_is_lowered_to_what_it_is(folder: Path) -> None:
-    settings = again(folder, X + 'budget.total = "60K"\n')
-    assert lowered([a_change('"60K"')], settings) == []
-    assert lowered([a_change('"61K"')], settings) == []
-    assert lowered([a_change('"59K"')], settings) == [a_change('"59K"')]
 
 
 def test_values_that_would_come_out_otherwise_are_refused_and_said(
@@ -477,36 +370,6 @@ def test_a_config_that_came_during_the_run_is_no_matter_and_one_that_went_change
     (several / "configs" / "a.json").unlink()
     with pytest.raises(SettingsError, match=r'toml: .*pyproject.toml:3: .*\.budget\.total = "77K"'):
         settings_after(accepting.settings, changes)
-
-
-@pytest.mark.parametrize(
-    ("budget", "said"),
-    [
-        ('total = "50K"', 'total "50K" → "60K", for 59,549'),
-        ("total = 50_000", "total 50,000 → 59,549, for 59,549"),
-        ('head = { max = "2K" }', 'head max "2K" → "3K", for 2,549'),
-        ('head = { min = "3K" }', 'head min "3K" → "2K", for 2,549'),
-        ("head = { exact = 3_000 }", "head exact 3,000 → 2,549, for 2,549"),
-        ('bytes = "200kB"', 'bytes "200kB" → "239kB", for 238,196'),
-    ],
-)
-def test_a_change_is_said_with_its_place_both_values_and_the_count(folder: Path, budget: str, said: str) -> None:
-    accepting = run(folder, f"# above\n{X}budget.{budget}\n")
-    [change] = accepting.changes()
-    assert said_of(change, accepting) == f"pyproject.toml:4: x: {said}"
-
-
-def said_of(change: Change, accepting: Run) -> str:
-    return sentence(change, accepting.settings, settings_after(accepting.settings, [change]))
-
-
-@pytest.mark.parametrize("old", ['"1000K"', '"50000"', "'0.00M'"])
-def test_what_is_said_is_what_is_written(folder: Path, tiny: dict[str, Any], old: str) -> None:
-    (folder / "config.json").write_text(json.dumps({**tiny, "vocab_size": 101_000}), encoding="utf-8")
-    accepting = run(folder, f"{X}budget.total = {old}\n")
-    [change] = accepting.changes()
-    written = tomli.loads(accepting.text())["tool"]["bertsize"]["models"]["x"]["budget"]["total"]
-    assert f'→ "{written}", for ' in said_of(change, accepting)
 
 
 # any table
@@ -695,9 +558,3 @@ def test_after_any_table_was_accepted_and_tightened_both_have_nothing_more_to_do
             assert (now.maximum or 0) <= (former.maximum or 0)
     assert Run(tightened, "tighten").changes() == []
     assert Run(tightened, "update").changes() == []
-
-
-def test_what_was_not_built_is_not_told_what_would_fit(folder: Path) -> None:
-    text = X + "budget.total = 50_000\n"
-    assert run(folder, text).gate.subjects["x"].review.fits
-    assert not run(folder, text, built={"x": NotBuilt("it was not built within 30 s")}).review("x").fits

@@ -15,7 +15,6 @@ from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.reports.model_report import model_report
 from pytest_bertsize.review import check
 from pytest_bertsize.review.gate import Gate, Mode
-from pytest_bertsize.table import toml
 from tests.conftest import TINY
 from tests.support.desk import lay
 
@@ -66,11 +65,6 @@ def test_a_worker_examines_the_models_of_its_own_tests_and_each_once(
     assert examined == [settings.models["m3"], settings.models["m1"]]
 
 
-def test_who_has_them_built_examines_all_in_their_order(settings: Settings) -> None:
-    assert [*of(settings, builds=True).requests] == FIVE
-    assert of(settings).requests == {}
-
-
 def test_a_model_is_one_file_opened_once_and_no_tensor_listed_that_nobody_is_shown(
     settings: Settings, counted: Callable[[object, str], list[object]]
 ) -> None:
@@ -82,13 +76,3 @@ def test_a_model_is_one_file_opened_once_and_no_tensor_listed_that_nobody_is_sho
     assert listed == []
     assert len(walked) == len(FIVE)
     assert all(isinstance(block, blocks.Block) for block in walked)
-
-
-def test_the_table_is_laid_out_once_however_many_mistakes_are_placed_in_it(settings: Settings) -> None:
-    toml._layout.cache_clear()
-    lines = {settings.line(("tool", "bertsize", "models", name, "budget")) for name in FIVE}
-    settings.line(("tool", "bertsize", "models", "m0"))
-    toml.line_in_toml('[tool.bertsize]\nlock = "x"', ("tool",))  # such as that of the base, asked in between
-    settings.line(("tool", "bertsize", "models", "m1"))
-    assert lines == {3, 6, 9, 12, 15}
-    assert toml._layout.cache_info().misses == 2

@@ -64,19 +64,6 @@ def test_under_budget_says_by_how_much() -> None:
 
 
 @pytest.mark.parametrize(
-    ("limit", "sentence"),
-    [
-        ({"exact": 5}, "head is 613,256, 613,251 over its exact limit of 5"),
-        ({"exact": 0}, "head is 613,256, 613,256 over its exact limit of 0"),
-        ({"exact": 613_257}, "head is 613,256, 1 under its exact limit of 613,257"),
-        ({"min": "600K", "max": 613_255}, "head is 613,256, 1 over its limit of 600K-613,255"),
-    ],
-)
-def test_a_broken_limit_is_named_as_it_was_written(limit: object, sentence: str) -> None:
-    assert only(reviewed(head=limit)).message == sentence
-
-
-@pytest.mark.parametrize(
     ("limit", "accepting"),
     [
         ("600K", 'write "614K"'),
@@ -127,14 +114,6 @@ def test_a_limit_of_each_side_is_one_of_both() -> None:
     assert limit.written == {"min": "7K", "max": "90K"}
 
 
-@pytest.mark.parametrize("side", ["min", "max"])
-def test_two_limits_of_one_side_leave_the_other_free(side: str) -> None:
-    both = replace(subject(), budget=(*subject(head={side: 5}).budget, *subject(head={side: 5}).budget))
-    limit = both.limit("head")
-    assert limit
-    assert (limit.minimum, limit.maximum) == ((5, None) if side == "min" else (None, 5))
-
-
 def test_a_finding_says_where_its_limit_stands() -> None:
     (limit,) = subject(head=1, total="200M").budget[:1]
     declared = limit._replace(line=None, table_key=("tool", "bertsize", "models", "zh", "budget", "head"))
@@ -151,11 +130,6 @@ def test_a_component_that_no_class_of_the_family_has_is_an_error() -> None:
     found = only(reviewed(encodr=1_000_000_000))
     assert found.message == 'the budget names the component "encodr", which no bert model has'
     assert found.fix == "did you mean 'encoder'?"
-
-
-def test_a_component_that_is_like_no_other_is_answered_with_all_there_are() -> None:
-    found = only(review_built(subject(zzz=1), chinese().inventory, known_components=lambda: ["embeddings", "head"]))
-    assert found.fix == "there are total, trainable, bytes, flops, training_bytes, growth, embeddings, head"
 
 
 def test_a_limit_on_what_the_class_lacks_would_hold_nothing_and_is_an_error() -> None:
@@ -233,13 +207,6 @@ def test_a_missing_a_new_and_a_resized_tensor_are_named() -> None:
     }
 
 
-def test_tensors_of_identical_layers_are_named_once() -> None:
-    tensors = chinese().inventory.tensors
-    without = Inventory(tuple(t for t in tensors if not t.name.endswith("attention.self.key.bias")))
-    found = only(reviewed(without))
-    assert "bert.encoder.layer.*.attention.self.key.bias (×12) (768) is missing from the built model" in found.message
-
-
 def test_a_frozen_tensor_differs_although_the_count_does_not() -> None:
     name = "bert.embeddings.LayerNorm.bias"
     found = only(reviewed(changed(**{name: Tensor(name, (768,), "embeddings.norm", trainable=False)})))
@@ -292,21 +259,6 @@ def test_the_headline_says_by_how_much_a_component_is_off_its_closed_form() -> N
     assert reviewed(actual).headline == "zh: embeddings.position 786,432, closed form 393,216 (+393,216)"
 
 
-@pytest.mark.parametrize(
-    ("budget", "worst"),
-    [
-        ({"embeddings": "16M", "head": 1}, "embeddings 16,622,592, limit 16,000,000 (+622,592)"),
-        ({"embeddings": "16.1M", "head": 1}, "head 613,256, limit 1 (+613,255)"),  # 522,592 is less
-        (
-            {"head": 0, "embeddings": 16_622_592 - 613_256},
-            "head 613,256, limit 0 (+613,256)",
-        ),  # the first of two equals
-    ],
-)
-def test_the_headline_is_of_the_component_that_is_farthest_over(budget: dict[str, object], worst: str) -> None:
-    assert reviewed(**budget).headline == f"zh: {worst}; 1 more finding"
-
-
 URGENT: tuple[Kind, ...] = (
     "config-refused",
     "config-invalid",
@@ -324,24 +276,6 @@ def test_the_headline_is_of_what_kept_the_model_from_being_checked_then_of_its_b
 ) -> None:
     found = (Finding(second, "the second"), Finding(first, "the first"))
     assert replace(subject(), findings=found).headline == "zh: the first; 1 more finding"
-
-
-@pytest.mark.parametrize(
-    ("finding", "line"),
-    [
-        (Finding("build-failed", "it cannot be built"), "it cannot be built"),
-        (Finding("build-failed", "it cannot be built", "mend it"), "it cannot be built; mend it"),
-        (Finding("config-invalid", "V is none", file="config.json"), "config.json: V is none"),
-        (
-            Finding("config-invalid", "V is none", "say it", file="config.json", line=4),
-            "config.json:4: V is none; say it",
-        ),
-        (Finding("build-failed", "it cannot be built", component="total", expected=5), "it cannot be built"),
-        (Finding("build-failed", "it cannot be built", component="total", limit=5), "it cannot be built"),
-    ],
-)
-def test_the_headline_is_the_sentence_itself_where_nothing_was_counted(finding: Finding, line: str) -> None:
-    assert replace(subject(), findings=(finding,)).headline == f"zh: {line}"
 
 
 def test_what_was_not_built_never_passed() -> None:
@@ -389,15 +323,6 @@ def test_the_components_are_those_of_either_side_and_those_that_are_limited() ->
     assert [name for name in more.component_names if "." not in name] == [
         *("embeddings", "encoder", "pooler", "head", "unexpected")
     ]
-
-
-def test_a_review_is_what_it_says_and_not_what_builds_its_model() -> None:
-    one, other = (replace(reviewed(), build=lambda: None) for _ in range(2))
-    assert one == replace(other, components={})
-    assert "components=" not in repr(replace(one, expected=None, actual=None))
-    assert "build=" not in repr(one)
-    assert "formulas=" not in repr(one)
-    assert one.unrolled is None
 
 
 def test_warnings_fail_nothing() -> None:
