@@ -3,37 +3,68 @@
 Heads divide the width and stay as wide as they are, sizes are multiples of 64, and what a rule of the class refuses is
 left out. Of the shapes that hold every limit those are worth a look of which no size can take one step more, and than
 which no nearer one of the same depth has as many parameters for as few FLOPs, give or take one in a hundred.
+
+A count is linear in each number of layers: a width and a network are counted once as deep as today and once a layer
+deeper, and what is shown is counted by the closed form itself.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from itertools import pairwise, zip_longest
-from math import inf, log
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import islice
+from math import inf, lcm, log
+from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_bertsize.closed_forms import flops
-from pytest_bertsize.closed_forms.axes import Axes, Wish
-from pytest_bertsize.closed_forms.polynomials import counts_of, flops_of
-from pytest_bertsize.closed_forms.what_if import Variants, change, is_over
+from pytest_bertsize.closed_forms.what_if import Variants, change, is_allowed, is_over
+from pytest_bertsize.config.values import MOST_LAYERS
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.table.model import Flops, Limit
-from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
-    from pytest_bertsize.closed_forms.axes import Point
     from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.closed_forms.family import ClosedForm
 
 OF_EACH_LAYER = ("layer_types", "mlp_layer_types", "attention_window")
 """Keys of lists with an entry for each layer."""
 MOST_IN_A_REPORT = 3
-REACHES = (0.1, 0.3, 0.7)
-"""How far a report looks: sums of logarithms, 0.1 for one size that is a tenth another."""
+FURTHEST_IN_A_REPORT = 0.7
+"""A sum of logarithms, 0.1 for one size that is a tenth another."""
+MULTIPLE = 64
+"""Of what widths and vocabularies are multiples, for the matrix units of a GPU."""
+HEAD = 64
+"""Hidden units of one attention head, in BERT and most of its kin (Devlin et al. 2018)."""
+SEQ_LEN = 128
+FURTHEST = 4
+"""How many times today's width or depth is tried at most."""
+WIDEST, DEEPEST = 1_024, 24
+"""What is tried however small today's is: those of BERT-large."""
+MOST_APART = 5
+"""Steps from one width that heads go into to the next, before heads become 64 wide."""
+MOST_STEPS = 64
+"""Values of one size that are tried."""
+LEAST_RATIO, MOST_RATIO = 0.5, 1.5
+"""How many times today's ratio the feed-forward network may be to the width."""
+HEADS, NETWORKS, ROWS = ("A", "Ad", "Q"), ("I", "Id"), ("V", "P")
+"""Symbols of families."""
+HEAD_WIDTHS = ("head_dim", "d_kv", "d_head", "attention_head_size")
+"""Keys that say how wide a head is, where the width alone does not."""
+
+
+class Wish(NamedTuple):
+    """The sizes that a search may change, and by which steps."""
+
+    keep: frozenset[str] = frozenset()
+    """Keys that stay as they are."""
+    multiple: int = MULTIPLE
+    head: int | None = None
+    """Hidden units of one head; ``None``: as many as today's have, or 64 where few widths allow that."""
+    seq_len: int = SEQ_LEN
+    """Tokens of the forward pass whose FLOPs are compared, where no limit says how many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,317 +72,373 @@ class Shape:
     """Other sizes with which every limit holds, counted by the closed form itself."""
 
     changes: Mapping[str, int]
-    """By key, what is not as it is today."""
+    """The sizes that differ from today's, by key."""
     said: str
     """``num_hidden_layers 13 → 12``."""
     form: ClosedForm
     flops: int | None
-    """Of a forward pass; ``None`` where there is no closed form of them."""
+    """FLOPs of a forward pass; ``None`` where there is no closed form of them."""
     distance: float
     """From today's: the sum of the logarithms of what width, depth, network, heads and rows are multiplied by."""
+    layers: int
+
+    def is_as_good_as(self, other: Shape) -> bool:
+        """Return whether the other has as many layers, and no more to offer."""
+        costs = (self.flops or 0) * 99 <= (other.flops or 0) * 100
+        return self.layers == other.layers and self.form.total * 100 >= other.form.total * 99 and costs
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What a search came to."""
+class Found(NamedTuple):
+    """The result of a search."""
 
     shapes: tuple[Shape, ...]
     """The nearest to today's first."""
-    examined: int
-    """Combinations whose count was held against the limits."""
     varied: tuple[str, ...]
     """Keys of which other values were tried."""
-    smallest: int
-    """Parameters of the smallest that can be."""
     seq_len: int
-    """Tokens of the forward pass whose FLOPs they have."""
-    afterwards: tuple[Limit, ...] = ()
-    """Limits that were held against the nearest shapes alone, because no polynomial says what they are about."""
+    """Tokens of the forward pass whose FLOPs the shapes have."""
 
 
-def shapes(derivation: Derivation, limits: Sequence[Limit], wish: Wish, *, most: int) -> Found:
-    """The shapes under some limits that are worth a look.
+class Point(NamedTuple):
+    """Values of the keys that change together."""
+
+    sizes: Mapping[str, int]
+    distance: float
+    """From today's: the sum of the logarithms of what they are multiplied by."""
+
+
+class Axes:
+    """The keys that vary, and the values of each; today's are always among them."""
+
+    def __init__(self, variants: Variants, wish: Wish) -> None:
+        self.wish = wish
+        self.now = {key: variants.now(key) for key in variants.sizes}
+        keys = {size.symbol: key for key, size in variants.sizes.items()}
+        free = {symbol: key for symbol, key in keys.items() if key not in wish.keep}
+        self._width, self._first_heads = keys.get("D"), keys.get(HEADS[0])
+        self._heads = [free[each] for each in HEADS if each in free and self._width]
+        self._head_widths = [key for key in free.values() if key in HEAD_WIDTHS and self._heads]
+        equal = {key for pair in variants.derivation.family.keys.equal if self._width in pair for key in pair}
+        self._as_wide = [  # embeddings that are, and what the class wants to be
+            key
+            for symbol, key in free.items()
+            if (symbol == "E" or key in equal)
+            and key != self._width
+            and self.now[key] == self.now.get(self._width or "")
+        ]
+        self._networks = [free[each] for each in NETWORKS if each in free]
+        self.stacks = [key for symbol, key in free.items() if symbol[0] == "L" and variants.sizes[key].repeats]
+        self.depths = {
+            key: range(
+                max(1, variants.sizes[key].minimum), min(max(FURTHEST * self.now[key], DEEPEST), MOST_LAYERS) + 1
+            )
+            for key in self.stacks
+        }
+        self.rows = {free[each]: self._fewer_rows(each, self.now[free[each]]) for each in ROWS if each in free}
+        self.widths = self._list_widths()
+
+    def _fewer_rows(self, symbol: str, now: int) -> range:
+        """Return fewer than today, rising: a vocabulary in steps, and positions with what is left over from them today.
+
+        Some families begin to count positions at 2 (fairseq's padding). There are no fewer than a pass has tokens.
+        """
+        step = self.wish.multiple
+        return range(step if symbol == ROWS[0] else -(-self.wish.seq_len // step) * step + now % step, now, step)
+
+    @property
+    def varied(self) -> tuple[str, ...]:
+        """Keys of which another value is tried."""
+        tried = [*self.widths, *self.list_networks(self.widths[0]), *self.list_networks(self.widths[-1])]
+        keys = dict.fromkeys(key for point in tried for key in point.sizes)
+        others = [key for key in keys if any(point.sizes.get(key, self.now[key]) != self.now[key] for point in tried)]
+        return (*others, *self.stacks, *(key for key, fewer in self.rows.items() if fewer))
+
+    def _list_widths(self) -> list[Point]:
+        """List widths, rising; with the heads, and with what is as wide."""
+        if self._width is None:
+            return [Point({}, 0)]
+        now = self.now[self._width]
+        own = [self.now[key] for key in HEAD_WIDTHS if key in self.now]
+        heads = self.now[self._first_heads] if self._first_heads else 0
+        head = own[0] if own else now // heads if heads and now % heads == 0 else None
+        kept = head if head and lcm(head, self.wish.multiple) <= MOST_APART * self.wish.multiple else HEAD
+        top = max(FURTHEST * now, WIDEST)
+        step = self._step_over(top)
+        others = [] if self._width in self.wish.keep else range(step, top + 1, step)
+        points = [self._at_width(width, head, self.wish.head or kept) for width in (now, *others)]
+        found = [each for each in points if each]
+        if self.wish.head is None:
+            alike = (self._width, *self._as_wide, *self._heads, *self._head_widths)
+            today = Point({key: self.now[key] for key in alike}, 0)
+            found = [today, *(each for each in found if each.sizes[self._width] != now)]
+        return sorted(found, key=lambda point: tuple(point.sizes.values()))
+
+    def _at_width(self, width: int, now: int | None, head: int) -> Point | None:
+        """Return as many heads as there are to a width today; ``None`` where they would not be whole.
+
+        :param now: how wide a head is today; ``None`` where heads do not divide the width.
+        """
+        assert self._width is not None
+        today, heads = self.now[self._width], {}
+        if self._first_heads in self._heads:
+            to_width = Fraction(now, today) if now else Fraction(1, self.now[self._first_heads])
+            heads = {key: self.now[key] * to_width * width / head for key in self._heads}
+            if any(count.denominator != 1 for count in heads.values()):
+                return None
+        elif self._first_heads and width % self.now[self._first_heads]:
+            return None
+        sizes = {self._width: width, **dict.fromkeys(self._as_wide, width)}
+        sizes |= {key: int(count) for key, count in heads.items()} | dict.fromkeys(self._head_widths, head)
+        return Point(sizes, abs(log(width / today)) + (abs(log(head / now)) if now and heads else 0))
+
+    def _step_over(self, span: float) -> int:
+        """Return the step of sizes: where there would be too many, every second one is left out, and again."""
+        step = self.wish.multiple
+        while span / step > MOST_STEPS:
+            step *= 2
+        return step
+
+    def list_networks(self, width: Point) -> list[Point]:
+        """List sizes of the feed-forward layers, rising: half to one and a half times today's ratio to the width."""
+        if not self._networks:
+            return [Point({}, 0)]
+        now = self.now[self._networks[0]]
+        scale = width.sizes[self._width] / self.now[self._width] if self._width else 1
+        low, high = LEAST_RATIO * scale * now, MOST_RATIO * scale * now
+        step = self._step_over(high - low)
+        found = []
+        for size in sorted({now, *range(-(-int(low) // step) * step, int(high) + 1, step)}):
+            values = {key: Fraction(self.now[key] * size, now) for key in self._networks}  # each keeps its ratio
+            if low <= size <= high and all(each.denominator == 1 for each in values.values()):
+                found.append(Point({key: int(each) for key, each in values.items()}, abs(log(size / now / scale))))
+        return found
+
+
+def shapes(
+    derivation: Derivation,
+    limits: Sequence[Limit],
+    wish: Wish,
+    *,
+    most: int,
+    furthest: float = inf,
+    weigh: Callable[[Limit, ClosedForm], int] | None = None,
+) -> Found:
+    """Search the shapes under some limits that are worth a look.
 
     :param limits: of components, of the total, of what trains and of FLOPs.
-    :param most: how many are told.
-    :raises Unusable: where there is no closed form for what is limited.
+    :param most: how many are returned.
+    :param furthest: the largest distance from today's.
+    :param weigh: measures what other limits are about.
+    :raises Unusable: where there is no closed form for what is limited, or no width for the heads wished for.
     """
-    search = _Search(derivation, limits, wish)
-    told = tuple(search.told(most))
-    return Found(told, search.examined, tuple(search.axes.varied), search.smallest, search.seq_len, search.afterwards)
-
-
-def of_shapes(budget: Sequence[Limit]) -> list[Limit]:
-    """The limits that a shape is held to: those of counts and of FLOPs."""
-    return [limit for limit in budget if limit.measure is None or isinstance(limit.measure, Flops)]
+    search = _Search(derivation, limits, wish, weigh)
+    found = tuple(islice(search.list_shapes(furthest), most))
+    return Found(found, search.axes.varied, search.seq_len)
 
 
 def fits(derivation: Derivation, budget: Sequence[Limit]) -> tuple[Shape, ...]:
-    """For a budget that the closed form is over: a few shapes near today's with which its counts and FLOPs hold.
+    """Return a few shapes near today's that hold the counts and FLOPs of a budget that the closed form is over.
 
     None has more parameters than today's, so that limits of bytes need no look; growth is a matter of the base.
     """
     if not any(is_over(limit, derivation.form) for limit in budget):
         return ()
     total = derivation.form.total
-    limits = of_shapes(budget)
+    limits = [limit for limit in budget if limit.measure is None or isinstance(limit.measure, Flops)]
+    limits.append(Limit(TOTAL, None, total, total, ""))
     try:
-        search = _Search(derivation, [*limits, Limit(TOTAL, None, total, total, "")], Wish())
+        return shapes(derivation, limits, Wish(), most=MOST_IN_A_REPORT, furthest=FURTHEST_IN_A_REPORT).shapes
     except Unusable:
         return ()
-    found: tuple[Shape, ...] = ()
-    for search.reach in REACHES:
-        found = tuple(search.told(MOST_IN_A_REPORT))
-        if len(found) == MOST_IN_A_REPORT:
-            break
-    return found
-
-
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    values: tuple[int, ...]
-    """In the order of the axes' sizes."""
-    distance: float
-    total: int
-    flops: int
-    layers: int
-
-    def is_as_good_as(self, other: _Candidate) -> bool:
-        """Of one depth, but for the distance."""
-        more, less = self.total * 100 >= other.total * 99, self.flops * 99 <= other.flops * 100
-        return self.layers == other.layers and more and less
 
 
 class _Search:
-    """One walk over all combinations of widths, networks and depths."""
+    """One walk over widths and networks, each as deep as the limits let it be."""
 
-    def __init__(self, derivation: Derivation, limits: Sequence[Limit], wish: Wish) -> None:
-        """:raises Unusable: where there is no closed form for what is limited, or no width for the heads wished for."""
-        form, self.variants = derivation.form, Variants(derivation)
-        self.reach = inf
-        """The largest distance from today's."""
-        self.limits = sorted(limits, key=lambda limit: limit.measure is not None)
-        self.seq_len = next((each.measure.seq_len for each in limits if isinstance(each.measure, Flops)), wish.seq_len)
-        self._bounds = [(limit.minimum or 0, inf if limit.maximum is None else limit.maximum) for limit in self.limits]
-        wish = replace(wish, seq_len=self.seq_len)
-        self._look_at(form, wish)
-        if still := self._without_say():
-            self._look_at(form, replace(wish, keep=wish.keep | still))
-        if not self.axes.widths:
-            message = f"no width that is tried is a whole number of heads of {wish.head}"
-            fix = "write a smaller --head-width, or one that goes into a width, and keep fewer keys"
-            raise Unusable(Finding("config-invalid", message, fix))
-        stacks = ([point.values[0] for point in points] for points in self.axes.depths)
-        self._deeper_by = [dict(pairwise(depths)) for depths in stacks]
-        self._legal: dict[tuple[int, ...], bool] = {}
-        self._over: dict[tuple[int, ...], bool] = {}
-        asked = {key for rule in self.variants.rules for key in rule.keys}
-        self._asked = [place for place, size in enumerate(self.axes.sizes) if size.key in asked]
-
-    def _look_at(self, form: ClosedForm, wish: Wish) -> None:
-        """The axes, and what is limited as polynomials of their sizes."""
-        self.axes = Axes(self.variants, wish)
-        symbols = [size.symbol for size in self.axes.sizes]
-        counted = [limit for limit in self.limits if limit.measure is None]
-        try:
-            self._counts = counts_of(form, symbols, [*(limit.component for limit in counted), TOTAL])
-            self._flops = flops_of(form, symbols, self.seq_len)
-        except Exception as error:  # (whatever a contributed form does with sizes that are symbols)
-            message = f"its closed form is none of symbols: {type(error).__name__}: {error}"
-            raise Unusable(Finding("unknown-closed-form", printable(message), "correct its blocks")) from error
-        if len(counted) < len(self.limits) and self._flops is None:
+    def __init__(
+        self,
+        derivation: Derivation,
+        limits: Sequence[Limit],
+        wish: Wish,
+        weigh: Callable[[Limit, ClosedForm], int] | None,
+    ) -> None:
+        self.variants, self.limits, self._weigh = Variants(derivation), limits, weigh
+        of_flops = (limit.measure.seq_len for limit in limits if isinstance(limit.measure, Flops))
+        self.seq_len = next(of_flops, wish.seq_len)
+        form = derivation.form
+        if (
+            self.seq_len
+            and any(isinstance(limit.measure, Flops) for limit in limits)
+            and self._count_flops(form) is None
+        ):
             adapted = " with its adapter" if "adapter" in form.architecture.added else ""
             message = f"there is no closed form for the FLOPs of {form.architecture.name}{adapted}"
             fix = "leave the limit on FLOPs out, as by --total 110M alone"
             raise Unusable(Finding("unknown-closed-form", message, fix))
-        now = zip(counted, self._counts(*self.axes.now)[:-1], strict=True)
-        self.afterwards = tuple(limit for limit, count in now if count != form[limit.component])
-        """Limits of which the polynomials know nothing, as of what trains where layers are frozen."""
-        self._sought = [
-            (0, inf) if limit in self.afterwards else bounds
-            for limit, bounds in zip(self.limits, self._bounds, strict=True)
-        ]
+        self.axes = Axes(self.variants, wish._replace(seq_len=self.seq_len))
+        if not self.axes.widths:
+            message = f"no width that is tried is a whole number of heads of {wish.head}"
+            fix = "write a smaller --head-width, or one that goes into a width, and keep fewer keys"
+            raise Unusable(Finding("config-invalid", message, fix))
+        self._lines: dict[tuple[int, ...], list[list[int] | None]] = {}
+        self.axes.stacks = [key for key in self.axes.stacks if self._is_free(key)]
 
-    def _without_say(self) -> frozenset[str]:
-        """Depths that no limit depends on, and those of which the polynomials say otherwise than the closed form.
+    def _is_free(self, stack: str) -> bool:
+        """Return whether a number of layers can be another, and a limit depends on it.
 
-        The former are those of layers that share their weights, the latter of a table that names single layers. Where
-        the config has a list with an entry for each layer, the class refuses another number of them.
+        It stays where a list of the config has an entry for each layer, and where the table names single layers, so
+        that no formula has it.
         """
+        form, now = self.variants.form, self.axes.now[stack]
         given = self.variants.derivation.values.for_build
-        lengths = [len(each) for key in OF_EACH_LAYER if isinstance(each := given.get(key), list)]
-        still = set()
-        for size in self.axes.stacks:
-            if self.variants.now(size.key) in lengths:
-                still.add(size.key)
-                continue
-            deeper = {size.key: self.variants.now(size.key) + 1}
-            values = [deeper.get(each.key, now) for each, now in zip(self.axes.sizes, self.axes.now, strict=True)]
-            is_off = self._counts(*values)[-1] != self.variants.unchecked(**deeper).total
-            if is_off or self._held(values) == self._held(self.axes.now):
-                still.add(size.key)
-        return frozenset(still)
+        lists = (given.get(key) for key in OF_EACH_LAYER)
+        deeper = self.variants.unchecked(**{stack: now + 1})
+        is_named = self.variants.sizes[stack].symbol not in form.formulas()[TOTAL].symbols
+        if any(isinstance(each, list) and len(each) == now for each in lists) or (
+            is_named and deeper.total != form.total
+        ):
+            return False
+        return self._measure(deeper) != self._measure(form)
 
     # what a shape comes to
 
-    @property
-    def examined(self) -> int:
-        return len(self._over)
+    def _count_flops(self, form: ClosedForm) -> int | None:
+        counted = flops.flops(form.architecture, form.dims, seq_len=self.seq_len)
+        return None if counted is None else flops.total(counted)
 
-    def is_over(self, values: tuple[int, ...]) -> bool:
-        """By the polynomials, each shape once."""
-        if values not in self._over:
-            try:
-                held = zip(self._held(values), self._sought, strict=True)
-                self._over[values] = any(each > most for each, (_, most) in held)
-            except ZeroDivisionError:  # fewer heads than they are divided by: no such class can be built
-                self._over[values] = True
-        return self._over[values]
+    def _measure(self, form: ClosedForm) -> list[int]:
+        """Count what the limits are about, in their order."""
+        found = []
+        for limit in self.limits:
+            if limit.measure is None:
+                found.append(form[limit.component])
+            elif isinstance(limit.measure, Flops):
+                found.append(self._count_flops(form) or 0)
+            else:
+                assert self._weigh is not None
+                found.append(self._weigh(limit, form))
+        return found
 
-    def _is_under(self, values: Sequence[int]) -> bool:
-        return any(each < least for each, (least, _) in zip(self._held(values), self._sought, strict=True))
+    def _measured(self, sizes: Mapping[str, int]) -> list[int] | None:
+        """Return what :meth:`_measure` counts with other sizes; ``None`` for those that no class can be built with."""
+        try:
+            return self._measure(self.variants.unchecked(**sizes))
+        except Exception:  # noqa: BLE001  (a block that these values make no sense to)
+            return None
 
-    def _held(self, values: Sequence[int]) -> list[int]:
-        """What limits are about, in their order."""
-        counts = self._counts(*values)[:-1]
-        return counts if len(counts) == len(self.limits) or not self._flops else [*counts, *self._flops(*values)]
+    def _line(self, body: Mapping[str, int]) -> list[list[int] | None]:
+        """Return what a width and a network come to at today's depth, and with one layer more of each stack."""
+        key = tuple(body.values())
+        if key not in self._lines:
+            deeper = ({**body, stack: self.axes.now[stack] + 1} for stack in self.axes.stacks)
+            self._lines[key] = [self._measured(body), *map(self._measured, deeper)]
+        return self._lines[key]
 
-    def _is_legal(self, values: Sequence[int]) -> bool:
-        """The rules are asked once for what they look at."""
-        key = tuple(values[place] for place in self._asked)
-        if key not in self._legal:
-            self._legal[key] = self.variants.is_legal(**self._changes(values))
-        return self._legal[key]
+    def _exceeds(self, counts: Sequence[int]) -> bool:
+        """Return whether a limit is exceeded."""
+        held = zip(self.limits, counts, strict=True)
+        return any(limit.maximum is not None and count > limit.maximum for limit, count in held)
 
-    def _changes(self, values: Sequence[int]) -> dict[str, int]:
-        """By key, what is not as it is today."""
-        both = zip(self.axes.sizes, values, self.axes.now, strict=True)
-        return {size.key: value for size, value, now in both if value != now}
-
-    @property
-    def smallest(self) -> int:
-        """Parameters of the smallest that can be."""
-        of_rows = zip(self.axes.of_rows, self._rows, strict=True)
-        rows = [next(iter(self.axes.rows(size)), now) for size, now in of_rows]
-        depths = [points[0].values[0] for points in self.axes.depths]
-        for width in self.axes.widths:
-            with suppress(ZeroDivisionError):
-                return self._counts(*width.values, *self.axes.networks(width)[0].values, *depths, *rows)[-1]
-        return self.variants.form.total
+    def _is_over(self, body: Mapping[str, int], depths: Sequence[int]) -> bool:
+        """Return whether a width and a network exceed a limit at these depths."""
+        start, *deeper = self._line(body)
+        if start is None:
+            return True
+        counts = start
+        for stack, depth, more in zip(self.axes.stacks, depths, deeper, strict=True):
+            if more is None:
+                return True
+            layers = depth - self.axes.now[stack]
+            counts = [each + layers * (one - none) for each, one, none in zip(counts, more, start, strict=True)]
+        return self._exceeds(counts)
 
     # which there are
 
-    def _candidates(self) -> list[_Candidate]:
-        """Those that hold every limit, and of which no size can take one step more."""
-        found = [*self._with_fewer_rows()]
-        for width, wider in _with_next(self.axes.widths):
-            if width.distance > self.reach:
+    def list_shapes(self, furthest: float) -> Iterator[Shape]:
+        """Yield the nearest of those that no nearer one is as good as; today's own is not among them."""
+        kept: list[Shape] = []
+        for shape in self._list_candidates(furthest):
+            if not any(nearer.is_as_good_as(shape) for nearer in kept):
+                kept.append(shape)
+                if shape.changes:
+                    yield shape
+
+    def _list_candidates(self, furthest: float) -> Iterator[Shape]:
+        """Yield, the nearest first, those that hold every limit and of which no size can take one step more."""
+        bodies = []
+        for width, wider in zip(self.axes.widths, [*self.axes.widths[1:], None], strict=True):
+            networks = self.axes.list_networks(width)
+            for network, larger in zip(networks, [*networks[1:], None], strict=True):
+                steps = [{**wider.sizes, **network.sizes}] if wider else []
+                steps += [{**width.sizes, **larger.sizes}] if larger else []
+                distance = width.distance + network.distance
+                if distance <= furthest:
+                    bodies.append((distance, {**width.sizes, **network.sizes}, steps))
+        waiting = list(self._list_with_fewer_rows(furthest))
+        too_large: list[Mapping[str, int]] = []
+        fewest = [self.axes.depths[stack][0] for stack in self.axes.stacks]
+        for distance, body, steps in sorted(bodies, key=lambda each: each[0]):
+            if any(all(body[key] >= least for key, least in each.items()) for each in too_large):
                 continue
-            for network, larger in _with_next(self.axes.networks(width)):
-                steps = [(*wider.values, *network.values)] if wider else []
-                steps += [(*width.values, *larger.values)] if larger else []
-                body = _Body((*width.values, *network.values), width.distance + network.distance, steps)
-                if body.distance <= self.reach:
-                    self._deepen(body, (), body.distance, found)
-        return found
+            waiting.sort(key=_order)
+            while waiting and waiting[0].distance < distance:
+                yield waiting.pop(0)
+            if self._is_over(body, fewest):
+                too_large.append(body)
+            else:
+                waiting += self._deepen(body, distance, steps, furthest)
+        yield from sorted(waiting, key=_order)
 
-    def _deepen(self, body: _Body, depth: tuple[int, ...], distance: float, found: list[_Candidate]) -> bool:
-        """Whether the shallowest is over already, so that a deeper one need not be asked."""
-        if len(depth) == len(self.axes.depths):
-            return self._examine(body, depth, distance, found)
-        first = None
-        for point in self.axes.depths[len(depth)]:
-            if distance + point.distance <= self.reach:
-                is_over = self._deepen(body, (*depth, *point.values), distance + point.distance, found)
-                first = is_over if first is None else first
-                if is_over:
-                    break
-        return bool(first)
+    def _deepen(
+        self, body: Mapping[str, int], distance: float, steps: Sequence[Mapping[str, int]], furthest: float
+    ) -> Iterator[Shape]:
+        """Yield the deepest that the limits let a body be: each stack of layers by itself, and all as they are now."""
+        now = tuple(self.axes.now[stack] for stack in self.axes.stacks)
+        depths = set() if now else {now}
+        for place, tried in enumerate(self.axes.depths[stack] for stack in self.axes.stacks):
+            each = [(*now[:place], depth, *now[place + 1 :]) for depth in tried]
+            depths.update(each[: bisect_left(each, 1, key=lambda depth: self._is_over(body, depth))][-1:])
+        for depth in sorted(depths):
+            changed = [(new, old) for new, old in zip(depth, now, strict=True) if new != old]
+            apart = distance + sum(abs(log(new / old)) if old else inf for new, old in changed)
+            if apart <= furthest and not self._is_over(body, depth) and not self._can_grow(body, depth, steps):
+                yield from self._counted({**body, **dict(zip(self.axes.stacks, depth, strict=True))}, apart)
 
-    def _examine(self, body: _Body, depth: tuple[int, ...], distance: float, found: list[_Candidate]) -> bool:
-        """Whether it is over."""
-        rows = self._rows
-        values = (*body.values, *depth, *rows)
-        if self.is_over(values):
-            return True
-        larger = [*((*step, *depth) for step in body.steps), *((*body.values, *each) for each in self._deeper(depth))]
-        if not any(self._fits((*each, *rows)) for each in larger):
-            found += self._candidate(values, distance)
-        return False
+    def _can_grow(self, body: Mapping[str, int], depth: tuple[int, ...], steps: Sequence[Mapping[str, int]]) -> bool:
+        deeper = [
+            (*depth[:place], depth[place] + 1, *depth[place + 1 :])
+            for place, stack in enumerate(self.axes.stacks)
+            if depth[place] + 1 in self.axes.depths[stack]
+        ]
+        larger = [*((step, depth) for step in steps), *((body, each) for each in deeper)]
+        return any(
+            not self._is_over(sizes, layers)
+            and self.variants.is_legal(**sizes, **dict(zip(self.axes.stacks, layers, strict=True)))
+            for sizes, layers in larger
+        )
 
-    @property
-    def _rows(self) -> tuple[int, ...]:
-        return self.axes.now[len(self.axes.now) - len(self.axes.of_rows) :]
+    def _list_with_fewer_rows(self, furthest: float) -> Iterator[Shape]:
+        """Yield today's shape with as many rows of one table as the limits leave, where it is over."""
 
-    def _deeper(self, depth: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-        for place, each in enumerate(depth):
-            if each in self._deeper_by[place]:
-                yield (*depth[:place], self._deeper_by[place][each], *depth[place + 1 :])
+        def is_over(sizes: Mapping[str, int]) -> bool:
+            counts = self._measured(sizes)
+            return counts is None or self._exceeds(counts)
 
-    def _fits(self, values: tuple[int, ...]) -> bool:
-        return not self.is_over(values) and self._is_legal(values)
+        if is_over({}):
+            for key, fewer in self.axes.rows.items():
+                fitting = bisect_left(fewer, 1, key=lambda rows, key=key: is_over({key: rows}))  # type: ignore[misc]
+                if fitting and (distance := log(self.axes.now[key] / fewer[fitting - 1])) <= furthest:
+                    yield from self._counted({key: fewer[fitting - 1]}, distance)
 
-    def _with_fewer_rows(self) -> Iterator[_Candidate]:
-        """Today's shape with as many rows of one table as the limits leave, where it is over."""
-        body, rows = self.axes.now[: len(self.axes.now) - len(self._rows)], self._rows
-        if not self.is_over(self.axes.now):
-            return
-        for place, size in enumerate(self.axes.of_rows):
-            tried = self.axes.rows(size)
-
-            def with_rows(count: int, place: int = place) -> tuple[int, ...]:
-                return (*body, *rows[:place], count, *rows[place + 1 :])
-
-            fitting = bisect_left(tried, 1, key=lambda count: self.is_over(with_rows(count)))
-            if fitting:
-                fewer = tried[fitting - 1]
-                yield from self._candidate(with_rows(fewer), log(rows[place] / fewer))
-
-    def _candidate(self, values: tuple[int, ...], distance: float) -> Iterator[_Candidate]:
-        if distance <= self.reach and self._is_legal(values) and not self._is_under(values):
-            first = len(values) - len(self.axes.of_rows) - len(self.axes.depths)
-            layers = sum(values[first : first + len(self.axes.depths)])
-            cost = self._flops(*values)[0] if self._flops else 0
-            yield _Candidate(values, distance, self._counts(*values)[-1], cost, layers)
-
-    # which are worth a look
-
-    def told(self, most: int) -> Iterator[Shape]:
-        """The nearest of those that no nearer one is as good as; today's own is not among them."""
-        kept: list[_Candidate] = []
-        for each in sorted(self._candidates(), key=lambda each: (each.distance, -each.total, each.flops)):
-            changes = self._changes(each.values)
-            if any(nearer.is_as_good_as(each) for nearer in kept):
-                continue
-            shape = self._counted(changes, each.distance)
-            kept += [each] if shape else []
-            if shape and changes:
-                yield shape
-                most -= 1
-                if not most:
-                    return
-
-    def _counted(self, changes: Mapping[str, int], distance: float) -> Shape | None:
-        """By the closed form itself; ``None`` where that finds it over after all."""
+    def _counted(self, sizes: Mapping[str, int], distance: float) -> Iterator[Shape]:
+        """Yield a shape as the closed form itself counts it, if the class takes it and every limit holds."""
+        changes = {key: each for key, each in sizes.items() if each != self.axes.now[key]}
         form = self.variants.varied(**changes)
-        if form is None:
-            return None
-        counted = flops.flops(form.architecture, form.dims, seq_len=self.seq_len)
-        cost = None if counted is None else flops.total(counted)
-        held = [form[limit.component] if limit.measure is None else cost or 0 for limit in self.limits]
-        if not all(least <= each <= most for each, (least, most) in zip(held, self._bounds, strict=True)):
-            return None
-        return Shape(self.variants.together(changes), change(self.variants, changes), form, cost, distance)
+        if form and all(map(is_allowed, self.limits, self._measure(form))):
+            layers = sum(sizes.get(key, self.axes.now[key]) for key in self.axes.stacks)
+            told = change(self.variants, changes)
+            yield Shape(self.variants.together(changes), told, form, self._count_flops(form), distance, layers)
 
 
-@dataclass(frozen=True, slots=True)
-class _Body:
-    """Width and network, and the next larger ones."""
-
-    values: tuple[int, ...]
-    distance: float
-    steps: list[tuple[int, ...]]
-
-
-def _with_next(points: Sequence[Point]) -> Iterator[tuple[Point, Point | None]]:
-    return zip_longest(points, points[1:])
+def _order(shape: Shape) -> tuple[float, int, int]:
+    return shape.distance, -shape.form.total, shape.flops or 0

@@ -164,9 +164,9 @@ def change(variants: Variants, changes: Mapping[str, Any]) -> str:
 # what a budget says of a closed form
 
 
-def _holds(form: ClosedForm, limit: Limit) -> bool:
-    count = form[limit.component]
-    return (limit.maximum is None or count <= limit.maximum) and (limit.minimum is None or count >= limit.minimum)
+def is_allowed(limit: Limit, count: int) -> bool:
+    """Return whether a count is within a limit."""
+    return (limit.minimum or 0) <= count and (limit.maximum is None or count <= limit.maximum)
 
 
 def is_over(limit: Limit, form: ClosedForm) -> bool:
@@ -194,7 +194,11 @@ def insensitive(derivation: Derivation, budget: tuple[Limit, ...]) -> list[Findi
     variants = Variants(derivation)
     for key, size in variants.sizes.items():
         deeper = variants.varied(**{key: variants.now(key) + 1}) if size.repeats else None
-        if deeper is None or deeper.total == variants.form.total or not all(_holds(deeper, each) for each in budget):
+        if (
+            deeper is None
+            or deeper.total == variants.form.total
+            or not all(is_allowed(each, deeper[each.component]) for each in budget)
+        ):
             continue
         layer = f"{key} {exact(variants.now(key))} → {exact(variants.now(key) + 1)}"
         cost = signed(deeper.total - variants.form.total)

@@ -8,21 +8,18 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from pytest_bertsize import quantity
 from pytest_bertsize.closed_forms import flops, shapes
-from pytest_bertsize.closed_forms.axes import MULTIPLE, SEQ_LEN, Wish
-from pytest_bertsize.closed_forms.what_if import Variants
+from pytest_bertsize.closed_forms.shapes import MULTIPLE, SEQ_LEN
+from pytest_bertsize.closed_forms.what_if import Variants, is_allowed
 from pytest_bertsize.commands.console import GOOD, heading, mistaken, origin, say, style_of
 from pytest_bertsize.commands.named_model import Explained, Named, explained
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.review.measures import Subject, measured
-from pytest_bertsize.table.model import FLOPS, AsBytes, Flops, Growth, Limit, Training
+from pytest_bertsize.table.model import FLOPS, Flops, Growth, Limit
 from pytest_bertsize.table.toml import inline
 from pytest_bertsize.wording import did_you_mean, exact, shown
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.table import Table
-
     from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.closed_forms.shapes import Found
     from pytest_bertsize.quantity import Quantity
@@ -48,25 +45,22 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """A shape, or today's."""
-
-    sizes: Mapping[str, int]
-    """By key, of the keys that vary."""
-    changes: Mapping[str, int]
-    total: int
-    flops: int | None
-
-
-@dataclass(frozen=True, slots=True)
 class Fitting:
     """All that is printed, in whatever form."""
 
     chosen: Explained
     limits: Sequence[Limit]
     found: Found
-    rows: Sequence[Row]
-    """Today's is the first."""
+    now: Mapping[str, int]
+    """Today's sizes, of the keys that vary."""
+    flops: int | None
+    """Of today's shape."""
+
+    @property
+    def rows(self) -> list[tuple[Mapping[str, int], int, int | None]]:
+        """Sizes, parameters and FLOPs of today's shape and of those that were found."""
+        rows = [({**self.now, **each.changes}, each.form.total, each.flops) for each in self.found.shapes]
+        return [(self.now, self.chosen.form.total, self.flops), *rows]
 
 
 def fit(named: Named, asked: Asked, out: TextIO, err: TextIO, *, form: str = "text") -> int:
@@ -76,18 +70,25 @@ def fit(named: Named, asked: Asked, out: TextIO, err: TextIO, *, form: str = "te
     :returns: the exit status.
     """
     try:
-        found = _fitting(explained(named), asked)
+        found = _fit_model(explained(named), asked)
     except Unusable as unusable:
         return mistaken(unusable, err)
-    say(_quoted(found, form) if form != "text" else _drawn(found, style_of(out, 0)), out)
+    say(_quote(found, form) if form != "text" else _draw(found, style_of(out, 0)), out)
     return GOOD
 
 
-def _fitting(chosen: Explained, asked: Asked) -> Fitting:
+def _fit_model(chosen: Explained, asked: Asked) -> Fitting:
     """:raises Unusable: where the command line asks for what there is not, or no shape holds the limits."""
-    limits = _limits(chosen, asked)
-    keys = Variants(chosen.derivation).sizes
-    wrong = [_no_such_key(key, keys) for key in asked.keep if key not in keys]
+    limits = _read_limits(chosen, asked)
+    variants = Variants(chosen.derivation)
+    keys = variants.sizes
+    wrong = [
+        _mistake(
+            f"--keep {shown(key)} is no size of this model", did_you_mean(key, keys, f"there are {', '.join(keys)}")
+        )
+        for key in asked.keep
+        if key not in keys
+    ]
     numbers = {"--multiple": asked.multiple, "--head-width": asked.head_width, "--seq-len": asked.seq_len}
     wrong += [
         _mistake(f"{option} is {each}", "write a number from 1")
@@ -96,82 +97,43 @@ def _fitting(chosen: Explained, asked: Asked) -> Fitting:
     ]
     if wrong:
         raise Unusable(*wrong)
-    wish = Wish(frozenset(asked.keep), asked.multiple, asked.head_width, asked.seq_len)
-    sought = [*shapes.of_shapes(limits), *(_as_count(limit, chosen) for limit in limits if _is_of_bytes(limit))]
-    found = shapes.shapes(chosen.derivation, sought, wish, most=MOST)
+    config = {**chosen.config.data, **chosen.model.overrides}
+
+    def measure(limit: Limit, form: ClosedForm) -> int:
+        if limit.measure is None:
+            return form[limit.component]
+        return measured([limit], Subject(form.inventory, form, config, None))[0].actual
+
+    wish = shapes.Wish(frozenset(asked.keep), asked.multiple, asked.head_width, asked.seq_len)
+    found = shapes.shapes(chosen.derivation, limits, wish, most=MOST, weigh=measure)
     if not found.varied:
         what = f"{chosen.form.architecture.name} has no size left to vary"
         is_pair = not keys and any(symbol.startswith("L") for symbol in chosen.form.dims.sizes)
         alone = "name the config of one of its sides" if is_pair else "name a model that has a width or layers"
         raise Unusable(_mistake(what, "keep fewer keys" if asked.keep else alone))
-    return Fitting(chosen, limits, found, _rows(chosen, found, limits, keeps=bool(asked.keep)))
-
-
-def _rows(chosen: Explained, found: Found, limits: Sequence[Limit], *, keeps: bool) -> list[Row]:
-    """:raises Unusable: where there is none but today's, and that does not hold the limits either."""
-    form, variants = chosen.form, Variants(chosen.derivation)
-    counted = flops.flops(form.architecture, form.dims, seq_len=found.seq_len)
-    cost = None if counted is None else flops.total(counted)
+    is_within = all(is_allowed(limit, measure(limit, chosen.form)) for limit in limits)
+    if not found.shapes and not is_within:
+        fix = f"write a larger limit, {'keep fewer keys, ' if asked.keep else ''}or overrides with fewer tokens"
+        raise Unusable(_mistake(f"no shape that was tried is within {_list_limits(limits)}", fix))
+    counted = flops.flops(chosen.form.architecture, chosen.form.dims, seq_len=found.seq_len)
     now = {key: variants.now(key) for key in found.varied}
-    of_bytes = [limit for limit in limits if _is_of_bytes(limit)]
-
-    def is_too_heavy(shape: ClosedForm) -> bool:
-        return any(_breaks(limit, _bytes(limit, shape, chosen)) for limit in of_bytes)
-
-    rows = [
-        Row({**now, **shape.changes}, shape.changes, shape.form.total, shape.flops)
-        for shape in found.shapes
-        if not is_too_heavy(shape.form)
-    ]
-    of_shapes = shapes.of_shapes(limits)
-    is_over = any(_breaks(limit, cost if limit.measure else form[limit.component]) for limit in of_shapes)
-    if not rows and (is_over or is_too_heavy(form)):
-        raise Unusable(_none(found, limits, keeps=keeps))
-    return [Row(now, {}, form.total, cost), *rows]
-
-
-def _none(found: Found, limits: Sequence[Limit], *, keeps: bool) -> Finding:
-    """Why there is no shape."""
-    said, fix = _said(limits), f"write a larger limit{', or keep fewer keys' if keeps else ''}"
-    if found.afterwards:
-        way_out = f"leave {_said(found.afterwards)} out, as by --total 110M: no formula says what is frozen"
-        return _mistake(f"no shape was found within {said}", way_out)
-    least = min((limit.maximum or 0 for limit in limits if limit.component == TOTAL), default=found.smallest)
-    if found.smallest > least:
-        return _mistake(f"no shape is within {said}: the smallest has {exact(found.smallest)} parameters", fix)
-    tried = "fewer tokens and positions are tried with today's layers alone"
-    return _mistake(f"no shape that was tried is within {said}: {tried}", f"{fix}, or overrides with fewer of them")
-
-
-def _breaks(limit: Limit, count: int | None) -> bool:
-    if count is None:
-        return False
-    return (limit.maximum is not None and count > limit.maximum) or count < (limit.minimum or 0)
+    return Fitting(chosen, limits, found, now, None if counted is None else flops.total(counted))
 
 
 def _mistake(message: str, fix: str) -> Finding:
     return Finding("config-invalid", message, fix)
 
 
-def _no_such_key(key: str, keys: Mapping[str, Any]) -> Finding:
-    return _mistake(
-        f"--keep {shown(key)} is no size of this model", did_you_mean(key, keys, f"there are {', '.join(keys)}")
-    )
-
-
-# the limits
-
-
-def _limits(chosen: Explained, asked: Asked) -> list[Limit]:
-    """Those of the command line or, where it says none, the model's own.
+def _read_limits(chosen: Explained, asked: Asked) -> list[Limit]:
+    """Return the limits of the command line or, where it has none, the model's own.
 
     :raises Unusable: where there is none at all, or one is not a number.
     """
     found = []
     if asked.total is not None:
-        found.append(_limit(TOTAL, "--total", asked.total, quantity.PARAMETERS))
+        found.append(_read_limit(TOTAL, "--total", asked.total, quantity.PARAMETERS))
     if asked.flops is not None:
-        limit = _limit(FLOPS, "--flops", asked.flops, quantity.FLOPS)
+        limit = _read_limit(FLOPS, "--flops", asked.flops, quantity.FLOPS)
         found.append(limit._replace(measure=Flops(asked.seq_len)))
     own = chosen.declared[1].limits if chosen.declared else ()
     found = found or [limit for limit in own if not isinstance(limit.measure, Growth)]
@@ -180,7 +142,7 @@ def _limits(chosen: Explained, asked: Asked) -> list[Limit]:
     return found
 
 
-def _limit(component: str, option: str, written: str, kind: Quantity) -> Limit:
+def _read_limit(component: str, option: str, written: str, kind: Quantity) -> Limit:
     try:
         most = kind.parse(written)
     except ValueError as error:
@@ -189,111 +151,76 @@ def _limit(component: str, option: str, written: str, kind: Quantity) -> Limit:
     return Limit(component, None, most, written, option)
 
 
-def _is_of_bytes(limit: Limit) -> bool:
-    return isinstance(limit.measure, AsBytes | Training)
-
-
-def _bytes(limit: Limit, form: ClosedForm, chosen: Explained) -> int:
-    """What a shape comes to by a limit of bytes.
-
-    :raises Unusable: where nobody can tell, as of what is quantised.
-    """
-    config = {**chosen.config.data, **chosen.model.overrides}
-    return measured([limit], Subject(form.inventory, form, config, None))[0].actual
-
-
-def _as_count(limit: Limit, chosen: Explained) -> Limit:
-    """The parameters that a limit of bytes lets pass, as many to the byte as today."""
-    total, now = chosen.form.total, _bytes(limit, chosen.form, chosen)
-    least, most = (each and each * total // now for each in (limit.minimum, limit.maximum))
-    return Limit(TOTAL, least, most, limit.written, limit.file)
-
-
-def _said(limits: Sequence[Limit]) -> str:
-    """``total 110M and flops 22G of 128 tokens``."""
+def _list_limits(limits: Sequence[Limit]) -> str:
+    """Return ``total 110M and flops 22G of 128 tokens``."""
     return " and ".join(
         f"{limit.component} {limit}{f' of {limit.measure}' if isinstance(limit.measure, Flops) else ''}"
         for limit in limits
     )
 
 
-# to paste
+# what is printed
 
 
-def overrides(chosen: Explained, changes: Mapping[str, int]) -> dict[str, Any]:
-    """What the table says already, and what a shape changes; a key of one part of several stands in that part's."""
+def list_overrides(chosen: Explained, changes: Mapping[str, int]) -> dict[str, Any]:
+    """Return the table's overrides with a shape's; a key of one part of several stands in that part's."""
     aliases = chosen.derivation.family.keys.aliases
     already = chosen.declared[1].overrides if chosen.declared else {}
     found: dict[str, Any] = {key: each for key, each in already.items() if aliases.get(key) not in changes}
     for key, value in changes.items():
         part, _, own = key.rpartition(".")
-        if part:
-            found[part] = {**found.get(part, {}), own: value}
-        else:
-            found[own] = value
+        found |= {part: {**found.get(part, {}), own: value}} if part else {own: value}
     return found
 
 
-def to_paste(chosen: Explained, changes: Mapping[str, int]) -> str:
-    """``overrides = { num_hidden_layers = 12 }``."""
-    return f"overrides = {inline(overrides(chosen, changes))}"
+def _list_pastes(found: Fitting) -> list[str]:
+    """Return ``overrides = { num_hidden_layers = 12 }`` of each shape."""
+    return [f"overrides = {inline(list_overrides(found.chosen, each.changes))}" for each in found.found.shapes]
 
 
-# in a terminal
+def _list_notes(found: Fitting) -> list[str]:
+    how = "nearest to today's first, each with no size that could take one step more"
+    shown_ones = f"shapes within {_list_limits(found.limits)}; {how}"
+    first = shown_ones if found.found.shapes else "today's is as large as the budget lets it be"
+    return [first, f"varied: {', '.join(found.now)}"]
 
 
-def _drawn(found: Fitting, style: Style) -> str:
+def _list_columns(found: Fitting) -> dict[str, list[str]]:
+    """Return cells by heading: the sizes that some shape changes by their symbol, then what they come to."""
+    sizes = Variants(found.chosen.derivation).sizes
+    cells = {"": ["today", *(str(number) for number, _ in enumerate(found.found.shapes, 1))]}
+    for key in found.now:
+        if any(key in each.changes for each in found.found.shapes):
+            cells[sizes[key].symbol] = [exact(row[key]) for row, _, _ in found.rows]
+    cells["parameters"] = [exact(total) for _, total, _ in found.rows]
+    costs = [cost for _, _, cost in found.rows if cost is not None]
+    if len(costs) == len(found.rows):
+        cells[f"FLOPs of {exact(found.found.seq_len)} tokens"] = list(map(exact, costs))
+    return cells
+
+
+def _draw(found: Fitting, style: Style) -> str:
+    from rich.box import SIMPLE_HEAD
     from rich.console import Group
+    from rich.table import Table
     from rich.text import Text
 
     from pytest_bertsize.reports.terminal.drawing import draw, hanging
 
-    chosen = found.chosen
-    parts: list[RenderableType] = [heading(chosen), *origin(chosen, style), Text(""), _table(found)]
-    lines = [f"{number:>2}  {to_paste(chosen, row.changes)}" for number, row in enumerate(found.rows[1:], 1)]
-    said = draw(Group(*(hanging("- ", "dim", note, style) for note in notes(found))), style)
-    return "\n".join(
-        [draw(Group(*parts), style), "", *lines, *([""] if lines else []), said]
-    )  # TOML may not be wrapped
-
-
-def notes(found: Fitting) -> list[str]:
-    """What the shapes are those of."""
-    examined = f"{exact(found.found.examined)} shapes held against {_said(found.limits)}"
-    how = "nearest to today's first, each with no size that could take one step more"
-    none = "today's is as large as the budget lets it be" if len(found.rows) == 1 else f"{examined}; {how}"
-    varied = f"varied: {', '.join(found.found.varied)}"
-    return [none, varied]
-
-
-def columns(found: Fitting) -> dict[str, list[str]]:
-    """Cells by heading: the sizes that some shape changes by their symbol, then what they come to."""
-    sizes = Variants(found.chosen.derivation).sizes
-    changed = [key for key in found.found.varied if any(key in row.changes for row in found.rows)]
-    cells = {"": ["today", *(str(number) for number, _ in enumerate(found.rows[1:], 1))]}
-    cells |= {sizes[key].symbol: [exact(row.sizes[key]) for row in found.rows] for key in changed}
-    cells["parameters"] = [exact(row.total) for row in found.rows]
-    if all(row.flops is not None for row in found.rows):
-        cells[f"FLOPs of {exact(found.found.seq_len)} tokens"] = [exact(row.flops or 0) for row in found.rows]
-    return cells
-
-
-def _table(found: Fitting) -> Table:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
     table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 0, 0, 1), pad_edge=False, header_style="bold")
     table.border_style = "dim"
-    cells = columns(found)
+    cells = _list_columns(found)
     for header in cells:
         table.add_column(header, justify="right", no_wrap=True)
     for place, row in enumerate(zip(*cells.values(), strict=True)):
         table.add_row(*(Text(text, style="dim" if place == 0 else "") for text in row))
-    return table
+    above = draw(Group(heading(found.chosen), *origin(found.chosen, style), Text(""), table), style)
+    lines = [f"{number:>2}  {paste}" for number, paste in enumerate(_list_pastes(found), 1)]  # TOML may not be wrapped
+    notes = draw(Group(*(hanging("- ", "dim", note, style) for note in _list_notes(found))), style)
+    return "\n".join([above, "", *lines, *([""] if lines else []), notes])
 
 
-def _quoted(found: Fitting, form: str) -> str:
+def _quote(found: Fitting, form: str) -> str:
     """Return the shapes as Markdown or as JSON."""
     from pytest_bertsize.commands.quoting import SCHEMA, facts, json_text, source
     from pytest_bertsize.reports.markdown.text import text as in_markdown
@@ -301,19 +228,15 @@ def _quoted(found: Fitting, form: str) -> str:
     chosen = found.chosen
     if form == "json":
         limits = [{"component": each.component, "min": each.minimum, "max": each.maximum} for each in found.limits]
+        changes: list[Mapping[str, int]] = [{}, *(each.changes for each in found.found.shapes)]
         rows = [
-            {
-                "overrides": overrides(chosen, row.changes),
-                "sizes": dict(row.sizes),
-                "parameters": row.total,
-                "flops": row.flops,
-            }
-            for row in found.rows
+            {"overrides": list_overrides(chosen, changed), "sizes": sizes, "parameters": total, "flops": cost}
+            for changed, (sizes, total, cost) in zip(changes, found.rows, strict=True)
         ]
-        searched = {"limits": limits, "seq_len": found.found.seq_len, "examined": found.found.examined}
+        searched = {"limits": limits, "seq_len": found.found.seq_len}
         return json_text({"schema": SCHEMA, **facts(chosen), **searched, "today": rows[0], "shapes": rows[1:]})
-    cells = columns(found)
-    cells["to paste"] = ["", *(f"`{to_paste(chosen, row.changes)}`" for row in found.rows[1:])]
+    cells = {**_list_columns(found), "to paste": ["", *(f"`{each}`" for each in _list_pastes(found))]}
     lines = [f"| {' | '.join(cells)} |", f"|{' --: |' * (len(cells) - 1)} :-- |"]
     lines += [f"| {' | '.join(row)} |" for row in zip(*cells.values(), strict=True)]
-    return "\n".join([*lines, "", *(f"- {in_markdown(each)}" for each in notes(found)), "", source(facts(chosen))])
+    notes = (f"- {in_markdown(each)}" for each in _list_notes(found))
+    return "\n".join([*lines, "", *notes, "", source(facts(chosen))])

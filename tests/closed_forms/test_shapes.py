@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import time
 from functools import cache
-from random import Random
 from typing import Any
 
 import pytest
 
 from pytest_bertsize.closed_forms import FAMILIES, flops
-from pytest_bertsize.closed_forms.axes import Axes, Wish
 from pytest_bertsize.closed_forms.derive import Derivation
-from pytest_bertsize.closed_forms.polynomials import counts_of, flops_of
-from pytest_bertsize.closed_forms.shapes import Found, Shape, fits, shapes
+from pytest_bertsize.closed_forms.shapes import Found, Shape, Wish, fits, shapes
 from pytest_bertsize.closed_forms.what_if import Variants
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.table.model import Flops, Limit
@@ -127,10 +124,10 @@ def test_of_one_depth_no_nearer_shape_is_as_good() -> None:
             assert shape.form.total > nearer.form.total * 1.01 or shape.flops < nearer.flops / 1.01
 
 
-def test_ten_thousand_shapes_take_less_than_three_seconds() -> None:
+def test_a_search_takes_less_than_three_seconds() -> None:
     deeper = bert(num_hidden_layers=13)
     start = time.process_time()
-    assert under(deeper, total="110M").examined >= 10_000
+    under(deeper, total="110M")
     assert time.process_time() - start < 3
 
 
@@ -252,50 +249,12 @@ OFTEN = ("bert", "electra", "modernbert", "squeezebert", "xlnet", "t5", "bart", 
 """Each is read, or put together, in another way."""
 
 
-@pytest.mark.parametrize("family", OFTEN)
-def test_the_polynomials_say_what_the_closed_form_says(family: str) -> None:
-    name = next(architecture for of, architecture in PAIRS if of == family)
-    assert_polynomials(family, name)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("family", list(FAMILIES))
-def test_the_polynomials_of_every_class_do(family: str) -> None:
-    for name in (architecture for of, architecture in PAIRS if of == family):
-        assert_polynomials(family, name)
-
-
-def assert_polynomials(family: str, name: str) -> None:
-    variants = Variants(by_default(family, name))
-    form, axes = variants.form, Axes(variants, Wish())
-    symbols = [size.symbol for size in axes.sizes]
-    components = [*form.components, "total", "trainable"]
-    counts, cost = counts_of(form, symbols, components), flops_of(form, symbols, 128)
-    for values in (axes.now, *drawn(axes, Random(7))):  # noqa: S311
-        changed = variants.unchecked(**dict(zip((size.key for size in axes.sizes), values, strict=True)))
-        assert counts(*values) == [changed[component] for component in components]
-        expected = flops.flops(changed.architecture, changed.dims, seq_len=128)
-        assert (cost and cost(*values)) == (expected and [flops.total(expected)])
-
-
 def by_default(family: str, name: str, **changes: int) -> Derivation:
     """As its config class has it, but for what that has no default for."""
     side = {"model_type": "bert", "is_decoder": True, "add_cross_attention": True}
     pair = {"encoder": {"model_type": "bert"}, "decoder": side}
     needed: dict[str, dict[str, Any]] = {"encoder-decoder": pair, "esm": {"vocab_size": 33}}
     return derived(case(family, name, {**needed.get(family, {}), **changes}))
-
-
-def drawn(axes: Axes, rng: Random) -> list[tuple[int, ...]]:
-    """Of other widths, but for those of the embeddings: where two are equal there is no projection between them."""
-    variants, found = axes.variants, []
-    narrow = {variants.form.dims.sizes.get(symbol) for symbol in ("E", "De")}
-    widths = [each for each in axes.widths if not narrow.intersection(each.values[:1])]
-    for width in rng.choices(widths, k=3):
-        depths = [rng.choice(points).values[0] for points in axes.depths]
-        rows = [rng.choice([*axes.rows(size), variants.now(size.key)]) for size in axes.of_rows]
-        found.append((*width.values, *rng.choice(axes.networks(width)).values, *depths, *rows))
-    return found
 
 
 @pytest.mark.parametrize(
