@@ -59,10 +59,9 @@ IMPORTERS = {
 """The two ways to run the gate without a build."""
 ROOMS = ("plugin", "commands", "reports", "review", "base", "closed_forms", "config", "table", "checkpoint", "builder")
 BELOW = "what stands below the rooms"
-PYDANTIC = "pydantic, and what it needs"
-OF_PYDANTIC = ("pydantic", "pydantic_core", "annotated_types", "typing_inspection", "typing_extensions")
+MSGSPEC = "msgspec"
 REST = "Python's own, tomli and rich"
-GROUPS = (*(f"`{room}`" for room in ROOMS), BELOW, PYDANTIC, REST)
+GROUPS = (*(f"`{room}`" for room in ROOMS), BELOW, MSGSPEC, REST)
 
 
 # idle cost
@@ -126,7 +125,7 @@ def _group(module: str) -> str:
     if package == "pytest_bertsize":
         room = rest.partition(".")[0]
         return f"`{room}`" if room in ROOMS else BELOW
-    return PYDANTIC if package in OF_PYDANTIC else REST
+    return MSGSPEC if package == MSGSPEC else REST
 
 
 def import_table(samples: Samples) -> Table:

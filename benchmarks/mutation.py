@@ -44,18 +44,13 @@ TESTS_OF = {
     "table/settings": ["table/test_settings.py", "bad_input/test_bad_runs.py::test_bad_tables"],
     "table/schema": [
         "table/test_settings.py",
-        "table/test_json_schema.py::test_the_file_is_what_the_models_say",
+        "table/test_budget.py",
+        "table/test_json_schema.py::test_the_file_is_what_the_structs_say",
         "config/test_which_release.py",
         "closed_forms/test_several_backbones.py",
         "bad_input/test_bad_runs.py::test_bad_tables",
     ],
-    "table/budget": [
-        "table/test_budget.py",
-        "table/test_settings.py",
-        "table/test_byte_sizes.py",
-        "table/test_json_schema.py::test_the_file_is_what_the_models_say",
-    ],
-    "table/growth": ["table/test_growth.py"],
+    "table/model": ["table/test_growth.py", "table/test_settings.py", "table/test_byte_sizes.py"],
     "table/toml": ["table/test_toml_lines.py", "table/test_toml_values.py"],
     "table/rewrite": ["review/test_accept.py", "table/test_rewrite_of_file.py"],
     "config/model_config": ["config/test_model_config.py"],
@@ -99,7 +94,7 @@ FAMILIES = "closed_forms/families"
 """A module of which is compared with what the classes of its name build; the reference has its components."""
 LEAST_KILLED = 0.95
 OPERATORS = (*mutation_operators, (cst.If, operator_if_exp), (cst.CompIf, operator_if_exp))
-SLOW_TO_IMPORT = ("hypothesis", "pydantic", "rich", "tomlkit", "transformers.models.bert.modeling_bert")
+SLOW_TO_IMPORT = ("hypothesis", "msgspec", "rich", "tomlkit", "transformers.models.bert.modeling_bert")
 IMPORTED_ALREADY = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
 """Not by pytest, which would have rewritten the asserts of these plugins."""
 ROOT = Path(__file__).parents[1]

@@ -30,7 +30,7 @@ def _check(given: argparse.Namespace) -> int:
     if given.no_build:
         return _checked(given, None)
     from pytest_bertsize.builder.helper import Helper
-    from pytest_bertsize.table.interpreter import may_be_named
+    from pytest_bertsize.table.model import may_be_named
 
     helper = Helper()
     if given.python is None and not may_be_named(given.project / "pyproject.toml"):

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from pytest_bertsize.wording import did_you_mean, shown
+
 
 class Dtype(NamedTuple):
     """One kind of number."""
@@ -32,6 +34,49 @@ OF_PARAMETERS: Mapping[str, Dtype] = MappingProxyType(
 """What weights are kept in, by the name that torch has for it."""
 
 
+BITS: Mapping[str, int] = MappingProxyType({name: dtype.bits for name, dtype in OF_PARAMETERS.items()} | {"int4": 4})
+"""Bits of one parameter, by the name that torch has for its dtype."""
+TRAINED = ("float64", "float32", "bfloat16", "float16")
+"""What an optimiser can step in: torch has gradients of no 8-bit dtype."""
+
+_ALIASES = {
+    **dict.fromkeys(("fp64", "f64", "double"), "float64"),
+    **dict.fromkeys(("fp32", "f32", "float", "single"), "float32"),
+    **dict.fromkeys(("fp16", "f16", "half"), "float16"),
+    **dict.fromkeys(("bf16",), "bfloat16"),
+    **dict.fromkeys(("fp8", "float8", "f8_e4m3", "e4m3"), "float8_e4m3fn"),
+    **dict.fromkeys(("f8_e5m2", "e5m2"), "float8_e5m2"),
+    **dict.fromkeys(("i8", "8bit", "8-bit"), "int8"),
+    **dict.fromkeys(("u8",), "uint8"),
+    **dict.fromkeys(("i4", "uint4", "fp4", "nf4", "4bit", "4-bit"), "int4"),
+}
+
+
 def whole_bytes(elements: int, bits: int) -> int:
     """What so many elements take, a byte that is begun counted as a whole."""
     return -(-elements * bits // 8)
+
+
+def bits_of(dtype: str) -> int:
+    """How many bits one parameter of a dtype takes.
+
+    :raises ValueError: for any other name than one of :data:`BITS`, saying which to write.
+    """
+    if dtype in BITS:
+        return BITS[dtype]
+    bare = dtype.lower().removeprefix("torch.")
+    if meant := bare if bare in BITS else _ALIASES.get(bare, ""):
+        raise ValueError(f'{shown(dtype)} is not a dtype by its full name: write "{meant}"')
+    hint = did_you_mean(bare, BITS, "", written=shown)
+    raise ValueError(f"{shown(dtype)} is not a dtype: write one of {', '.join(BITS)}{hint and f'; {hint}'}")
+
+
+def bytes_of(parameters: int, dtype: str) -> int:
+    """The bytes of that many parameters, one that is begun counted as a whole.
+
+    Parameters and nothing else: what a quantised format keeps beside them (scales, zero points) is not in it, nor are
+    buffers and the header of a file.
+
+    :raises ValueError: for an unknown dtype.
+    """
+    return whole_bytes(parameters, bits_of(dtype))

@@ -23,7 +23,7 @@ from pytest_bertsize.config.by_hub_name import Found
 from pytest_bertsize.config.named_in_code import imports
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.table import settings
-from pytest_bertsize.table.globs import BadGlob, matching, matching_in
+from pytest_bertsize.table.globs import BadGlob, find_matches, find_matches_in
 from pytest_bertsize.table.model import NAMES
 from pytest_bertsize.table.settings import NothingDeclared, Settings, SettingsError
 from pytest_bertsize.wording import listed, printable, visible
@@ -253,7 +253,7 @@ def table_of(
 def _matching(files: Files, today: Settings, pattern: str) -> list[str]:
     """What a pattern of the base's table means there, or today, where that is nothing: what git has no files of."""
     try:
-        return matching_in(files.listed, pattern) or matching(today.root, pattern)
+        return find_matches_in(files.listed, pattern) or find_matches(today.root, pattern)
     except Unreadable as unread:
         raise BadGlob(f"{unread}; {unread.fix}") from None
 

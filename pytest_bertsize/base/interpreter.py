@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.table.interpreter import NoInterpreter, in_folder
+from pytest_bertsize.table.model import NoInterpreter, in_folder
 from pytest_bertsize.table.schema import TABLE
 from pytest_bertsize.table.settings import SettingsError
 from pytest_bertsize.wording import printable, shown

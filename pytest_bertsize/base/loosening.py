@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from pytest_bertsize.dtypes import bits_of
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.quantity import LARGEST
-from pytest_bertsize.table.byte_sizes import bits_of
-from pytest_bertsize.table.growth import allowed, share_of
-from pytest_bertsize.table.model import ALREADY_OVER, AsBytes, Flops, Growth, Training
+from pytest_bertsize.table.model import ALREADY_OVER, AsBytes, Flops, Growth, Training, most_growth, share_of
 from pytest_bertsize.wording import exact, printable, shown, visible
 
 if TYPE_CHECKING:
@@ -138,8 +137,8 @@ def _lets_more_come(before: Limit, after: Limit, count: int | None) -> bool:
     """:param count: at the base; ``None`` where it is not known."""
     was, now = share_of(before.written), share_of(after.written)
     if (was is None) == (now is None):
-        return allowed(after.written, LARGEST) > allowed(before.written, LARGEST)
-    return count is None or allowed(after.written, count) > allowed(before.written, count)
+        return most_growth(after.written, LARGEST) > most_growth(before.written, LARGEST)
+    return count is None or most_growth(after.written, count) > most_growth(before.written, count)
 
 
 def _lets_more_pass(before: Limit, after: Limit, dtypes: tuple[str | None, str | None]) -> bool:

@@ -22,7 +22,7 @@ from pytest_bertsize.closed_forms.derive import choose, derive
 from pytest_bertsize.config import source
 from pytest_bertsize.config.adapter import adapter_of
 from pytest_bertsize.findings import Unusable
-from pytest_bertsize.table.globs import BadGlob, matching_in
+from pytest_bertsize.table.globs import BadGlob, find_matches_in
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class Snapshots:
 
     def _matching(self, pattern: str) -> list[str]:
         try:
-            return matching_in(self._files.listed, pattern)
+            return find_matches_in(self._files.listed, pattern)
         except Unreadable as unread:
             raise BadGlob(f"{unread}; {unread.fix}") from None
 

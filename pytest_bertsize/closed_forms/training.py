@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.table.byte_sizes import bytes_of
+from pytest_bertsize.dtypes import bytes_of
 
 if TYPE_CHECKING:
     from pytest_bertsize.inventory import Inventory

@@ -15,7 +15,7 @@ from pytest_bertsize.commands.named_model import DECLARED, TABLE
 from pytest_bertsize.config import source
 from pytest_bertsize.config.adapter import adapter_of
 from pytest_bertsize.findings import Finding, Unusable
-from pytest_bertsize.table.globs import matching_in
+from pytest_bertsize.table.globs import find_matches_in
 from pytest_bertsize.table.settings import Settings
 from pytest_bertsize.wording import did_you_mean, printable, shown
 
@@ -115,7 +115,7 @@ def _here() -> Settings:
 
 
 def _table(files: Files, revision: str) -> Apart:
-    return table_of(files, _here(), revision, partial(matching_in, files.listed))
+    return table_of(files, _here(), revision, partial(find_matches_in, files.listed))
 
 
 def _undeclared(name: str, revision: str, then: Apart) -> Iterator[Finding]:

@@ -13,13 +13,13 @@ from pytest_bertsize.closed_forms.blocks import Block
 from pytest_bertsize.commands.console import GOOD, heading, mistaken, origin, say, style_of, warnings
 from pytest_bertsize.commands.named_model import Explained, Named, explained
 from pytest_bertsize.commands.quoting import SCHEMA, facts, json_text, source
+from pytest_bertsize.dtypes import bytes_of
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import TOTAL, parents_first
 from pytest_bertsize.reports.markdown.text import text as in_markdown
 from pytest_bertsize.reports.model_report import change_of
 from pytest_bertsize.reports.rows import NOTHING
 from pytest_bertsize.reports.sentences import change
-from pytest_bertsize.table.byte_sizes import bytes_of
 from pytest_bertsize.wording import exact, signed
 
 if TYPE_CHECKING:

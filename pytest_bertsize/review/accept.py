@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pytest_bertsize.findings import BROKEN
 from pytest_bertsize.quantity import restated
-from pytest_bertsize.table.byte_sizes import NAMED
-from pytest_bertsize.table.model import Growth, unit_of
+from pytest_bertsize.table.model import NAMED, Growth, unit_of
 from pytest_bertsize.table.rewrite import Change
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from pytest_bertsize.findings import Finding, Kind
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory, fold
 from pytest_bertsize.quantity import restated
-from pytest_bertsize.table.byte_sizes import NAMED
-from pytest_bertsize.table.model import BYTES, FLOPS, GROWTH, TRAINING, unit_of
+from pytest_bertsize.table.model import BYTES, FLOPS, GROWTH, NAMED, TRAINING, unit_of
 from pytest_bertsize.wording import did_you_mean, exact, nearest_to, shown, signed
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from pytest_bertsize.closed_forms import flops
+from pytest_bertsize.dtypes import bits_of, bytes_of
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import is_within
-from pytest_bertsize.table.byte_sizes import bits_of, bytes_of
 from pytest_bertsize.table.model import BYTES, FLOPS, TRAINING, AsBytes, Flops, Growth, Training
 from pytest_bertsize.wording import exact, plural, shown, signed
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms import flops
 from pytest_bertsize.closed_forms.training import training_states
+from pytest_bertsize.dtypes import bytes_of
 from pytest_bertsize.review import measures
-from pytest_bertsize.table.byte_sizes import bytes_of
 from pytest_bertsize.table.model import BYTES, FLOPS, AsBytes, Flops, Training
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import TOTAL, TRAINABLE
 from pytest_bertsize.review import measures
 from pytest_bertsize.review.limits import refuse_unknown_component
-from pytest_bertsize.table.growth import allowed, growth_that_passes, share_of
-from pytest_bertsize.table.model import GROWTH, Growth
+from pytest_bertsize.table.model import GROWTH, Growth, growth_that_passes, most_growth, share_of
 from pytest_bertsize.wording import exact
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ def _growth_held(
     findings, budget, measured = [], [*found.budget], [*found.measured]
     for limit, part in parts.items():
         before, added = base[part], held[part] - base[part]
-        most = allowed(limit.written, before)
+        most = most_growth(limit.written, before)
         what = f"{part} {exact(before)} at {baseline.revision}, at most {exact(most)} more"
         measured.append(measures.Measured(limit.component, what, max(added, 0), None))
         budget[budget.index(limit)] = limit._replace(maximum=most)

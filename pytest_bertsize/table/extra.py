@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from msgspec import Struct
 
 from pytest_bertsize.inventory import TOTAL, TRAINABLE
 from pytest_bertsize.table.model import ALREADY_OVER, BYTES, FLOPS, GROWTH, TRAINING
@@ -61,10 +61,8 @@ KEY = r"[A-Za-z_]\w{0,99}(?:\.\w{1,99}){0,20}"
 SUMMAND = re.compile(rf"(?:(?P<times>[0-9]{{1,9}})\s*\*\s*)?(?P<key>{KEY})|(?P<number>[0-9]{{1,9}})", re.ASCII)
 
 
-class ExtraTable(BaseModel):
+class ExtraTable(Struct, frozen=True):
     """A module or parameter beside the backbone: { name = "classifier", linear = ["hidden_size", "num_labels"] }."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
 
     name: str
     """The path of the module or parameter in the class; with a range, one in each of those layers.
@@ -126,8 +124,7 @@ class ExtraTable(BaseModel):
         said = {key: getattr(self, key) for key in ("bias", "elementwise_affine", "layers", "bidirectional")}
         return {key: value for key, value in said.items() if value is not None}
 
-    @model_validator(mode="after")
-    def _is_one_block(self) -> ExtraTable:
+    def __post_init__(self) -> None:
         if not RANGED_PATH.fullmatch(self.name):
             raise ValueError(f'{shown(self.name)} is no path of a module: write name = "classifier", for example')
         said = [block for block in SIZES if getattr(self, block) is not None]
@@ -136,7 +133,6 @@ class ExtraTable(BaseModel):
             raise ValueError(f"{self._who} {says}: write one of {', '.join(SIZES)}, as in {_EXAMPLE}")
         for problem in (*self._wrong_sizes(), *self._wrong_arguments()):
             raise ValueError(f"{self._who}: {problem}")
-        return self
 
     @property
     def _who(self) -> str:

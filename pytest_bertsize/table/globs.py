@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from fnmatch import translate
-from functools import lru_cache, partial
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from pytest_bertsize.table.schema import model_name
+from pytest_bertsize.table.schema import check_model_name
 from pytest_bertsize.wording import did_you_mean, printable, reason, shown
 
 MOST_MATCHES = 2_000
@@ -27,7 +27,7 @@ _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 
 class BadGlob(Exception):
-    """A pattern, or a name with a placeholder, that cannot be meant."""
+    """A pattern, or a name with a placeholder, that declares no models."""
 
     def __init__(self, message: str, declared: str = "", key: str = "") -> None:
         super().__init__(message)
@@ -44,168 +44,151 @@ class Expanded(NamedTuple):
     declared: str
     """The name of the table, with its placeholder."""
     table: Any
-    """What the table says of this model."""
+    """The table as it would be written for this model alone."""
 
 
-def expanded(models: Mapping[str, Any], matches: Callable[[str], list[str]]) -> list[Expanded]:
-    """Every model that a project's tables declare, in their order, those of one pattern sorted by file.
+def expand_models(models: Mapping[str, Any], matches: Callable[[str], list[str]]) -> list[Expanded]:
+    """Return every model that a project's tables declare, in their order, those of one pattern sorted by file.
 
-    :param models: the tables by name, as they were parsed; what is no table is left as it is.
-    :param matches: the files that a pattern means.
-    :raises BadGlob: when a table cannot be taken for any, or for exactly these.
+    :param models: the tables by name, as they were parsed.
+    :param matches: finds the files that a pattern means.
+    :raises BadGlob: where a table declares no model, or one that another declares too.
     """
     found: dict[str, Expanded] = {}
     for declared, table in models.items():
-        for each, file in _models_of(declared, table, matches):
+        for each in _models_of(declared, table, matches):
             other = found.get(each.name)
             if other is None and (each.name == declared or each.name not in models):
                 found[each.name] = each
                 continue
-            message = f"{shown(file)} gives the name {shown(each.name)}, which "
+            message = f"{shown(_location(each.table))} gives the name {shown(each.name)}, which "
             same = other is not None and other.declared == declared
             message += f"{shown(_location(other.table))} gives too" if same and other else "another table has"
-            raise BadGlob(f"{message}: {_write_other_names(declared)}", declared)
+            unused = next((key for key in PLACEHOLDERS if f"{{{key}}}" not in declared), None)
+            fix = f'write models."{printable(declared)}-{{{unused}}}"' if unused else "rename a file"
+            raise BadGlob(f"{message}: {fix}", declared)
     return list(found.values())
 
 
-def _write_other_names(declared: str) -> str:
-    unused = next((each for each in PLACEHOLDERS if f"{{{each}}}" not in declared), None)
-    return f'write models."{printable(declared)}-{{{unused}}}"' if unused else "rename a file"
-
-
 def _location(table: Any) -> str:
-    config = table.get("config") if isinstance(table, dict) else None
+    config = table.get("config")
     return config.partition("#")[0] if isinstance(config, str) else ""
 
 
-def _models_of(declared: str, table: Any, matches: Callable[[str], list[str]]) -> Iterator[tuple[Expanded, str]]:
-    """The models of one table, and the file of each."""
+def _models_of(declared: str, table: Any, matches: Callable[[str], list[str]]) -> Iterator[Expanded]:
     pattern = _location(table)
-    placeholders = _placeholders(declared)
+    placeholders = _PLACEHOLDER.findall(declared)
     if not _GLOB.search(pattern):
-        _refuse_placeholders(declared, placeholders, table, pattern)
-        yield Expanded(declared, declared, table), pattern
+        _refuse_placeholders(declared, table, pattern)
+        yield Expanded(declared, declared, table)
         return
     if not placeholders:
         message = f'config = {shown(pattern)} can mean several files: write models."{printable(declared)}-{{stem}}"'
         raise BadGlob(f"{message}, or the path of one", declared, "config")
-    for key in placeholders:
-        if key not in PLACEHOLDERS:
-            raise BadGlob(_unknown(key), declared)
-    for file in _files(pattern, declared, matches):
-        values = _values(file, placeholders, declared)
-        name = _filled(declared, values)
+    for file in _find_files(pattern, declared, matches):
+        name = _fill_in(declared, file, declared)
         try:
-            model_name(name)
+            check_model_name(name)
         except ValueError as error:
             raise BadGlob(f"{shown(file)} gives the name {shown(name)}: {error}", declared) from None
-        yield Expanded(name, declared, _table_of(table, file, values, declared)), file
+        _, hash_sign, inner = table["config"].partition("#")
+        filled = {
+            key: _fill_in(table[key], file, declared, key) for key in FOLLOWING if isinstance(table.get(key), str)
+        }
+        yield Expanded(name, declared, {**table, **filled, "config": f"{file}{hash_sign}{inner}"})
 
 
-def _placeholders(text: object) -> list[str]:
-    return _PLACEHOLDER.findall(text) if isinstance(text, str) else []
-
-
-def _unknown(key: str) -> str:
-    otherwise = "write {stem}, the file's name without its suffix, or {folder}"
-    hint = did_you_mean(key, PLACEHOLDERS, otherwise, lambda name: f"{{{name}}}")
-    return f"there is no placeholder {{{printable(key)}}}; {hint}"
-
-
-def _refuse_placeholders(declared: str, placeholders: Sequence[str], table: Any, config: str) -> None:
-    """Where one file is named, there is nothing to tell apart."""
-    if placeholders:
+def _refuse_placeholders(declared: str, table: Any, config: str) -> None:
+    """Refuse placeholders in a table that declares one model."""
+    if placeholders := _PLACEHOLDER.findall(declared):
         at = f"config = {shown(config)} names one file" if config else "config names no file"
         message = f"the name has {{{printable(placeholders[0])}}}, and {at}"
         raise BadGlob(f'{message}: write a pattern, as in config = "configs/*.json"', declared)
     for key in FOLLOWING:
-        value = table.get(key) if isinstance(table, dict) else None
-        if stands := [each for each in _placeholders(value) if each in PLACEHOLDERS]:
-            message = f"{key} has {{{stands[0]}}}, and config is no pattern: write the path of one file"
-            raise BadGlob(message, declared, key)
+        value = table.get(key)
+        for placeholder in _PLACEHOLDER.findall(value) if isinstance(value, str) else ():
+            if placeholder in PLACEHOLDERS:
+                message = f"{key} has {{{placeholder}}}, and config is no pattern: write the path of one file"
+                raise BadGlob(message, declared, key)
 
 
-def _files(pattern: str, declared: str, matches: Callable[[str], list[str]]) -> list[str]:
+def _find_files(pattern: str, declared: str, matches: Callable[[str], list[str]]) -> list[str]:
+    config = f"config = {shown(pattern)}"
     try:
         found = sorted(matches(pattern))
     except BadGlob as error:
-        raise BadGlob(f"config = {shown(pattern)}: {error}", declared, "config") from None
+        raise BadGlob(f"{config}: {error}", declared, "config") from None
     if not found:
-        message = f"config = {shown(pattern)} matches no file, so nothing would be checked"
+        message = f"{config} matches no file, so nothing would be checked"
         raise BadGlob(f"{message}: write a pattern that does, relative to pyproject.toml", declared, "config")
     if len(found) > MOST_MATCHES:
-        message = f"config = {shown(pattern)} matches {len(found):,} files, more than {MOST_MATCHES:,}"
+        message = f"{config} matches {len(found):,} files, more than {MOST_MATCHES:,}"
         raise BadGlob(f"{message}: write a narrower pattern", declared, "config")
     return found
 
 
-def _values(file: str, placeholders: Sequence[str], declared: str) -> dict[str, str]:
+def _fill_in(text: str, file: str, declared: str, key: str = "") -> str:
+    """Replace the placeholders of a text by what they mean for one file."""
     path = PurePosixPath(file)
-    if "folder" in placeholders and not path.parent.name:
-        raise BadGlob(f"{shown(file)} lies in no folder that {{folder}} could name: write {{stem}}", declared)
-    return {"stem": path.stem, "folder": path.parent.name}
-
-
-def _filled(text: str, values: Mapping[str, str]) -> str:
+    values = {"stem": path.stem, "folder": path.parent.name}
+    for placeholder in _PLACEHOLDER.findall(text):
+        if placeholder not in values:
+            otherwise = "write {stem}, the file's name without its suffix, or {folder}"
+            hint = did_you_mean(placeholder, values, otherwise, lambda name: f"{{{name}}}")
+            raise BadGlob(f"there is no placeholder {{{printable(placeholder)}}}; {hint}", declared, key)
+        if not values[placeholder]:
+            message = f"{shown(file)} lies in no folder that {{folder}} could name: write {{stem}}"
+            raise BadGlob(message, declared, key)
     return _PLACEHOLDER.sub(lambda found: values[found[1]], text)
-
-
-def _table_of(table: Mapping[str, Any], file: str, values: Mapping[str, str], declared: str) -> dict[str, Any]:
-    """The table as it would be written for one file."""
-    _, hash_sign, inner = table["config"].partition("#")
-    made = {**table, "config": f"{file}{hash_sign}{inner}"}
-    for key in FOLLOWING:
-        for placeholder in _placeholders(table.get(key)):
-            if placeholder not in PLACEHOLDERS:
-                raise BadGlob(f"{key}: {_unknown(placeholder)}", declared, key)
-            if not values[placeholder]:
-                raise BadGlob(f"{key}: {shown(file)} lies in no folder that {{folder}} could name", declared, key)
-        if _placeholders(table.get(key)):
-            made[key] = _filled(table[key], values)
-    return made
 
 
 # the files of a pattern
 
 
-def matching(root: Path, pattern: str) -> list[str]:
-    """The files below a folder that a pattern means, sorted.
+def find_matches(root: Path, pattern: str) -> list[str]:
+    """Find the files below a folder that a pattern means, sorted.
 
     :raises BadGlob: when the pattern leads out of the folder, or through too many others.
     """
-    return matching_in(partial(_listed, root), pattern)
+    return find_matches_in(partial(_list_folder, root), pattern)
 
 
-def matching_in(listed: Callable[[str], Iterable[tuple[str, bool, bool]]], pattern: str) -> list[str]:
-    """The same of whatever has folders, such as a commit.
+def find_matches_in(list_folder: Callable[[str], Iterable[tuple[str, bool, bool]]], pattern: str) -> list[str]:
+    """Find the same in whatever has folders, such as a commit.
 
     A symlink to a folder is looked through where a part of the pattern means it by name; ``**`` leads through none, as
     in bash and pathlib, and so there is no way round in a circle.
 
-    :param listed: what a folder (``""``, ``"configs/"``) holds: names, whether each is a folder, and one by a symlink.
+    :param list_folder: lists a folder (``""``, ``"configs/"``): names, whether each is a folder, and one by a symlink.
     :raises BadGlob: when the pattern leads out of the folder, or through too many others.
     """
-    parts = _parts(pattern)
-    found: list[str] = []
-    waiting = [("", _from_start(parts))]
-    looked_through = 0
+    parts = _split_pattern(pattern)
+    found: set[str] = set()
+    listed: dict[str, list[tuple[str, bool, bool]]] = {}
+    waiting, seen = [("", 0)], {("", 0)}
     while waiting:
-        folder, states = waiting.pop()
-        looked_through += 1
-        if looked_through > MOST_FOLDERS:
-            raise BadGlob(f"it leads through more than {MOST_FOLDERS:,} folders: write a narrower pattern")
-        for name, is_folder, is_link in listed(folder):
-            named = [state for state in states if not is_link or parts[state : state + 1] != ("**",)]
-            if after := _step(parts, named, name):
-                if is_folder:
-                    waiting.append((f"{folder}{name}/", after))
-                elif len(parts) in after:
-                    found.append(f"{folder}{name}")
+        folder, index = waiting.pop()
+        if folder not in listed:
+            if len(listed) == MOST_FOLDERS:
+                raise BadGlob(f"it leads through more than {MOST_FOLDERS:,} folders: write a narrower pattern")
+            listed[folder] = list(list_folder(folder))
+        part, is_last = parts[index], index == len(parts) - 1
+        after = {(folder, index + 1)} if part == "**" and not is_last else set()
+        for name, is_folder, is_link in listed[folder]:
+            if not _is_match(part, name):
+                continue
+            if not is_folder and is_last:
+                found.add(f"{folder}{name}")
+            elif is_folder and part == "**" and not is_link:
+                after.add((f"{folder}{name}/", index))
+            elif is_folder and part != "**" and not is_last:
+                after.add((f"{folder}{name}/", index + 1))
+        waiting += after - seen
+        seen |= after
     return sorted(found)
 
 
-def _listed(root: Path, folder: str) -> list[tuple[str, bool, bool]]:
-    """What a folder holds, whether it is a folder, and whether it is one by a symlink."""
+def _list_folder(root: Path, folder: str) -> list[tuple[str, bool, bool]]:
     try:
         with os.scandir(root / folder) as entries:
             return [(each.name, each.is_dir(), each.is_dir() and each.is_symlink()) for each in entries]
@@ -214,7 +197,7 @@ def _listed(root: Path, folder: str) -> list[tuple[str, bool, bool]]:
         raise BadGlob(f"{where} cannot be looked through: {reason(error)}") from None
 
 
-def _parts(pattern: str) -> tuple[str, ...]:
+def _split_pattern(pattern: str) -> tuple[str, ...]:
     parts = tuple(part for part in pattern.split("/") if part not in {"", "."})
     if pattern.startswith("/") or re.match(r"[A-Za-z]:", pattern) or ".." in parts:
         raise BadGlob("it leads out of the project: write it relative to pyproject.toml, without ..")
@@ -225,38 +208,7 @@ def _parts(pattern: str) -> tuple[str, ...]:
     return parts
 
 
-def _from_start(parts: Sequence[str]) -> frozenset[int]:
-    return _without_folders(parts, {0})
-
-
-def _without_folders(parts: Sequence[str], states: Iterable[int]) -> frozenset[int]:
-    """Positions in a pattern, and those that ``**`` reaches as no folder at all."""
-    found = set(states)
-    for state in range(len(parts) - 1):  # a last ** stands for files as well
-        if state in found and parts[state] == "**":
-            found.add(state + 1)
-    return frozenset(found)
-
-
-def _step(parts: Sequence[str], states: Iterable[int], name: str) -> frozenset[int]:
-    """Where in the pattern one more part of a path leads."""
-    after = set()
-    for state in states:
-        if state < len(parts) and _fits(parts[state], name):
-            after.add(state + 1)
-            if parts[state] == "**":
-                after.add(state)
-    return _without_folders(parts, after)
-
-
-def _fits(part: str, name: str) -> bool:
-    if name == LEFT_OUT:
-        return part == LEFT_OUT
-    if name.startswith(".") and not part.startswith("."):
-        return False
-    return _compiled(part).match(name) is not None
-
-
-@lru_cache(256)
-def _compiled(part: str) -> re.Pattern[str]:
-    return re.compile(translate(part))
+def _is_match(part: str, name: str) -> bool:
+    if name == LEFT_OUT or (name.startswith(".") and not part.startswith(".")):
+        return part == name == LEFT_OUT
+    return fnmatchcase(name, part)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from pytest_bertsize import quantity
-from pytest_bertsize.wording import exact
-
-if TYPE_CHECKING:
-    from pytest_bertsize.quantity import Quantity
+from pytest_bertsize.files import regular
+from pytest_bertsize.quantity import PARAMETERS, Quantity, parse_count, restated
+from pytest_bertsize.wording import did_you_mean, exact, shown
 
 NAMES = ("config.json", "bert_config.json")
 """What a folder may hold one of."""
@@ -262,3 +266,128 @@ class Model:
         if self.inline is not None:
             return json.dumps(self.inline, sort_keys=True, default=str)
         return self.config or ", ".join(self.backbones.values()) or self.factory or ""
+
+
+# what limits say
+
+
+NAMED: Mapping[str, int] = MappingProxyType({"github-file": 100 * 2**20, "pypi-file": 100 * 2**20})
+"""The largest file that GitHub takes in a push, and PyPI in an upload unless a project was granted more, in bytes.
+
+Sources: "About large files on GitHub" in GitHub's documentation says 100 MiB. "Storage Limits" in PyPI's says 100.0 MB,
+which PyPI enforces as ``100 * ONE_MIB`` (``MAX_FILESIZE`` in warehouse/constants.py).
+"""
+SHARE = re.compile(r"(?P<digits>[0-9]{1,9}(?:\.[0-9]{1,9})?)%")
+_MEANT_AS_SHARE = re.compile(
+    r"\s*\+?\s*(?P<digits>[0-9]{1,9}(?:\.[0-9]{1,9})?)\s*(?:%|percent|per cent|pct)\s*", re.IGNORECASE
+)
+_HOW_TO_WRITE_GROWTH = 'write a share such as "1%", a count of parameters such as "500K", or 0'
+
+
+def parse_byte_limit(value: object) -> int:
+    """Return the bytes of a limit: of one of :data:`NAMED`, or of a number with a unit.
+
+    :raises ValueError: for anything else, saying what to write.
+    """
+    if isinstance(value, str) and value in NAMED:
+        return NAMED[value]
+    if isinstance(value, str) and value[:1].isalpha():
+        hint = did_you_mean(value, NAMED, "", written=shown)
+        instead = f"{quantity.BYTES.how_to_write}, or one of {', '.join(NAMED)}{hint and f'; {hint}'}"
+        raise ValueError(f"{shown(value)} is not the name of a limit: {instead}")
+    return quantity.parse_bytes(value)
+
+
+def parse_growth(value: object) -> Any:
+    """Return what a component may grow by, as it is written.
+
+    :raises ValueError: for what is neither a share nor a count, saying what to write.
+    """
+    if value == {}:
+        raise ValueError(f"an empty table limits nothing: {_HOW_TO_WRITE_GROWTH}")
+    if share_of(value) is None:
+        try:
+            parse_count(value)
+        except ValueError:
+            hint = ""
+            if isinstance(value, float) and 0 < value < 1:
+                hint = f"; did you mean '{(100 * Decimal(repr(value))).normalize():f}%'?"
+            elif isinstance(value, str) and (meant := _MEANT_AS_SHARE.fullmatch(value)):
+                hint = f"; did you mean '{meant['digits']}%'?"
+            raise ValueError(f"{shown(value)} is no growth: {_HOW_TO_WRITE_GROWTH}{hint}") from None
+    return value
+
+
+def share_of(written: object) -> Fraction | None:
+    """``"1%"`` → 1/100; ``None`` for a count."""
+    match = SHARE.fullmatch(written) if isinstance(written, str) else None
+    return Fraction(match["digits"]) / 100 if match else None
+
+
+def most_growth(written: object, before: int) -> int:
+    """The most parameters that may be added to what there was, a share rounded down."""
+    share = share_of(written)
+    return parse_count(written) if share is None else share * before // 1
+
+
+def growth_that_passes(added: int, before: int, like: object) -> str:
+    """The growth that lets something pass, in its author's style: ``'"7%"'`` or ``'"7.1M"'``."""
+    match = SHARE.fullmatch(like) if isinstance(like, str) else None
+    if match is None:
+        return restated(added, "max", like, PARAMETERS)
+    places = len(match["digits"].partition(".")[2])
+    steps = -(-Fraction(100 * added * 10**places, before) // 1) if before else 0
+    share = f"{Decimal(steps).scaleb(-places):f}%"
+    return f'"{share}"' if before and SHARE.fullmatch(share) else f"{added:_}"
+
+
+# the interpreter that builds
+
+
+LARGEST = 1024 * 1024
+"""Bytes of a pyproject.toml; those of large projects have a tenth."""
+_NAMES_PYTHON = re.compile(rb"""\bpython["']?\s*=""")
+
+
+class NoInterpreter(Exception):
+    """The path of an interpreter that cannot be run; the message has what is wrong and what to write."""
+
+
+class Interpreter(NamedTuple):
+    """An interpreter that is not the gate's own."""
+
+    path: Path
+    """Absolute, as it is named: Python knows a virtual environment by the symlink that leads out of it."""
+    written: str
+    """As the table or the option has it."""
+
+    def check(self) -> None:
+        """:raises NoInterpreter: for what cannot be run."""
+        written = shown(self.written)
+        make_one = "make that environment, or name the interpreter of another one"
+        if "\0" in self.written:
+            raise NoInterpreter(f"{written} is no path; write the path of an interpreter")
+        if self.path.is_dir():
+            example = shown(f"{self.written.rstrip('/')}/bin/python")
+            raise NoInterpreter(f"{written} is a folder; name the interpreter in it, as in {example}")
+        if not self.path.is_file():
+            raise NoInterpreter(f"there is no file {written}; {make_one}")
+        if not os.access(self.path, os.X_OK):
+            raise NoInterpreter(f"{written} may not be executed; {make_one}")
+
+
+def in_folder(folder: Path, written: str) -> Interpreter:
+    """The interpreter that a path means, relative to the folder of the table; of an option, to the current one."""
+    return Interpreter(folder.absolute() / written, written)
+
+
+def may_be_named(table: Path) -> bool:
+    """Return whether a table may name an interpreter: asked before the table is read.
+
+    A wrong answer costs time alone: a helper process that has to be ended, or that starts later.
+    """
+    try:
+        with regular(os.path.realpath(table)) as stream:
+            return _NAMES_PYTHON.search(stream.read(LARGEST)) is not None
+    except OSError:
+        return False

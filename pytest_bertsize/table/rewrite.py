@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 import tomli
 
 from pytest_bertsize import files
-from pytest_bertsize.table.mistakes import dotted
 from pytest_bertsize.table.model import unit_of
-from pytest_bertsize.table.settings import Settings, SettingsError, parse
+from pytest_bertsize.table.settings import Settings, SettingsError, dotted, parse
 from pytest_bertsize.table.toml import CannotReplace, replaced
 from pytest_bertsize.wording import exact, reason
 

@@ -7,55 +7,57 @@ import json
 import os
 import re
 from codecs import BOM_UTF8
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
+import msgspec
 import tomli
-from pydantic import ValidationError
 
 from pytest_bertsize.files import NotRegular, regular
-from pytest_bertsize.table.budget import (
-    REPORT_ONLY,
-    BytesTable,
-    LimitTable,
-    TrainingTable,
-    limit_from_shorthand,
-    limits_of,
-    low_and_high,
-    measure_of,
-)
-from pytest_bertsize.table.globs import BadGlob, Expanded, expanded, matching
-from pytest_bertsize.table.interpreter import LARGEST, Interpreter, in_folder
-from pytest_bertsize.table.mistakes import all_mistakes, dotted, key_of_long_number, sentence
+from pytest_bertsize.inventory import TOTAL
+from pytest_bertsize.table.globs import FOLLOWING, BadGlob, Expanded, expand_models, find_matches
 from pytest_bertsize.table.model import (
     ALREADY_OVER,
     BYTES,
     FLOPS,
     GROWTH,
+    LARGEST,
     TRAINING,
     Build,
     Extra,
+    Growth,
+    Interpreter,
     Limit,
     LockFile,
     Model,
+    in_folder,
 )
-from pytest_bertsize.table.schema import EXAMPLE, TABLE, BertsizeTable, ModelTable
+from pytest_bertsize.table.schema import (
+    EXAMPLE,
+    REPORT_ONLY,
+    TABLE,
+    BertsizeTable,
+    BudgetTable,
+    BytesTable,
+    Mistake,
+    Mistakes,
+    ModelTable,
+    TrainingTable,
+    keys_of,
+    read_component,
+    read_declarations,
+    read_limit,
+)
 from pytest_bertsize.table.toml import line_in_toml
-from pytest_bertsize.wording import nearest_to, printable, reason
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-
-    from pytest_bertsize.table.extra import ExtraTable
+from pytest_bertsize.wording import nearest_to, printable, reason, shown
 
 MOST_PARTS = 100
 """Of one dotted key; the time that a parser takes for it grows with their square."""
-PLUGINS = "PYDANTIC_DISABLE_PLUGINS"
-"""The variable of pydantic's that says which of its plugins it leaves out."""
-Table = TypeVar("Table", bound="BaseModel")
+MOST_SHOWN = 20
+"""Mistakes; who has made more has made one of them many times."""
 _LONG_KEY = re.compile(rf"(?<![\w\"'-])(?:[\w\"'-]++[ \t]*+\.[ \t]*+){{{MOST_PARTS}}}")
 
 
@@ -144,7 +146,7 @@ class Settings:
 def load(path: Path) -> Settings:
     """Read and check the table of a pyproject.toml.
 
-    :raises SettingsError: with a line for every mistake.
+    :raises SettingsError: with a line for each model and each key that has a mistake.
     """
     return parse(_read(path), path)
 
@@ -153,7 +155,7 @@ def parse(text: str, path: Path, matches: Callable[[str], list[str]] | None = No
     """Check the table that the text of a pyproject.toml has.
 
     :param matches: the files of the project that a pattern means; ``None`` to look at those on disk.
-    :raises SettingsError: with a line for every mistake.
+    :raises SettingsError: with a line for each model and each key that has a mistake.
     """
     return _settings(_find_table(_parse(text, path), path), text, path, matches)
 
@@ -161,7 +163,7 @@ def parse(text: str, path: Path, matches: Callable[[str], list[str]] | None = No
 def load_without_models(path: Path) -> Settings:
     """What a table says for all models where it declares none yet.
 
-    :raises SettingsError: with a line for every mistake.
+    :raises SettingsError: with a line for each model and each key that has a mistake.
     """
     text = _read(path)
     table = _ours(_parse(text, path))
@@ -202,48 +204,45 @@ def parse_apart(text: str, path: Path, matches: Callable[[str], list[str]], *, l
 
 
 def _settings(table: dict[str, Any], text: str, path: Path, matches: Callable[[str], list[str]] | None) -> Settings:
-    if long := key_of_long_number(table):
-        raise _mistake((*TABLE, *long), "a number of thousands of digits; write the number that is meant", text, path)
     try:
-        checked = _valid(BertsizeTable, table)
-        found = expanded(table["models"], matches or partial(matching, path.parent))
-    except ValidationError as error:
-        raise SettingsError(all_mistakes(error, table, text, path)) from None
+        declared = read_declarations(table)
+        found = expand_models(table["models"], matches or partial(find_matches, path.parent))
+    except Mistakes as mistakes:
+        raise SettingsError(_list_mistakes(mistakes.found, text, path)) from None
     except BadGlob as error:
-        key = (*TABLE, "models", error.declared, *([error.key] if error.key else []))
-        raise _mistake(key, str(error), text, path) from None
-    models = {each.name: _declared(each, _checked(each, checked), path) for each in found}
-    interpreter = in_folder(path.parent, checked.python) if checked.python else None
-    lock = LockFile(checked.lock.file, checked.lock.strict) if checked.lock else None
-    forms = tuple(checked.closed_forms)
+        mistake = Mistake(str(error), "models", error.declared, *([error.key] if error.key else []))
+        raise SettingsError(_list_mistakes([mistake], text, path)) from None
     return Settings(
-        path, text, models, table, checked.removed, interpreter, checked.transformers, checked.hub, lock, forms
+        path,
+        text,
+        {each.name: _declared_model(each, declared.models[each.declared], path) for each in found},
+        table,
+        declared.removed,
+        in_folder(path.parent, declared.python) if declared.python else None,
+        declared.transformers,
+        declared.hub,
+        LockFile(declared.lock.file, declared.lock.strict) if declared.lock else None,
+        tuple(declared.closed_forms),
     )
 
 
-def _mistake(key: Sequence[str], message: str, text: str, path: Path) -> SettingsError:
-    return SettingsError(f"{path.name}:{line_in_toml(text, key) or 1}: {dotted(key)}: {message}")
+def _list_mistakes(mistakes: Sequence[Mistake], text: str, path: Path) -> str:
+    """One line for each mistake, in the order of the file."""
+    lines = []
+    for each in mistakes[:MOST_SHOWN]:
+        key = (*TABLE, *each.path)
+        line = line_in_toml(text, key) or 1
+        lines.append((line, f"{path.name}:{line}: {dotted(key)}: {each}"))
+    found = [line for _, line in sorted(lines)]
+    if len(found) == 1:
+        return found[0]
+    rest = [f"and {len(mistakes) - MOST_SHOWN} more"] if len(mistakes) > MOST_SHOWN else []
+    return "\n".join([f"{len(mistakes)} mistakes in [tool.bertsize]", *found, *rest])
 
 
-def _valid(kind: type[Table], said: object) -> Table:
-    """What is said, checked by pydantic alone: to look for plugins of it takes as long as all else that it does here.
-
-    :raises ValidationError: with every mistake.
-    """
-    before = os.environ.get(PLUGINS)
-    os.environ[PLUGINS] = "__all__"
-    try:
-        return kind.model_validate(said)
-    finally:
-        if before is None:
-            del os.environ[PLUGINS]
-        else:
-            os.environ[PLUGINS] = before
-
-
-def _checked(each: Expanded, checked: BertsizeTable) -> ModelTable:
-    """The table of one model: that of its own, or one like it for a file of the pattern."""
-    return checked.models[each.name] if each.name == each.declared else _valid(ModelTable, each.table)
+def dotted(path: Sequence[str]) -> str:
+    """A path as TOML writes it: ``tool.bertsize.models."a b"``."""
+    return ".".join(part if re.fullmatch(r"[\w-]{1,100}", part, re.ASCII) else shown(part) for part in path)
 
 
 def tables_of_models(path: Path) -> Collection[str] | None:
@@ -257,11 +256,11 @@ def tables_of_models(path: Path) -> Collection[str] | None:
 
 
 _OF_THE_TABLE = {FLOPS: "limit FLOPs", GROWTH: "limit growth", ALREADY_OVER: "let anything pass"}
-_OF_A_MARKER: Mapping[str, type[LimitTable | BytesTable | TrainingTable]] = {BYTES: BytesTable, TRAINING: TrainingTable}
+_OF_A_MARKER: Mapping[str, type[BytesTable | TrainingTable]] = {BYTES: BytesTable, TRAINING: TrainingTable}
 
 
 def limits_from(written: Mapping[str, object], *, file: str, line: int | None = None) -> tuple[Limit, ...]:
-    """Limits of a marker's keywords.
+    """Convert the limits of a marker's keywords.
 
     :raises SettingsError: naming the component whose limit is no limit.
     """
@@ -270,57 +269,82 @@ def limits_from(written: Mapping[str, object], *, file: str, line: int | None = 
         place = f"{file}:{line}: {printable(component)}"
         if of_the_table := _OF_THE_TABLE.get(component):
             raise SettingsError(f"{place}: a marker cannot {of_the_table}: write budget.{component} in the table")
-        table = _OF_A_MARKER.get(component, LimitTable)
+        kind = _OF_A_MARKER.get(component)
         try:
-            checked = _valid(table, limit_from_shorthand(value))
-        except ValidationError as error:
-            found = error.errors()[0]
-            location = ("models", "", "budget", component, *map(str, found["loc"]))
-            raise SettingsError(f"{place}: {sentence(found, {}, location)}") from None
+            found = read_limit(kind, value) if kind else read_component(component, value)
         except ValueError as error:
             raise SettingsError(f"{place}: {error}") from None
-        limits.append(Limit(component, *low_and_high(checked), value, file, line, measure=measure_of(checked)))
+        limits.append(Limit(component, *found.low_and_high, value, file, line, measure=found.measure))
     return tuple(limits)
 
 
-def _declared(each: Expanded, model: ModelTable, path: Path) -> Model:
+def _declared_model(each: Expanded, table: ModelTable, path: Path) -> Model:
+    """The model of a table, or of one file of its pattern."""
+    if each.name != each.declared:
+        table = msgspec.structs.replace(
+            table, **{key: each.table[key] for key in ("config", *FOLLOWING) if key in each.table}
+        )
     key = (*TABLE, "models", each.declared)
-    inline = model.config if isinstance(model.config, dict) else None
+    inline = table.config if isinstance(table.config, dict) else None
     place = f"{path.name}#{'.'.join((*key, 'config'))}"
+    build = table.build
     return Model(
         name=each.name,
-        config=model.config if isinstance(model.config, str) else place if inline is not None else "",
-        family=model.family,
-        architecture=None if isinstance(model.architecture, dict) else model.architecture,
-        overrides=model.overrides,
-        options=model.options,
-        limits=tuple(limits_of(model.budget, each.table["budget"], path.name, key)) if model.budget else (),
+        config=table.config if isinstance(table.config, str) else place if inline is not None else "",
+        family=table.family,
+        architecture=table.architecture if not isinstance(table.architecture, dict) else None,
+        overrides=table.overrides,
+        options=table.options,
+        limits=tuple(_limits_of(table.budget, each.table["budget"], path.name, key)) if table.budget else (),
         table_key=key,
-        closed_form=model.closed_form,
-        reason=model.reason,
-        passes_already_over=model.budget is not None and model.budget.already_over == "pass",
+        closed_form=table.closed_form,
+        reason=table.reason,
+        passes_already_over=table.budget is not None and table.budget.already_over == "pass",
         inline=inline,
-        keys=model.keys,
-        ignored=tuple(model.ignored),
-        factory=model.factory,
-        backbone="" if isinstance(model.backbone, dict) else model.backbone,
-        backbones=model.backbone if isinstance(model.backbone, dict) else {},
-        classes=model.architecture if isinstance(model.architecture, dict) else {},
-        tied=model.tied,
-        extra=tuple(_extra(each) for each in model.extra),
-        without=tuple(model.without),
-        frozen=tuple(model.frozen),
-        adapter=model.adapter,
-        checkpoint=model.checkpoint,
-        tokenizer=model.tokenizer,
-        build=Build(**model.build.model_dump()) if model.build else Build(),
-        components={name: (said,) if isinstance(said, str) else (*said,) for name, said in model.components.items()},
+        keys=table.keys,
+        ignored=tuple(table.ignored),
+        factory=table.factory,
+        backbone=table.backbone if isinstance(table.backbone, str) else "",
+        backbones=table.backbone if isinstance(table.backbone, dict) else {},
+        classes=table.architecture if isinstance(table.architecture, dict) else {},
+        tied=table.tied,
+        extra=tuple(
+            Extra(
+                each.name,
+                each.block,
+                tuple(each.sizes),
+                each.component or f"head.{re.split(r'[.[]', each.name)[0]}",
+                each.arguments,
+                each.tied,
+                each.count,
+            )
+            for each in table.extra
+        ),
+        without=tuple(table.without),
+        frozen=tuple(table.frozen),
+        adapter=table.adapter,
+        checkpoint=table.checkpoint,
+        tokenizer=table.tokenizer,
+        build=Build(build.seconds, build.memory, build.device) if build else Build(),
+        components={name: (said,) if isinstance(said, str) else (*said,) for name, said in table.components.items()},
     )
 
 
-def _extra(table: ExtraTable) -> Extra:
-    component = table.component or f"head.{re.split(r'[.[]', table.name)[0]}"
-    return Extra(table.name, table.block, tuple(table.sizes), component, table.arguments, table.tied, table.count)
+def _limits_of(budget: BudgetTable, written: Mapping[str, Any], file: str, key: tuple[str, ...]) -> Iterator[Limit]:
+    """Every limit of a budget, in the author's order.
+
+    :param key: of the model's table.
+    """
+    tables = {**budget.counts, BYTES: budget.bytes, FLOPS: budget.flops, TRAINING: budget.training_bytes}
+    for component, value in written.items():
+        place = (*key, "budget", component)
+        if table := tables.get(component):
+            yield Limit(component, *table.low_and_high, value, file, table_key=place, measure=table.measure)
+        elif component == GROWTH:  # without a maximum: the base says what a share is of
+            for part, most in budget.growth.items():
+                name = GROWTH if part == TOTAL else f"{GROWTH}.{part}"
+                inner = (*place, part) if isinstance(value, dict) else place
+                yield Limit(name, None, None, most, file, table_key=inner, measure=Growth(part))
 
 
 def _read(path: Path) -> str:
@@ -390,7 +414,7 @@ def _find_table(document: dict[str, Any], path: Path) -> dict[str, Any]:
         raise NothingDeclared(
             f"{path}: no model is declared, so nothing would be checked; {hint}", misspelt=bool(meant)
         )
-    no_other = BertsizeTable.model_fields.keys()  # a name that the table cannot have may be meant for its models
+    no_other = keys_of(BertsizeTable).keys()  # a name that the table cannot have may be meant for its models
     if not isinstance(table, dict) or (table.get("models", {}) == {} and table.keys() <= no_other):
         raise NothingDeclared(f"{path}: [tool.bertsize] declares no model, so nothing would be checked; {EXAMPLE}")
     return table

@@ -107,7 +107,7 @@ def test_nothing_of_the_gates_environment_can_be_imported_there(
     (tmp_path / "beside.py").touch()
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    asked = ["pytest", "_pytest", "pydantic", "tomli", "rich", "jinja2", "numpy", "safetensors", "beside", "json"]
+    asked = ["pytest", "_pytest", "msgspec", "tomli", "rich", "jinja2", "numpy", "safetensors", "beside", "json"]
     there = f"[name for name in {asked} if importlib.util.find_spec(name)]"
     assert said(building, tmp_path, f"__version__ = {there}") == "['json']"
 
@@ -127,7 +127,7 @@ def test_a_model_is_built_in_the_projects_own_environment(project: Project) -> N
     """With the torch and the transformers of these tests, and nothing else that they have."""
     pytester = project(TABLE)
     python = environment(pytester.path / ".venv", {})
-    _link(python, but=("pytest_bertsize", "pydantic", "tomli"))
+    _link(python, but=("pytest_bertsize", "msgspec", "tomli"))
     result = pytester.runpytest("--bert-budget", "--bert-budget-report=size.json")
     result.assert_outcomes(passed=1)
     report = json.loads(Path("size.json").read_text("utf-8"))

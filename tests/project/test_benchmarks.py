@@ -77,7 +77,7 @@ TABLES = {
         "`checkpoint`",
         "`builder`",
         "what stands below the rooms",
-        "pydantic, and what it needs",
+        "msgspec",
         "Python's own, tomli and rich",
     ],
     "memory": [

@@ -23,8 +23,8 @@ FLOORS = (
     ("closed_forms",),
     ("config",),
     ("builder", "checkpoint", "table"),
-    ("files", "quantity"),
-    ("__init__", "dtypes", "findings", "inventory", "release", "wording"),
+    ("dtypes", "files", "quantity"),
+    ("__init__", "findings", "inventory", "release", "wording"),
 )
 """From the roof down. A room imports what stands on a lower floor, and nothing else; ``__init__`` is the version."""
 
@@ -38,7 +38,6 @@ LIVES_IN = {
     "transformers": "builder/child",
     "peft": "builder/child",
     "psutil": "builder",
-    "pydantic": "table",
     "tomlkit": "table",
     "yaml": "config",
     "jinja2": "reports",

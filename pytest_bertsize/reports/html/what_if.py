@@ -37,7 +37,7 @@ from pytest_bertsize.reports.html.bars import colour_of
 from pytest_bertsize.reports.html.javascript import expression, function
 from pytest_bertsize.reports.html.page import HEAD, templates
 from pytest_bertsize.reports.rows import NOTHING
-from pytest_bertsize.table.mistakes import dotted
+from pytest_bertsize.table.settings import dotted
 from pytest_bertsize.wording import exact, shown, signed
 
 if TYPE_CHECKING:
