@@ -10,12 +10,11 @@ from itertools import pairwise
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
-from unittest.mock import patch
 
 from measuring import REFERENCE, Bound, Line, Samples, Table, is_installed, run, seconds, seconds_of, times
 from projects import CHINESE, GATE, LARGE, NO_BUILD, NO_TESTS, PYTEST, alike, many, write_project
 
-from pytest_bertsize.builder.helper import Helper
+from pytest_bertsize.builder.helper import CORES, Helper
 from pytest_bertsize.closed_forms import FAMILIES, ClosedForm, Family
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.config.dims import Dims
@@ -146,15 +145,14 @@ def _import_lines(samples: Samples) -> Iterator[Line]:
 
 
 def one_process_or_every_core(samples: Samples, folder: Path, count: int) -> None:
-    """The run's helper builds all by itself, or forks builders."""
+    """The helper forks for one model after the other, or side by side."""
     requests = _requests(folder, many(count))
-    with patch("pytest_bertsize.builder.helper.builders_for", return_value=1):
-        samples.note("one process", seconds_of(partial(_build, requests)))
-    samples.note("every core", seconds_of(partial(_build, requests)))
+    samples.note("one process", seconds_of(partial(_build, requests, at_once=1)))
+    samples.note("every core", seconds_of(partial(_build, requests, at_once=CORES)))
 
 
-def _build(requests: Sequence[Request]) -> None:
-    helper = Helper()
+def _build(requests: Sequence[Request], at_once: int) -> None:
+    helper = Helper(_at_once=at_once)
     try:
         helper.ask(requests)
         for request in requests:

@@ -161,7 +161,7 @@ def _parents_first(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(sorted(names, key=lambda name: [(order.get(level, len(order)), level) for level in levels(name)]))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Fold:
     """Tensors that differ in nothing but their layer's index, as one row."""
 

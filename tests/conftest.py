@@ -174,7 +174,7 @@ def warm_helper(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch,
     """Helpers of runs in this process, and of pytester's in one of their own, do not import torch again."""
     if "cold_helper" in request.fixturenames:
         return
-    monkeypatch.setattr(helper, "started", partial(started, warm))
+    monkeypatch.setattr(helper, "start_process", partial(started, warm))
     if "pytester" in request.fixturenames:
         pytester = request.getfixturevalue("pytester")
         monkeypatch.setattr(pytester, "_getpytestargs", lambda: tuple(command(warm, "-m", "pytest")))

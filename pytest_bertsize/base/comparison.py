@@ -124,12 +124,12 @@ def _of_lock(former: Former, today: Today) -> Inventory | None:
 def _components(today: Today) -> Callable[[Built], Inventory]:
     """Today's components, for what was built of it otherwise: what today does not have is where it would be."""
     if today.derivation:
-        return partial(Built.inventory, expected=today.derivation.form.inventory)
+        return partial(structure.inventory_of, expected=today.derivation.form.inventory)
 
     def named(built: Built) -> Inventory:
         known = today.components or {}
-        missing = structure.components(each for each in built.tensors if each.name not in known)
-        return built.inventory(None, {**missing, **known})
+        missing = structure.find_components(each for each in built.tensors if each.name not in known)
+        return structure.inventory_of(built, components={**missing, **known})
 
     return named
 

@@ -1,40 +1,56 @@
-"""The parent's side of building: one helper process per run, its limits and its answers. It never imports torch."""
+"""The gate's side of building: the helper process of one run, its limits and its answers. It never imports torch."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
+import selectors
 import subprocess
 import sys
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
-from typing import Any
+from time import monotonic
 
-from pytest_bertsize.builder.confined import MEGABYTE, NOT_IMPORTED, cause_of_death
-from pytest_bertsize.builder.lane import NONSENSE, Lane, Task, speaking
-from pytest_bertsize.builder.messages import Built, NotBuilt, Request
-from pytest_bertsize.builder.own_process import ISOLATION, WINDOWS, Lost, end, free_cores, free_memory, started
+from pytest_bertsize.builder.confined import MEGABYTE
+from pytest_bertsize.builder.messages import (
+    Built,
+    Frame,
+    Frames,
+    NotBuilt,
+    Request,
+    TooLong,
+    Why,
+    encode_frame,
+    explain_death,
+)
+from pytest_bertsize.builder.own_process import (
+    BETWEEN_LOOKS,
+    ISOLATION,
+    WINDOWS,
+    end_process,
+    family,
+    kill_each,
+    memory_of,
+    start_process,
+)
 from pytest_bertsize.wording import printable
 
-NOT_ON_WINDOWS = "check it there without a build (--no-build), and with one on Linux, WSL or macOS"
-WORTH_A_FORK = 16
-"""Models that a builder has to have, or its fork costs more than it saves."""
-AHEAD = 4
-"""Models that a process is given before it has answered: nobody may listen to it for a while."""
-NAME_ANOTHER = 'name a Python of 3.9 or newer that has torch, as in python = ".venv/bin/python"'
+THE_HELPER = "the helper process"
+CORES = min(8, len(os.sched_getaffinity(0))) if sys.platform == "linux" else 1
+"""Forks side by side; elsewhere one after the other, since libraries of macOS may crash in them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the helper may take before it is killed."""
+    """Time and memory that the helper may take before it is killed."""
 
     importing: float = 120.0
     """Seconds."""
     building: float = 30.0
-    """Seconds for one model, from the last answer on."""
+    """Seconds for one model."""
     memory: int = 80 * MEGABYTE
     """Bytes for one model, on top of what its class took to import."""
     own_memory: int = 1024 * MEGABYTE
@@ -42,276 +58,266 @@ class Limits:
     on_cpu: int = 2048 * MEGABYTE
     """The same for a model whose parameters have values."""
     another: int = 4096 * MEGABYTE
-    """Bytes for another interpreter than ours while it is at no model; an import of torch takes a tenth."""
+    """Bytes for another interpreter than ours, without its forks; an import of torch takes a tenth."""
 
-    def of(self, request: Request) -> int:
-        """Bytes of memory for one model."""
+    def find_memory(self, request: Request) -> int:
+        """Return the bytes of memory for one model."""
         usual = self.own_memory if request.factory else self.memory
         return request.memory or (self.on_cpu if request.device == "cpu" else usual)
+
+
+@dataclass
+class Task:
+    """One model that a fork is building."""
+
+    request: Request
+    since: float
+    process: int = 0
+    """The fork, from when on it is known."""
+    most_memory: int = 0
+    """Bytes, from when on it has imported what it builds with."""
+
+
+class State(Enum):
+    """The life of a helper process, from top to bottom; one that is lost is stopped, and another one is started."""
+
+    STOPPED = "no process"
+    IMPORTING = "it imports torch and transformers"
+    READY = "it forks for each model"
+
+
+class Lost(Exception):
+    """The process cannot go on."""
+
+    def __init__(self, why: NotBuilt) -> None:
+        self.why = why
 
 
 @dataclass
 class Helper:
     """The helper process of one run. :meth:`start` and :meth:`ask` return at once; :meth:`result` waits.
 
-    Few models it builds itself; where there are many, it forks builders, which share what it has imported. One that
-    dies, hangs or answers nonsense fails the model that it was at, and another one builds the rest.
+    It forks for each model. A fork that dies, hangs or answers nonsense fails its model; so does a model that the
+    helper process itself is lost at, and another one builds the rest.
     """
 
     limits: Limits = field(default_factory=Limits)
     command: Sequence[str] = (sys.executable, ISOLATION, "-m", "pytest_bertsize.builder.child")
     versions: dict[str, str] = field(default_factory=dict)
+    state: State = State.STOPPED
     _process: subprocess.Popen[bytes] | None = None
-    _lanes: list[Lane] = field(default_factory=list)
-    """The helper process first, and then its builders."""
-    _builders: int = 1
-    """How many processes are to build; where it is one, that is the helper process itself."""
-    _open: dict[str, Request] = field(default_factory=dict)
-    """What has no result yet."""
-    _waiting: deque[Request] = field(default_factory=deque)
-    """Those of them that no process was given."""
-    _results: dict[str, Built | NotBuilt] = field(default_factory=dict)
-    _built_as: dict[str, str] = field(default_factory=dict)
-    """Each model by the name of the first that is built from the same: one build does for all of them."""
+    _answers: Frames | None = None
+    _unwritten: bytearray = field(default_factory=bytearray)
+    """Questions that the pipe has not taken yet."""
+    _numbers: dict[str, int] = field(default_factory=dict)
+    """The number of each model; those that are built from the same have the same, and one build does for all."""
+    _waiting: dict[int, Request] = field(default_factory=dict)
+    _tasks: dict[int, Task] = field(default_factory=dict)
+    _results: dict[int, Built | NotBuilt] = field(default_factory=dict)
+    _at_once: int = CORES
+    _since: float = 0.0
+    _looked: float = 0.0
     _started_by: int = 0
     """The process whose child the helper is; a fork of it has the same pipes, and may not read them."""
-    _inherited: tuple[object, ...] = ()
-    _another: str = ""
+    _inherited: list[object] = field(default_factory=list)
+    _python: str = ""
     """Another interpreter that builds, by the name that it has in the table."""
 
     def build_with(self, python: Path, written: str) -> None:
         """Build with another interpreter than this process has; before anything is asked for.
 
-        :param python: its path, absolute.
-        :param written: what messages call it.
+        :param python: its path, absolute; a symlink is not followed, by which Python knows a virtual environment.
+        :param written: its name in messages.
         """
-        from pytest_bertsize.builder import another
-
         self.stop()
-        self.command, self._another = another.command(python), printable(written)
+        self.command = (sys.executable, ISOLATION, "-m", "pytest_bertsize.builder.offline", str(python))
+        self._python = printable(written)
+
+    def start(self) -> None:
+        """Start the process, which imports torch and transformers whatever it will be asked for; not on Windows."""
+        if self.state is not State.STOPPED or WINDOWS:
+            return
+        self._process = process = start_process(self.command)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for stream in (process.stdin, process.stdout):
+            os.set_blocking(stream.fileno(), False)
+        self._answers, self._started_by, self._since = Frames(process.stdout.fileno()), os.getpid(), monotonic()
+        self.state = State.IMPORTING
 
     def ask(self, requests: Sequence[Request]) -> None:
-        """Say which models to build; once in a helper's life. Where there is none, the process ends."""
-        first: dict[str, str] = {}
-        for request in requests:
-            said = json.dumps({**request.fields(), "name": ""})  # in the order that a factory is given
-            self._built_as[request.name] = first.setdefault(said, request.name)
-        self._open = {request.name: request for request in requests if self._built_as[request.name] == request.name}
-        self._builders = builders_for([*self._open.values()], self.limits)
+        """Have models built; once in a helper's life. Where there is none, the process ends."""
+        first: dict[str, int] = {}
+        for number, request in enumerate(requests):
+            asked = json.dumps(request._replace(name=""))  # in the order that a factory is given
+            self._numbers[request.name] = first.setdefault(asked, number)
+        self._waiting = {number: requests[number] for number in first.values()}
         if WINDOWS:
-            self._give_up("models are not built on Windows", NOT_ON_WINDOWS)
-        elif self._open:
-            self._send()
+            self._fail_all(NotBuilt(Why.ON_WINDOWS))
+        elif self._waiting:
+            self._send_questions()
         else:
             self.stop()
 
     def result(self, name: str) -> Built | NotBuilt:
-        """What became of one model that was asked for; waits until it is known."""
-        name = self._built_as.get(name, name)
-        if self._is_inherited():
-            self._begin_anew(name)
-        for lane in self._lanes:
-            lane.begin_to_wait()
-        while name not in self._results:
-            if name not in self._open:
-                return NotBuilt("it was never asked for")
-            self._go_on()
-        return self._results[name]
+        """Wait until it is known what became of one model that was asked for."""
+        number = self._numbers.get(name, -1)
+        if self.state is not State.STOPPED and self._started_by != os.getpid():
+            self.stop()  # this is a fork of the run, as of a plugin that runs each test in one
+        self._since = monotonic()
+        for task in self._tasks.values():  # nobody has listened meanwhile
+            task.since = self._since
+        while number not in self._results:
+            if number in self._waiting and not self._tasks:
+                self._waiting = {number: self._waiting[number], **self._waiting}
+            elif number not in self._tasks and number not in self._waiting:
+                return NotBuilt(Why.NEVER_ASKED)
+            self._advance()
+        return self._results[number]
 
     def stop(self) -> None:
-        """End the processes, whatever they are doing."""
-        if self._is_inherited():
-            self._leave()
-        elif self._process is not None:
-            for builder in self._lanes[1:]:
-                builder.end()
-            end(self._process)
-            self._process, self._lanes = None, []
+        """End the process, whatever it is doing; what it was building waits for another one."""
+        if self._process is not None and self._started_by == os.getpid():
+            end_process(self._process)
+        elif self._process is not None:  # it belongs to the run that this is a fork of, and nobody here may wait for it
+            self._inherited += [self._process]
+        self._waiting = {**{number: task.request for number, task in self._tasks.items()}, **self._waiting}
+        self._tasks, self._unwritten = {}, bytearray()
+        self._process, self.state = None, State.STOPPED
 
-    def _is_inherited(self) -> bool:
-        """Whether this is a fork of the process that started the helper, as of a plugin that runs each test in one."""
-        return self._process is not None and self._started_by != os.getpid()
-
-    def _begin_anew(self, name: str) -> None:
-        """Another helper builds the models that are still to come."""
-        self._leave()
-        if name in self._open:
-            self._open = {name: self._open[name], **self._open}
-            self._send()
-
-    def _leave(self) -> None:
-        """To the process that it belongs to: it is not ours to wait for."""
-        self._inherited = self._process, *self._lanes
-        self._process, self._lanes = None, []
-
-    def start(self) -> None:
-        """Start the process, which imports torch and transformers whatever it will be asked for; not on Windows."""
-        if self._process is not None or WINDOWS:
-            return
-        self._process = started(self.command)
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        pipes = self._process.stdin, self._process.stdout
-        self._lanes = [Lane(self._process.pid, *pipes, self.limits.importing, self._at_rest)]
-        self._started_by = os.getpid()
-
-    @property
-    def _at_rest(self) -> int:
-        """Bytes that a process may have while it is at no model; 0: ours are not watched."""
-        return self.limits.another if self._another else 0
-
-    def _send(self) -> None:
-        """Have all that has no result built."""
-        self.start()
-        self._waiting = deque(self._open.values())
-        self._deal()
-
-    def _deal(self) -> None:
-        """Give each process that builds so many models that it has enough while nobody listens to it."""
-        if self._builders > 1 and self._lanes and self._lanes[0].importing:  # it forks before it knows of any
-            return
-        for lane in self._lanes[1:] or self._lanes:
-            while self._waiting and len(lane.tasks) < AHEAD:
-                request = self._waiting.popleft()
-                lane.give(Task(request, request.seconds or self.limits.building, self.limits.of(request)))
-        if not self._open:
-            for lane in self._lanes:
-                lane.close()
-
-    def _go_on(self) -> None:
-        """Hear what the processes say, for a moment, and move on accordingly."""
-        if not self._lanes:
-            return self._give_up("the helper process is gone")
-        busy = [lane for lane in self._lanes if lane.importing or lane.tasks]
-        heard = speaking(busy)
-        for lane in busy:
-            if lane not in self._lanes:  # lost with another
-                continue
-            try:
-                if lane in heard:
-                    for message in lane.messages():
-                        self._take(lane, message)
-                else:
-                    lane.hold_to_limits()
-            except EOFError:
-                self._lose(lane, self._cause_of_death(lane))
-            except Lost as lost:
-                self._lose(lane, str(lost))
-            except NONSENSE:
-                self._lose(lane, "the helper process answered nonsense")
-        return self._deal()
-
-    def _take(self, lane: Lane, message: Any) -> None:
-        if "name" in message:
-            request, result = lane.answered(message)
-            self._results[request.name] = self._with_way_out(result)
-            del self._open[request.name]
-            self._deal()
-        elif "ready" in message:
-            lane.importing = 0.0
-            self.versions.update((str(name), str(version)) for name, version in message["ready"].items())
-            if self._builders > 1 and message.get("forks") is True:
-                self._fork()
-            self._deal()
-        elif "failed" in message:
-            self._give_up(f"{NOT_IMPORTED}: {printable(str(message['failed']))}")
-        elif "refused" in message:
-            self._give_up(f"{self._another} {printable(str(message['refused']))}", NAME_ANOTHER)
-        else:
-            lane.watch(message)
-
-    def _fork(self) -> None:
-        """Have the helper process fork as many builders as there are to be; where it can none, another builds alone."""
-        helper, *builders = self._lanes
-        with contextlib.suppress(EOFError, Lost, OSError, *NONSENSE):
-            while len(builders) < self._builders:
-                builders.append(forked(helper, self.limits.building))
-        self._lanes = [helper, *builders]
-        if not builders:
-            self._builders = 1
-            self._begin_again()
-
-    def _begin_again(self) -> None:
-        self.stop()
-        if self._open:
-            self._send()
-
-    def _cause_of_death(self, lane: Lane) -> str:
-        """Of a builder, its parent knows it."""
-        assert self._process is not None
-        helper = self._lanes[0]
+    def _advance(self) -> None:
+        """Send what is to be built, listen for a moment, and hold the processes to their limits."""
         try:
-            if lane is not helper:
-                status = int(helper.reply({"ended": lane.process}, self.limits.building)["ended"])
-                return cause_of_death(status, "the helper process")
-        except (Lost, *NONSENSE):
-            return "the helper process answered nonsense"
-        except EOFError:  # which died with it
+            self._send_questions()
+            self._read_answers()
+            if (now := monotonic()) - self._looked >= BETWEEN_LOOKS:
+                self._looked = now
+                self._check_limits(now)
+        except Lost as lost:
+            self._replace_process(lost.why)
+
+    def _send_questions(self) -> None:
+        self.start()
+        assert self._process is not None
+        assert self._process.stdin is not None
+        while self._waiting and len(self._tasks) < self._at_once:
+            number = next(iter(self._waiting))
+            request = self._waiting.pop(number)
+            self._tasks[number] = Task(request, monotonic())
+            asked = request._replace(memory=self.limits.find_memory(request))
+            self._unwritten += encode_frame("build", number, asked)
+        try:
+            while self._unwritten:
+                del self._unwritten[: os.write(self._process.stdin.fileno(), self._unwritten)]
+        except BlockingIOError:
             pass
-        return cause_of_death(self._process.wait(), "the helper process")
+        except (OSError, ValueError):  # a process that is dead already is noticed where it is read
+            self._unwritten.clear()
+        if not self._waiting and not self._tasks:
+            with contextlib.suppress(OSError):
+                self._process.stdin.close()
 
-    def _with_way_out(self, result: Built | NotBuilt) -> Built | NotBuilt:
-        """With what to write where another environment lacks torch or transformers."""
-        if not (self._another and isinstance(result, NotBuilt) and result.reason.startswith(NOT_IMPORTED)):
-            return result
-        where = f"{NOT_IMPORTED} by {self._another}"
-        install = f"install them there: {self._another} -m pip install torch transformers"
-        return NotBuilt(result.reason.replace(NOT_IMPORTED, where, 1), install)
+    def _read_answers(self) -> None:
+        assert self._process is not None
+        assert self._answers is not None
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._process.stdout, selectors.EVENT_READ)  # type: ignore[arg-type]
+            if self._unwritten:
+                selector.register(self._process.stdin, selectors.EVENT_WRITE)  # type: ignore[arg-type]
+            selector.select(BETWEEN_LOOKS)
+        try:
+            while self.state is not State.STOPPED and (frame := self._answers.read()):
+                self._take_answer(frame)
+        except EOFError:
+            raise Lost(explain_death(self._process.wait(), THE_HELPER)) from None
+        except TooLong:
+            raise Lost(NotBuilt(Why.NONSENSE, f"{THE_HELPER} answered too much")) from None
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            raise Lost(NotBuilt(Why.NONSENSE, f"{THE_HELPER} answered nonsense")) from None
 
-    def _lose(self, lane: Lane, reason: str) -> None:
-        """The model at hand is lost with its process; the rest get a new one, unless the first never came up."""
-        if lane not in self._lanes:  # all is given up already
-            return None
-        if not self.versions and self._another:
-            return self._give_up(f"{self._another} does not run as Python does: {reason}", NAME_ANOTHER)
+    def _take_answer(self, frame: Frame) -> None:
+        if frame.kind == "ready":
+            self.versions.update((str(name), str(version)) for name, version in json.loads(frame.content).items())
+            self.state, self._since = State.READY, monotonic()
+            for each in self._tasks.values():
+                each.since = self._since
+        elif frame.kind == "failed":
+            self._fail_all(NotBuilt(Why.NO_TORCH, printable(json.loads(frame.content)), python=self._python))
+        elif frame.kind == "refused":
+            self._fail_all(NotBuilt(Why.NO_PYTHON, printable(json.loads(frame.content)), python=self._python))
+        elif task := self._tasks.get(frame.number):  # which was not given up meanwhile
+            self._take_progress(task, frame)
+
+    def _take_progress(self, task: Task, frame: Frame) -> None:
+        """Note how far a fork has come; what it says of its own memory counts where it is less than what is seen."""
+        from pytest_bertsize.builder.failures import read_answer
+
+        task.since = monotonic()
+        if frame.kind == "forked":
+            task.process = int(frame.content)
+        elif frame.kind == "begun":
+            memory = min(int(frame.content), memory_of(task.process))
+            task.most_memory = memory + self.limits.find_memory(task.request)
+        elif frame.kind == "died":
+            self._finish(frame.number, explain_death(int(frame.content), _name_process(task.request)))
+        elif frame.kind == "answer":
+            result = read_answer(frame.content)
+            if isinstance(result, NotBuilt) and result.kind is Why.NO_TORCH:
+                result = result._replace(python=self._python)
+            self._finish(frame.number, result)
+        elif frame.kind == "nonsense":
+            self._finish(frame.number, NotBuilt(Why.NONSENSE, f"{_name_process(task.request)} answered nonsense"))
+        else:
+            raise ValueError(frame.kind)
+
+    def _finish(self, number: int, result: Built | NotBuilt) -> None:
+        self._results[number] = result
+        del self._tasks[number]
+
+    def _check_limits(self, now: float) -> None:
+        if self.state is State.STOPPED:
+            return
+        assert self._process is not None
+        if self.state is State.IMPORTING and now - self._since >= self.limits.importing:
+            raise Lost(NotBuilt(Why.SLOW_IMPORT, limit=self.limits.importing))
+        if self._python and memory_of(self._process.pid) > self.limits.another:
+            raise Lost(NotBuilt(Why.MEMORY, limit=self.limits.another // MEGABYTE))
+        building = [*self._tasks.items()] if self.state is State.READY else []
+        for number, task in building:
+            seconds = task.request.seconds or self.limits.building
+            if now - task.since >= seconds:
+                self._give_up(number, task, NotBuilt(Why.TIME, limit=seconds))
+            elif task.most_memory and memory_of(task.process) > task.most_memory:
+                unit = 10**6 if task.request.memory else MEGABYTE  # as the table writes it
+                limit = self.limits.find_memory(task.request) // unit
+                self._give_up(number, task, NotBuilt(Why.MEMORY, limit=limit))
+
+    def _give_up(self, number: int, task: Task, why: NotBuilt) -> None:
+        if not task.process:
+            raise Lost(why)
+        kill_each(family(task.process))
+        self._finish(number, why)
+
+    def _replace_process(self, why: NotBuilt) -> None:
+        """Fail the model that the process was lost at, and have another one build the rest.
+
+        Of several at once nobody knows which it was: they are built one after the other. A process that never came up
+        is not started again.
+        """
         if not self.versions:
-            return self._give_up(reason)
-        for task in lane.tasks[:1]:
-            self._results[task.request.name] = NotBuilt(reason)
-            del self._open[task.request.name]
-        self._waiting.extendleft(task.request for task in reversed(lane.tasks[1:]))
-        if lane is self._lanes[0]:
-            return self._begin_again()
-        lane.end()
-        self._lanes.remove(lane)
-        if self._waiting:
-            self._fork()
+            detail = f"does not run as Python does: {why.reason}"
+            return self._fail_all(NotBuilt(Why.NO_PYTHON, detail, python=self._python) if self._python else why)
+        if len(self._tasks) == 1:
+            self._finish(next(iter(self._tasks)), why)
+        self._at_once = 1
+        self.stop()
         return None
 
-    def _give_up(self, reason: str, fix: str = "") -> None:
-        result = self._with_way_out(NotBuilt(reason, fix))
-        self._results.update((name, result) for name in self._open)
-        self._open.clear()
-        self._waiting.clear()
+    def _fail_all(self, why: NotBuilt) -> None:
+        self._results.update(dict.fromkeys([*self._tasks, *self._waiting], why))
+        self._tasks, self._waiting = {}, {}
         self.stop()
 
 
-def builders_for(requests: Sequence[Request], limits: Limits) -> int:
-    """How many processes build these: no more than have a core each, enough to do, and room for the largest model.
-
-    On Linux; elsewhere one: Python warns of forks on macOS, whose own libraries may crash in them.
-    """
-    if sys.platform != "linux":
-        return 1
-    most = min(free_cores(), len(requests) // WORTH_A_FORK)
-    if most <= 1:
-        return 1
-    return max(1, min(most, free_memory() // max(limits.of(each) for each in requests)))
-
-
-def forked(helper: Lane, seconds: float) -> Lane:
-    """A builder, which the helper process forks from itself.
-
-    :raises Lost, EOFError, OSError, ValueError: where it does not.
-    """
-    (asked, asking), (answers, answering) = os.pipe(), os.pipe()
-    builder = Lane(0, os.fdopen(asking, "wb"), os.fdopen(answers, "rb"), at_rest=helper.at_rest)
-    try:
-        builder.process = int(helper.reply({"builder": True}, seconds, (asked, answering))["builder"])
-    except BaseException:
-        builder.end()
-        raise
-    finally:
-        os.close(asked)
-        os.close(answering)
-    return builder
+def _name_process(request: Request) -> str:
+    return "the process of the project's code" if request.runs_own_code else "the process that builds it"

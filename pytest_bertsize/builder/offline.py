@@ -2,6 +2,9 @@
 
 A hook of Python's sees neither a child process nor a library's own calls. A filter needs no privilege and is permitted
 in containers, where a network namespace mostly is not; it stays until the process ends, and its children have it too.
+
+``python -m pytest_bertsize.builder.offline PYTHON`` becomes the helper process of another interpreter, a program that a
+table names: it has no network from its first instruction on.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import os
 import socket
 import struct
 import sys
+from pathlib import Path
 
 _OF_THE_MACHINE = {"x86_64": (0xC000003E, 41), "aarch64": (0xC00000B7, 198)}
 """``AUDIT_ARCH_*`` of linux/audit.h, and the number of ``socket(2)`` there."""
@@ -65,3 +69,19 @@ def _program(architecture: int, socket_call: int) -> bytes:
         (_RETURN, 0, 0, _ERROR | errno.ENOSYS),
     ]
     return b"".join(struct.pack("HBBI", *step) for step in steps)
+
+
+def main() -> None:
+    """Start the helper process by another interpreter; a symlink is not followed, by which it knows its environment."""
+    python = sys.argv[1]
+    cut_off()
+    try:
+        os.execv(python, [python, "-I", str(Path(__file__).parent / "child" / "start.py")])  # noqa: S606
+    except OSError as error:
+        from pytest_bertsize.builder.messages import send_frame
+
+        send_frame(1, "refused", 0, f"cannot be started: {error.strerror}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,4 +1,4 @@
-"""Components of a class that no closed form describes: its modules, folded into few rows, and what the table names."""
+"""Components of what was built: those of the closed form, else its modules, folded into few rows, and the table's."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.inventory import levels
+from pytest_bertsize.inventory import Inventory, common, levels
 from pytest_bertsize.wording import printable, shown
 
 if TYPE_CHECKING:
+    from pytest_bertsize.builder.messages import Built
     from pytest_bertsize.inventory import Tensor
 
 MOST_ROWS = 12
@@ -27,13 +28,13 @@ class NoComponent(ValueError):
         self.key = key
 
 
-def components(
+def find_components(
     tensors: Iterable[Tensor],
     asked: Collection[str] = (),
     named: Mapping[str, Collection[str]] | None = None,
     former: Iterable[Tensor] = (),
 ) -> dict[str, str]:
-    """The component of each tensor: what the table names, else the module that it is in, at most a dozen in all.
+    """Return the component of each tensor: what the table names, else the module that it is in, at most a dozen in all.
 
     The largest module is divided first, and what a budget limits is a component whatever else there is.
 
@@ -44,8 +45,8 @@ def components(
     """
     today = {each.name: each for each in tensors}
     by_name = {**{each.name: each for each in former}, **today}
-    found = _named(by_name, today, named or {})
-    rest = {name: module(name) for name in by_name if name not in found}
+    found = _find_named(by_name, today, named or {})
+    rest = {name: name_module(name) for name in by_name if name not in found}
     if doubled := next(
         (row for row in dict.fromkeys(found.values()) if any(row in levels(path) for path in rest.values())), ""
     ):
@@ -56,16 +57,16 @@ def components(
     for name, path in rest.items():
         for level in levels(path):
             counts[level] += by_name[name].owned
-    rows = _rows(counts, asked, MOST_ROWS - len(set(found.values())))
-    return found | {name: _deepest(path, rows) for name, path in rest.items()}
+    rows = _choose_rows(counts, asked, MOST_ROWS - len(set(found.values())))
+    return found | {name: _find_deepest(path, rows) for name, path in rest.items()}
 
 
-def module(name: str) -> str:
+def name_module(name: str) -> str:
     """``bert.encoder.layer.0.output.dense.weight`` → ``bert.encoder.layer.output.dense``."""
     return ".".join(part for part in name.split(".")[:-1] if not part.isdigit()) or LOOSE
 
 
-def _named(
+def _find_named(
     by_name: Mapping[str, Tensor], today: Collection[str], named: Mapping[str, Collection[str]]
 ) -> dict[str, str]:
     found: dict[str, str] = {}
@@ -88,8 +89,8 @@ def _is_meant(pattern: str, name: str) -> bool:
     return fnmatchcase(name, pattern)
 
 
-def _rows(counts: Mapping[str, int], asked: Collection[str], most: int) -> set[str]:
-    """The modules that are rows: the outermost, then what the largest of them consists of, as long as there is room."""
+def _choose_rows(counts: Mapping[str, int], asked: Collection[str], most: int) -> set[str]:
+    """Return the modules that are rows: the outermost, then what the largest consists of, as long as there is room."""
     below: dict[str, list[str]] = {}
     for path in counts:
         below.setdefault(path.rpartition(".")[0], []).append(path)
@@ -105,10 +106,56 @@ def _rows(counts: Mapping[str, int], asked: Collection[str], most: int) -> set[s
     return rows
 
 
-def _deepest(path: str, rows: Collection[str]) -> str:
+def _find_deepest(path: str, rows: Collection[str]) -> str:
     return max((level for level in levels(path) if level in rows), key=len, default=OTHERS)
 
 
-def paths(names: Iterable[str]) -> Iterator[str]:
-    """All modules that a budget may name."""
-    return iter(dict.fromkeys(level for name in names for level in levels(module(name))))
+def list_modules(names: Iterable[str]) -> Iterator[str]:
+    """Return all modules that a budget may name."""
+    return iter(dict.fromkeys(level for name in names for level in levels(name_module(name))))
+
+
+def inventory_of(
+    built: Built, expected: Inventory | None = None, components: Mapping[str, str] | None = None
+) -> Inventory:
+    """Give every tensor its component: that of the closed form, else the nearest enclosing one.
+
+    :param expected: ``None`` where there is no closed form.
+    :param components: by name, where there is none; ``None``: by the modules that there are.
+    """
+    if expected:
+        known = {each.name: _nearest(each.name, expected) for each in built.tensors}
+        owners = _list_owners(built.tensors, expected)
+        return Inventory(
+            tuple(
+                each._replace(component=known[each.name], tied_to=owners.get(each.name, each.tied_to))
+                for each in built.tensors
+            )
+        )
+    named = find_components(built.tensors) if components is None else components
+    return Inventory(tuple(each._replace(component=named[each.name]) for each in built.tensors))
+
+
+def _list_owners(tensors: Iterable[Tensor], expected: Inventory) -> dict[str, str | None]:
+    """Return the owner of each tensor with several names: that of the closed form, whichever was registered first."""
+    groups: dict[str, list[str]] = {}
+    for tensor in tensors:
+        groups.setdefault(tensor.tied_to or tensor.name, []).append(tensor.name)
+    found: dict[str, str | None] = {}
+    for names in (names for names in groups.values() if len(names) > 1):
+        free = [name for name in names if name in expected.by_name and not expected.by_name[name].tied_to]
+        if len(free) == 1:
+            found |= {name: None if name == free[0] else free[0] for name in names}
+    return found
+
+
+def _nearest(name: str, expected: Inventory) -> str:
+    """Return the closed form's component of a name, else that of the longest module path they share."""
+    if known := expected.by_name.get(name):
+        return known.component
+    parts = name.split(".")
+    for depth in range(len(parts) - 1, 0, -1):
+        prefix = ".".join(parts[:depth]) + "."
+        if enclosed := {each.component for each in expected.tensors if each.name.startswith(prefix)}:
+            return common(enclosed, "unexpected")
+    return "unexpected"

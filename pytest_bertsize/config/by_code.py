@@ -18,17 +18,11 @@ from typing import Any
 
 from pytest_bertsize.builder.confined import (
     NetworkRefused,
-    answer,
-    in_words,
-    keep_to_oneself,
-    leave_no_bytecode,
+    answer_one_question,
+    describe_error,
+    find_place,
     limit_memory,
-    place_in,
-    question,
-    refuse_the_network,
-    take_over_descriptors,
 )
-from pytest_bertsize.builder.offline import cut_off
 from pytest_bertsize.config.model_config import DEEPEST, LARGEST, LONGEST_INTEGER
 from pytest_bertsize.wording import did_you_mean, printable, shown
 
@@ -46,23 +40,18 @@ class NoConfig(Exception):
 
 
 def main() -> None:
-    keep_to_oneself()
-    answers = take_over_descriptors()
-    asked = question()
-    cut_off()
-    sys.addaudithook(refuse_the_network)
-    leave_no_bytecode()
-    said: dict[str, Any]
+    answer_one_question(_answer_question)
+
+
+def _answer_question(asked: Any) -> dict[str, Any]:
     try:
-        said = _made(asked["reference"], asked["root"], asked["inner"])
+        return _made(asked["reference"], asked["root"], asked["inner"])
     except NoConfig as refused:
-        said = {"message": str(refused), "fix": refused.fix}
+        return {"message": str(refused), "fix": refused.fix}
     except NetworkRefused as error:
-        said = {"message": f"{error}{place_in(error, asked['root'])}", "fix": "read it from a file of the project"}
+        return {"message": f"{error}{find_place(error, asked['root'])}", "fix": "read it from a file of the project"}
     except BaseException as error:  # noqa: BLE001  (whatever the project's code raises)
-        said = {"message": f"it raised {in_words(error, asked['root'])}", "fix": "mend the function"}
-    answer(answers, said)
-    os._exit(0)
+        return {"message": f"it raised {describe_error(error, asked['root'])}", "fix": "mend the function"}
 
 
 def _made(reference: str, root: str, inner: list[str]) -> dict[str, Any]:

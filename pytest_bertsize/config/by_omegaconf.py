@@ -3,27 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
 from typing import Any
 
-from pytest_bertsize.builder.confined import (
-    answer,
-    keep_to_oneself,
-    limit_memory,
-    question,
-    refuse_the_network,
-    take_over_descriptors,
-)
+from pytest_bertsize.builder.confined import answer_one_question, limit_memory
 
 
 def main() -> None:
-    keep_to_oneself()
-    answers = take_over_descriptors()
-    asked = question()
-    sys.addaudithook(refuse_the_network)
-    answer(answers, resolve_paths(asked["text"], asked["paths"]))
-    os._exit(0)
+    answer_one_question(lambda asked: resolve_paths(asked["text"], asked["paths"]))
 
 
 def resolve_paths(text: str, paths: list[list[str]]) -> dict[str, Any]:

@@ -7,20 +7,13 @@ some expressions take longer than anybody waits; which ones, nobody can tell by 
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from pytest_bertsize.builder.confined import (
-    LONGEST_ANSWER,
-    MEGABYTE,
-    answer,
-    limit_memory,
-    question,
-    take_over_descriptors,
-)
+from pytest_bertsize.builder.confined import MEGABYTE, answer_one_question, limit_memory
+from pytest_bertsize.builder.messages import LONGEST_ANSWER
 from pytest_bertsize.builder.own_process import Allowed, Lost, answer_of
 from pytest_bertsize.wording import printable
 
@@ -96,15 +89,11 @@ def _limit_computing(seconds: int) -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
 
 
-def main() -> None:
-    answers = take_over_descriptors()
-    asked = question()
+def _answer_question(asked: Any) -> dict[str, Any]:
     limit_memory(ALLOWED.memory)
     _limit_computing(asked["seconds"])
-    names = asked.get("names", ())
-    answer(answers, _first_matches(asked["match"], names) if "match" in asked else _wrong_in(asked["compile"]))
-    os._exit(0)
+    return _first_matches(asked["match"], asked["names"]) if "match" in asked else _wrong_in(asked["compile"])
 
 
 if __name__ == "__main__":
-    main()
+    answer_one_question(_answer_question)

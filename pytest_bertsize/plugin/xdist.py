@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import tempfile
 from collections.abc import Callable, Generator, Sequence
@@ -10,9 +9,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
-from pytest_bertsize.builder.messages import Built, NotBuilt, message, understood
+from pytest_bertsize.builder.messages import Answer, Built, NotBuilt, Why, wrap_result
 
 if TYPE_CHECKING:
     from pytest_bertsize.builder.helper import Helper
@@ -39,8 +39,8 @@ class Controller:
     def pytest_runtestloop(self) -> Generator[None, object, object]:
         """Workers start and collect while the models are built, and run no test before this hook is through."""
         if self.folder is not None:
-            results = {name: message(self.helper.result(name), name) for name in self.names}
-            (self.folder / "results.json").write_text(json.dumps(results), encoding="utf-8")
+            answers = {name: wrap_result(self.helper.result(name)) for name in self.names}
+            (self.folder / "results.json").write_bytes(msgspec.json.encode(answers))
         return (yield)
 
     def pytest_unconfigure(self) -> None:
@@ -53,13 +53,14 @@ def read_results(config: pytest.Config) -> Callable[[str], Built | NotBuilt]:
     path = Path(config.workerinput[RESULTS])  # type: ignore[attr-defined]  # set by xdist in its workers
 
     @cache
-    def everything() -> dict[str, Any]:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
+    def read_answers() -> dict[str, Answer]:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, Answer])
 
     def result(name: str) -> Built | NotBuilt:
         try:
-            return understood(everything()[name], name)
+            built, failed = read_answers()[name]
         except OSError as error:
-            return NotBuilt(f"the xdist worker cannot read what was built: {error}")
+            return NotBuilt(Why.NONSENSE, f"the xdist worker cannot read what was built: {error}")
+        return built or failed or NotBuilt(Why.NEVER_ASKED)
 
     return result

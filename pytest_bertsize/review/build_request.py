@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pytest_bertsize.builder.messages import Request
+from pytest_bertsize.builder.messages import Module, Request
 from pytest_bertsize.closed_forms import derive
 from pytest_bertsize.config.handed_over import seen, written
 from pytest_bertsize.config.keys import ConfigKeys
@@ -54,13 +54,13 @@ def _of_modules(model: Model, settings: Settings, config: ModelConfig, found: De
     """What the folder's own files write, module by module, and nothing that the closed form takes for granted."""
     given: dict[str, Any] = found.values.for_build
     modules = [
-        {
-            "kind": each.kind,
-            "at": each.at,
-            "settings": {key: each.settings[key] for key in _SETTINGS if key in each.settings},
-            "family": str(each.config.model_type) if each.is_transformer else "",
-            "config": given[each.part] if each.is_transformer else for_part(each.part, model, config),
-        }
+        Module(
+            each.kind,
+            each.at,
+            {key: each.settings[key] for key in _SETTINGS if key in each.settings},
+            str(each.config.model_type) if each.is_transformer else "",
+            given[each.part] if each.is_transformer else for_part(each.part, model, config),
+        )
         for each in config.modules
     ]
     architecture = found.form.architecture.name

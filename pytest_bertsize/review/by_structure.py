@@ -30,7 +30,7 @@ def named(before: Review, model: Model, tensors: Iterable[Tensor], former: Locke
     asked = [limit.component for limit in before.budget if limit.measure is None]
     asked += [limit.measure.part for limit in before.budget if isinstance(limit.measure, Growth)]
     try:
-        found = structure.components(tensors, asked, model.components, former.tensors if former else ())
+        found = structure.find_components(tensors, asked, model.components, former.tensors if former else ())
     except structure.NoComponent as wrong:
         fix = f"correct components.{wrong.key}"
         raise Unusable(Finding("config-invalid", str(wrong), fix, table_key=("components", wrong.key))) from None
@@ -42,7 +42,7 @@ def counted_as(components: Mapping[str, Collection[str]], actual: Inventory, ask
     there = dict(components)
     while True:
         try:
-            found = structure.components(actual.tensors, asked, there)
+            found = structure.find_components(actual.tensors, asked, there)
             return Inventory(tuple(each._replace(component=found[each.name]) for each in actual.tensors))
         except structure.NoComponent as nothing:
             del there[nothing.key]
@@ -50,7 +50,7 @@ def counted_as(components: Mapping[str, Collection[str]], actual: Inventory, ask
 
 def known(actual: Inventory) -> list[str]:
     """What a budget may name: components, and modules that are none of the rows."""
-    modules = structure.paths(each.name for each in actual.tensors)
+    modules = structure.list_modules(each.name for each in actual.tensors)
     return parents_first(dict.fromkeys((*actual.components, *modules)))
 
 

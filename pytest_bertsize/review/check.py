@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_bertsize.builder.messages import Built, NotBuilt, Request, way_out
+from pytest_bertsize.builder.messages import Built, NotBuilt, Request
+from pytest_bertsize.builder.structure import inventory_of
 from pytest_bertsize.checkpoint import tokenizer
 from pytest_bertsize.closed_forms import what_if
 from pytest_bertsize.closed_forms.derive import Derivation, choose, derive
@@ -148,7 +149,7 @@ def _without_closed_form(
 def _with_names(request: Request, stored: Stored | None) -> Request:
     """Ask along what the library makes of the checkpoint's names."""
     filed = tuple((tensor.name, tensor.shape) for tensor in stored.inventory.tensors) if stored else ()
-    return replace(request, filed=filed)
+    return request._replace(filed=filed)
 
 
 def _build_here(request: Request, settings: Settings) -> Any:
@@ -161,7 +162,7 @@ def _build_here(request: Request, settings: Settings) -> Any:
         raise RuntimeError(f"{request.name} is built by {where}, and there is no module of it in this process")
     from pytest_bertsize.builder.child.making import instantiate
 
-    return instantiate(asdict(request))
+    return instantiate(request)
 
 
 def conclude(
@@ -264,7 +265,7 @@ def _reviewed(before: Review, subject: Subject, built: Built | NotBuilt, former:
             costs=(),
             findings=(
                 *before.findings,
-                Finding("build-failed", message, built.fix or _way_out(subject, built.reason)),
+                Finding("build-failed", message, _suggest_fix(subject, built)),
             ),
         )
     from pytest_bertsize.review import by_structure, missing_rows, one_module_twice
@@ -282,7 +283,7 @@ def _reviewed(before: Review, subject: Subject, built: Built | NotBuilt, former:
         before = before if form else by_structure.named(before, subject.model, built.tensors, former)
     except Unusable as unusable:
         return replace(before, findings=(*before.findings, *unusable.findings))
-    actual = built.inventory(before.expected, before.components)
+    actual = inventory_of(built, before.expected, before.components)
     before = _measured(before, subject, built, actual)
     known_components = subject.known_components if form else lambda: by_structure.known(actual)
     concluded = review_built(before, actual, known_components)
@@ -301,8 +302,10 @@ def _reviewed(before: Review, subject: Subject, built: Built | NotBuilt, former:
     return replace(concluded, findings=(*concluded.findings, *loose))
 
 
-def _way_out(subject: Subject, reason: str) -> str:
-    return way_out(reason, own=subject.review.own_class, on_cpu=subject.model.build.device == "cpu")
+def _suggest_fix(subject: Subject, failed: NotBuilt) -> str:
+    from pytest_bertsize.builder.failures import suggest_fix
+
+    return suggest_fix(failed, own=subject.review.own_class, on_cpu=subject.model.build.device == "cpu")
 
 
 def _read_otherwise(concluded: Review, subject: Subject, built: Built) -> list[Finding]:

@@ -129,8 +129,8 @@ def _with(request: Request, was: Mapping[Path, Any], back: list[Path], name: str
     said: dict[str, Any] = {"config": request.config, "options": request.options}
     for path in back:
         said = _put(said, path, was.get(path, _NOTHING))
-    asked = {"asked": (), "unknown": (), "filed": (), "seq_len": 0}
-    return replace(request, name=name, config=said["config"], options=said["options"], **asked)  # type: ignore[arg-type]
+    asked: dict[str, Any] = {"asked": (), "unknown": (), "filed": (), "seq_len": 0}
+    return request._replace(name=name, config=said["config"], options=said["options"], **asked)
 
 
 def _put(said: Mapping[str, Any], path: Path, value: object) -> dict[str, Any]:

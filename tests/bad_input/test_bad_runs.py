@@ -13,7 +13,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -123,7 +123,7 @@ def build_no_model_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     def note(helper: Helper, requests: Sequence[Request]) -> None:
         helper.versions.update(torch="2", transformers="5")
         for request in requests:
-            asked[request.name] = json.dumps({**asdict(request), "name": "", "root": ""}), request
+            asked[request.name] = json.dumps(request._replace(name="", root="")), request
 
     def remember(_: Helper, name: str) -> Built | NotBuilt:
         key, request = asked[name]

@@ -6,7 +6,7 @@ import atexit
 import json
 import os
 import tempfile
-from dataclasses import asdict, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -18,6 +18,7 @@ import tomli
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
+from pytest_bertsize.builder.messages import read_request
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.config.json_lines import line_of_number, lines_in_json, repeated_in_json
 from pytest_bertsize.config.model_config import ModelConfig
@@ -181,7 +182,7 @@ def test_a_config_of_any_values_gives_a_closed_form_of_whole_numbers_or_findings
         assert review.errors
         return
     assert subject.request is not None
-    assert json.loads(json.dumps(asdict(subject.request)))["architecture"] == review.architecture
+    assert read_request(json.dumps(subject.request).encode()).architecture == review.architecture
     sizes = [size for tensor in review.expected.tensors for size in tensor.shape]
     counts = [review.expected.unique, review.expected.stored, review.unrolled, *review.symbols.values()]
     assert {type(number) for number in (*sizes, *counts)} == {int}

@@ -20,11 +20,11 @@ import pytest
 
 import pytest_bertsize.builder.child as folder_of_child
 from pytest_bertsize.builder import own_process
-from pytest_bertsize.builder.another import START
 from pytest_bertsize.builder.child.start import OLDEST
+from pytest_bertsize.builder.failures import suggest_fix
 from pytest_bertsize.builder.helper import Helper, Limits
 from pytest_bertsize.builder.installed import release
-from pytest_bertsize.builder.messages import NotBuilt, Request
+from pytest_bertsize.builder.messages import NotBuilt, Request, Why
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.review.check import examine
 from pytest_bertsize.table.settings import load
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = Path(folder_of_child.__file__).parents[2]
+START = PACKAGE / "builder" / "child" / "start.py"
 CUTS_OFF = sys.platform == "linux" and os.uname().machine in ("x86_64", "aarch64")
 REQUEST = Request("tiny", "bert", "BertModel", {}, {})
 LIBRARIES = {"transformers/__init__.py": "__version__ = '4.57.6'", "transformers/modeling_utils.py": ""}
-NAME_ANOTHER = 'name a Python of 3.9 or newer that has torch, as in python = ".venv/bin/python"'
 TABLE = """
 [tool.bertsize]
 python = ".venv/bin/python"
@@ -81,12 +81,16 @@ def building() -> Iterator[Callable[..., Helper]]:
         helper.stop()
 
 
+def is_no_python(detail: str) -> NotBuilt:
+    return NotBuilt(Why.NO_PYTHON, detail, python=".venv/bin/python")
+
+
 def said(building: Callable[..., Helper], folder: Path, code: str) -> str:
     """What a torch says that computes its version when it is imported, by an expression."""
     lines = f"import ctypes, errno, importlib.util, os, socket, sys\n{code}"
     helper = building(environment(folder / ".venv", {**LIBRARIES, "torch/__init__.py": lines}))
     result = helper.result("tiny")
-    assert result == NotBuilt("transformers 4.57.6 has no model class BertModel")
+    assert result == NotBuilt(Why.NO_CLASS, "transformers 4.57.6 has no model class BertModel")
     return helper.versions["torch"]
 
 
@@ -204,36 +208,30 @@ def test_it_has_nothing_open_of_the_gate(building: Callable[..., Helper], tmp_pa
 def test_it_is_ended_where_it_takes_too_much_before_a_model(building: Callable[..., Helper], tmp_path: Path) -> None:
     body = "import time\nheld = bytes(200_000_000)\nheld = bytearray(held)\ntime.sleep(60)"
     helper = building(environment(tmp_path / ".venv", {"torch/__init__.py": body}), another=100 * 1024**2)
-    assert helper.result("tiny") == NotBuilt(
-        ".venv/bin/python does not run as Python does: it took more than 100 MB of memory", NAME_ANOTHER
-    )
+    assert helper.result("tiny") == is_no_python("does not run as Python does: it took more than 100 MB of memory")
 
 
 # what it may lack
 
 
-def test_without_torch_it_says_what_to_install_where(building: Callable[..., Helper], tmp_path: Path) -> None:
-    assert building(environment(tmp_path / ".venv", {})).result("tiny") == NotBuilt(
-        "torch and transformers cannot be imported by .venv/bin/python: ModuleNotFoundError: No module named 'torch'",
-        "install them there: .venv/bin/python -m pip install torch transformers",
-    )
-
-
-def test_without_transformers_it_says_what_to_install_where(building: Callable[..., Helper], tmp_path: Path) -> None:
-    python = environment(tmp_path / ".venv", {"torch/__init__.py": "__version__ = '2.2'"})
-    assert building(python).result("tiny") == NotBuilt(
-        "torch and transformers cannot be imported by .venv/bin/python: "
-        "ModuleNotFoundError: No module named 'transformers'",
-        "install them there: .venv/bin/python -m pip install torch transformers",
-    )
+@pytest.mark.parametrize("files", [{}, {"torch/__init__.py": "__version__ = '2.2'"}], ids=["torch", "transformers"])
+def test_without_a_library_it_says_what_to_install_where(
+    building: Callable[..., Helper], tmp_path: Path, files: dict[str, str]
+) -> None:
+    failure = building(environment(tmp_path / ".venv", files)).result("tiny")
+    detail = f"ModuleNotFoundError: No module named '{'transformers' if files else 'torch'}'"
+    assert failure == NotBuilt(Why.NO_TORCH, detail, python=".venv/bin/python")
+    assert failure.reason == f"torch and transformers cannot be imported by .venv/bin/python: {detail}"
+    there = "install them there: .venv/bin/python -m pip install torch transformers"
+    assert suggest_fix(failure, own=False) == there
 
 
 def test_a_python_that_is_too_old_says_so(building: Callable[..., Helper], tmp_path: Path) -> None:
     """By an interpreter that says of itself to be 3.8, and runs what it is told to."""
     code = "import runpy, sys; sys.version_info = (3, 8, 18); runpy.run_path(sys.argv[1], run_name='__main__')"
     python = script(tmp_path / "python", f'#!/bin/sh\nexec "{sys.executable}" -I -c "{code}" "$2"\n')
-    reason = ".venv/bin/python is Python 3.8, and 3.9 is the oldest that builds models"
-    assert building(python).result("tiny") == NotBuilt(reason, NAME_ANOTHER)
+    failure = building(python).result("tiny")
+    assert failure == is_no_python("is Python 3.8, and 3.9 is the oldest that builds models")
 
 
 @pytest.mark.parametrize(
@@ -249,7 +247,7 @@ def test_what_is_no_python_is_told_from_one(
     building: Callable[..., Helper], tmp_path: Path, text: str, reason: str
 ) -> None:
     python = script(tmp_path / "python", text)
-    assert building(python).result("tiny") == NotBuilt(f".venv/bin/python {reason}", NAME_ANOTHER)
+    assert building(python).result("tiny") == is_no_python(reason)
 
 
 # by which Python
@@ -377,18 +375,18 @@ def test_where_the_table_names_one_the_gates_own_never_starts(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started: list[list[str]] = []
-    monkeypatch.setattr("pytest_bertsize.builder.helper.started", lambda command: _noted(started, command))
+    monkeypatch.setattr("pytest_bertsize.builder.helper.start_process", lambda command: _noted(started, command))
     pytester = project(TABLE)
     script(pytester.path / ".venv" / "bin" / "python", "#!/bin/sh\nexit 3\n")
     assert pytester.runpytest_inprocess("--bert-budget").ret == pytest.ExitCode.TESTS_FAILED
     assert [line[-2:] for line in started] == [
-        ["pytest_bertsize.builder.another", str(pytester.path / ".venv" / "bin" / "python")]
+        ["pytest_bertsize.builder.offline", str(pytester.path / ".venv" / "bin" / "python")]
     ]
 
 
 def _noted(started: list[list[str]], command: Any) -> subprocess.Popen[bytes]:
     started.append([*command])
-    return own_process.started(command)
+    return own_process.start_process(command)
 
 
 def test_there_is_no_module_of_a_model_in_the_process_that_asks(tmp_path: Path, tiny: dict[str, Any]) -> None:

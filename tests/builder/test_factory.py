@@ -9,7 +9,6 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from fnmatch import fnmatchcase
 from html import unescape
 from pathlib import Path
@@ -19,7 +18,7 @@ import pytest
 
 from pytest_bertsize.builder.child.making import instantiate
 from pytest_bertsize.builder.helper import Helper, Limits
-from pytest_bertsize.builder.messages import Built, NotBuilt, Request
+from pytest_bertsize.builder.messages import Built, NotBuilt, Request, encode_frame
 from tests.support.warm_helper import command
 
 if TYPE_CHECKING:
@@ -458,7 +457,7 @@ def test_what_a_factory_starts_has_no_network_either(tmp_path: Path, code: str) 
 # one model, and the next
 
 
-FORGED = {"name": "own:line", "tensors": [["forged", [9, 9], True, None]], "declared_ties": {}, "problems": {}}
+FORGED = encode_frame("answer", 1, [[[["forged", [9, 9], "", True, None, "float32"]], {}], None])
 
 
 def test_a_factory_has_nothing_of_the_helper_s_but_the_way_back(tmp_path: Path) -> None:
@@ -473,7 +472,7 @@ def test_a_factory_cannot_answer_for_the_models_after_it(tmp_path: Path) -> None
     """It writes their answers to all that is open, its own way back among it, and finds their names nowhere."""
     body = f"""
     for each in map(int, os.listdir('/dev/fd')):
-        try: os.write(each, json.dumps({FORGED}).encode() + b'\\n')
+        try: os.write(each, {FORGED!r})
         except OSError: pass
     time.sleep(60)"""
     (tmp_path / "own.py").write_text(library({"forges": body}))
@@ -493,11 +492,13 @@ def test_the_process_of_check_lets_no_factory_look_into_its_memory(tmp_path: Pat
     assert done.stdout.splitlines()[-1:] == ["0"]
 
 
-@pytest.mark.parametrize("said", ["[]", "1", "x", '{"name": "x", "problems": 3}', "[" * 100_000])
+@pytest.mark.parametrize(
+    "said", ["[]\n", "answer 1 2\n[]", "answer 1 9\n[[[],{}]]", "answer 1 100000\n" + "[" * 100_000]
+)
 def test_an_answer_of_a_factory_s_own_is_its_own_failure(tmp_path: Path, said: str) -> None:
     body = f"""
     for each in map(int, os.listdir('/dev/fd')):
-        try: os.write(each, {said!r}.encode() + b'\\n')
+        try: os.write(each, {said!r}.encode())
         except OSError: pass
     time.sleep(60)"""
     (tmp_path / "own.py").write_text(library({"babbles": body}))
@@ -509,13 +510,11 @@ def test_a_factory_does_not_know_what_is_asked_after_it(tmp_path: Path) -> None:
     """All that Python has in the fork, and what is left of standard input."""
     body = """
     import gc
-    def held(each, depth=0):
-        if type(each) is dict and each.get("factory"): yield each["factory"]
-    known = {name for each in gc.get_objects() for name in held(each)}
+    known = {each.factory for each in gc.get_objects() if type(each).__name__ == "Request"}
     raise RuntimeError(sorted(known), sys.stdin.read())"""
     (tmp_path / "own.py").write_text(library({"knows": body}))
     told = answers([asked(tmp_path, "own:knows"), asked(tmp_path, "own:line")])
-    assert found(told["own:knows"]) == "RuntimeError: (['own:knows'], '') (own.py:50)"
+    assert found(told["own:knows"]) == "RuntimeError: (['own:knows'], '') (own.py:48)"
     assert found(told["own:line"]) == LINE
 
 
@@ -559,7 +558,7 @@ def test_what_it_does_to_its_config_stays_with_it(tmp_path: Path, monkeypatch: p
     """
     (tmp_path / "own_that_spoils.py").write_text(LIBRARY + textwrap.dedent(spoils))
     monkeypatch.setattr(sys, "path", [*sys.path])
-    request = asdict(asked(tmp_path, "own_that_spoils:build", config={"sizes": {"a": 3}, "b": [2]}))
+    request = asked(tmp_path, "own_that_spoils:build", config={"sizes": {"a": 3}, "b": [2]})
     for _ in range(2):
         assert [tuple(each.shape) for each in instantiate(request).parameters()] == [(2, 3), (2,)]
 

@@ -5,18 +5,17 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_bertsize.builder import confined
-from pytest_bertsize.builder.child import from_pretrained, tokenizer
+from pytest_bertsize.builder.child import from_pretrained, stand_ins
 from pytest_bertsize.builder.child.making import instantiate
 from pytest_bertsize.builder.confined import Refused
 from pytest_bertsize.builder.helper import Helper
-from pytest_bertsize.builder.messages import Answered, Built, NotBuilt, Request
+from pytest_bertsize.builder.messages import Answered, Built, NotBuilt, Request, Why
 from tests.conftest import TINY
 
 HEAD = """
@@ -35,7 +34,7 @@ ROW = 48
 def nothing_is_remembered() -> Iterator[None]:
     """Here, one process builds many models; the helper has one for each."""
     yield
-    for remembered in (from_pretrained.ANSWERED, tokenizer.TAKEN, confined.REFUSED):
+    for remembered in (from_pretrained.ANSWERED, stand_ins.TAKEN, confined.REFUSED):
         remembered.clear()
 
 
@@ -57,7 +56,7 @@ def built(root: Path, body: str, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.delitem(sys.modules, "made", raising=False)
     try:
-        return instantiate(asdict(request(root, body)))
+        return instantiate(request(root, body))
     finally:
         sys.modules.pop("made", None)
 
@@ -254,7 +253,9 @@ return model
 """
     found = built(tmp_path, body, monkeypatch)
     assert found.embeddings.word_embeddings.weight.shape == (101 + 2, ROW)
-    assert from_pretrained.answers() == [["acme/tiny", "configs/tiny.json, as hub in [tool.bertsize] says", 101]]
+    assert from_pretrained.list_answers() == (
+        Answered("acme/tiny", "configs/tiny.json, as hub in [tool.bertsize] says", 101),
+    )
 
 
 def test_the_tokenizer_that_is_in_the_project_is_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -271,8 +272,8 @@ return nn.Embedding(len(tokenizer), 3)
 def test_a_folder_comes_before_the_table_and_the_table_before_the_catalogue(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = asdict(request(tmp_path, 'return AutoModel.from_pretrained("bert-base-uncased")'))
-    asked["hub"]["google-bert/bert-base-uncased"] = asked["hub"]["acme/tiny"]
+    asked = request(tmp_path, 'return AutoModel.from_pretrained("bert-base-uncased")')
+    asked = asked._replace(hub={**asked.hub, "google-bert/bert-base-uncased": asked.hub["acme/tiny"]})
     monkeypatch.syspath_prepend(str(tmp_path))
     layers = []
     for number in (None, 1):
@@ -339,6 +340,7 @@ except Exception: pass
 return AutoModel.from_pretrained("acme/tiny")
 """
     assert answer(request(tmp_path, body)) == NotBuilt(
+        Why.RAISED,
         "it asked the hub for modules.json of 'acme/tiny', and the code caught that and went on",
         "hold the file in the project, in the folder of a config that hub names for 'acme/tiny'",
     )

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import os
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import msgspec
+import psutil
 import pytest
 import torch
 
@@ -21,8 +23,19 @@ from pytest_bertsize.builder import own_process
 from pytest_bertsize.builder.child.listing import take_inventory
 from pytest_bertsize.builder.child.making import instantiate
 from pytest_bertsize.builder.confined import Refused
+from pytest_bertsize.builder.failures import read_answer, suggest_fix
 from pytest_bertsize.builder.helper import Helper, Limits
-from pytest_bertsize.builder.messages import Buffer, Built, ConfigSaid, NotBuilt, Request, message, understood
+from pytest_bertsize.builder.messages import (
+    Answer,
+    Buffer,
+    Built,
+    ConfigSaid,
+    NotBuilt,
+    Request,
+    Why,
+    wrap_result,
+)
+from pytest_bertsize.builder.structure import inventory_of
 from pytest_bertsize.closed_forms import FAMILIES, ClosedForm
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.inventory import Inventory, Loading, Tensor
@@ -38,10 +51,22 @@ def request(name: str = "tiny", architecture: str = "BertForMaskedLM", **config:
 def helper(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Helper]:
     """From the warm process, and in ``whole`` by the real command as well."""
     if request.param == "cold":
-        monkeypatch.setattr(module, "started", own_process.started)
+        monkeypatch.setattr(module, "start_process", own_process.start_process)
     helper = Helper()
     yield helper
     helper.stop()
+
+
+OPENING = """
+import json, os, signal, sys, time
+from pytest_bertsize.builder.messages import Frames, encode_frame
+def say(kind, number, message): os.write(1, encode_frame(kind, number, message))
+def asked():
+    frames = Frames(0)
+    while True:
+        frame = frames.read()
+        yield frame.number, json.loads(frame.content)
+"""
 
 
 @pytest.fixture
@@ -51,11 +76,7 @@ def scripted(tmp_path: Path) -> Iterator[Callable[..., Helper]]:
 
     def make(body: str, **limits: Any) -> Helper:
         script = tmp_path / "child.py"
-        opening = (
-            'import json, os, signal, sys, time\nready = json.dumps({"ready": {"torch": "1", "transformers": "2"}})\n'
-            "def asked(): return (json.loads(line) for line in sys.stdin if not line.strip().isdigit())\n"
-        )
-        script.write_text(opening + textwrap.dedent(body))
+        script.write_text(OPENING + textwrap.dedent(body))
         helpers.append(Helper(Limits(**limits), (sys.executable, str(script))))
         return helpers[-1]
 
@@ -72,7 +93,7 @@ def test_one_helper_builds_every_model_and_says_with_what(helper: Helper) -> Non
     third, first, second = helper.result("c"), helper.result("a"), helper.result("b")
     assert isinstance(first, Built)
     assert isinstance(third, Built)
-    assert second == NotBuilt("KeyError: 'foo'")
+    assert second == NotBuilt(Why.RAISED, "KeyError: 'foo'")
     assert len(first.tensors) > len(third.tensors)
     assert helper.versions["torch"] == str(torch.__version__)
     assert set(helper.versions) == {"torch", "transformers", "python"}
@@ -90,19 +111,57 @@ EVERYTHING = Built(
 
 
 @pytest.mark.parametrize(
-    "result",
-    [EVERYTHING, Built(EVERYTHING.tensors, {}), NotBuilt("it was not built within 30 s"), NotBuilt("why", "what")],
-    ids=["everything", "nothing but tensors", "not built", "not built, and what to do"],
+    "result", [EVERYTHING, Built(EVERYTHING.tensors, {}), NotBuilt(Why.TIME, limit=30)], ids=["all", "tensors", "none"]
 )
 def test_a_result_is_the_same_to_a_process_that_has_not_heard_the_helper(result: Built | NotBuilt) -> None:
-    assert understood(json.loads(json.dumps(message(result, "a"))), "a") == result
+    assert read_answer(msgspec.json.encode(wrap_result(result))) == result
+
+
+W = Tensor("w", (2, 3), "")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"built": {}},
+        [],
+        [None, None],
+        [[[], {}]],
+        [[[["w", [-1], "", True, None, "float32"]], {}]],
+        [[[["w", [1.5], "", True, None, "float32"]], {}]],
+        [[[["w", [True], "", True, None, "float32"]], {}]],
+        [[[["w", [2], "", 1, None, "float32"]], {}]],
+        Answer(Built((W,), {}, (Buffer("b", -1, "bool", 5, saved=True),))),
+        Answer(Built((W,), {}, flops=(("", -1),))),
+        Answer(Built((W,), {}, config=ConfigSaid({"a": {}}))),
+        Answer(Built((W,), {}, config=ConfigSaid({"a": [[{}]]}))),
+        Answer(failed=NotBuilt("because")),  # type: ignore[arg-type]
+    ],
+    ids=str,
+)
+def test_an_answer_of_another_kind_or_beyond_its_bounds_is_none(answer: object) -> None:
+    with contextlib.suppress(ValueError):
+        assert isinstance(read_answer(json.dumps(answer).encode()), NotBuilt)
+
+
+def test_foreign_text_in_an_answer_is_made_printable() -> None:
+    odd = "a\x1b[31m" + "b" * 999
+    built = Built((W,), {}, (Buffer(odd, 1, odd, 4, saved=True),), problems={"flops": odd}, stood_in=(odd,))
+    found = read_answer(json.dumps(Answer(built)).encode())
+    assert isinstance(found, Built)
+    for text in (found.buffers[0].name, found.buffers[0].dtype, found.problems["flops"], found.stood_in[0]):
+        assert text.startswith(r"a\x1b[31mb")
+        assert len(text) == 200
+    failed = read_answer(json.dumps(Answer(failed=NotBuilt(Why.RAISED, odd, odd))).encode())
+    assert isinstance(failed, NotBuilt)
+    assert (len(failed.detail), len(failed.fix)) == (700, 200)
 
 
 def test_a_model_that_needs_too_much_memory_fails_alone(helper: Helper) -> None:
     helper.ask([request("many-labels", "BertForSequenceClassification", num_labels=2 * 10**7), request("small")])
     lost, built = helper.result("many-labels"), helper.result("small")
     assert isinstance(lost, NotBuilt)
-    assert lost.reason == "it took more than 80 MB of memory"
+    assert (lost.kind, lost.limit) == (Why.MEMORY, 80)
     assert isinstance(built, Built)
 
 
@@ -148,8 +207,9 @@ def test_a_peft_that_does_not_fit_the_library_is_told_apart_from_none(monkeypatc
         importlib.import_module(lora)
     assert refused.value.fix == "install releases of PEFT and transformers that fit each other"
     monkeypatch.setitem(sys.modules, "peft", None)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'pytest-bertsize\[peft\]'"):
+    with pytest.raises(Refused, match=r"pip install 'pytest-bertsize\[peft\]'") as refused:
         importlib.import_module(lora)
+    assert refused.value.why is Why.NO_PEFT
 
 
 @pytest.mark.process
@@ -192,8 +252,7 @@ def test_what_reaches_for_the_network_is_not_built(helper: Helper, tmp_path: Pat
     names = ("Fetches", "Connects")
     helper.ask([Request(name, "bert", name, TINY, {}, "own", str(tmp_path)) for name in names])
     assert [helper.result(name) for name in names] == [
-        NotBuilt("it reached for the network (socket.getaddrinfo) (own.py:7)"),
-        NotBuilt("it reached for the network (socket.getaddrinfo) (own.py:11)"),
+        NotBuilt(Why.RAISED, f"it reached for the network (socket.getaddrinfo) (own.py:{line})") for line in (7, 11)
     ]
 
 
@@ -209,21 +268,21 @@ OWN = """
 
 
 @pytest.mark.parametrize(
-    ("body", "reason"),
+    ("body", "failure"),
     [
-        ("os._exit(0)", "the process of the project's code ended early, with status 0"),
-        ("raise SystemExit(0)", "SystemExit: 0 (own.py:7)"),
-        ("input()", "EOFError: EOF when reading a line (own.py:7)"),
-        ("time.sleep(60)", "it was not built within 5 s"),
-        ("kept = bytes(range(250)) * 400_000; time.sleep(1)", "it took more than 80 MB of memory"),
+        ("os._exit(0)", NotBuilt(Why.CRASHED, "the process of the project's code ended early, with status 0")),
+        ("raise SystemExit(0)", NotBuilt(Why.RAISED, "SystemExit: 0 (own.py:7)")),
+        ("input()", NotBuilt(Why.RAISED, "EOFError: EOF when reading a line (own.py:7)")),
+        ("time.sleep(60)", NotBuilt(Why.TIME, limit=5)),
+        ("kept = bytes(range(250)) * 400_000; time.sleep(1)", NotBuilt(Why.MEMORY, limit=80)),
     ],
 )
-def test_a_class_that_misbehaves_fails_its_model_alone(tmp_path: Path, body: str, reason: str) -> None:
+def test_a_class_that_misbehaves_fails_its_model_alone(tmp_path: Path, body: str, failure: NotBuilt) -> None:
     (tmp_path / "own.py").write_text(textwrap.dedent(OWN).format(body=body))
     helper = Helper(Limits(building=5))
     try:
         helper.ask([Request("bad", "bert", "Own", TINY, {}, "own", str(tmp_path)), request("good")])
-        assert helper.result("bad") == NotBuilt(reason)
+        assert helper.result("bad") == failure
         assert isinstance(helper.result("good"), Built)
     finally:
         helper.stop()
@@ -236,52 +295,102 @@ def test_fifty_megabytes_of_print_are_nobodys_business(helper: Helper, tmp_path:
     assert isinstance(helper.result("loud"), Built)
 
 
+# several at once
+
+
+def test_what_becomes_of_one_fork_is_its_models_alone(tmp_path: Path) -> None:
+    """Whoever kills the helper is found by building the others one after the other."""
+    (tmp_path / "own.py").write_text(
+        "import os, signal, time\nfrom torch import nn\n"
+        "def kills(): os.kill(os.getppid(), signal.SIGKILL); time.sleep(99)\n"
+        "def never(): time.sleep(99)\n"
+        "def takes(): held = b'x' * 200 * 2**20; time.sleep(99)\n"
+        "def has_open(): raise ValueError(sorted(os.readlink(f'/proc/self/fd/{n}').partition(':')[0]\n"
+        "    for n in range(3, 99) if os.path.exists(f'/proc/self/fd/{n}')))\n"
+        "def line(): return nn.Linear(3, 2)\n"
+    )
+    names = ("never", "takes", "has_open", "kills", "line")
+    own = [Request(each, "", "", {}, {}, "", str(tmp_path), f"own:{each}", config_given=False) for each in names]
+    requests = [request("a"), *own[:3], request("b", vocab_size=12), *own[3:], request("c", vocab_size=13)]
+    helper = Helper(Limits(building=4, own_memory=100 * 2**20), _at_once=3)
+    try:
+        helper.ask(requests)
+        found = {each.name: helper.result(each.name) for each in requests}
+    finally:
+        helper.stop()
+    assert {name: each for name, each in found.items() if isinstance(each, NotBuilt)} == {
+        "kills": NotBuilt(Why.KILLED, "the helper process was killed by SIGKILL"),
+        "never": NotBuilt(Why.TIME, limit=4),
+        "takes": NotBuilt(Why.MEMORY, limit=100),
+        "has_open": NotBuilt(Why.RAISED, "ValueError: ['pipe'] (own.py:6)"),
+    }
+    sizes = [each.tensors[0].shape for name in "abc" if isinstance(each := found[name], Built)]
+    assert sizes == [(11, 4), (12, 4), (13, 4)]
+
+
+def test_a_stopped_helper_leaves_no_fork_behind(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text("import time\ndef build(): time.sleep(99)\n")
+    helper = Helper()
+    helper.ask([Request("m", "", "", {}, {}, "", str(tmp_path), "own:build", config_given=False), request("a")])
+    assert isinstance(helper.result("a"), Built)
+    assert helper._process is not None
+    processes = own_process.family(helper._process.pid)
+    assert len(processes) >= 2
+    helper.stop()
+    assert psutil.wait_procs(processes, timeout=10)[1] == []
+
+
+def test_a_helper_ends_by_itself_when_all_is_built(helper: Helper) -> None:
+    helper.ask([request("a")])
+    helper.result("a")
+    assert helper._process is not None
+    helper._send_questions()
+    assert helper._process.wait() == 0
+
+
 # a helper that is lost
 
 
 ECHO = """
-    print(ready, flush=True)
-    for each in asked():
-        name = each["name"]
+    say("ready", 0, {{"torch": "1", "transformers": "2"}})
+    for number, each in asked():
         {bad}
-        print(json.dumps({{"name": name, "tensors": [["w", [2, 3], True, None]], "declared_ties": {{}}}}), flush=True)
+        say("answer", number, [[[["w", [2, 3], "", True, None, "float32"]], {{}}], None])
 """
 
 
 @pytest.mark.parametrize(
-    ("bad", "reason"),
+    ("bad", "failure"),
     [
-        ("os._exit(0)", "the helper process ended early, with status 0"),
-        ("os._exit(7)", "the helper process ended early, with status 7"),
-        ("os.kill(os.getpid(), signal.SIGSEGV)", "the helper process was killed by SIGSEGV"),
-        ("time.sleep(60)", "it was not built within 1 s"),
-        ("print('x' * 50_000_000, flush=True)", "the helper process answered more than 16,777,216 bytes"),
-        ("print('Downloading…', flush=True)", "the helper process answered nonsense"),
-        ("print('[]', flush=True)", "the helper process answered nonsense"),
-        ("print('{}', flush=True)", "the helper process answered nonsense"),
-        ("""print('{"name": "other"}', flush=True)""", "the helper process answered nonsense"),
-        ("print(json.dumps({'name': name}), flush=True)", "the helper process answered nonsense"),
-        (
-            "print(json.dumps({'building': 'bad', 'process': 1, 'memory': 9**9}))",
-            "the helper process answered nonsense",
+        ("os._exit(7)", NotBuilt(Why.CRASHED, "the helper process ended early, with status 7")),
+        ("os.kill(os.getpid(), signal.SIGSEGV)", NotBuilt(Why.CRASHED, "the helper process was killed by SIGSEGV")),
+        ("time.sleep(60)", NotBuilt(Why.TIME, limit=1)),
+        ("os.write(1, b'answer 1 999999999\\n')", NotBuilt(Why.NONSENSE, "the helper process answered too much")),
+        *(
+            (bad, NotBuilt(Why.NONSENSE, "the helper process answered nonsense"))
+            for bad in (
+                "print('x' * 50_000_000, flush=True)",
+                "print('Downloading…', flush=True)",
+                "say('answer', number, [])",
+                "say('answer', number, {})",
+                "say('answer', number, [[[['w', [-1], '', True, None, 'float32']], {}], None])",
+                "say('what', number, 1)",
+                "say('begun', number, 'much')",
+                "say('ready', 0, [])",
+            )
         ),
-        (
-            "print(json.dumps({'name': name, 'tensors': [['w', [-1], True, None]], 'declared_ties': {}}), flush=True)",
-            "the helper process answered nonsense",
-        ),
-        (
-            "print(json.dumps({'name': name, 'tensors': [], 'declared_ties': {}}), flush=True)",
-            "it has no parameters",
-        ),
+        ("say('answer', number, [[[], {}], None])", NotBuilt(Why.RAISED, "it has no parameters")),
+        ("say('died', number, 3)", NotBuilt(Why.CRASHED, "the process that builds it ended early, with status 3")),
+        ("say('nonsense', number, 0)", NotBuilt(Why.NONSENSE, "the process that builds it answered nonsense")),
     ],
 )
 def test_a_lost_helper_fails_its_model_and_another_builds_the_rest(
-    scripted: Callable[..., Helper], bad: str, reason: str
+    scripted: Callable[..., Helper], bad: str, failure: NotBuilt
 ) -> None:
-    helper = scripted(ECHO.format(bad=f"if each['config']['vocab_size'] == 12: {bad}; continue"), building=1)
+    helper = scripted(ECHO.format(bad=f"if each[3]['vocab_size'] == 12: {bad}; continue"), building=1)
     helper.ask([request("first"), request("bad", vocab_size=12), request("last", vocab_size=13)])
     assert isinstance(helper.result("first"), Built)
-    assert helper.result("bad") == NotBuilt(reason)
+    assert helper.result("bad") == failure
     assert isinstance(helper.result("last"), Built)
 
 
@@ -299,37 +408,116 @@ def test_a_fork_of_the_run_has_a_helper_of_its_own(scripted: Callable[..., Helpe
     assert isinstance(helper.result("second"), Built)
 
 
-def test_a_helper_that_cannot_import_is_not_started_again(scripted: Callable[..., Helper]) -> None:
-    helper = scripted("""print(json.dumps({"failed": "ModuleNotFoundError: No module named 'torch'"}), flush=True)""")
-    helper.ask([request("a"), request("b")])
-    reason = "torch and transformers cannot be imported: ModuleNotFoundError: No module named 'torch'"
-    assert [helper.result("a"), helper.result("b")] == [NotBuilt(reason)] * 2
-
-
+@pytest.mark.parametrize(
+    ("body", "failure"),
+    [
+        ('say("failed", 0, "ModuleNotFoundError: no torch")', NotBuilt(Why.NO_TORCH, "ModuleNotFoundError: no torch")),
+        ("time.sleep(60)", NotBuilt(Why.SLOW_IMPORT, limit=1)),
+        ("os._exit(0)", NotBuilt(Why.CRASHED, "the helper process ended early, with status 0")),
+    ],
+)
 def test_a_helper_that_never_comes_up_fails_all_and_is_not_started_again(
-    scripted: Callable[..., Helper], tmp_path: Path
+    scripted: Callable[..., Helper], tmp_path: Path, body: str, failure: NotBuilt
 ) -> None:
     starts = tmp_path / "starts"
-    helper = scripted(f"open({str(starts)!r}, 'a').write('x'); time.sleep(60)", importing=1)
-    helper.ask([request("a"), request("b")])
-    reason = "torch and transformers were not imported within 1 s"
-    assert [helper.result("b"), helper.result("a")] == [NotBuilt(reason)] * 2
+    helper = scripted(f"open({str(starts)!r}, 'a').write('x'); {body}", importing=1)
+    helper.ask([request("a"), request("b", vocab_size=12)])
+    assert [helper.result("b"), helper.result("a")] == [failure] * 2
     assert starts.read_text() == "x"
 
 
-def test_a_stopped_helper_leaves_no_process_behind(scripted: Callable[..., Helper], tmp_path: Path) -> None:
-    pid = tmp_path / "pid"
-    helper = scripted(f"open({str(pid)!r}, 'w').write(str(os.getpid())); print(ready, flush=True); time.sleep(60)")
-    helper.ask([request("a")])
-    while not (pid.exists() and pid.read_text()):
-        pass
+# how requests are handed over
+
+MANY = [request(f"m{number}", x=f"{number:05}" + "x" * 20_000) for number in range(100)]
+LARGE = [request(f"m{number}", x=f"{number:05}" + "x" * 200_000) for number in range(20)]
+"""Megabytes each, of which a pipe holds 64 KiB."""
+
+
+def test_a_helper_that_never_reads_keeps_nobody_waiting(scripted: Callable[..., Helper]) -> None:
+    helper = scripted("time.sleep(300)")
+    helper.ask(LARGE)
+    process = helper._process
+    assert process is not None
     helper.stop()
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(pid.read_text()), 0)
+    assert process.returncode is not None
+
+
+def test_a_helper_that_never_reads_fails_its_models(scripted: Callable[..., Helper]) -> None:
+    helper = scripted('say("ready", 0, {"torch": "1"})\ntime.sleep(300)', building=1)
+    helper.ask(LARGE[:2])
+    assert [helper.result(each.name) for each in LARGE[:2]] == [NotBuilt(Why.TIME, limit=1)] * 2
+
+
+@pytest.mark.parametrize("requests", [MANY, LARGE], ids=["many", "large"])
+def test_a_helper_that_is_slow_to_read_builds_all_the_same(
+    scripted: Callable[..., Helper], requests: list[Request]
+) -> None:
+    body = """
+        time.sleep(1)
+        say("ready", 0, {"torch": "1"})
+        for number, each in asked():
+            say("answer", number, [[[["w", [int(each[3]["x"][:5]) + 1], "", True, None, "float32"]], {}], None])
+    """
+    helper = scripted(body)
+    helper.ask(requests)
+    built = [helper.result(each.name) for each in requests]
+    shapes = [each.tensors[0].shape for each in built if isinstance(each, Built)]
+    assert shapes == [(n + 1,) for n in range(len(requests))]
 
 
 def test_what_was_never_asked_for_was_not_built(helper: Helper) -> None:
-    assert helper.result("a") == NotBuilt("it was never asked for")
+    assert helper.result("a") == NotBuilt(Why.NEVER_ASKED)
+
+
+# ways out
+
+INSTEAD = "build on the device that is set, which is meta: nothing has to be loaded or moved"
+NO_MORE = "the system does so where memory runs out, whatever the model: run it with more"
+CRASH = "that is a crash, and no word on the config: try another release of torch or transformers"
+
+
+@pytest.mark.parametrize(
+    ("failure", "how", "fix"),
+    [
+        (
+            NotBuilt(Why.MEMORY, limit=80),
+            {},
+            'declare a smaller model; if that is what it takes, build.memory = "1GB"',
+        ),
+        (
+            NotBuilt(Why.MEMORY, limit=1_024),
+            {"own": True},
+            f'{INSTEAD}; if that is what it takes, build.memory = "4GB"',
+        ),
+        (NotBuilt(Why.MEMORY, limit=2_048), {"on_cpu": True}, 'write build.memory = "4GB"'),
+        (NotBuilt(Why.MEMORY, limit=16_000), {"on_cpu": True}, "declare a smaller model"),
+        (NotBuilt(Why.NO_MEMORY, "MemoryError"), {"on_cpu": True}, 'write build.memory = "4GB"'),
+        (
+            NotBuilt(Why.TIME, limit=30),
+            {},
+            "declare a smaller model; if that is what it takes, build.seconds = 120",
+        ),
+        (NotBuilt(Why.TIME, limit=120), {"own": True, "on_cpu": True}, "write build.seconds = 600"),
+        (NotBuilt(Why.TIME, limit=600), {"own": True}, "build the module, and nothing else"),
+        (NotBuilt(Why.KILLED), {}, NO_MORE),
+        (NotBuilt(Why.KILLED), {"own": True}, NO_MORE),
+        (NotBuilt(Why.CRASHED), {}, CRASH),
+        (NotBuilt(Why.CRASHED), {"own": True}, "mend the factory, or what it calls"),
+        (NotBuilt(Why.PADDING), {}, "write a pad_token_id below vocab_size"),
+        (NotBuilt(Why.RAISED, "ValueError"), {}, "correct the value that the class refuses"),
+        (NotBuilt(Why.RAISED, "ValueError", "write 3"), {}, "write 3"),
+    ],
+)
+def test_each_failure_has_its_way_out(failure: NotBuilt, how: dict[str, bool], fix: str) -> None:
+    assert suggest_fix(failure, **{"own": False, **how}) == fix
+
+
+@pytest.mark.parametrize("own", [True, False])
+@pytest.mark.parametrize("why", Why)
+def test_every_kind_of_failure_has_a_reason_and_a_way_out(why: Why, own: bool) -> None:  # noqa: FBT001
+    failure = NotBuilt(why, "what happened", limit=3)
+    assert failure.reason
+    assert suggest_fix(failure, own=own)
 
 
 # what is built
@@ -338,17 +526,17 @@ def test_what_was_never_asked_for_was_not_built(helper: Helper) -> None:
 def test_only_model_classes_of_the_library_are_built() -> None:
     for name in ("BertConfig", "AutoModel", "pipeline", "os", "NoSuchModel"):
         with pytest.raises(Refused, match=f"has no model class {name}"):
-            instantiate(asdict(Request("tiny", "bert", name, TINY, {})))
+            instantiate(Request("tiny", "bert", name, TINY, {}))
 
 
 def test_a_class_of_another_family_is_refused() -> None:
     with pytest.raises(Refused, match="RobertaModel is of the family 'roberta', not 'bert'"):
-        instantiate(asdict(Request("tiny", "bert", "RobertaModel", TINY, {})))
+        instantiate(Request("tiny", "bert", "RobertaModel", TINY, {}))
 
 
 def test_a_build_leaves_default_device_dtype_and_random_state_alone() -> None:
     before = torch.get_rng_state()
-    model = instantiate(asdict(Request("tiny", "bert", "BertModel", TINY, {})))
+    model = instantiate(Request("tiny", "bert", "BertModel", TINY, {}))
     assert {parameter.device.type for parameter in model.parameters()} == {"meta"}
     assert torch.empty(1).device.type == "cpu"
     assert torch.get_default_dtype() is torch.float32
@@ -370,8 +558,7 @@ class Module(torch.nn.Module):  # type: ignore[misc]  # torch is not typed here
 def test_the_declared_source_owns_a_tied_tensor_whatever_comes_first() -> None:
     module = Module()
     module.all_tied_weights_keys = {"second.weight": "first.weight"}
-    built = understood({"name": "", **take_inventory(module)}, "")
-    assert isinstance(built, Built)
+    built = take_inventory(module)
     assert built.tensors == (
         Tensor("second.weight", (3, 2), "", tied_to="first.weight"),
         Tensor("first.weight", (3, 2), ""),
@@ -381,8 +568,7 @@ def test_the_declared_source_owns_a_tied_tensor_whatever_comes_first() -> None:
 
 
 def test_a_tie_that_the_class_does_not_declare_is_found() -> None:
-    built = understood({"name": "", **take_inventory(Module())}, "")
-    assert isinstance(built, Built)
+    built = take_inventory(Module())
     assert built.lost_ties() == ["first.weight"]
 
 
@@ -390,8 +576,7 @@ def test_a_declared_tie_that_was_lost_is_found() -> None:
     module = Module()
     module.second = torch.nn.Linear(2, 3, bias=False)
     module.all_tied_weights_keys = {"second.weight": "first.weight"}
-    built = understood({"name": "", **take_inventory(module)}, "")
-    assert isinstance(built, Built)
+    built = take_inventory(module)
     assert built.lost_ties() == ["second.weight"]
 
 
@@ -420,6 +605,6 @@ def expected() -> Inventory:
     ],
 )
 def test_an_unknown_tensor_lands_in_the_nearest_enclosing_component(name: str, component: str) -> None:
-    inventory = Built((Tensor(name, (2, 3), ""),), {}).inventory(expected())
+    inventory = inventory_of(Built((Tensor(name, (2, 3), ""),), {}), expected())
     assert [tensor.component for tensor in inventory.tensors] == [component]
     assert sum(inventory.own.values()) == inventory.unique == 6

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_bertsize.builder.child.loading import rows_of_4
+from pytest_bertsize.builder.child.loading import find_rows_of_4
 
 TINY = {
     "vocab_size": 9,
@@ -28,7 +28,7 @@ def loaded() -> Callable[..., dict[str, str | None]]:
         model_class: Any = getattr(transformers, architecture)
         model = model_class(model_class.config_class(**TINY))
         model._keys_to_ignore_on_load_unexpected = [skip] if skip else None
-        return {name: new for name, new, _ in rows_of_4(model, [(name, (4,)) for name in names])}
+        return {name: new for name, new, _ in find_rows_of_4(model, [(name, (4,)) for name in names])}
 
     return load
 

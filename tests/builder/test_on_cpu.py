@@ -6,10 +6,8 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from pytest_bertsize.builder.helper import Helper, Limits
-from pytest_bertsize.builder.messages import Built, NotBuilt, Request, way_out
+from pytest_bertsize.builder.messages import Built, NotBuilt, Request, Why
 from pytest_bertsize.inventory import Tensor
 
 if TYPE_CHECKING:
@@ -67,7 +65,7 @@ def built(folder: Path, *functions: str, limits: Limits | None = None, **how: An
 def test_a_class_that_asks_for_values_is_told_where_there_are_some(tmp_path: Path) -> None:
     for result in built(tmp_path, "items", "listed", "moved"):
         assert isinstance(result, NotBuilt)
-        assert result.fix == ON_CPU
+        assert result.kind is Why.ON_META
         assert "meta" in result.reason
 
 
@@ -107,7 +105,7 @@ def test_a_class_of_the_library_is_built_there_with_its_ties_and_its_operations(
 
 def test_memory_is_watched_there_and_as_much_as_the_table_allows_is_had(tmp_path: Path) -> None:
     mega = 10**6
-    assert built(tmp_path, "takes", device="cpu", memory=100 * mega) == [NotBuilt("it took more than 100 MB of memory")]
+    assert built(tmp_path, "takes", device="cpu", memory=100 * mega) == [NotBuilt(Why.MEMORY, limit=100)]
     assert isinstance(built(tmp_path, "takes", device="cpu", memory=900 * mega)[0], Built)
     assert isinstance(built(tmp_path, "holds", limits=Limits(own_memory=10), memory=900 * mega)[0], Built)
 
@@ -115,59 +113,6 @@ def test_memory_is_watched_there_and_as_much_as_the_table_allows_is_had(tmp_path
 def test_a_model_may_have_more_time_than_others(tmp_path: Path) -> None:
     limits = Limits(building=0.0)
     assert isinstance(built(tmp_path, "items", device="cpu", limits=limits, seconds=60.0)[0], Built)
-
-
-INSTEAD = "build on the device that is set, which is meta: nothing has to be loaded or moved"
-
-
-@pytest.mark.parametrize(
-    ("reason", "how", "fix"),
-    [
-        (
-            "it took more than 80 MB of memory",
-            {},
-            'declare a smaller model; if that is what it takes, build.memory = "1GB"',
-        ),
-        (
-            "it took more than 1,024 MB of memory",
-            {"own": True},
-            f'{INSTEAD}; if that is what it takes, build.memory = "4GB"',
-        ),
-        ("it took more than 2,048 MB of memory", {"on_cpu": True}, 'write build.memory = "4GB"'),
-        ("it took more than 16,000 MB of memory", {"on_cpu": True}, "declare a smaller model"),
-        (
-            "RuntimeError: DefaultCPUAllocator: not enough memory: you tried to allocate 4 bytes.",
-            {"on_cpu": True},
-            'write build.memory = "4GB"',
-        ),
-        ("it was not built within 30 s", {}, "declare a smaller model; if that is what it takes, build.seconds = 120"),
-        ("it was not built within 120 s", {"own": True, "on_cpu": True}, "write build.seconds = 600"),
-        ("it was not built within 600 s", {"own": True}, "build the module, and nothing else"),
-        (
-            "the helper process was killed by SIGKILL",
-            {},
-            "the system does so where memory runs out, whatever the model: run it with more",
-        ),
-        (
-            "the process of the project's code was killed by SIGKILL",
-            {"own": True},
-            "the system does so where memory runs out, whatever the model: run it with more",
-        ),
-        (
-            "the helper process was killed by SIGSEGV",
-            {},
-            "that is a crash, and no word on the config: try another release of torch or transformers",
-        ),
-        (
-            "the helper process ended early, with status 0",
-            {},
-            "that is a crash, and no word on the config: try another release of torch or transformers",
-        ),
-        ("ValueError: dropout probability has to be between 0 and 1", {}, "correct the value that the class refuses"),
-    ],
-)
-def test_what_took_too_much_was_killed_or_refuses_is_told_apart(reason: str, how: dict[str, bool], fix: str) -> None:
-    assert way_out(reason, **{"own": False, **how}) == fix
 
 
 def test_a_table_says_it_for_one_model(project: Project) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from pytest_bertsize.builder import confined
-from pytest_bertsize.builder.child import tokenizer
-from pytest_bertsize.builder.child.tokenizer import SPECIAL, Tokenizer
+from pytest_bertsize.builder.child import stand_ins
+from pytest_bertsize.builder.child.stand_ins import SPECIAL, Tokenizer
 from pytest_bertsize.builder.confined import Refused
 
 Use = Callable[[Any], object]
@@ -20,7 +20,7 @@ Use = Callable[[Any], object]
 @pytest.fixture(autouse=True)
 def _nothing_is_remembered() -> Iterator[None]:
     yield
-    for remembered in (tokenizer.TAKEN, confined.REFUSED):
+    for remembered in (stand_ins.TAKEN, confined.REFUSED):
         remembered.clear()
 
 
@@ -31,7 +31,7 @@ def stand_in(family: str = "bert", **config: Any) -> Any:
 @pytest.mark.parametrize("family", SPECIAL)
 def test_it_has_as_many_tokens_as_the_config_has_rows_where_its_family_fills_them(family: str) -> None:
     assert len(stand_in(family)) == stand_in(family).vocab_size == 101
-    assert tokenizer.TAKEN == {"acme/tiny": 101}
+    assert stand_ins.TAKEN == {"acme/tiny": 101}
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_of_another_family_tokenizer_or_vocabulary_the_number_is_not_known(unkno
     for use in (len, lambda it: it.vocab_size, lambda it: it.add_tokens(["[E]"])):
         with pytest.raises(Refused, match="is asked for its number of tokens, which a model of the family"):
             use(unknown)
-    assert tokenizer.TAKEN == {}
+    assert stand_ins.TAKEN == {}
 
 
 @pytest.mark.parametrize("named", ["BertTokenizer", "BertTokenizerFast", None])

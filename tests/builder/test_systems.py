@@ -15,10 +15,10 @@ import pytest
 
 from pytest_bertsize.builder import helper as module
 from pytest_bertsize.builder import own_process
-from pytest_bertsize.builder.confined import most_memory
+from pytest_bertsize.builder.confined import peak_memory
 from pytest_bertsize.builder.helper import Helper
-from pytest_bertsize.builder.messages import NotBuilt, Request
-from pytest_bertsize.builder.own_process import Allowed, Lost, answer_of, end, memory_of, started
+from pytest_bertsize.builder.messages import NotBuilt, Request, Why
+from pytest_bertsize.builder.own_process import Allowed, Lost, answer_of, end_process, memory_of, start_process
 
 if TYPE_CHECKING:
     from tests.conftest import Project
@@ -97,12 +97,11 @@ def test_a_build_on_windows_ends_in_one_sentence(project: Project, tiny: dict[st
 
 def test_a_helper_on_windows_is_never_started(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "WINDOWS", True)
-    monkeypatch.setattr(module, "started", None)
+    monkeypatch.setattr(module, "start_process", None)
     helper = Helper()
     helper.start()
     helper.ask([Request("a", "bert", "BertModel", {}, {})])
-    fix = "check it there without a build (--no-build), and with one on Linux, WSL or macOS"
-    assert helper.result("a") == NotBuilt("models are not built on Windows", fix)
+    assert helper.result("a") == NotBuilt(Why.ON_WINDOWS)
     helper.stop()
 
 
@@ -141,17 +140,17 @@ def test_one_that_does_not_answer_there_is_not_waited_for(tmp_path: Path, monkey
 def test_the_memory_of_a_process_is_what_the_system_says(tmp_path: Path) -> None:
     """50 MB that are written are in memory; one that is gone has none."""
     code = "import sys; held = bytearray(b'x') * 50_000_000; print(flush=True); sys.stdin.read()"
-    process = started([sys.executable, "-c", code])
+    process = start_process([sys.executable, "-c", code])
     assert process.stdout
     process.stdout.readline()
     assert 50_000_000 < memory_of(process.pid) < 150_000_000
-    end(process)
+    end_process(process)
     assert memory_of(process.pid) == 0
 
 
 def test_the_most_memory_that_this_process_has_had_is_no_less_than_what_it_has() -> None:
     """The kernel counts both by and by: they are the same but for what it has not added up yet."""
-    assert 0.9 * memory_of(os.getpid()) < most_memory() < 64 * 1024 * MEGABYTE
+    assert 0.9 * memory_of(os.getpid()) < peak_memory() < 64 * 1024 * MEGABYTE
 
 
 GRANDCHILD = "import time; time.sleep(60)"
@@ -164,10 +163,10 @@ def test_what_a_process_has_started_ends_with_it(how: str) -> None:
         f"import subprocess, sys, time\nchild = subprocess.Popen([sys.executable, '-c', {GRANDCHILD!r}], {how})\n"
         "print(child.pid, flush=True)\ntime.sleep(60)"
     )
-    process = started([sys.executable, "-c", code])
+    process = start_process([sys.executable, "-c", code])
     assert process.stdout
     child = psutil.Process(int(process.stdout.readline()))
-    end(process)
+    end_process(process)
     assert psutil.wait_procs([child], timeout=10)[1] == []
 
 
@@ -175,8 +174,8 @@ def test_what_is_left_of_its_group_when_its_parent_has_gone_ends_with_it() -> No
     """Nobody finds it by its parents any more."""
     orphan = f"import subprocess, sys; print(subprocess.Popen([sys.executable, '-c', {GRANDCHILD!r}]).pid, flush=True)"
     code = f"import subprocess, sys, time\nsubprocess.run([sys.executable, '-c', {orphan!r}])\ntime.sleep(60)"
-    process = started([sys.executable, "-c", code])
+    process = start_process([sys.executable, "-c", code])
     assert process.stdout
     child = psutil.Process(int(process.stdout.readline()))
-    end(process)
+    end_process(process)
     assert psutil.wait_procs([child], timeout=10)[1] == []

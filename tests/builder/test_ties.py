@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
 
 from pytest_bertsize.builder.child.listing import take_inventory
-from pytest_bertsize.builder.messages import Built, understood
+
+if TYPE_CHECKING:
+    from pytest_bertsize.builder.messages import Built
 
 
 class Listed(torch.nn.Module):  # type: ignore[misc]
@@ -33,24 +35,18 @@ class Listed(torch.nn.Module):  # type: ignore[misc]
         return self.decoder
 
 
-def built(model: torch.nn.Module) -> Built:
-    found = understood({"name": "", **take_inventory(model)}, "")
-    assert isinstance(found, Built)
-    return found
-
-
 def ties(found: Built) -> dict[str, str]:
     return {tensor.name: tensor.tied_to for tensor in found.tensors if tensor.tied_to}
 
 
 def test_what_is_listed_and_shared_is_tied_to_what_is_not_listed() -> None:
-    found = built(Listed())
+    found = take_inventory(Listed())
     assert ties(found) == {"decoder.weight": "words.weight", "decoder.bias": "bias"}
     assert found.lost_ties() == []
 
 
 def test_an_untied_model_has_lost_nothing() -> None:
-    found = built(Listed(ties=False))
+    found = take_inventory(Listed(ties=False))
     assert ties(found) == {"decoder.bias": "bias"}
     assert found.lost_ties() == []
 
@@ -58,36 +54,36 @@ def test_an_untied_model_has_lost_nothing() -> None:
 def test_an_output_of_its_own_is_a_lost_tie_where_the_config_ties() -> None:
     model = Listed()
     model.decoder.weight = torch.nn.Parameter(torch.empty(7, 3))
-    assert built(model).lost_ties() == ["decoder.weight"]
+    assert take_inventory(model).lost_ties() == ["decoder.weight"]
 
 
 def test_an_output_that_is_tied_to_something_else_is_a_lost_tie_as_well() -> None:
     model = Listed()
     model.other = torch.nn.Embedding(7, 3)
     model.decoder.weight = model.other.weight
-    assert built(model).lost_ties() == ["decoder.weight", "other.weight"]
+    assert take_inventory(model).lost_ties() == ["decoder.weight", "other.weight"]
 
 
 def test_a_listed_bias_that_stands_alone_is_a_lost_tie_where_the_config_ties() -> None:
     model = Listed()
     model.bias = torch.nn.Parameter(torch.empty(7))
-    assert built(model).lost_ties() == ["decoder.bias"]
+    assert take_inventory(model).lost_ties() == ["decoder.bias"]
 
 
 def test_a_tie_that_no_class_lists_is_not_declared() -> None:
     model = Listed()
     model.again = torch.nn.Embedding(7, 3)
     model.again.weight = model.words.weight
-    assert built(model).lost_ties() == ["again.weight"]
+    assert take_inventory(model).lost_ties() == ["again.weight"]
 
 
 def test_a_class_of_the_library_in_another_module_declares_below_its_name() -> None:
     model = torch.nn.ModuleDict({"inner": Listed()})
-    found = built(model)
+    found = take_inventory(model)
     assert ties(found) == {"inner.decoder.weight": "inner.words.weight", "inner.decoder.bias": "inner.bias"}
     assert found.lost_ties() == []
     model["inner"].decoder.weight = torch.nn.Parameter(torch.empty(7, 3))
-    assert built(model).lost_ties() == ["inner.decoder.weight"]
+    assert take_inventory(model).lost_ties() == ["inner.decoder.weight"]
 
 
 @pytest.mark.parametrize("name", ["words.weight", "bias"])
@@ -95,7 +91,7 @@ def test_names_of_a_tie_of_both_stacks_are_exact(name: str) -> None:
     """``_dynamic_tied_weights_keys``, which ``tie_encoder_decoder`` fills, has names and not patterns."""
     model = Listed()
     model._dynamic_tied_weights_keys = [f"x{name}"]
-    assert built(model).lost_ties() == []
+    assert take_inventory(model).lost_ties() == []
 
 
 def test_where_word_embeddings_are_listed_only_the_output_has_to_be_tied() -> None:
@@ -111,7 +107,7 @@ def test_where_word_embeddings_are_listed_only_the_output_has_to_be_tied() -> No
             self.decoder.weight = self.target.weight
             del self.bias
 
-    assert built(Stacks()).lost_ties() == []
+    assert take_inventory(Stacks()).lost_ties() == []
     lost = Stacks()
     lost.decoder.weight = torch.nn.Parameter(torch.empty(7, 3))
-    assert built(lost).lost_ties() == ["decoder.weight"]
+    assert take_inventory(lost).lost_ties() == ["decoder.weight"]

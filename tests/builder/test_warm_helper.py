@@ -55,7 +55,7 @@ def forked(warm: Warm, monkeypatch: pytest.MonkeyPatch) -> None:
         assert isinstance(process, warm_process.Forked)
         return process
 
-    monkeypatch.setattr(helper, "started", started)
+    monkeypatch.setattr(helper, "start_process", started)
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_it_answers_what_the_real_one_does(
     requests = [*ASKED, asked(own, "line"), asked(own, "where")]
     monkeypatch.setenv("SAID", "what the run has set")
     warm = answers(helpers, requests)
-    monkeypatch.setattr(helper, "started", own_process.started)
+    monkeypatch.setattr(helper, "start_process", own_process.start_process)
     assert answers(helpers, requests) == warm
     assert helpers[0].versions == helpers[1].versions
     assert [name for name, answer in warm.items() if isinstance(answer, Built)] == ["bert", "electra", "line"]
@@ -121,4 +121,4 @@ def test_a_helper_that_is_no_helper_is_started(warm: Warm) -> None:
     process = warm_helper.started(warm, [sys.executable, "-c", "print(3)"])
     assert process.stdout
     assert process.stdout.read() == b"3\n"
-    own_process.end(process)
+    own_process.end_process(process)

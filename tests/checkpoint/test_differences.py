@@ -58,12 +58,12 @@ def inventory(model: Any) -> Inventory:
         tuple(
             Tensor(
                 name,
-                tuple(shape),
+                shape,
                 next((c for part, c in COMPONENTS.items() if part in name), "encoder"),
                 trainable,
                 tied,
             )
-            for name, shape, trainable, tied, _ in take_inventory(model)["tensors"]
+            for name, shape, _, trainable, tied, _ in take_inventory(model).tensors
         )
     )
 

@@ -12,12 +12,13 @@ import transformers
 from safetensors.torch import load_file, save_file
 
 from pytest_bertsize.builder.child.listing import take_inventory
-from pytest_bertsize.builder.child.loading import loading
-from pytest_bertsize.builder.messages import Built, understood
+from pytest_bertsize.builder.child.loading import find_loading
+from pytest_bertsize.builder.structure import inventory_of
 from pytest_bertsize.checkpoint import headers
 from pytest_bertsize.checkpoint.differences import compared
 
 if TYPE_CHECKING:
+    from pytest_bertsize.builder.messages import Built
     from pytest_bertsize.findings import Finding
 
 TINY = {"vocab_size": 40, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 24}
@@ -39,17 +40,14 @@ BY_FAMILY: dict[str, dict[str, Any]] = {"NomicBert": TINY, "Gte": GTE, "Esm": ES
 def built(model: Any, stored: headers.Stored) -> Built:
     """What the helper process answers of the model and of the file."""
     filed = [(tensor.name, tensor.shape) for tensor in stored.inventory.tensors]
-    answer = {"name": "", **take_inventory(model), "loading": loading(model, filed)}
-    found = understood(answer, "")
-    assert isinstance(found, Built)
-    return found
+    return take_inventory(model)._replace(loading=find_loading(model, filed))
 
 
 def against(folder: Path, model: Any) -> list[Finding]:
     stored = headers.read(folder, ".")
     found = built(model, stored)
     return compared(
-        stored, found.inventory(None), [each.name for each in found.buffers], of="the model", loading=found.loading
+        stored, inventory_of(found), [each.name for each in found.buffers], of="the model", loading=found.loading
     )
 
 
@@ -181,4 +179,4 @@ def test_of_two_tensors_for_one_name_one_is_too_many(tmp_path: Path) -> None:
 
 
 def test_a_model_that_is_no_class_of_transformers_has_no_rules_of_it() -> None:
-    assert loading(torch.nn.Linear(2, 2), [("weight", (2, 2))]) is None
+    assert find_loading(torch.nn.Linear(2, 2), [("weight", (2, 2))]) is None

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from pytest_bertsize.builder.child.listing import take_inventory
 from pytest_bertsize.builder.child.lora import adapt
-from pytest_bertsize.builder.messages import Built, understood
+from pytest_bertsize.builder.structure import inventory_of
 from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.closed_forms.blocks import tensors, terms
 from pytest_bertsize.closed_forms.formula import Formulas
@@ -29,6 +29,8 @@ from tests.support.family_configs import PAIRS, Case, case, cases, sample, typic
 
 if TYPE_CHECKING:
     from torch import nn
+
+    from pytest_bertsize.builder.messages import Built
 
 TARGETS_OF = {
     "bert": ["query", "value"],
@@ -64,10 +66,7 @@ def expected_of(drawn: Case, given_adapter: Adapter) -> Inventory:
 
 
 def built_of(drawn: Case, given_adapter: Adapter) -> Built:
-    listed = take_inventory(adapt(built_module(drawn), given_adapter.for_build))
-    built = understood({"name": "", **listed}, "")
-    assert isinstance(built, Built)
-    return built
+    return take_inventory(adapt(built_module(drawn), given_adapter.for_build))
 
 
 def mismatch(drawn: Case, given_adapter: Adapter) -> str:
@@ -517,7 +516,7 @@ def test_without_a_closed_form_peft_builds_whatever_it_has(data: dict[str, Any],
         "bert", "BertForSequenceClassification", sizes | {"intermediate_size": 12, "max_position_embeddings": 12}
     )
     built = built_of(drawn, parse(data, closed_form=False))
-    assert built.inventory(None).trainable == trainable
+    assert inventory_of(built).trainable == trainable
     assert built.lost_ties() == []
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -150,7 +149,7 @@ FAMILY_NAMES = ("bert", "roberta", "distilbert", "albert", "electra", "modernber
 def test_any_familys_class_may_be_the_backbone(tmp_path: Path, family: str, path: str) -> None:
     case = typical(family, FAMILIES[family].architectures[0].name)[0]
     name = case.architecture.name
-    held = instantiate(asdict(Request("", family, name, dict(case.config), dict(case.options))))
+    held = instantiate(Request("", family, name, dict(case.config), dict(case.options)))
     out = on_meta(nn.Linear, 3, 2)
     module = of(encoder=held, out=out) if path == "encoder" else of(model=of(encoder=held), out=out)
     options = "".join(f"options.{option} = {str(value).lower()}\n" for option, value in case.options.items())

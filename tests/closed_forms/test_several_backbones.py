@@ -20,7 +20,6 @@ from transformers import (
 )
 
 from pytest_bertsize.builder.child.listing import take_inventory
-from pytest_bertsize.builder.messages import Built, understood
 from pytest_bertsize.closed_forms.attribution import Side, attribute
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.review.check import conclude, examine
@@ -58,8 +57,7 @@ def checked(folder: Path, table: str, module: nn.Module, **configs: dict[str, An
     )
     if found.request is None:
         return conclude(found, None, settings)
-    built = understood({"name": "own", **take_inventory(module, own=True)}, "own")
-    assert isinstance(built, Built)
+    built = take_inventory(module, own=True)
     return conclude(found, built, settings)
 
 

@@ -22,7 +22,7 @@ TELLS = 'from pathlib import Path\nwith Path("order").open("a") as file:\n    fi
 def processes(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
     """Every helper process that runs in this one have started; ``order`` says when."""
     found: list[subprocess.Popen[bytes]] = []
-    start = vars(helper)["started"]  # as tests have it, forked from a warm one
+    start = vars(helper)["start_process"]  # as tests have it, forked from a warm one
 
     def told(command: Sequence[str]) -> subprocess.Popen[bytes]:
         with Path("order").open("a", encoding="utf-8") as file:
@@ -30,7 +30,7 @@ def processes(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
         found.append(start(command))
         return found[-1]
 
-    monkeypatch.setattr(helper, "started", told)
+    monkeypatch.setattr(helper, "start_process", told)
     monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)  # where these tests are spread themselves
     return found
 

@@ -8,16 +8,14 @@ import re
 import subprocess
 import sys
 import textwrap
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
 
-from pytest_bertsize.builder.helper import Helper, Limits
-from pytest_bertsize.builder.messages import Built, NotBuilt, Request
+from pytest_bertsize.builder.helper import Helper
+from pytest_bertsize.builder.messages import Built, Request
 from pytest_bertsize.reports.ci import VARIABLES
 from tests.conftest import alone_and_spread
 from tests.support import warm_helper
@@ -316,81 +314,6 @@ def test_nothing_is_built_that_was_refused(project: Project, check: Check) -> No
     project(factories(first=0), counted=COUNTED)
     assert check().returncode == 1
     assert not Path("counted.log").exists()
-
-
-# how requests are handed over
-
-
-@pytest.fixture
-def scripted(tmp_path: Path) -> Iterator[Callable[..., Helper]]:
-    """A helper process that does what a test writes instead of building."""
-    helpers = []
-
-    def make(body: str, **limits: Any) -> Helper:
-        script = tmp_path / "child.py"
-        script.write_text(f"import json, os, sys, time\n{textwrap.dedent(body)}")
-        helpers.append(Helper(Limits(**limits), (sys.executable, str(script))))
-        return helpers[-1]
-
-    yield make
-    for helper in helpers:
-        helper.stop()
-
-
-READY = """print(json.dumps({"ready": {"torch": "1", "transformers": "2"}}), flush=True)"""
-MANY = [
-    Request(f"m{number}", "bert", "BertModel", {**TINY, "x": f"{number:05}" + "x" * 20_000}, {})
-    for number in range(300)
-]
-LARGE = [replace(each, config={**each.config, "x": each.config["x"] * 10}) for each in MANY[:30]]
-"""Six megabytes each, of which a pipe holds 64 KiB; the second are so few that one process builds them."""
-
-
-def in_time(action: Callable[[], object], seconds: float = 30) -> bool:
-    """Whether an action returns at all; one that does not is left to its thread."""
-    thread = threading.Thread(target=action, daemon=True)
-    thread.start()
-    thread.join(seconds)
-    return not thread.is_alive()
-
-
-def test_asking_for_more_than_a_pipe_holds_does_not_wait_for_the_helper(scripted: Callable[..., Helper]) -> None:
-    helper = scripted("time.sleep(300)")
-    assert in_time(lambda: helper.ask(LARGE))
-
-
-def test_a_helper_that_never_reads_is_ended_while_it_is_being_written_to(scripted: Callable[..., Helper]) -> None:
-    helper = scripted("time.sleep(300)")
-    helper.ask(LARGE)
-    process = helper._process
-    assert process is not None
-    assert in_time(helper.stop)
-    assert process.returncode is not None
-
-
-def test_a_helper_that_never_reads_fails_its_models(scripted: Callable[..., Helper]) -> None:
-    helper = scripted(f"{READY}\ntime.sleep(300)", building=1)
-    helper.ask(MANY[:2])
-    reason = "it was not built within 1 s"
-    assert [helper.result(request.name) for request in MANY[:2]] == [NotBuilt(reason)] * 2
-
-
-@pytest.mark.parametrize("requests", [MANY, LARGE], ids=["many", "large"])
-def test_a_helper_that_is_slow_to_read_builds_all_the_same(
-    scripted: Callable[..., Helper], requests: list[Request]
-) -> None:
-    body = """
-        time.sleep(1)
-        {ready}
-        for each in (json.loads(line) for line in sys.stdin if not line.strip().isdigit()):
-            tensors = [["w", [int(each["config"]["x"][:5]) + 1], True, None]]
-            print(json.dumps({{"name": each["name"], "tensors": tensors, "declared_ties": {{}}}}), flush=True)
-    """
-    helper = scripted(textwrap.dedent(body).format(ready=READY))
-    helper.ask(requests)
-    built = [helper.result(request.name) for request in requests]
-    shapes = [each.tensors[0].shape for each in built if isinstance(each, Built)]
-    assert shapes == [(n + 1,) for n in range(len(requests))]
 
 
 # what stays behind

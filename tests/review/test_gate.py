@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_bertsize import files
-from pytest_bertsize.builder.messages import NotBuilt
+from pytest_bertsize.builder.messages import NotBuilt, Why
 from pytest_bertsize.closed_forms import blocks, family
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.reports.model_report import model_report
@@ -51,7 +51,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Callable[[object, str], list[obj
 
 
 def of(settings: Settings, *, builds: bool = False) -> Gate:
-    result = (lambda _: NotBuilt("nobody builds here")) if builds else None
+    result = (lambda _: NotBuilt(Why.RAISED, "nobody builds here")) if builds else None
     return Gate(settings, Registry(), result, mode=Mode(detail=False))
 
 

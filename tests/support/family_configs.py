@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from math import lcm
 from random import Random
@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any
 import transformers
 from hypothesis import strategies as st
 
-from pytest_bertsize.builder.child.config_said import config_said
 from pytest_bertsize.builder.child.listing import take_inventory
-from pytest_bertsize.builder.child.making import instantiate
-from pytest_bertsize.builder.messages import Built, ConfigSaid, Request, understood
+from pytest_bertsize.builder.child.making import instantiate, read_config_values
+from pytest_bertsize.builder.messages import Built, ConfigSaid, Request
 from pytest_bertsize.closed_forms import FAMILIES, Architecture, ClosedForm, Family
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.model_config import ModelConfig
@@ -81,9 +80,7 @@ class Case:
         """
         values = self.config if config is None else config
         request = Request("", self.family.name, self.architecture.name, values, dict(self.options))
-        built = understood({"name": "", **take_inventory(instantiate(asdict(request)))}, "")
-        assert isinstance(built, Built)
-        return built
+        return take_inventory(instantiate(request))
 
     def handed_over(self) -> Built | None:
         """What the gate has built, from what our reader hands over; ``None`` where that is the file's own config."""
@@ -104,7 +101,7 @@ class Case:
             asked=tuple(values.assumed),
             unknown=values.unknown,
         )
-        return ConfigSaid(**config_said(asdict(asked)))
+        return read_config_values(asked)
 
     def read_otherwise(self) -> list[str]:
         """What the library reads otherwise than the closed form does."""

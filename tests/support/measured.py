@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 SECONDS = 3.0
 """That a process has to write it down; one that hangs is killed after them, as it is at once where nothing is measured."""
 ENDING = (own_process, helper)
-_end = own_process.end
+_end = own_process.end_process
 
 
 def end_when_written(process: subprocess.Popen[bytes]) -> None:
-    """Instead of ``own_process.end``, which kills who has answered before ``os._exit`` has saved."""
+    """Instead of ``own_process.end_process``, which kills who has answered before ``os._exit`` has saved."""
     found = own_process.family(process.pid)[1:]
     if isinstance(process, subprocess.Popen):  # what a warm process has forked writes before it answers
         for stream in filter(None, (process.stdin, process.stdout)):
@@ -42,4 +42,4 @@ def _has_ended(number: int) -> bool:
 
 def patched(patch: pytest.MonkeyPatch) -> None:
     for module in ENDING:
-        patch.setattr(module, "end", end_when_written)
+        patch.setattr(module, "end_process", end_when_written)

@@ -11,7 +11,6 @@ from torch import nn
 from transformers import BertConfig, BertModel
 
 from pytest_bertsize.builder.child.listing import take_inventory
-from pytest_bertsize.builder.messages import Built, understood
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.review.check import conclude, examine
 from pytest_bertsize.table.settings import parse
@@ -63,8 +62,7 @@ def checked(folder: Path, table: str, module: nn.Module, config: dict[str, Any] 
     subject = examine(settings.models["own"], settings, Registry())
     if subject.request is None:
         return conclude(subject, None, settings)
-    built = understood({"name": "own", **take_inventory(module, own=True)}, "own")
-    assert isinstance(built, Built)
+    built = take_inventory(module, own=True)
     return conclude(subject, built, settings)
 
 

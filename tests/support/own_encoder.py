@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.base import locked_models
 from pytest_bertsize.base.lock_text import render
-from pytest_bertsize.builder.messages import Buffer, Built, NotBuilt
+from pytest_bertsize.builder.messages import Buffer, Built, NotBuilt, Why
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.inventory import Tensor
 from pytest_bertsize.review.gate import Gate, Mode
@@ -72,7 +72,7 @@ class OwnProject:
             self.built.append(name)
             config = gate.requests[name].config
             if self.refuses(config):
-                return NotBuilt("ValueError: no")
+                return NotBuilt(Why.RAISED, "ValueError: no")
             return Built(
                 tensors(config, self.code, self.dtypes), {}, self.buffers, transformers="5.23.0", torch="2.13.0"
             )

@@ -3,7 +3,7 @@
 One warm process serves a test session (a worker, under xdist). It starts where the first helper is wanted, imports what
 the real helper imports and BERT's classes, and listens on a socket. For each helper it forks a process that takes over
 the pipes, the folder and the environment it is given, and runs the real helper's ``main``: the same protocol, limits,
-audit hooks and ways to end. Inside the tests' own process :func:`started` takes the place of ``own_process.started``;
+audit hooks and ways to end. Inside the tests' own process :func:`started` takes the place of ``own_process.start_process``;
 a run in a process of its own has it where it is started by :func:`command`, and a line of a shell by :func:`programs`.
 
 What such a run does not prove: that the command starts (``-P``, ``-I``, ``-m``), what the import costs in time and
@@ -82,9 +82,9 @@ class Warm:
 
 
 def started(warm: Warm, command: Sequence[str], folder: Path | None = None) -> subprocess.Popen[bytes]:
-    """Instead of ``own_process.started``: the helper is forked where it may be; all else starts as it does."""
+    """Instead of ``own_process.start_process``: the helper is forked where it may be; all else starts as it does."""
     if command != Helper.command or not warm.serves():
-        return own_process.started(command, folder)
+        return own_process.start_process(command, folder)
     return cast("subprocess.Popen[bytes]", warm_process.fork(warm.socket()))
 
 

@@ -123,15 +123,15 @@ def _measured() -> None:
 
     from pytest_bertsize.builder.child import __main__ as child
 
-    answer = vars(child)["answer"]
+    send = vars(child)["send_frame"]
 
     def saving(*arguments: Any) -> None:
         with contextlib.suppress(Exception):  # a fork may have closed the file
             if current := Coverage.current():
                 current.save()
-        answer(*arguments)
+        send(*arguments)
 
-    vars(child)["answer"] = saving
+    vars(child)["send_frame"] = saving
 
 
 def _say_who_ended(connections: dict[int, socket.socket]) -> None:
@@ -163,7 +163,7 @@ class Forking:
 def _patch(path: str) -> None:
     from pytest_bertsize.builder import helper
 
-    vars(helper)["started"] = lambda _: fork(path)
+    vars(helper)["start_process"] = lambda _: fork(path)
 
 
 def main() -> None:

@@ -1,109 +1,137 @@
 """The helper process: the only importer of torch and transformers.
 
-It imports both with the garbage collector paused, builds every model that it is asked for on the meta device, answers
-with one line of JSON each, and leaves by ``os._exit``: collection and interpreter shutdown are half of what a plain
-import costs. Requests come in on standard input; answers leave on a descriptor of their own, so that nothing that a
-library prints can be mistaken for one.
+It imports both with the garbage collector paused, forks for each model that it is asked for, and leaves by
+``os._exit``: collection and interpreter shutdown are half of what a plain import costs. Questions come in on standard
+input; answers leave on a descriptor of their own, so that nothing that a library prints can be mistaken for one.
 """
 
 from __future__ import annotations
 
+import contextlib
 import gc
-import json
 import os
 import platform
+import selectors
 import signal
-import socket
-import stat
 import sys
-from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
-from pytest_bertsize.builder.child.config_said import config_said
-from pytest_bertsize.builder.child.from_pretrained import answers
+from pytest_bertsize.builder.child.from_pretrained import list_answers
 from pytest_bertsize.builder.child.listing import take_inventory
-from pytest_bertsize.builder.child.making import instantiate, is_own_code, prepare, way_out
+from pytest_bertsize.builder.child.making import explain_error, import_maker, instantiate, read_config_values
 from pytest_bertsize.builder.child.stand_ins import STOOD_IN
 from pytest_bertsize.builder.confined import (
-    LONGEST_ANSWER,
     MEMORY_ABOVE_IMPORT,
-    NOT_IMPORTED,
     REFUSED,
-    WENT_ON,
-    answer,
-    cause_of_death,
     close_all_but,
-    in_words,
+    describe_error,
     keep_to_oneself,
-    leave_no_bytecode,
     limit_memory,
-    most_memory,
-    questions,
+    peak_memory,
     refuse_the_network,
-    take_over_descriptors,
     take_over_input,
+    take_over_output,
 )
+from pytest_bertsize.builder.messages import Answer, Built, Frames, NotBuilt, Request, Why, read_request, send_frame
 from pytest_bertsize.builder.offline import cut_off
 
 OWN_MEMORY = 8 * 1024**3
 """Bytes of address space where a function of the project builds, and imports what it likes."""
-BEGINS = b"begins "
-"""What a fork says when it has imported what it builds with, before the most bytes of memory that it has had."""
+
+
+class Fork:
+    """A fork that builds one model, and the pipe by which it answers."""
+
+    def __init__(self, number: int, process: int, pipe: int) -> None:
+        self.number, self.process, self.pipe = number, process, pipe
+        os.set_blocking(pipe, False)
+        self._frames = Frames(pipe)
+
+    def pass_on(self, answers: int) -> bool:
+        """Pass on what it has said, under its number; return whether that was its last.
+
+        Whether it leaves by itself, and what it has forked in turn, is no other model's business.
+        """
+        try:
+            while frame := self._frames.read():
+                if frame.kind == "begun":
+                    send_frame(answers, "begun", self.number, frame.content)
+                else:
+                    self._end()
+                    kind = "answer" if frame.kind == "answer" else "nonsense"
+                    send_frame(answers, kind, self.number, frame.content)
+                    return True
+        except EOFError:
+            send_frame(answers, "died", self.number, self._end())
+            return True
+        except ValueError:
+            self._end()
+            send_frame(answers, "nonsense", self.number, None)
+            return True
+        return False
+
+    def _end(self) -> int:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.process, signal.SIGKILL)  # one that has ended keeps its own status
+        os.close(self.pipe)
+        return os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
 
 
 def main() -> None:
     keep_to_oneself()
     gc.disable()
-    answers = take_over_descriptors()
+    answers = take_over_output()
     try:
-        versions = _imported()
+        versions = _import_libraries()
     except BaseException as error:
-        answer(answers, {"failed": in_words(error)})
+        send_frame(answers, "failed", 0, describe_error(error))
         os._exit(1)
     gc.freeze()
     gc.enable()
     asked = take_over_input()
-    forks = sys.platform.startswith("linux") and stat.S_ISSOCK(os.fstat(asked).st_mode)
-    answer(answers, {"ready": {**versions, "python": platform.python_version()}, "forks": forks})
+    send_frame(answers, "ready", 0, {**versions, "python": platform.python_version()})
     sys.addaudithook(refuse_the_network)
-    _serve(asked, answers)
+    serve(asked, answers)
     os._exit(0)
 
 
-def _serve(asked: int, answers: int) -> None:
-    """Build what is asked for, one model after the other, or fork others that do, and say how they ended."""
-    for request in questions(asked):
-        if "builder" in request:
-            answer(answers, {"builder": _builder(asked)})
-        elif "ended" in request:
-            _, status = os.waitpid(request["ended"], 0)
-            answer(answers, {"ended": os.waitstatus_to_exitcode(status)})
-        else:
-            answer(answers, {**_answer_to(request, answers), "name": request["name"]})
+def serve(asked: int, answers: int) -> None:
+    """Fork for each question until there are no more; it is the gate that knows how many at once, and how long."""
+    questions = Frames(asked)
+    with selectors.DefaultSelector() as selector:
+        selector.register(asked, selectors.EVENT_READ)
+        while True:
+            for key, _ in selector.select():
+                if key.data is None:
+                    try:
+                        frame = questions.read()
+                    except EOFError:
+                        return
+                    if frame:
+                        fork = start_fork(frame.number, read_request(frame.content), answers)
+                        selector.register(fork.pipe, selectors.EVENT_READ, fork)
+                elif key.data.pass_on(answers):
+                    selector.unregister(key.fd)
 
 
-def _builder(asked: int) -> int:
-    """Fork a process that has imported all that this one has, and builds what the two pipes that it is given ask for.
-
-    It has nothing else of the gate's open, and has read of no model: neither those of others nor what they answer.
-    """
-    with socket.socket(fileno=os.dup(asked)) as connection:
-        _, pipes, *_ = socket.recv_fds(connection, 1, 2)
+def start_fork(number: int, request: Request, answers: int) -> Fork:
+    """Fork a process that has nothing of ours open but the way back."""
+    if not request.runs_own_code:
+        with contextlib.suppress(Exception):  # which the fork will say; what it imports here, all forks have
+            import_maker(request)
+    reading, writing = os.pipe()
     child = os.fork()
     if not child:
-        try:
-            close_all_but(*pipes)
-            _serve(*pipes)
-        finally:
-            os._exit(0)
-    for each in pipes:
-        os.close(each)
-    return child
+        close_all_but(writing)
+        send_frame(writing, "answer", 0, build(request, writing))
+        os._exit(0)
+    os.close(writing)
+    send_frame(answers, "forked", number, child)
+    return Fork(number, child, reading)
 
 
-def _imported() -> dict[str, str]:
-    """The versions of torch and of transformers, which a project may be without whose classes are its own."""
+def _import_libraries() -> dict[str, str]:
+    """Return the versions of torch and of transformers, which a project may be without whose classes are its own."""
     import torch
 
     try:
@@ -117,111 +145,53 @@ def _imported() -> dict[str, str]:
     return {"torch": str(torch.__version__), "transformers": transformers.__version__}
 
 
-def _answer_to(request: Mapping[str, Any], answers: int) -> dict[str, Any]:
-    """What there is to say of one model."""
-    if not request["factory"] and "transformers" not in sys.modules:
-        return {"error": f"{NOT_IMPORTED}: ModuleNotFoundError: No module named 'transformers'"}
-    begin = partial(_say_building, request, answers)
-    if is_own_code(request) or request["device"] == "cpu":  # memory that a fork has taken is given back with it
-        whose = "the process of the project's code" if is_own_code(request) else "the process that builds it"
-        return _built_in_fork(request, whose, begin)
-    return _built(request, lambda: begin(os.getpid(), most_memory()))
-
-
-def _say_building(request: Mapping[str, Any], answers: int, process: int, memory: int) -> None:
-    """From here on the parent watches the memory."""
-    answer(answers, {"building": request["name"], "process": process, "memory": memory})
-
-
-def _built_in_fork(request: Mapping[str, Any], whose: str, say: Callable[[int, int], None]) -> dict[str, Any]:
-    """Build in a fork that has nothing of ours open but the way back, and return its answer.
-
-    What it leaves behind, or whether it leaves at all, is no other model's business.
-
-    :param say: called with the fork's number and memory, when it begins.
-    """
-    reading, writing = os.pipe()
-    child = os.fork()
-    if not child:
-        close_all_but(writing)
-        answer(writing, _built_offline(request, lambda: os.write(writing, b"%b%d\n" % (BEGINS, most_memory()))))
-        os._exit(0)
-    os.close(writing)
-    with open(reading, "rb") as stream:  # noqa: PTH123  (a pipe)
-        said = stream.readline(LONGEST_ANSWER)  # one line: what the code has forked may hold the pipe open
-        if said.startswith(BEGINS) and (memory := said[len(BEGINS) :].strip()).isdigit():
-            say(child, int(memory))
-            said = stream.readline(LONGEST_ANSWER)
-    whole = said.endswith(b"\n") or len(said) == LONGEST_ANSWER
-    if whole:
-        os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
-    if not whole:
-        return {"error": cause_of_death(os.waitstatus_to_exitcode(status), whose)}
-    return _object_in(said) or {"error": f"{whose} answered nonsense"}
-
-
-def _object_in(said: bytes) -> dict[str, Any]:
-    try:
-        found = json.loads(said)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _built_offline(request: Mapping[str, Any], begin: Callable[[], object]) -> dict[str, Any]:
-    leave_no_bytecode()
+def build(request: Request, pipe: int) -> Answer:
+    """Build what is asked for, and say when it begins: from then on the gate watches the memory."""
+    sys.dont_write_bytecode = True  # it would be read for a file that is changed within the same second
     cut_off()
-    return _built(request, begin)
-
-
-def _built(request: Mapping[str, Any], begin: Callable[[], object]) -> dict[str, Any]:
-    """Build what is asked for.
-
-    :param begin: called when what makes it is imported.
-    """
+    if not request.factory and "transformers" not in sys.modules:
+        missing = "ModuleNotFoundError: No module named 'transformers'"
+        return Answer(failed=NotBuilt(Why.NO_TORCH, missing))
     try:
-        prepare(request)
-        problems: dict[str, str] = {}
-        limit_memory(request["memory"] + (OWN_MEMORY if request["factory"] else MEMORY_ABOVE_IMPORT))
-        begin()
+        import_maker(request)
+        limit_memory(request.memory + (OWN_MEMORY if request.factory else MEMORY_ABOVE_IMPORT))
+        send_frame(pipe, "begun", 0, peak_memory())
         model = instantiate(request)
-        found = take_inventory(model, own=is_own_code(request) or bool(request["modules"]))
-        config = config_said(request) if request["asked"] else None
-        flops = _tried("flops", problems, partial(_operations, model, request)) if request["seq_len"] else None
+        built = take_inventory(model, own=request.runs_own_code or bool(request.modules))
+        built = built._replace(config=read_config_values(request) if request.asked else None)
+        built = _count_flops(built, model, request)
     except BaseException as error:
-        return {"error": in_words(error, request["root"]), "fix": way_out(error, request)}
+        return Answer(failed=explain_error(error, request))
     if REFUSED:
-        return {"error": f"{REFUSED[0]}, {WENT_ON}", "fix": REFUSED[0].fix}
-    loading = _tried("loading", problems, partial(_loading, model, request["filed"]))
-    also: dict[str, Any] = {"flops": flops, "config": config, "loading": loading, "answered": answers() or None}
-    also["stood_in"] = [*STOOD_IN] or None
-    also |= {
-        library: str(getattr(sys.modules.get(library), "__version__", "")) for library in ("transformers", "torch")
+        first = REFUSED[0]
+        return Answer(failed=NotBuilt(first.why, f"{first}, and the code caught that and went on", first.fix))
+    built = _ask_about_loading(built, model, request)
+    versions: dict[str, Any] = {
+        each: str(getattr(sys.modules.get(each), "__version__", "")) for each in ("transformers", "torch")
     }
-    also["problems"] = problems
-    return {**found, **{what: said for what, said in also.items() if said is not None}}
+    return Answer(built._replace(answered=list_answers(), stood_in=tuple(STOOD_IN), **versions))
 
 
-def _tried(what: str, problems: dict[str, str], ask: Callable[[], Any]) -> Any:
-    """What is asked for beside the model; why there is none goes to ``problems``."""
+def _count_flops(built: Built, model: Any, request: Request) -> Built:
+    if not request.seq_len:
+        return built
+    from pytest_bertsize.builder.child.flops import count_flops
+
     try:
-        return ask()
+        return built._replace(flops=count_flops(model.to("meta"), seq_len=request.seq_len))
     except Exception as error:
-        problems[what] = in_words(error)
-        return None
+        return built._replace(problems={**built.problems, "flops": describe_error(error)})
 
 
-def _loading(model: Any, filed: list[Any]) -> dict[str, Any] | None:
-    from pytest_bertsize.builder.child.loading import loading
+def _ask_about_loading(built: Built, model: Any, request: Request) -> Built:
+    if not request.filed:
+        return built
+    from pytest_bertsize.builder.child.loading import find_loading
 
-    return loading(model, [(name, tuple(shape)) for name, shape in filed]) if filed else None
-
-
-def _operations(model: Any, request: Mapping[str, Any]) -> list[Any]:
-    from pytest_bertsize.builder.child.flops import counted
-
-    return counted(model.to("meta"), seq_len=request["seq_len"])
+    try:
+        return built._replace(loading=find_loading(model, request.filed))
+    except Exception as error:
+        return built._replace(problems={**built.problems, "loading": describe_error(error)})
 
 
 if __name__ == "__main__":

@@ -39,8 +39,8 @@ class Uncountable(Exception):
     """There is no count, for the reason in this one sentence."""
 
 
-def counted(model: nn.Module, *, seq_len: int) -> list[list[Any]]:
-    """Count what a forward pass multiplies: ``[path of a module, FLOPs]``, each its own without those inside it.
+def count_flops(model: nn.Module, *, seq_len: int) -> tuple[tuple[str, int], ...]:
+    """Count what a forward pass multiplies: the path of a module and its FLOPs, each its own without those inside it.
 
     The rows sum to the total of :class:`torch.utils.flop_counter.FlopCounterMode`: matrix products and convolutions,
     2 FLOPs for a multiply-add; ``nn.Bilinear`` makes one with each of its weights for each pair of vectors. The model
@@ -71,7 +71,7 @@ def counted(model: nn.Module, *, seq_len: int) -> list[list[Any]]:
         raise Uncountable(printable(unseen.found[0]))
     if not tally.flops:
         raise Uncountable("its forward pass multiplies nothing that torch's counter knows")
-    return [[name, flops] for name, flops in tally.flops.items()]
+    return tuple(tally.flops.items())
 
 
 def _refuse_recurrent(model: nn.Module) -> None:

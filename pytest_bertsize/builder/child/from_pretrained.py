@@ -17,8 +17,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pytest_bertsize.builder.child.tokenizer import TAKEN, Tokenizer
+from pytest_bertsize.builder.child.stand_ins import TAKEN, Tokenizer
 from pytest_bertsize.builder.confined import Refused, refuse
+from pytest_bertsize.builder.messages import Answered
 from pytest_bertsize.builder.published import (
     CONFIG,
     LARGEST,
@@ -30,10 +31,9 @@ from pytest_bertsize.builder.published import (
     is_without,
     known,
 )
-from pytest_bertsize.wording import printable
 
 ANSWERED: dict[str, str] = {}
-"""What this process has answered: names that were asked for, and where their configs are from."""
+"""Names that were asked for in this process, and where their configs are from."""
 OF_THE_HUB = (
     *("cache_dir", "force_download", "resume_download", "proxies", "token", "use_auth_token", "local_files_only"),
     *("revision", "trust_remote_code", "subfolder", "mirror", "_from_pipeline", "_from_auto", "_commit_hash"),
@@ -52,74 +52,29 @@ OF_LOADING = (
 PACKED = ("quantization_config", "load_in_4bit", "load_in_8bit", "gguf_file")
 """Arguments by which a matrix becomes another one."""
 MEAN_RESIZING = 3
-"""What place that argument has in ``resize_token_embeddings``."""
+"""The place of that argument in ``resize_token_embeddings``."""
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model", "spm.model")
 
-
-class Hub:
-    """What a request says of the hub, asked by name."""
-
-    def __init__(self, mapped: Mapping[str, Mapping[str, Any]]) -> None:
-        """:param mapped: ``hub`` of a :class:`~pytest_bertsize.builder.messages.Request`."""
-        self._mapped = mapped
-
-    def find(self, name: str, arguments: Mapping[str, Any]) -> Published:
-        """The config by a name that is no folder of the project.
-
-        :raises Refused: when nothing has it.
-        """
-        if not is_name(name):
-            raise Refused(
-                f"from_pretrained({name!r}) names no file or folder that is there; "
-                "write the path of a folder with a config.json, from the project's root, or a name of the hub"
-            )
-        if arguments.get("subfolder"):
-            refuse(Refused(f"from_pretrained({name!r}, subfolder=…) is of a folder on the hub; {_copied(name)}"))
-        mapped = find_in(self._mapped, name)
-        if mapped is not None:
-            return _of_table(mapped, self._mapped[mapped])
-        found = known(name, str(arguments.get("revision") or MAIN))
-        if found is None:
-            places = "neither hub in [tool.bertsize], nor the catalogue, nor the hub cache"
-            refuse(Refused(f"nothing here has the config of from_pretrained({name!r}): {places}; {fetching(name)}"))
-        return found
-
-    def folder(self, name: str) -> Path | None:
-        """Where the files lie that stand beside the config of a name."""
-        mapped = find_in(self._mapped, name)
-        if mapped is not None:
-            folder = self._mapped[mapped].get("folder")
-            return Path(folder) if folder else None
-        found = known(name) if is_name(name) else None
-        return found.folder if found else None
-
-
-def _of_table(name: str, said: Mapping[str, Any]) -> Published:
-    if "error" in said:
-        raise Refused(f"from_pretrained({name!r}): {said['error']}")
-    return Published(name, json.dumps(said["config"]).encode(), f"{said['file']}, as hub in [tool.bertsize] says")
-
-
-def _copied(name: str) -> str:
-    return f"copy its config into the project, and name its folder in place of {name!r}"
+Hub = Mapping[str, Mapping[str, Any]]
+"""``hub`` of a :class:`~pytest_bertsize.builder.messages.Request`."""
 
 
 @contextlib.contextmanager
-def answering(request: Mapping[str, Any]) -> Iterator[None]:
+def answering(hub: Hub) -> Iterator[None]:
     """Answer what code of the project asks by name; where there is no transformers, nobody asks."""
     if "transformers" not in sys.modules:
         yield
         return
     with contextlib.ExitStack() as stack:
-        for owner, name, replacement in _replaced(Hub(request.get("hub", {}))):
+        for owner, name, replacement in _list_replacements(hub):
             if name in vars(owner):
                 stack.callback(setattr, owner, name, vars(owner)[name])
                 setattr(owner, name, replacement)
         yield
 
 
-def _replaced(hub: Hub) -> Iterator[tuple[Any, str, Any]]:
-    """What takes the place of what: an owner, a name in it, and the replacement."""
+def _list_replacements(hub: Hub) -> Iterator[tuple[Any, str, Any]]:
+    """Yield an owner, a name in it, and what takes its place."""
     import huggingface_hub
     import huggingface_hub.file_download
     from transformers import PretrainedConfig
@@ -129,30 +84,64 @@ def _replaced(hub: Hub) -> Iterator[tuple[Any, str, Any]]:
     from transformers.utils import hub as of_library
 
     own_dict = vars(PretrainedConfig)["get_config_dict"].__func__
-    yield PretrainedConfig, "get_config_dict", classmethod(_config_dict(hub, own_dict))
-    yield PreTrainedModel, "from_pretrained", classmethod(_model)
-    yield PreTrainedModel, "resize_token_embeddings", _resize(vars(PreTrainedModel)["resize_token_embeddings"])
+    yield PretrainedConfig, "get_config_dict", classmethod(_replace_config_dict(hub, own_dict))
+    yield PreTrainedModel, "from_pretrained", classmethod(_make_model)
+    yield PreTrainedModel, "resize_token_embeddings", _replace_resize(vars(PreTrainedModel)["resize_token_embeddings"])
     for tokenizers in (PreTrainedTokenizerBase, tokenization_auto.AutoTokenizer):
         own = vars(tokenizers)["from_pretrained"].__func__
-        yield tokenizers, "from_pretrained", classmethod(_tokenizer(hub, own))
+        yield tokenizers, "from_pretrained", classmethod(_replace_tokenizer(hub, own))
     for module in (auto_factory, configuration_auto, of_library):
         yield module, "resolve_revision", lambda _, revision=None, **__: revision
     yield auto_factory, "cached_file", lambda *_, **__: None  # asked for a commit's name alone
-    yield auto_factory, "find_adapter_config_file", _adapter
+    yield auto_factory, "find_adapter_config_file", _find_adapter
     for module in (huggingface_hub, huggingface_hub.file_download, of_library):
-        yield module, "hf_hub_download", _download(hub)
-        yield module, "snapshot_download", _download(hub)
+        yield module, "hf_hub_download", _replace_download(hub)
+        yield module, "snapshot_download", _replace_download(hub)
 
 
-def answers() -> list[list[Any]]:
-    """``[name, origin of its config, tokens that its tokenizer was taken to have]`` of what was asked for."""
-    return [[printable(name), printable(origin), TAKEN.get(name)] for name, origin in ANSWERED.items()]
+def list_answers() -> tuple[Answered, ...]:
+    return tuple(Answered(name, origin, TAKEN.get(name)) for name, origin in ANSWERED.items())
 
 
 # configs
 
 
-def _config_dict(hub: Hub, own: Callable[..., Any]) -> Callable[..., Any]:
+def _find_published(hub: Hub, name: str, arguments: Mapping[str, Any]) -> Published:
+    """Find the config by a name that is no folder of the project.
+
+    :raises Refused: when nothing has it.
+    """
+    asked = f"from_pretrained({name!r})"
+    if not is_name(name):
+        fix = "write the path of a folder with a config.json, from the project's root, or a name of the hub"
+        raise Refused(f"{asked} names no file or folder that is there", fix)
+    if arguments.get("subfolder"):
+        refuse(Refused(f"from_pretrained({name!r}, subfolder=…) is of a folder on the hub", _suggest_copy(name)))
+    if (mapped := find_in(hub, name)) is not None:
+        said = hub[mapped]
+        if "error" in said:
+            raise Refused(f"from_pretrained({mapped!r}): {said['error']}")
+        return Published(mapped, json.dumps(said["config"]).encode(), f"{said['file']}, as hub in [tool.bertsize] says")
+    found = known(name, str(arguments.get("revision") or MAIN))
+    if found is None:
+        places = "neither hub in [tool.bertsize], nor the catalogue, nor the hub cache"
+        refuse(Refused(f"nothing here has the config of {asked}: {places}", fetching(name)))
+    return found
+
+
+def _find_folder(hub: Hub, name: str) -> Path | None:
+    """Return where the files lie that stand beside the config of a name."""
+    if (mapped := find_in(hub, name)) is not None:
+        return Path(hub[mapped]["folder"]) if hub[mapped].get("folder") else None
+    found = known(name) if is_name(name) else None
+    return found.folder if found else None
+
+
+def _suggest_copy(name: str) -> str:
+    return f"copy its config into the project, and name its folder in place of {name!r}"
+
+
+def _replace_config_dict(hub: Hub, own: Callable[..., Any]) -> Callable[..., Any]:
     def get_config_dict(cls: Any, pretrained_model_name_or_path: Any, **arguments: Any) -> Any:
         name = os.fspath(pretrained_model_name_or_path)
         arguments.pop("attn_implementation", None)  # which may be of a library that is not installed here
@@ -160,40 +149,44 @@ def _config_dict(hub: Hub, own: Callable[..., Any]) -> Callable[..., Any]:
             found, rest = own(cls, name, **arguments)
             origin = "its folder" if os.path.isdir(name) else "its file"  # noqa: PTH112
         else:
-            published = hub.find(name, arguments)
-            found, origin = _parsed(published), published.where
+            published = _find_published(hub, name, arguments)
+            found, origin = _parse_config(published), published.where
             rest = {key: value for key, value in arguments.items() if key not in OF_THE_HUB}
         if found.get("quantization_config"):
-            raise Refused(f"the config of {name!r} is of packed weights (quantization_config); {_copied(name)}")
+            raise Refused(f"the config of {name!r} is of packed weights (quantization_config)", _suggest_copy(name))
         ANSWERED.setdefault(name, origin)
         return found, rest
 
     return get_config_dict
 
 
-def _parsed(published: Published) -> dict[str, Any]:
+def _parse_config(published: Published) -> dict[str, Any]:
     try:
         found = json.loads(published.config) if len(published.config) <= LARGEST else None
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise Refused(
-            f"{published.origin} has no config of {published.name} that can be read; {fetching(published.name)}"
-        )
+        unreadable = f"{published.origin} has no config of {published.name} that can be read"
+        raise Refused(unreadable, fetching(published.name))
     return found
 
 
 # models
 
 
-def _model(cls: Any, /, pretrained_model_name_or_path: Any, *arguments: Any, config: Any = None, **named: Any) -> Any:
-    """A model of random shapes: what ``PreTrainedModel.from_pretrained`` does, without what it loads."""
+def _make_model(
+    cls: Any, /, pretrained_model_name_or_path: Any, *arguments: Any, config: Any = None, **named: Any
+) -> Any:
+    """Make a model of random shapes: what ``PreTrainedModel.from_pretrained`` does, without what it loads."""
     from transformers import PretrainedConfig
 
     name = None if pretrained_model_name_or_path is None else os.fspath(pretrained_model_name_or_path)
     if packed := next((key for key in PACKED if named.pop(key, None)), None):
-        raise Refused(f"from_pretrained({name!r}, {packed}=…) packs the weights, which needs them; leave {packed} out")
-    _refuse_adapters(name)
+        packs = f"from_pretrained({name!r}, {packed}=…) packs the weights, which needs them"
+        raise Refused(packs, f"leave {packed} out")
+    if name is not None and _find_adapter(name):
+        holds = f"{name!r} holds an adapter, which from_pretrained would add"
+        raise Refused(holds, "name adapter in the model's table")
     wants_info = named.pop("output_loading_info", False)
     of_hub = {key: named[key] for key in OF_THE_HUB if key in named}
     rest = {key: value for key, value in named.items() if key not in OF_LOADING}
@@ -208,14 +201,12 @@ def _model(cls: Any, /, pretrained_model_name_or_path: Any, *arguments: Any, con
     model = cls(config, *arguments, **rest)
     model.tie_weights()
     model.eval()
-    info: dict[str, list[str]] = {
-        key: [] for key in ("missing_keys", "unexpected_keys", "mismatched_keys", "error_msgs")
-    }
-    return (model, info) if wants_info else model
+    info = ("missing_keys", "unexpected_keys", "mismatched_keys", "error_msgs")
+    return (model, {key: [] for key in info}) if wants_info else model
 
 
-def _resize(own: Callable[..., Any]) -> Callable[..., Any]:
-    """New rows without the mean of the old ones, which meta tensors have not (transformers 4.46 and later)."""
+def _replace_resize(own: Callable[..., Any]) -> Callable[..., Any]:
+    """Add rows without the mean of the old ones, which meta tensors have not (transformers 4.46 and later)."""
     has_mean = "mean_resizing" in inspect.signature(own).parameters
 
     def resize_token_embeddings(self: Any, *arguments: Any, **named: Any) -> Any:
@@ -226,13 +217,8 @@ def _resize(own: Callable[..., Any]) -> Callable[..., Any]:
     return resize_token_embeddings
 
 
-def _refuse_adapters(name: str | None) -> None:
-    if name is not None and _adapter(name):
-        raise Refused(f"{name!r} holds an adapter, which from_pretrained would add; name adapter in the model's table")
-
-
-def _adapter(name: Any, **_: Any) -> str | None:
-    """The config of an adapter in a local folder, by which the library takes it for one."""
+def _find_adapter(name: Any, **_: Any) -> str | None:
+    """Return the config of an adapter in a local folder, by which the library takes it for one."""
     path = os.path.join(os.fspath(name), "adapter_config.json") if name is not None else ""  # noqa: PTH118
     return path if os.path.isfile(path) else None  # noqa: PTH113
 
@@ -240,44 +226,42 @@ def _adapter(name: Any, **_: Any) -> str | None:
 # tokenizers, and files
 
 
-def _tokenizer(hub: Hub, own: Callable[..., Any]) -> Callable[..., Any]:
+def _replace_tokenizer(hub: Hub, own: Callable[..., Any]) -> Callable[..., Any]:
     def from_pretrained(cls: Any, pretrained_model_name_or_path: Any, *arguments: Any, **named: Any) -> Any:
         name = os.fspath(pretrained_model_name_or_path)
-        here = Path(name) if os.path.exists(name) else hub.folder(name)  # noqa: PTH110
+        is_there = os.path.exists(name)  # noqa: PTH110
+        here = Path(name) if is_there else _find_folder(hub, name)
         if here is not None and (here.is_file() or any((here / each).is_file() for each in TOKENIZERS)):
             return own(cls, os.fspath(here), *arguments, **named)
-        if here is not None and os.path.exists(name):  # noqa: PTH110
-            config, origin = _beside(here), "its folder"
+        if here is not None and is_there:
+            path = here / CONFIG
+            if not path.is_file():
+                lacks = f"the folder {name!r} holds no tokenizer and no {CONFIG}"
+                raise Refused(lacks, "write one of them into it")
+            with path.open("rb") as stream:
+                published, origin = Published(name, stream.read(LARGEST + 1), f"the folder {name}"), "its folder"
         else:
-            published = hub.find(name, named)
-            config, origin = _parsed(published), published.where
+            published = _find_published(hub, name, named)
+            origin = published.where
         ANSWERED.setdefault(name, origin)
-        return Tokenizer(name, config)
+        return Tokenizer(name, _parse_config(published))
 
     return from_pretrained
 
 
-def _beside(folder: Path) -> dict[str, Any]:
-    path = folder / CONFIG
-    if not path.is_file():
-        raise Refused(f"the folder {str(folder)!r} holds no tokenizer and no {CONFIG}; write one of them into it")
-    with path.open("rb") as stream:
-        return _parsed(Published(str(folder), stream.read(LARGEST + 1), f"the folder {folder}"))
-
-
-def _download(hub: Hub) -> Callable[..., Any]:
-    """In place of what asks the hub for one file, or for all of them."""
+def _replace_download(hub: Hub) -> Callable[..., Any]:
+    """Replace what asks the hub for one file, or for all of them."""
 
     def download(repo_id: str, filename: str = "", *_: Any, subfolder: str | None = None, **__: Any) -> str:
-        folder = hub.folder(repo_id)
+        folder = _find_folder(hub, repo_id)
         path = folder / (subfolder or "") / filename if folder else None
         if path is not None and ".." not in path.parts and path.exists():
             return str(path)
         if is_without(repo_id, filename):
             raise Refused(f"{repo_id!r} has no {filename}")
+        asked = f"it asked the hub for {filename or 'everything'} of {repo_id!r}"
         refused = Refused(
-            f"it asked the hub for {filename or 'everything'} of {repo_id!r}; "
-            f"hold the file in the project, in the folder of a config that hub names for {repo_id!r}"
+            asked, f"hold the file in the project, in the folder of a config that hub names for {repo_id!r}"
         )
         if path is None or filename == "modules.json":  # what sentence-transformers goes without, and counts less
             refuse(refused)

@@ -1,29 +1,34 @@
-"""The helper's list of a module: every parameter by name, and what would make that list a lie."""
+"""The helper's list of a module: parameters by name, ties and buffers, and what would make that list a lie."""
 
 from __future__ import annotations
 
+import dis
+import gc
 import re
-from collections.abc import Iterable, Iterator, Mapping
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from types import CodeType, CoroutineType, FrameType, FunctionType, GeneratorType, MemberDescriptorType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from pytest_bertsize.builder.child.hidden import refuse_hidden
-from pytest_bertsize.builder.child.ties import below, declared_ties, owner_of, shared_names
+from pytest_bertsize.builder.child.stand_ins import Result
 from pytest_bertsize.builder.confined import Refused
+from pytest_bertsize.builder.messages import Buffer, Built
+from pytest_bertsize.inventory import Tensor
 
 if TYPE_CHECKING:
     from torch import nn
 
-Row = list[Any]
-"""``[name, shape, trainable, tied to, dtype]``."""
+Ties = dict[str, str]
+"""Each tied name and its source."""
 Named = tuple[str, Any]
 PACKED = "_x2"
-"""How the name of a dtype ends that has two numbers in each element: ``float4_e2m1fn_x2``."""
+"""The end of a dtype's name that has two numbers in each element: ``float4_e2m1fn_x2``."""
 INTEGER = re.compile("q?u?int(?!64)")
 """Dtypes that weights are packed in; int64 is that of indices."""
 PACKED_SHARE = 100
 
 
-def take_inventory(model: nn.Module, *, own: bool = False) -> dict[str, Any]:
+def take_inventory(model: nn.Module, *, own: bool = False) -> Built:
     """List every parameter by name, the ties that the class declares, and its buffers, which are no parameters.
 
     Names that share a tensor are found by identity (on meta, every ``data_ptr`` is 0); the
@@ -32,39 +37,38 @@ def take_inventory(model: nn.Module, *, own: bool = False) -> dict[str, Any]:
     :param own: whether code of the project built it.
     :raises Refused: for parameters that have no shape to count, or that torch cannot see.
     """
-    modules = dict(_named_modules(model))
-    parameters = dict(_named_parameters(modules))
-    buffers = list(_buffers(modules))
+    modules = dict(_walk_modules(model))
+    parameters = dict(_walk_parameters(modules))
+    buffers = tuple(_list_buffers(modules))
     _refuse_uncountable(parameters)
     if own:
         _refuse_packed(buffers, sum({id(each): each.numel() for each in parameters.values()}.values()))
         _refuse_keras(modules)
         refuse_hidden(modules)
-    groups = shared_names(parameters.items())
+    groups = group_names(parameters.items())
     declared = declared_ties(model, groups)
-    owner = {name: owner_of(names, declared) for names in groups for name in names}
-    tied_to = {name: owned_by for name, owned_by in owner.items() if owned_by != name}
-    tensors = [
-        [name, [int(size) for size in each.shape], bool(each.requires_grad), tied_to.get(name), _dtype(each)]
+    owner = {name: find_owner(names, declared) for names in groups for name in names}
+    tensors = tuple(
+        Tensor(
+            name,
+            tuple(int(size) for size in each.shape),
+            "",
+            bool(each.requires_grad),
+            owner[name] if owner[name] != name else None,
+            _name_dtype(each),
+        )
         for name, each in parameters.items()
-    ]
+    )
     if own:  # a module that is no library's declares nothing: there the tensors themselves say what is tied
-        declared = {**{name: source for name, source in tied_to.items() if name not in declared}, **declared}
+        declared = {**{each.name: each.tied_to for each in tensors if each.tied_to}, **declared}
     if not any(parameter.numel() for parameter in parameters.values()):
         raise Refused("it has no parameters")
-    kinds = dict(_kinds(modules)) if own else {}
-    return {"tensors": tensors, "declared_ties": declared, "buffers": buffers, "kinds": kinds}
+    of_torch = {path: each for path, each in modules.items() if type(each).__module__.startswith("torch.nn.modules.")}
+    kinds = {path: type(each).__name__ for path, each in of_torch.items() if path} if own else {}
+    return Built(tensors, declared, buffers, kinds=kinds)
 
 
-def _kinds(modules: Mapping[str, nn.Module]) -> Iterator[tuple[str, str]]:
-    """The paths of modules whose class is torch's own, and what it is called."""
-    for path, module in modules.items():
-        if path and type(module).__module__.startswith("torch.nn.modules."):
-            yield path, type(module).__name__
-
-
-def _buffers(modules: Mapping[str, nn.Module]) -> Iterator[Row]:
-    """Name, numbers, dtype, bytes, and whether a checkpoint has it; a second name of a tensor has no numbers."""
+def _list_buffers(modules: Mapping[str, nn.Module]) -> Iterator[Buffer]:
     seen: set[int] = set()
     for path, module in modules.items():
         for name, kept in module._buffers.items():  # noqa: SLF001
@@ -72,52 +76,129 @@ def _buffers(modules: Mapping[str, nn.Module]) -> Iterator[Row]:
                 numbers = 0 if id(kept) in seen else kept.numel()
                 seen.add(id(kept))
                 saved = name not in module._non_persistent_buffers_set  # noqa: SLF001
-                yield [below(path, name), numbers, _dtype(kept), numbers * kept.element_size(), saved]
+                yield Buffer(join_path(path, name), numbers, _name_dtype(kept), numbers * kept.element_size(), saved)
 
 
-def _dtype(tensor: Any) -> str:
+def _name_dtype(tensor: Any) -> str:
     return str(tensor.dtype).removeprefix("torch.")
 
 
-def _named_modules(module: nn.Module, path: str = "", above: tuple[nn.Module, ...] = ()) -> Iterator[Named]:
-    """Every module by each of its names, as torch's own ``named_modules`` finds them where no class overrides it."""
+def _walk_modules(module: nn.Module, path: str = "", above: tuple[nn.Module, ...] = ()) -> Iterator[Named]:
+    """Yield every module by each of its names, as torch's own ``named_modules`` does where no class overrides it."""
     if any(module is each for each in above):
         raise Refused(f"{path} is a module that it is in itself")
     yield path, module
     for name, inner in module._modules.items():  # noqa: SLF001
         if inner is not None:
-            yield from _named_modules(inner, below(path, name), (*above, module))
+            yield from _walk_modules(inner, join_path(path, name), (*above, module))
 
 
-def _named_parameters(modules: Mapping[str, nn.Module]) -> Iterator[Named]:
-    """Every parameter by each of its names, whatever ``parameters`` of a class leaves out for its optimiser."""
+def _walk_parameters(modules: Mapping[str, nn.Module]) -> Iterator[Named]:
+    """Yield every parameter by each of its names, whatever ``parameters`` of a class leaves out for its optimiser."""
     for path, module in modules.items():
         for name, parameter in module._parameters.items():  # noqa: SLF001
             if parameter is not None:
-                yield below(path, name), parameter
+                yield join_path(path, name), parameter
+
+
+def join_path(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+# ties
+
+
+def group_names(parameters: Iterable[tuple[str, Any]]) -> list[list[str]]:
+    """Return the names of each tensor, in the order in which they are registered."""
+    found: dict[int, list[str]] = {}
+    for name, parameter in parameters:
+        found.setdefault(id(parameter), []).append(name)
+    return [*found.values()]
+
+
+def find_owner(names: Collection[str], declared: Mapping[str, str]) -> str:
+    """Return, of the names of one tensor, the one that the class declares to be the source."""
+    sources = (name for name in names if name in declared.values() and name not in declared)
+    return next(sources, next(iter(names)))
+
+
+def declared_ties(model: nn.Module, groups: Collection[Collection[str]]) -> Ties:
+    """Return the ties that the model's class declares, else those of each class of the library that is in it.
+
+    :param groups: the names of each tensor, in the order in which they are registered.
+    """
+    if (ties := getattr(model, "all_tied_weights_keys", None)) is not None:
+        return dict(ties)
+    found: Ties = {}
+    for path, module in model.named_modules(remove_duplicate=False):
+        ties = getattr(module, "all_tied_weights_keys", None)
+        if isinstance(ties, dict):
+            found |= {join_path(path, name): join_path(path, source) for name, source in ties.items()}
+    return found or _match_listed(model, groups)
+
+
+def _match_listed(model: nn.Module, groups: Collection[Collection[str]]) -> Ties:
+    """Return what classes of transformers 4 list as tied: the names that ``save_pretrained`` leaves out where shared.
+
+    They are patterns; a dict came with https://github.com/huggingface/transformers/pull/42191. A name that stands alone
+    although its class lists it is declared as well where the class's config ties, so that a tie that was lost is seen;
+    one that shares its tensor and that nobody lists is not. Where word embeddings are listed themselves, as those of a
+    Marian that shares none, only its output is known to be tied, to one matrix or another.
+    """
+    named = {name: names for names in groups for name in names}
+    listed: set[str] = set()
+    has_to_be: Ties = {}
+    sources: set[str] = set()
+    for path, module in model.named_modules(remove_duplicate=False):
+        if not isinstance(getattr(module, "_tied_weights_keys", None), list):
+            continue
+        exact = getattr(module, "_dynamic_tied_weights_keys", None) or ()  # of tie_encoder_decoder, which lists names
+        patterns = [re.compile(each) for each in (*module._tied_weights_keys, *map(re.escape, exact))]  # noqa: SLF001
+        prefix = join_path(path, "")
+        inside = {name for name in named if name.startswith(prefix)}
+        inside = {name for name in inside if any(each.search(name[len(prefix) :]) for each in patterns)}
+        listed |= inside
+        words, output = (_find_matrix(model, module, whose) for whose in ("input", "output"))
+        if words and getattr(getattr(module, "config", None), "tie_word_embeddings", True):
+            sources.add(words)
+            alone = {name for name in inside if len(named[name]) == 1}
+            tied = alone & {output} if words in inside else alone | ({output} & inside)
+            has_to_be |= dict.fromkeys(tied, words)
+    found: Ties = {}
+    for names in groups:
+        free = [name for name in names if name not in listed]
+        owner = next(name for name in (*(each for each in names if each in sources), *free, *names))
+        declared = names if len(free) <= 1 else listed.intersection(names)  # save_pretrained keeps one that is free
+        found |= {name: owner for name in declared if name != owner}
+    return {**found, **{name: words for name, words in has_to_be.items() if words not in named[name]}}
+
+
+def _find_matrix(model: nn.Module, module: Any, whose: str) -> str:
+    """Return the name of the matrix that a class embeds words by, or gives them out by; ``""`` where it has none."""
+    embeddings = getattr(module, f"get_{whose}_embeddings", lambda: None)()
+    weight = getattr(embeddings, "weight", None)
+    return next((name for name, each in model.named_parameters(remove_duplicate=False) if each is weight), "")
 
 
 # what would make it a lie
+
+BEFORE = "build the model before it is quantised"
 
 
 def _refuse_uncountable(parameters: Mapping[str, Any]) -> None:
     from torch.nn.parameter import Parameter, UninitializedParameter
 
-    for name, parameter in parameters.items():
-        if isinstance(parameter, UninitializedParameter):
-            raise Refused(
-                f"{name} is of a lazy module, which has no shape before its first forward pass; give it sizes"
-            )
-        if hasattr(parameter, "ds_id"):
-            raise Refused(f"{name} is partitioned by DeepSpeed: its shape is no count; build it without ZeRO-3")
-        if type(parameter) is not Parameter:
-            what = f"{name} is a {type(parameter).__name__}, whose shape is no count"
-            raise Refused(f"{what}; build the model before it is quantised")
-        dtype = _dtype(parameter)
-        if not (parameter.is_floating_point() or parameter.is_complex()) or dtype.endswith(PACKED):
-            raise Refused(
-                f"{name} is of {dtype}, perhaps several numbers in one; build the model before it is quantised"
-            )
+    for name, each in parameters.items():
+        if isinstance(each, UninitializedParameter):
+            lazy = f"{name} is of a lazy module, which has no shape before its first forward pass"
+            raise Refused(lazy, "give it sizes")
+        if hasattr(each, "ds_id"):
+            raise Refused(f"{name} is partitioned by DeepSpeed: its shape is no count", "build it without ZeRO-3")
+        if type(each) is not Parameter:
+            raise Refused(f"{name} is a {type(each).__name__}, whose shape is no count", BEFORE)
+        dtype = _name_dtype(each)
+        if not (each.is_floating_point() or each.is_complex()) or dtype.endswith(PACKED):
+            raise Refused(f"{name} is of {dtype}, perhaps several numbers in one", BEFORE)
 
 
 def _refuse_keras(modules: Mapping[str, nn.Module]) -> None:
@@ -125,16 +206,116 @@ def _refuse_keras(modules: Mapping[str, nn.Module]) -> None:
     for path, module in modules.items():
         if any(kind.__module__.partition(".")[0] == "keras" for kind in type(module).__mro__):
             where = path or "the model"
-            raise Refused(f"{where} is a layer of Keras, whose weights torch does not list; write it in torch")
+            raise Refused(f"{where} is a layer of Keras, whose weights torch does not list", "write it in torch")
 
 
-def _refuse_packed(buffers: Iterable[Row], parameters: int) -> None:
-    """Buffers that hold weights, as those of AWQ and GPTQ do: a hundredth of the parameters, and no mask or index."""
-    packed = [row for row in buffers if row[4] and (row[2].endswith(PACKED) or INTEGER.match(row[2]))]
-    if PACKED_SHARE * sum(numbers for _, numbers, *_ in packed) > parameters:
-        name, numbers, dtype, *_ = max(packed, key=lambda row: int(row[1]))
+def _refuse_packed(buffers: Iterable[Buffer], parameters: int) -> None:
+    """Refuse buffers that hold weights, as AWQ's and GPTQ's do: a hundredth of the parameters, and no mask or index."""
+    packed = [each for each in buffers if each.saved and (each.dtype.endswith(PACKED) or INTEGER.match(each.dtype))]
+    if PACKED_SHARE * sum(each.numbers for each in packed) > parameters:
+        largest = max(packed, key=lambda each: each.numbers)
         more = f", and {len(packed) - 1:,} more are like it" if len(packed) > 1 else ""
         raise Refused(
-            f"{name} is a buffer of {dtype} that holds {numbers:,} numbers, perhaps several in one{more}; build the "
-            "model before it is quantised (a mask is of torch.bool, an index of torch.int64, or persistent=False)"
+            f"{largest.name} is a buffer of {largest.dtype} that holds {largest.numbers:,} numbers, perhaps several in "
+            f"one{more}",
+            f"{BEFORE} (a mask is of torch.bool, an index of torch.int64, or persistent=False)",
         )
+
+
+# parameters that torch does not see: no optimiser trains them, and nothing counts them
+
+MOST_LOOKED_AT = 500_000
+"""Objects that can hold others, in all modules: a second."""
+OF_TORCH = frozenset({"_modules", "_parameters", "_buffers"})
+OF_PYTHON: Iterable[str] = getattr(sys, "stdlib_module_names", sys.builtin_module_names)
+"""Python 3.9 names only those that are built in; what is of the others is looked at there, too."""
+LIBRARIES = frozenset({"torch", "transformers", *OF_PYTHON})
+"""Libraries whose classes and functions hold nothing of a model's."""
+OPAQUE = (ModuleType, CodeType, FrameType, GeneratorType, CoroutineType)
+INSTEAD = "use torch.nn.Parameter, ModuleList, ModuleDict, ParameterList or ParameterDict, or assign it as an attribute"
+
+
+def refuse_hidden(modules: Mapping[str, nn.Module]) -> None:
+    """Look through all that hangs on modules of the project's own: lists, objects, hooks, closures, classes, names.
+
+    :raises Refused: for parameters that are no module's, and for more than can be looked at.
+    """
+    of_modules = (part for each in modules.values() for part in (each, *_list_tensors(each)))
+    seen = {id(part) for part in of_modules}
+    most = len(seen) + MOST_LOOKED_AT
+    for where, value in _list_attributes(modules):
+        hidden, waiting = 0, [value]
+        while waiting:
+            each = waiting.pop()
+            if id(each) in seen or not gc.is_tracked(each):  # a number, a text or the like
+                continue
+            seen.add(id(each))
+            if len(seen) > most:
+                far = f"up to {where}, a {type(value).__name__}, the modules hold more than {MOST_LOOKED_AT:,} objects"
+                raise Refused(f"{far}, and what is behind was not looked at", "keep data outside of modules")
+            size = _count_trainable(each)
+            hidden += size or 0
+            waiting += _look_inside(each) if size is None else ()
+        if hidden:
+            what = f"{where}, a {type(value).__name__}, has {hidden:,} parameters that torch does not see"
+            raise Refused(what, INSTEAD)
+
+
+def _list_tensors(module: nn.Module) -> list[Any]:
+    return [*module._parameters.values(), *module._buffers.values()]  # noqa: SLF001
+
+
+def _list_attributes(modules: Mapping[str, nn.Module]) -> Iterator[Named]:
+    """Yield the attributes of modules and of their classes, those in slots among them, but what torch lists itself."""
+    for path, module in modules.items():
+        if hasattr(module, "_packed_params"):
+            where = path or "the model"
+            raise Refused(f"{where} is quantised: its weights are no parameters", "build it before that")
+        in_classes = [item for each in type(module).__mro__ for item in vars(each).items()]
+        slots = {
+            name: getattr(module, name, None) for name, each in in_classes if isinstance(each, MemberDescriptorType)
+        }
+        for name, value in {**slots, **vars(module)}.items():
+            if isinstance(value, Result):
+                raise Refused(f"{path or 'the model'} has {name}, of what is not installed: {value.__name__}")
+            if name not in OF_TORCH:
+                yield join_path(path, name), value
+    for each in {each: None for module in modules.values() for each in type(module).__mro__ if _is_own(each)}:
+        yield from ((f"{name} of the class {each.__name__}", value) for name, value in vars(each).items())
+
+
+def _count_trainable(value: object) -> int | None:
+    """Return the numbers of a tensor that can be trained, 0 for another tensor, ``None`` for another object."""
+    import torch
+
+    if not isinstance(value, torch.Tensor):
+        return None
+    is_trainable = isinstance(value, torch.nn.Parameter) or (value.requires_grad and value.is_leaf)
+    return int(value.numel()) if is_trainable else 0
+
+
+def _look_inside(value: object) -> list[Any]:
+    """Return what an object refers to; of what is shared by everybody, as modules of Python are, nothing."""
+    if isinstance(value, OPAQUE):
+        return []
+    if isinstance(value, type):
+        return [*vars(value).values(), *value.__bases__] if _is_own(value) else []
+    if isinstance(value, FunctionType):
+        held = [*(value.__closure__ or ()), value.__defaults__, value.__kwdefaults__, vars(value)]
+        return [*held, *_list_globals(value, value.__code__)] if _is_own(value) else held
+    return gc.get_referents(value)
+
+
+def _is_own(code: Any) -> bool:
+    """Tell whether a class or a function is none of the libraries' that make models."""
+    return str(code.__module__).partition(".")[0] not in LIBRARIES
+
+
+def _list_globals(function: FunctionType, code: CodeType) -> Iterator[Any]:
+    """Yield the values of the names of its module that a function uses, and those in it."""
+    for instruction in dis.get_instructions(code):
+        if instruction.opname == "LOAD_GLOBAL":
+            yield function.__globals__.get(str(instruction.argval))
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _list_globals(function, inner)

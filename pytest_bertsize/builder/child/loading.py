@@ -1,4 +1,4 @@
-"""The helper's word on how transformers itself loads a file: under which names, in which shapes, what it skips."""
+"""The helper's question how transformers itself loads a file: under which names, in which shapes, what it skips."""
 
 from __future__ import annotations
 
@@ -6,29 +6,31 @@ import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Optional
+
+from pytest_bertsize.inventory import Loading
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 Filed = tuple[str, tuple[int, ...]]
 """Name and shape of a tensor in the file."""
+Row = tuple[str, Optional[str], tuple[int, ...]]
+"""Name in the file, name in the model or ``None`` where it is left out, and shape in the model."""
 
 
-def loading(model: Any, filed: Collection[Filed]) -> dict[str, Any] | None:
-    """The fields of a :class:`~pytest_bertsize.inventory.Loading`.
-
-    :returns: ``None`` for a model that is no class of the library.
-    """
+def find_loading(model: Any, filed: Collection[Filed]) -> Loading | None:
+    """Ask the library what it makes of a file; ``None`` for a model that is no class of the library."""
     transformers = sys.modules.get("transformers")  # which a project may be without whose classes are its own
     if transformers is None or not isinstance(model, transformers.PreTrainedModel):
         return None
-    rows = _rows if hasattr(model, "all_tied_weights_keys") else rows_of_4
-    return {"rows": list(rows(model, filed)), "unsaved": sorted(model._keys_to_ignore_on_save or ())}  # noqa: SLF001
+    find_rows = _find_rows if hasattr(model, "all_tied_weights_keys") else find_rows_of_4
+    unsaved: Any = sorted(model._keys_to_ignore_on_save or ())  # noqa: SLF001  (JSON has no sets)
+    return Loading(tuple(find_rows(model, filed)), unsaved)
 
 
-def _rows(model: PreTrainedModel, filed: Iterable[Filed]) -> Iterator[list[Any]]:
-    """What each tensor of a file becomes when ``from_pretrained`` loads it, by the library's own renaming.
+def _find_rows(model: PreTrainedModel, filed: Iterable[Filed]) -> Iterator[Row]:
+    """Yield what each tensor of a file becomes when ``from_pretrained`` loads it, by the library's own renaming.
 
     The steps are those of ``convert_and_load_state_dict_in_model`` (core_model_loading.py, 5.1 to 5.23), on the meta
     device: rename, collect what is converted (three matrices in one, say), convert, look what the class skips.
@@ -51,19 +53,19 @@ def _rows(model: PreTrainedModel, filed: Iterable[Filed]) -> Iterator[list[Any]]
             new, pattern = name, None
         if new in known and pattern is not None:
             _, converter = converted.setdefault(new, (name, deepcopy(by_pattern[pattern])))
-            converter.add_tensor(new, name, pattern, _empty(shape))
+            converter.add_tensor(new, name, pattern, _defer_tensor(shape))
         elif new not in known and any(each.search(new) for each in skipped):
-            yield [name, None, list(shape)]
+            yield name, None, tuple(shape)
         else:
-            yield [name, new if new in known else name, list(shape)]
+            yield name, new if new in known else name, tuple(shape)
     for new, (name, converter) in converted.items():
         for target, tensor in converter.convert(new, model=model, config=model.config).items():
             one = tensor[0] if isinstance(tensor, list) else tensor
-            yield [name, target, list(one.shape)]
+            yield name, target, tuple(one.shape)
 
 
-def rows_of_4(model: PreTrainedModel, filed: Collection[Filed]) -> Iterator[list[Any]]:
-    """The same by transformers 4, which renames and converts nothing else.
+def find_rows_of_4(model: PreTrainedModel, filed: Collection[Filed]) -> Iterator[Row]:
+    """Yield the same for transformers 4, which renames and converts nothing else.
 
     As ``_load_pretrained_model`` does (modeling_utils.py, 4.40 to 4.57): TensorFlow's names of a norm, and the base
     model's prefix put on or taken off.
@@ -79,17 +81,17 @@ def rows_of_4(model: PreTrainedModel, filed: Collection[Filed]) -> Iterator[list
         elif wants and not has:
             new = f"{prefix}{new}"
         if new not in known and any(each.search(new) for each in skipped):
-            yield [name, None, list(shape)]
+            yield name, None, tuple(shape)
         else:
-            yield [name, new if new in known else name, list(shape)]
+            yield name, new if new in known else name, tuple(shape)
 
 
 NORM = re.compile(r"(?<=LayerNorm\.)(?:gamma|beta)$")
 """How converted checkpoints of TensorFlow end."""
 
 
-def _empty(shape: tuple[int, ...]) -> Any:
-    """As the library gets its tensors: what returns one when it is called."""
+def _defer_tensor(shape: tuple[int, ...]) -> Any:
+    """Return what makes a tensor when it is called: so the library gets them."""
     import torch
 
     return lambda: torch.empty(shape, device="meta")

@@ -1,4 +1,4 @@
-"""The helper's making of a module on the meta device: of a class of a library, or by a function of the project."""
+"""The helper's making of a module: of a class of a library, of a folder of modules, or by a function of the project."""
 
 from __future__ import annotations
 
@@ -6,61 +6,54 @@ import contextlib
 import copy
 import importlib
 import inspect
+import math
 import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.builder.child.from_pretrained import answering
-from pytest_bertsize.builder.child.older_code import complete_init_weights
-from pytest_bertsize.builder.child.stand_ins import run_with_stand_ins
-from pytest_bertsize.builder.child.staying import staying
-from pytest_bertsize.builder.confined import Refused, in_words
+from pytest_bertsize.builder.child.stand_ins import complete_init_weights, run_with_stand_ins, staying
+from pytest_bertsize.builder.confined import Refused, describe_error
+from pytest_bertsize.builder.messages import ConfigSaid, Module, NotBuilt, Request, Why
 
 if TYPE_CHECKING:
     from torch import nn
 
-
-def is_own_code(request: Mapping[str, Any]) -> bool:
-    """Whether it runs code of the project: a function, or a class that is no library's."""
-    return bool(request["factory"]) or request["module"] != "transformers"
-
-
-ON_CPU = 'have it built where there are values: build.device = "cpu"'
-
-
-def way_out(error: BaseException, request: Mapping[str, Any]) -> str:
-    """What to write about a model that was not made, where that is known here, as of a device without values."""
-    cause = error.__cause__ or error
-    on_meta = request["device"] == "meta" and isinstance(cause, (RuntimeError, ValueError, TypeError))
-    if on_meta and re.search(r"\bmeta\b", in_words(cause), re.IGNORECASE):
-        return ON_CPU
-    return str(getattr(error, "fix", ""))
+ENCODERS = {"t5": "T5EncoderModel", "mt5": "MT5EncoderModel", "umt5": "UMT5EncoderModel"}
+"""The part that sentence-transformers takes of models that have a decoder as well."""
+LONGEST_TEXT = 200
+"""Characters of a config's value."""
+LARGEST_NUMBER = 64
+"""Bits of one."""
+LONGEST_LIST = 1_000
+"""Entries of one."""
+_MISSING = object()
 
 
-def prepare(request: Mapping[str, Any]) -> None:
+def import_maker(request: Request) -> None:
     """Import what a model is made by, before its memory is watched; where there are values, always the same."""
-    if request["device"] == "cpu":
+    if request.device == "cpu":
         import torch
 
         torch.set_num_threads(1)
         torch.manual_seed(0)
-    if request["adapter"]:
+    if request.adapter:
         importlib.import_module("pytest_bertsize.builder.child.lora")
-    with _in_its_root(request):
-        if request["factory"]:
-            _factory(request)
-        elif not request["modules"]:
-            model_class_of(request)
+    with _working_in_root(request):
+        if request.factory:
+            _find_factory(request)
+        elif not request.modules:
+            find_model_class(request)
     make_a_first_module()
 
 
 @cache
 def make_a_first_module() -> None:
-    """It imports 80 MB of torch and sympy where transformers 5 has not done so already, which are no model's."""
+    """Import 80 MB of torch and sympy, which are no model's, where transformers 5 has not done so already."""
     import torch
 
     with torch.device("meta"):
@@ -68,164 +61,258 @@ def make_a_first_module() -> None:
         torch.nn.Linear(1, 1)
 
 
-def instantiate(request: Mapping[str, Any]) -> nn.Module:
+def instantiate(request: Request) -> nn.Module:
     """Build one model, on the meta device as a rule: no memory, no weights, no network, ties kept.
 
-    :param request: the fields of a :class:`~pytest_bertsize.builder.messages.Request`.
     :raises Refused: when there is no such class or function, the class belongs to another family, or the function
         returns something else than a module.
     """
-    with _in_its_root(request):
-        model = _from_factory(request) if request["factory"] else _of_the_library(request)
-    if not request["adapter"]:
+    import torch
+
+    make = _call_factory if request.factory else _compose_modules if request.modules else _call_class
+    with _working_in_root(request), torch.device(request.device), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a tensor without elements counts like any other
+        model = make(request)
+    if not request.adapter:
         return model
     from pytest_bertsize.builder.child.lora import adapt
 
-    return adapt(model, request["adapter"], request["device"])
+    return adapt(model, request.adapter, request.device)
 
 
 @contextlib.contextmanager
-def _in_its_root(request: Mapping[str, Any]) -> Iterator[None]:
-    """Code of the project runs in the project's folder, is answered by name, and nothing else notices."""
-    if not is_own_code(request):
+def _working_in_root(request: Request) -> Iterator[None]:
+    """Run code of the project in the project's folder, and answer what it asks by name; nothing else notices."""
+    if not request.runs_own_code:
         yield
         return
     before = os.getcwd()  # noqa: PTH109  (os is there)
-    os.chdir(request["root"])
+    os.chdir(request.root)
     try:
-        with answering(request), staying():
+        with answering(request.hub), staying():
             yield
     finally:
         os.chdir(before)
 
 
-def _of_the_library(request: Mapping[str, Any]) -> nn.Module:
-    """A class of transformers, or a folder of several modules."""
-    if not request["modules"]:
-        return _from_class(request)
-    from pytest_bertsize.builder.child.modules import whole
+def explain_error(error: BaseException, request: Request) -> NotBuilt:
+    """Tell what kind of failure an exception is, by its class and by what libraries say."""
+    cause, text = error.__cause__ or error, describe_error(error, request.root)
+    if isinstance(cause, Refused):
+        return NotBuilt(cause.why, text, cause.fix)
+    lower, why = text.lower(), Why.RAISED
+    on_meta = request.device == "meta" and isinstance(cause, (RuntimeError, ValueError, TypeError))
+    if on_meta and re.search(r"\bmeta\b", lower):
+        why = Why.ON_META
+    elif isinstance(cause, MemoryError) or "not enough memory" in lower or "out of memory" in lower:
+        why = Why.NO_MEMORY
+    elif isinstance(cause, ModuleNotFoundError) or (request.factory and isinstance(cause, ImportError)):
+        why = Why.NO_MODULE
+    elif isinstance(cause, FileNotFoundError):
+        why = Why.NO_FILE
+    elif "Padding_idx" in text:
+        why = Why.PADDING
+    return NotBuilt(why, text)
 
-    return whole(request)
+
+# a class of the library
 
 
-def _from_class(request: Mapping[str, Any]) -> nn.Module:
-    import torch
-
-    model_class = model_class_of(request)
-    config = config_of(request)  # fresh: constructors change their config
-    with torch.device(request["device"]), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a tensor without elements counts like any other
-        model: nn.Module = model_class(config, **request["options"])
+def _call_class(request: Request) -> nn.Module:
+    config = make_config(request)  # fresh: constructors change their config
+    model: nn.Module = find_model_class(request)(config, **request.options)
     return model
 
 
-def config_of(request: Mapping[str, Any]) -> Any:
-    """The config object of a class, from what is handed over.
+def make_config(request: Request) -> Any:
+    """Make the config object of a class, from what is handed over.
 
     :raises Refused: when the class belongs to another family, or a key would take the place of what its config does.
     """
-    config_class = model_class_of(request).config_class
-    if getattr(config_class, "model_type", None) != request["family"]:
-        family = config_class.model_type
-        raise Refused(f"{request['architecture']} is of the family {family!r}, not {request['family']!r}")
-    _refuse_methods(config_class, request["config"])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of keys that are read all the same
-        return config_class(**request["config"], attn_implementation="eager")
-
-
-def model_class_of(request: Mapping[str, Any]) -> Any:
-    """:raises Refused: when the library has no such model class."""
-    import transformers
-
-    library = request["module"]
-    module = transformers if library == "transformers" else _module(library, request["root"])
-    found = getattr(module, request["architecture"], None)
-    if inspect.isclass(found) and issubclass(found, transformers.PreTrainedModel):
-        return found
-    where = f"transformers {transformers.__version__}" if module is transformers else library
-    raise Refused(f"{where} has no model class {request['architecture']}")
-
-
-def _refuse_methods(config_class: type, config: Mapping[str, Any]) -> None:
-    """A config is data: none of its keys may take the place of what its class does."""
-    for key in config:
+    config_class = find_model_class(request).config_class
+    family = getattr(config_class, "model_type", None)
+    if family != request.family:
+        raise Refused(f"{request.architecture} is of the family {family!r}, not {request.family!r}")
+    for key in request.config:  # a config is data: none of its keys may take the place of what its class does
         found = inspect.getattr_static(config_class, key, None)
         read_only = isinstance(found, property) and found.fset is None
         if read_only or isinstance(found, (staticmethod, classmethod)) or inspect.isroutine(found):
-            raise Refused(f"{key!r} is a method of {config_class.__name__}, not a key of a config; remove it")
+            raise Refused(f"{key!r} is a method of {config_class.__name__}, not a key of a config", "remove it")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of keys that are read all the same
+        return config_class(**request.config, attn_implementation="eager")
+
+
+def find_model_class(request: Request) -> Any:
+    """:raises Refused: when the library has no such model class."""
+    import transformers
+
+    of_library = request.module == "transformers"
+    module = transformers if of_library else _import_module(request.module, request.root)
+    found = getattr(module, request.architecture, None)
+    if inspect.isclass(found) and issubclass(found, transformers.PreTrainedModel):
+        return found
+    where = f"transformers {transformers.__version__}" if of_library else request.module
+    raise Refused(f"{where} has no model class {request.architecture}", why=Why.NO_CLASS)
+
+
+# the values of its config
+
+
+def read_config_values(request: Request) -> ConfigSaid:
+    """Ask a fresh config object, before any model is built from it: classes change the one that they are given."""
+    import transformers
+
+    config = make_config(request)
+    found = {path: _find_value(config, path) for path in request.asked}
+    by = type(config).__name__
+    if type(config).__module__.partition(".")[0] == "transformers":
+        by = f"transformers {transformers.__version__}"
+    said = {path: _simplify(value) for path, value in found.items() if value is not _MISSING}
+    return ConfigSaid(said, tuple(path for path in request.unknown if _is_read(config, path)), by)
+
+
+def _find_value(config: Any, path: str) -> Any:
+    for key in path.split("."):
+        config = getattr(config, key, _MISSING)
+    return config
+
+
+def _simplify(value: Any) -> Any:
+    """Return a value that a closed form may take, else its kind."""
+    if isinstance(value, (list, tuple)) and len(value) <= LONGEST_LIST:
+        return [_simplify(each) for each in value]
+    is_number = isinstance(value, int) and value.bit_length() <= LARGEST_NUMBER
+    is_fraction = isinstance(value, float) and math.isfinite(value)
+    is_text = isinstance(value, str) and len(value) <= LONGEST_TEXT
+    return value if value is None or is_number or is_fraction or is_text else f"a {type(value).__name__}"
+
+
+def _is_read(config: Any, path: str) -> bool:
+    """Tell whether the config's class, and not that of every config, has the key."""
+    above, _, key = path.rpartition(".")
+    owner = _find_value(config, above) if above else config
+    return owner is not _MISSING and key in set(_list_keys(type(owner)))
+
+
+def _list_keys(config_class: type) -> Iterator[str]:
+    from transformers import PretrainedConfig
+
+    yield from getattr(config_class, "attribute_map", {})
+    of_every_config = inspect.signature(PretrainedConfig).parameters
+    for each in config_class.__mro__:
+        if each is not PretrainedConfig and issubclass(each, PretrainedConfig):
+            is_old = sys.version_info < (3, 10)
+            yield from vars(each).get("__annotations__", {}) if is_old else inspect.get_annotations(each)
+            yield from (name for name in inspect.signature(each).parameters if name not in of_every_config)
+
+
+# a folder of modules: what sentence-transformers makes of it, of plain modules of torch
+
+
+def _compose_modules(request: Request) -> nn.Module:
+    """Make all modules of a folder, each where its sequence has it.
+
+    Only what the folder's own files write is handed over; which class each is made of, and with what, is decided here,
+    after https://github.com/huggingface/sentence-transformers.
+
+    :raises Refused: for a module of no known kind, or a config without what its class cannot do without.
+    """
+    import torch
+
+    root = torch.nn.Module()
+    for module in request.modules:
+        held = torch.nn.Module()
+        try:
+            for name, inner in _make_parts(module).items():
+                held.add_module(name, inner)
+        except KeyError as error:
+            raise Refused(f"the config of the {module.kind} at {module.path} has no {error.args[0]}") from None
+        root.add_module(module.path, held)
+    return root
+
+
+def _make_parts(module: Module) -> dict[str, nn.Module]:
+    from torch.nn import LayerNorm, Linear
+
+    config = module.config
+    if module.kind == "LayerNorm":
+        return {"norm": LayerNorm(config["dimension"])}
+    if module.kind == "Dense":
+        inputs, outputs = config["in_features"], config["out_features"]
+        parts: dict[str, nn.Module] = {"linear": Linear(inputs, outputs, bias=config.get("bias", True))}
+        has_residual = config.get("use_residual", False) and inputs != outputs
+        return {**parts, "residual": Linear(inputs, outputs, bias=False)} if has_residual else parts
+    if module.kind in {"Transformer", "MLMTransformer"}:
+        return {"auto_model": _make_transformer(module)}
+    raise Refused(f"there is no module of the kind {module.kind}")
+
+
+def _make_transformer(module: Module) -> nn.Module:
+    import transformers
+    from transformers.models.auto import modeling_auto
+
+    settings = module.settings
+    config_class = transformers.CONFIG_MAPPING[module.family]
+    config = config_class(**module.config, attn_implementation="eager")
+    task = "fill-mask" if module.kind == "MLMTransformer" else "feature-extraction"
+    if settings.get("transformer_task", task) == "fill-mask":
+        model_class = modeling_auto.MODEL_FOR_MASKED_LM_MAPPING[config_class]
+    elif encoder := ENCODERS.get(module.family):
+        model_class = getattr(transformers, encoder)
+    else:
+        model_class = modeling_auto.MODEL_MAPPING[config_class]
+    if isinstance(model_class, (list, tuple)):
+        model_class = model_class[0]
+    said = {**settings.get("model_args", {}), **settings.get("model_kwargs", {})}
+    made: nn.Module = model_class(config, **{key: said[key] for key in said if key == "add_pooling_layer"})
+    return made
 
 
 # the project's own function
 
 
-def _from_factory(request: Mapping[str, Any]) -> Any:
-    """What the project's function returns, called with the config as a dict of its own."""
+def _call_factory(request: Request) -> nn.Module:
+    """Call the project's function with the config as a dict of its own."""
     import torch
 
-    function = _factory(request)
-    arguments = (copy.deepcopy(request["config"]),) if request["config_given"] else ()
-    if request["config_may_be_read"] and _takes_nothing(function):
-        arguments = ()
-    _refuse_other_arguments(function, arguments, request["factory"])
-    with torch.device(request["device"]), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        complete_init_weights()
-        made = run_with_stand_ins(lambda: function(*copy.deepcopy(arguments)), partial(_is_in, request["root"]))
+    function = _find_factory(request)
+    arguments = (copy.deepcopy(request.config),) if request.config_given else ()
+    with contextlib.suppress(TypeError, ValueError):  # a class of C has no signature
+        signature = inspect.signature(function)
+        if request.config_may_be_read and not signature.parameters:
+            arguments = ()
+        try:
+            signature.bind(*arguments)
+        except TypeError as error:
+            given = "one argument, the config as a dict" if arguments else "no argument, because no config is named"
+            raise Refused(f"{request.factory}{signature} is called with {given}: {error}") from None
+    complete_init_weights()
+    made = run_with_stand_ins(lambda: function(*copy.deepcopy(arguments)), partial(_is_in, request.root))
     if isinstance(made, torch.nn.Module):
         return made
-    close = getattr(made, "close", None)
-    if inspect.iscoroutine(made) and close:
-        close()
+    if inspect.iscoroutine(made):
+        made.close()
     kind = "nothing" if made is None else f"a {type(made).__name__}"
     what = f"the class {made.__name__}, not a module of it" if inspect.isclass(made) else kind
-    raise Refused(f"{request['factory']} returned {what}; it has to return a torch.nn.Module")
+    raise Refused(f"{request.factory} returned {what}", "it has to return a torch.nn.Module")
 
 
-def _takes_nothing(function: Callable[..., Any]) -> bool:
-    try:
-        return not inspect.signature(function).parameters
-    except (TypeError, ValueError):  # a class of C
-        return False
-
-
-def _factory(request: Mapping[str, Any]) -> Callable[..., Any]:
-    library, _, path = request["factory"].partition(":")
-    found: Any = _module(library, request["root"])
+def _find_factory(request: Request) -> Callable[..., Any]:
+    library, _, path = request.factory.partition(":")
+    found: Any = _import_module(library, request.root)
     for name in path.split("."):
         if not hasattr(found, name):
-            raise Refused(f"the module {library} has no {path}; correct the name")
+            raise Refused(f"the module {library} has no {path}", "correct the name")
         found = getattr(found, name)
     if not callable(found):
         kind = type(found).__name__
-        raise Refused(f"{request['factory']} is of type {kind}, which cannot be called; name a function")
+        raise Refused(f"{request.factory} is of type {kind}, which cannot be called", "name a function")
     function: Callable[..., Any] = found
     return function
 
 
-def _refuse_other_arguments(function: Callable[..., Any], arguments: tuple[Any, ...], name: str) -> None:
-    """Say by which arguments it is called, where it cannot be by them."""
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):  # a class of C
-        return
-    try:
-        signature.bind(*arguments)
-    except TypeError as error:
-        given = "one argument, the config as a dict" if arguments else "no argument, because no config is named"
-        raise Refused(f"{name}{signature} is called with {given}: {error}") from None
-
-
-def _is_in(root: str, name: str) -> bool:
-    """Whether a module is one of the project's own."""
-    first = name.partition(".")[0]
-    folders = [os.path.abspath(each or root) for each in sys.path]  # noqa: PTH100  (os is there)
-    own = [each for each in folders if f"{each}/".startswith(f"{os.path.abspath(root)}/")]  # noqa: PTH100
-    files = (os.path.join(each, first + end) for each in own for end in ("", ".py"))  # noqa: PTH118
-    return any(map(os.path.exists, files))
-
-
-def _module(library: str, root: str) -> Any:
+def _import_module(library: str, root: str) -> Any:
     """Import a module of the project, from the project's root.
 
     :raises Refused: when a module of another place has its name, as one of the standard library may.
@@ -237,8 +324,16 @@ def _module(library: str, root: str) -> Any:
         lambda name: name.partition(".")[0] == first or _is_in(root, name),
     )
     path = library.replace(".", os.sep)
-    meant = [each for each in (f"{path}.py", f"{path}/__init__.py") if os.path.isfile(each)]  # noqa: PTH113  (os.path is there)
+    meant = [each for each in (f"{path}.py", f"{path}/__init__.py") if os.path.isfile(each)]  # noqa: PTH113
     file = getattr(found, "__file__", None) or "a module of Python itself"
     if meant and os.path.realpath(file) not in map(os.path.realpath, meant):
         raise Refused(f"{library} is {file}, and not the project's {meant[0]}: rename the project's")
     return found
+
+
+def _is_in(root: str, name: str) -> bool:
+    """Tell whether a module is one of the project's own."""
+    first, own = name.partition(".")[0], f"{os.path.abspath(root)}/"  # noqa: PTH100
+    folders = [os.path.abspath(each or root) for each in sys.path]  # noqa: PTH100
+    files = (f"{each}/{first}{end}" for each in folders if f"{each}/".startswith(own) for end in ("", ".py"))
+    return any(map(os.path.exists, files))

@@ -1,10 +1,12 @@
-"""Stand-ins for what a project's code names and is not there: they can be held, and fail as soon as they are used."""
+"""Stand-ins for what code of the project names and is not there: they can be held, and any use of them fails."""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, NoReturn, cast
@@ -17,6 +19,8 @@ OPERATIONS -= {*vars(object), "__getnewargs__"}  # of every object, and of a cop
 OPERATIONS |= {f"__{each}__" for each in f"{MORE} instancecheck subclasscheck".split()}
 STOOD_IN: dict[str, None] = {}
 """Sentences on what stood in for what, as keys."""
+EXTENSIONS = "torch.utils.cpp_extension"
+THERE = '(python = ".venv/bin/python" in [tool.bertsize] names where)'
 
 
 class StandIn:
@@ -39,13 +43,13 @@ class StandIn:
         return Result(f"{self.__name__}(…)")
 
     def _fail(self, *_: Any, **__: Any) -> NoReturn:
-        there = '(python = ".venv/bin/python" in [tool.bertsize] names where)'
         library = self.__name__.partition(".")[0]
-        what, way_out = "is not installed where the model is built", f"install it there {there}"
-        if not isinstance(sys.modules.get(library, self), StandIn):
-            what = f"is not in the {library} that is installed where the model is built"
-            way_out = f"write the name that it has there, or install a release that has this one {there}"
-        refuse(Refused(f"{self.__name__} is used, and {what}; {way_out}"))
+        if isinstance(sys.modules.get(library, self), StandIn):
+            missing = f"{self.__name__} is used, and is not installed where the model is built"
+            refuse(Refused(missing, f"install it there {THERE}"))
+        fix = f"write the name that it has there, or install a release that has this one {THERE}"
+        missing = f"{self.__name__} is used, and is not in the {library} that is installed where the model is built"
+        refuse(Refused(missing, fix))
 
 
 class Result(StandIn):
@@ -54,12 +58,6 @@ class Result(StandIn):
 
 for _operation in OPERATIONS:
     setattr(StandIn, _operation, StandIn._fail)  # noqa: SLF001
-
-
-def load_extension(name: str, *_: object, **__: object) -> StandIn:
-    """Do what ``torch.utils.cpp_extension.load`` does, and compile nothing."""
-    STOOD_IN[f"the extension {name} is not compiled, and nothing used it"] = None
-    return StandIn(name)
 
 
 def run_with_stand_ins(run: Callable[[], Any], is_own: Callable[[str], bool]) -> Any:
@@ -72,17 +70,23 @@ def run_with_stand_ins(run: Callable[[], Any], is_own: Callable[[str], bool]) ->
         try:
             return run()
         except (ImportError, AttributeError) as error:
-            name = _missing_name(error)
+            name = _find_missing_name(error)
             if not name or is_own(name) or name in sys.modules:
                 raise
-        _stand_in_for(name)
+        path, _, last = name.rpartition(".")
+        holder = sys.modules.get(path)
+        sys.modules[name] = found = cast("Any", StandIn(name))
+        if holder is not None:
+            setattr(holder, last, found)
+        if not isinstance(holder, StandIn):
+            STOOD_IN[f"{name} is not installed, and nothing used it"] = None
         for each in {*sys.modules} - before:
             if is_own(each):
                 del sys.modules[each]
     return run()
 
 
-def _missing_name(error: ImportError | AttributeError) -> str:
+def _find_missing_name(error: ImportError | AttributeError) -> str:
     """Return the dotted name of what is not there, a module or a name of one; ``""`` for any other error."""
     if isinstance(error, ModuleNotFoundError):
         return error.name or ""
@@ -93,11 +97,141 @@ def _missing_name(error: ImportError | AttributeError) -> str:
     return f"{holder.__name__}.{error.name}" if isinstance(holder, (ModuleType, StandIn)) else ""
 
 
-def _stand_in_for(name: str) -> None:
-    path, _, last = name.rpartition(".")
-    holder = sys.modules.get(path)
-    sys.modules[name] = found = cast("Any", StandIn(name))
-    if holder is not None:
-        setattr(holder, last, found)
-    if not isinstance(holder, StandIn):
-        STOOD_IN[f"{name} is not installed, and nothing used it"] = None
+# a model stays where it is built, and nothing is compiled
+
+
+@contextlib.contextmanager
+def staying() -> Iterator[None]:
+    """Let ``model.to(device)`` and ``model.cuda()`` do nothing, and compile no extension."""
+    import torch
+
+    with contextlib.ExitStack() as stack:
+        for owner in (torch.nn.Module, torch.Tensor):
+            for name in ("to", "cuda", "cpu"):
+                own = getattr(owner, name)
+                undo = (setattr, owner, name, own) if name in vars(owner) else (delattr, owner, name)
+                stack.callback(*undo)
+                setattr(owner, name, _convert_only(own) if name == "to" else lambda self, *_, **__: self)
+        if EXTENSIONS not in sys.modules:
+            compiler = sys.modules[EXTENSIONS] = cast("Any", StandIn(EXTENSIONS))
+            compiler.load = compiler.load_inline = load_extension
+            stack.callback(sys.modules.pop, EXTENSIONS, None)
+        yield
+
+
+def load_extension(name: str, *_: object, **__: object) -> StandIn:
+    """Do what ``torch.utils.cpp_extension.load`` does, and compile nothing."""
+    STOOD_IN[f"the extension {name} is not compiled, and nothing used it"] = None
+    return StandIn(name)
+
+
+def _convert_only(own: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a ``to`` that changes the dtype alone."""
+    import torch
+
+    def to(self: Any, *arguments: Any, **named: Any) -> Any:
+        said = [*arguments, *named.values()]
+        dtypes = [each for each in said if isinstance(each, torch.dtype)]
+        dtype = next(iter([*dtypes, *(each.dtype for each in said if isinstance(each, torch.Tensor))]), None)
+        if isinstance(self, torch.Tensor) and named.get("copy"):
+            return own(self, dtype or self.dtype, copy=True)
+        return self if dtype is None else own(self, dtype)
+
+    return to
+
+
+def complete_init_weights() -> None:
+    """Let ``self.init_weights()`` end a constructor, where transformers 5 has ``self.post_init()`` look up the ties."""
+    base = getattr(sys.modules.get("transformers.modeling_utils"), "PreTrainedModel", None)
+    if base is None or not hasattr(base, "get_expanded_tied_weights_keys"):
+        return
+    own = vars(base)["init_weights"]
+
+    def init_weights(self: Any) -> None:
+        if not hasattr(self, "all_tied_weights_keys"):
+            calls = f"{type(self).__name__} calls init_weights() where transformers 5 needs post_init()"
+            STOOD_IN[f"{calls}, whose part was done for it"] = None
+            self.all_tied_weights_keys = self.get_expanded_tied_weights_keys(all_submodels=False)
+        own(self)
+
+    base.init_weights = init_weights
+
+
+# a tokenizer has a length and added tokens
+
+WORDPIECE = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+SENTENCES = ("<s>", "</s>", "<unk>", "<pad>", "<mask>")
+SPECIAL: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("bert", "distilbert", "electra", "mobilebert", "convbert"), WORDPIECE),
+    **dict.fromkeys(("roberta", "xlm-roberta", "longformer", "data2vec-text"), SENTENCES),
+    "albert": ("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"),
+    "gpt2": ("<|endoftext|>",),
+}
+"""Families whose tokenizers fill the rows of their word embeddings, and their special tokens.
+
+Others do not: deberta-v2 has 128,100 rows for 128,001 tokens (huggingface/transformers#19301), t5 32,128 for 32,100
+(#23199), camembert 32,005 for 32,004 (#2020), squeezebert 30,528 for BERT's 30,522, bart-large-cnn 50,264 for bart's
+50,265 (#7346); layoutlm has BERT's tokenizer for one of its models and RoBERTa's for another.
+"""
+MARKER = re.compile(r"\[/?\w[^][]*\]|</?\w[^<>]*>|<\|[^<>|]+\|>|\{\w+\}", re.ASCII)
+"""Tokens that are new to a vocabulary of words and their pieces, which splits words at brackets …"""
+RESERVED = re.compile(r"\[unused\d+\]|<unused\d+>|<extra_id_\d+>|<[ST]>|<\|endoftext\|>")
+"""… and those that some vocabularies have all the same: Chinese BERT has ``<S>``, RoBERTa has ``<|endoftext|>``."""
+TAKEN: dict[str, int] = {}
+"""Names whose tokenizers were taken to have as many tokens as the config has rows, and how many."""
+
+
+class Tokenizer:
+    """A tokenizer that is not there: its length, where its family's fill the rows; any other use of it fails."""
+
+    def __init__(self, name: str, config: Mapping[str, Any]) -> None:
+        """:param config: of the model that the tokenizer belongs to."""
+        family = str(config.get("model_type"))
+        own = f"{family.replace('-', '')}tokenizer"
+        has_own = str(config.get("tokenizer_class") or own).lower() in {own, f"{own}fast"}  # MiniLM has XLM-R's
+        special = SPECIAL.get(family, ()) if has_own else ()
+        vars(self).update(_name=name, _config=config, _special=special, _added={})
+
+    def __len__(self) -> int:
+        return self.vocab_size + len(self._added)
+
+    @property
+    def vocab_size(self) -> int:
+        size = self._config.get("vocab_size")
+        if not self._special or type(size) is not int:
+            family = self._config.get("model_type")
+            self._refuse(f"its number of tokens, which a model of the family {family!r} does not say")
+        TAKEN[self._name] = size
+        return size
+
+    def add_tokens(self, new_tokens: Any, special_tokens: bool = False) -> int:  # noqa: FBT001, FBT002
+        """Return how many are new, as the library does; it may write those that are not special in lower case."""
+        before = len(self)
+        for each in new_tokens if isinstance(new_tokens, (list, tuple)) else [new_tokens]:
+            token = str(getattr(each, "content", each))
+            if token not in self._special:
+                alike = {other for other in self._added if other.lower() == token.lower()} - {token}
+                if not MARKER.fullmatch(token) or RESERVED.fullmatch(token) or (alike and not special_tokens):
+                    self._refuse(f"whether it has the token {token!r}")
+                self._added[token] = None
+        return len(self) - before
+
+    def add_special_tokens(self, special_tokens_dict: Mapping[str, Any], *_: Any, **__: Any) -> int:
+        return sum(self.add_tokens(tokens, special_tokens=True) for tokens in special_tokens_dict.values())
+
+    def __call__(self, *_: Any, **__: Any) -> NoReturn:
+        self._refuse("the tokens of a text")
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        self._refuse(name)
+
+    def __setattr__(self, name: str, _: object) -> None:
+        self._refuse(f"another {name}")
+
+    def _refuse(self, what: str) -> NoReturn:
+        is_folder = os.path.isdir(self._name)  # noqa: PTH112  (a name, as the library takes it)
+        where = "into that folder" if is_folder else f"beside the config that hub names for {self._name!r}"
+        said = f"the tokenizer of {self._name!r} is asked for {what}, and it is not in the project"
+        refuse(Refused(said, f"put its tokenizer.json {where}"))

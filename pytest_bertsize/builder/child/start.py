@@ -15,7 +15,8 @@ OLDEST = (3, 9)
 def main() -> None:
     if sys.version_info < OLDEST:
         said = "is Python {}.{}, and {}.{} is the oldest that builds models".format(*sys.version_info[:2], *OLDEST)
-        os.write(1, json.dumps({"refused": said}).encode() + b"\n")
+        content = json.dumps(said).encode()
+        os.write(1, "refused 0 {}\n".format(len(content)).encode() + content)  # noqa: UP032
         os._exit(1)
     package = type(sys)("pytest_bertsize")
     package.__path__ = [os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))]  # noqa: PTH100, PTH120

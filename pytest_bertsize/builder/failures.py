@@ -1,0 +1,128 @@
+"""Answers of the helper process, read as if their author meant harm, and the way out of each failure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from pytest_bertsize.builder.messages import Answer, Built, NotBuilt, Why
+from pytest_bertsize.wording import printable, shown
+
+LONGEST_REASON = 700
+"""Characters that are shown of why a model was not built: torch's sentences end with its advice."""
+_UNESCAPED = frozenset({"tensors", "declared_ties", "loading", "flops"})
+"""Fields of :class:`Built` that are joined by name."""
+
+
+def read_answer(content: bytes) -> Built | NotBuilt:
+    """Decode an :class:`Answer`.
+
+    :raises ValueError: for anything else.
+    """
+    built, failed = msgspec.json.decode(content, type=Answer)
+    if failed:
+        return failed._replace(detail=printable(failed.detail, LONGEST_REASON), fix=printable(failed.fix))
+    if built is None or not _has_bounds(built):
+        raise ValueError("neither a model nor why there is none")
+    if not built.tensors:
+        return NotBuilt(Why.RAISED, "it has no parameters")
+    if odd := next((each.name for each in built.tensors if each.name != printable(each.name)), None):
+        return NotBuilt(Why.RAISED, f"it has a parameter named {shown(odd)}")
+    return built._replace(**{key: _escape(value) for key, value in built._asdict().items() if key not in _UNESCAPED})
+
+
+def _has_bounds(built: Built) -> bool:
+    """Tell whether no count is negative, and whether the config says nothing but plain values."""
+    numbers = [size for tensor in built.tensors for size in tensor.shape]
+    numbers += [number for each in built.buffers for number in (each.numbers, each.bytes)]
+    numbers += [flops for _, flops in built.flops or ()]
+    numbers += [size for *_, shape in (built.loading.rows if built.loading else ()) for size in shape]
+    return min(numbers, default=0) >= 0 and (built.config is None or _is_plain([*built.config.said.values()]))
+
+
+def _is_plain(value: object) -> bool:
+    if isinstance(value, list):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, bool | int | float | str)
+
+
+def _escape(value: Any) -> Any:
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, tuple):
+        return type(value)._make(map(_escape, value)) if hasattr(value, "_make") else tuple(map(_escape, value))
+    if isinstance(value, dict):
+        return {key: _escape(each) for key, each in value.items()}
+    return value
+
+
+# ways out
+
+INSTALL = "pip install 'pytest-bertsize[build]'"
+NAME_PYTHON = 'name the project\'s own environment (python = ".venv/bin/python" in [tool.bertsize])'
+_WITHOUT_A_BUILD = "or hold budgets to the closed form alone (--bert-budget-no-build, check --no-build)"
+_LIMITS: Mapping[str, tuple[tuple[float, str], ...]] = {
+    "memory": ((1_000, '"1GB"'), (4_000, '"4GB"'), (16_000, '"16GB"')),
+    "seconds": ((120, "120"), (600, "600")),
+}
+"""Values of ``build`` that allow a model more, the least first: MB and seconds."""
+_CRASHED = "that is a crash, and no word on the config: try another release of torch or transformers"
+_KILLED = "the system does so where memory runs out, whatever the model: run it with more"
+_IMPORTABLE = "make the module importable from the project's root"
+_ANYWHERE: Mapping[Why, str] = {
+    Why.ON_WINDOWS: "check it there without a build (--no-build), and with one on Linux, WSL or macOS",
+    Why.NO_TORCH: f"{INSTALL}, {NAME_PYTHON}, {_WITHOUT_A_BUILD}",
+    Why.NO_PYTHON: 'name a Python of 3.9 or newer that has torch, as in python = ".venv/bin/python"',
+    Why.SLOW_IMPORT: "run it again where more computing is free",
+    Why.KILLED: _KILLED,
+    Why.NO_PEFT: "install it beside pytest-bertsize",
+    Why.ON_META: 'have it built where there are values: build.device = "cpu"',
+}
+_OF_CLASSES: Mapping[Why, str] = {
+    **_ANYWHERE,
+    Why.CRASHED: _CRASHED,
+    Why.NO_MODULE: f"{_IMPORTABLE}, or correct defined_in of its closed form",
+    Why.NO_CLASS: "install a version of transformers that has it, or correct the name",
+    Why.PADDING: "write a pad_token_id below vocab_size",
+}
+_OF_FACTORIES: Mapping[Why, str] = {
+    **_ANYWHERE,
+    Why.NO_MODULE: f"{_IMPORTABLE} (pip install -e . where it is in src), or correct factory",
+    Why.NO_FILE: (
+        "a count needs no weights: load a file of them only where it is there (if Path(file).exists()), and hold any "
+        "other in the project"
+    ),
+}
+
+
+def suggest_fix(failed: NotBuilt, *, own: bool, on_cpu: bool = False) -> str:
+    """Return what to write about a model that was not built.
+
+    :param own: whether a function of the project was to build it.
+    :param on_cpu: whether it was to have values.
+    """
+    if failed.fix:
+        return failed.fix
+    if failed.kind is Why.NO_TORCH and failed.python:
+        return f"install them there: {failed.python} -m pip install torch transformers"
+    if failed.kind in {Why.MEMORY, Why.NO_MEMORY}:
+        return _suggest_limit("memory", failed.limit or 1_000, own=own, on_cpu=on_cpu)
+    if failed.kind is Why.TIME:
+        return _suggest_limit("seconds", failed.limit, own=own, on_cpu=on_cpu)
+    if own:
+        return _OF_FACTORIES.get(failed.kind, "mend the factory, or what it calls")
+    return _OF_CLASSES.get(failed.kind, "correct the value that the class refuses")
+
+
+def _suggest_limit(key: str, exceeded: float, *, own: bool, on_cpu: bool) -> str:
+    more = next((written for limit, written in _LIMITS[key] if limit > exceeded), "")
+    if more and on_cpu:
+        return f"write build.{key} = {more}"
+    instead = "declare a smaller model"
+    if own:
+        instead = "build the module, and nothing else"
+        if key == "memory":
+            instead = "build on the device that is set, which is meta: nothing has to be loaded or moved"
+    return f"{instead}; if that is what it takes, build.{key} = {more}" if more else instead
