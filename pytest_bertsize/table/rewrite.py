@@ -14,7 +14,7 @@ import tomli
 from pytest_bertsize import files
 from pytest_bertsize.table.model import unit_of
 from pytest_bertsize.table.settings import Settings, SettingsError, dotted, parse
-from pytest_bertsize.table.toml import CannotReplace, replaced
+from pytest_bertsize.table.toml import CannotReplace, replace_values
 from pytest_bertsize.wording import exact, reason
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def settings_after(settings: Settings, changes: Sequence[Change]) -> Settings:
     values = {_path(change, settings.limits[change.key]): change.after for change in changes}
     by_hand = ", ".join(f"{_place(path, settings)}: {dotted(path)} = {value}" for path, value in values.items())
     try:
-        found = parse(replaced(settings.text, values), settings.path)
+        found = parse(replace_values(settings.text, values), settings.path)
     except CannotReplace as error:
         raise SettingsError(f"{settings.path}: {error}, and nothing was changed: write {by_hand}") from None
     for name, model in settings.models.items():

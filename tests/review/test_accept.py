@@ -323,7 +323,7 @@ def test_values_that_would_come_out_otherwise_are_refused_and_said(
     accepting = run(folder, text)
     for wrong in (text, text.replace("50K", "61K"), text.replace("50K", "60K")):
         with monkeypatch.context() as patch:
-            patch.setattr(rewrite, "replaced", lambda *_, wrong=wrong: wrong)
+            patch.setattr(rewrite, "replace_values", lambda *_, wrong=wrong: wrong)
             with pytest.raises(SettingsError) as refused:
                 settings_after(accepting.settings, accepting.changes())
         for part in ("cannot be changed in place", "pyproject.toml:3", '"60K"', "pyproject.toml:4", "2_549"):
@@ -342,7 +342,7 @@ def test_values_that_would_come_out_otherwise_are_refused_and_said(
 )
 def test_whatever_else_would_be_changed_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch, beside: str) -> None:
     accepting = run(folder, X + 'budget.total = "50K"\n')
-    monkeypatch.setattr(rewrite, "replaced", lambda *_: beside)
+    monkeypatch.setattr(rewrite, "replace_values", lambda *_: beside)
     with pytest.raises(SettingsError):
         accepting.text()
 
@@ -353,7 +353,7 @@ def test_a_value_that_cannot_be_told_from_its_surroundings_is_to_be_written_by_h
     def cannot(*_: object) -> str:
         raise CannotReplace("tool.bertsize.models.x.budget.total cannot be told")
 
-    monkeypatch.setattr(rewrite, "replaced", cannot)
+    monkeypatch.setattr(rewrite, "replace_values", cannot)
     with pytest.raises(SettingsError) as refused:
         run(folder, X + 'budget.total = "50K"\n').text()
     for part in ("tool.bertsize.models.x.budget.total", "nothing was changed", "pyproject.toml:3", '"60K"'):
