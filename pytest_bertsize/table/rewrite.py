@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from pytest_bertsize.table.toml import CannotReplace, replace_values
 from pytest_bertsize.wording import exact, reason
 
 if TYPE_CHECKING:
-    from pytest_bertsize.table.model import Limit, Model
+    from pytest_bertsize.table.model import Limit
 
 
 @dataclass(frozen=True)
@@ -47,13 +47,13 @@ class Change:
 
 def limits_after(limits: Iterable[Limit], changes: Iterable[Change]) -> tuple[Limit, ...]:
     """The limits of one model as they are once the changes are made."""
-    by_key: dict[tuple[str, ...], list[Change]] = {}
-    for change in changes:
-        by_key.setdefault(change.key, []).append(change)
-    return tuple(_after(limit, by_key.get(limit.table_key or (), [])) for limit in limits)
+    all_changes = list(changes)
+    return tuple(
+        _change_limit(limit, [each for each in all_changes if each.key == limit.table_key]) for limit in limits
+    )
 
 
-def _after(limit: Limit, changes: Iterable[Change]) -> Limit:
+def _change_limit(limit: Limit, changes: Iterable[Change]) -> Limit:
     for change in changes:
         size = change.size()
         written = {**limit.written, change.bound: change.value} if isinstance(limit.written, dict) else change.value
@@ -91,19 +91,36 @@ def settings_after(settings: Settings, changes: Sequence[Change]) -> Settings:
 
     :raises SettingsError: when it cannot be.
     """
-    values = {_path(change, settings.limits[change.key]): change.after for change in changes}
-    by_hand = ", ".join(f"{_place(path, settings)}: {dotted(path)} = {value}" for path, value in values.items())
+    by_path = {_path(change, settings.limits[change.key]): change for change in changes}
+    lines = (f"{_place(path, settings)}: {dotted(path)} = {change.after}" for path, change in by_path.items())
+    by_hand = ", ".join(lines)
     try:
-        found = parse(replace_values(settings.text, values), settings.path)
+        found = parse(replace_values(settings.text, {path: by_path[path].after for path in by_path}), settings.path)
     except CannotReplace as error:
         raise SettingsError(f"{settings.path}: {error}, and nothing was changed: write {by_hand}") from None
-    for name, model in settings.models.items():
-        after = replace(model, limits=limits_after(model.limits, changes))
-        if name not in found.models or _as_numbers(found.models[name]) != _as_numbers(after):
-            raise SettingsError(f"{settings.path}: the budgets cannot be changed in place: write {by_hand}")
-    if _without(values, settings.text) != _without(values, found.text):
-        raise SettingsError(f"{settings.path}: the budgets cannot be changed and nothing else: write {by_hand}")
+    has_all_models = settings.models.keys() <= found.models.keys()
+    if not has_all_models or not _has_only_changed(settings.text, found.text, by_path):
+        raise SettingsError(f"{settings.path}: the budgets cannot be changed in place: write {by_hand}")
     return found
+
+
+def _has_only_changed(before: str, after: str, changes: Mapping[tuple[str, ...], Change]) -> bool:
+    """Return whether a text says the values of the changes, and beside them what it said."""
+    was, now = (tomli.loads(text, parse_float=str) for text in (before, after))  # nan is not even itself
+    try:
+        for path, change in changes.items():
+            _take_value(was, path)
+            if unit_of(change.component).parse(_take_value(now, path)) != change.size():
+                return False
+    except (KeyError, TypeError, ValueError):
+        return False
+    return was == now
+
+
+def _take_value(document: dict[str, Any], path: Sequence[str]) -> object:
+    for part in path[:-1]:
+        document = document[part]
+    return document.pop(path[-1])
 
 
 def _path(change: Change, limit: Limit) -> tuple[str, ...]:
@@ -116,33 +133,14 @@ def _place(path: tuple[str, ...], settings: Settings) -> str:
     return f"{settings.file}:{line}" if line else settings.file
 
 
-def _as_numbers(model: Model) -> Model:
-    """Without the spelling of its limits."""
-    return replace(model, limits=tuple(limit._replace(written=None) for limit in model.limits))
-
-
-def _without(paths: Iterable[tuple[str, ...]], text: str) -> dict[str, Any]:
-    """What a TOML file says beside some values, its floats as they are written: ``nan`` is not even itself."""
-    document = tomli.loads(text, parse_float=str)
-    for path in paths:
-        table = document
-        for part in path[:-1]:
-            table = table[part]
-        del table[path[-1]]
-    return document
-
-
 def sentence(change: Change, before: Settings, after: Settings) -> str:
     """``pyproject.toml:12: encoder: total "110M" → "114M", for 113,123,456``."""
     was, now = (settings.limits[change.key] for settings in (before, after))
     bound = f" {change.bound}" if isinstance(was.written, dict) else ""
-    values = " → ".join(_quoted(limit.written_at(change.bound)) for limit in (was, now))
+    written = (limit.written_at(change.bound) for limit in (was, now))
+    values = " → ".join(exact(value) if isinstance(value, int) else f'"{value}"' for value in written)
     place = _place(change.key, before)
     return f"{place}: {change.model}: {change.component}{bound} {values}, for {exact(change.counted)}"
-
-
-def _quoted(value: object) -> str:
-    return exact(value) if isinstance(value, int) else f'"{value}"'
 
 
 def replace_pyproject(path: Path, before: str | None, after: str) -> None:
