@@ -18,12 +18,13 @@ from pytest_bertsize.builder.helper import CORES, Helper
 from pytest_bertsize.closed_forms import FAMILIES, ClosedForm, Family
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.config.dims import Dims
-from pytest_bertsize.config.model_config import ModelConfig
+from pytest_bertsize.config.text_files import parse_json
 from pytest_bertsize.review.check import conclude, examine
 from pytest_bertsize.table.settings import Settings, load
 
 if TYPE_CHECKING:
     from pytest_bertsize.builder.messages import Built, NotBuilt, Request
+    from pytest_bertsize.config.model_config import ModelConfig
 
 OURS = "pytest_bertsize.plugin"
 PLUGINS = {OURS: "pytest_bertsize", "pytest_cov.plugin": "pytest_cov", "xdist.plugin": "xdist"}
@@ -251,7 +252,7 @@ def _of_depth(layers: int, family: Family) -> ModelConfig:
     sides = {side: {"model_type": "bert", "num_hidden_layers": layers} for side in ("encoder", "decoder")}
     words = {"vocab_size": 30522} if family.name == "esm" else {}
     data = {"model_type": family.name, **words, **(sides if family.name == "encoder-decoder" else depth)}
-    return ModelConfig("config.json", (), data, json.dumps(data), "")
+    return parse_json(json.dumps(data).encode(), "config.json")
 
 
 # the table

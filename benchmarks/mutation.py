@@ -54,7 +54,7 @@ TESTS_OF = {
     "table/toml": ["table/test_toml_lines.py", "table/test_toml_values.py"],
     "table/rewrite": ["review/test_accept.py", "table/test_rewrite_of_file.py"],
     "config/model_config": ["config/test_model_config.py"],
-    "config/file_signatures": ["config/test_model_config.py"],
+    "config/text_files": ["config/test_model_config.py"],
     "base/git": ["base/test_git_is_safe.py", "base/test_revision.py", "base/test_matching.py"],
     "base/tree": ["base/test_three_answers.py", "base/test_symlinks.py", "commands/test_log.py"],
     "base/revision": ["base/test_revision.py"],

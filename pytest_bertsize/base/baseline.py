@@ -20,7 +20,6 @@ from pytest_bertsize.closed_forms.derive import choose, derive
 from pytest_bertsize.config import by_hub_name, source
 from pytest_bertsize.config.adapter import adapter_of
 from pytest_bertsize.config.by_hub_name import Found
-from pytest_bertsize.config.named_in_code import imports
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.table import settings
 from pytest_bertsize.table.globs import BadGlob, find_matches, find_matches_in
@@ -306,9 +305,6 @@ class AtCommit:
 
     def file(self, location: str) -> bytes | None:
         return self._files.read(location)
-
-    def imports(self, *modules: str) -> bool:
-        return self._root is not None and imports(self._root, *modules)
 
     def adapter(self, location: str) -> bytes:
         content = self._files.read(location)

@@ -27,7 +27,6 @@ from pytest_bertsize.closed_forms.module_tree import (
 )
 from pytest_bertsize.closed_forms.parts.variations import tied_below
 from pytest_bertsize.config.adapter import ALL_LINEAR, CUTTING, at_the_end, in_table
-from pytest_bertsize.config.patterns import TooLong, first_matches, is_plain
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.wording import did_you_mean, nearest_to, printable, shown
 
@@ -73,7 +72,7 @@ class _Targets:
         whole = tree(numbered(root, number))
         self.names = tuple({name: 0 for module in whole.all_in_it for name in (*module.names, *module.lists)})
         self.wanted = self._wanted(whole)
-        self.left_out = self._named(adapter.exclude_modules, "exclude_modules") | self._kept_whole(names)
+        self.left_out = self._named(adapter.exclude_modules) | self._kept_whole(names)
         self.ranks = self._ranks()
         self.ends = saved_ends(adapter)
         self.root = tree(in_runs(root, self._decided, number))
@@ -88,10 +87,10 @@ class _Targets:
     def is_target(self, name: str) -> bool:
         return name in self.wanted and name not in self.left_out
 
-    def _named(self, said: tuple[str, ...] | str, key: str) -> set[str]:
+    def _named(self, said: tuple[str, ...] | str) -> set[str]:
         """The modules that a list of ends, or a regular expression over the whole name, means."""
         if isinstance(said, str):
-            return set(_first_matches((said,), self.names, key, plain=is_plain(said))) if said else set()
+            return set(_first_matches((said,), self.names)) if said else set()
         ends = set(said)
         return {name for name in self.names if not ends.isdisjoint(_ends_of(name))}
 
@@ -100,13 +99,13 @@ class _Targets:
         parts = {name for name in saved_as if "." not in name}
         found = {name for name in self.names if not parts.isdisjoint(name.split("."))}
         dotted = tuple(rf"(^|.*\.){name}($|\..*)" for name in saved_as if "." in name)
-        return found | set(_first_matches(dotted, self.names, "modules_to_save", plain=True))
+        return found | set(_first_matches(dotted, self.names))
 
     def _ranks(self) -> dict[str, int]:
         """Of each target that an entry of ``rank_pattern`` matches, what the first that does says."""
         said = self.adapter.rank_pattern
         targets = tuple(filter(self.is_target, self.names)) if said else ()
-        found = _first_matches(tuple(map(at_the_end, said)), targets, "rank_pattern", plain=all(map(is_plain, said)))
+        found = _first_matches(map(at_the_end, said), targets)
         ranks = [*said.values()]
         return {name: ranks[index] for name, index in found.items()}
 
@@ -114,7 +113,7 @@ class _Targets:
         said = self.adapter.target_modules
         if said == ALL_LINEAR:
             return set(_all_linear(whole, self.adapter))
-        found = self._named(said, "target_modules")
+        found = self._named(said)
         return {name for name in found if isinstance(said, str) or name in said or self._is_in_its_layers(name)}
 
     def _is_in_its_layers(self, name: str) -> bool:
@@ -221,16 +220,11 @@ def _ends_of(name: str) -> Iterator[str]:
     return (".".join(parts[depth:]) for depth in range(len(parts)))
 
 
-def _first_matches(
-    expressions: tuple[str, ...], names: tuple[str, ...], key: str, *, plain: bool = False
-) -> dict[str, int]:
-    """:raises ValueError: when they take too long."""
-    if not expressions or not names:
-        return {}
-    try:
-        return first_matches(expressions, names, plain=plain)
-    except TooLong as error:
-        raise ValueError(f"{key} {error} with the {len(names):,} names of this model: name the ends of them") from None
+def _first_matches(expressions: Iterable[str], names: Iterable[str]) -> dict[str, int]:
+    """Return the index of the first expression that matches a whole name, for each name that one matches."""
+    matches = [re.compile(each).fullmatch for each in expressions]
+    first = {name: next((index for index, match in enumerate(matches) if match(name)), None) for name in names}
+    return {name: index for name, index in first.items() if index is not None}
 
 
 def _last_names(root: Module) -> set[str]:

@@ -12,10 +12,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
-from pytest_bertsize.config import model_config, patterns
-from pytest_bertsize.config.patterns import TooLong, is_plain
 from pytest_bertsize.config.peft_methods import METHODS, TARGETS, given, wrong
 from pytest_bertsize.config.source import Disk
+from pytest_bertsize.config.text_files import parse_json
 from pytest_bertsize.findings import Finding, Kind, Unusable
 from pytest_bertsize.wording import did_you_mean, number, printable, shown
 
@@ -354,26 +353,27 @@ class _Reading:
         return {pattern: self._rank(pattern, rank) for pattern, rank in value.items()}
 
     def _check_patterns(self) -> None:
-        """Whether they can be matched at all: how long that takes is only known with a model's names."""
-        asked = [(key, each, at_the_end(each) if key == "rank_pattern" else each) for key, each in self.patterns]
-        asked = [(key, each, form) for key, each, form in asked if not is_plain(each)]
-        short = tuple(form for _, each, form in asked if len(each) <= LONGEST_PATTERN)
-        try:
-            wrong = patterns.wrong_in(short) if short else {}
-        except TooLong as error:
-            self._note_pattern(asked[0][0], f"{asked[0][0]} {error}", "config-refused")
-            return
-        for key, each, form in asked:
+        for key, each in self.patterns:
             said = f"{key}: the regular expression {shown(each)}"
+            if is_plain(each):
+                continue
             if len(each) > LONGEST_PATTERN:
                 longer = f"{said} has {len(each):,} characters, more than {LONGEST_PATTERN:,}"
                 self._note_pattern(key, longer, "config-refused")
-            elif why := wrong.get(form):
-                self._note_pattern(key, f"{said} is none: {why}", "config-invalid")
+                continue
+            try:
+                re.compile(at_the_end(each) if key == "rank_pattern" else each)
+            except (re.error, RecursionError, OverflowError) as error:
+                self._note_pattern(key, f"{said} is none: {printable(str(error))}", "config-invalid")
 
     def _note_pattern(self, key: str, message: str, kind: Kind) -> None:
         ends = "write the end of a module's name" if key == "rank_pattern" else "write the ends of the names as a list"
         self.note(key, message, ends, kind)
+
+
+def is_plain(expression: str) -> bool:
+    """Return whether it is a module's name, in which each dot may be anything."""
+    return re.fullmatch(r"[\w.-]{1,200}", expression, re.ASCII) is not None
 
 
 def at_the_end(pattern: str) -> str:
@@ -395,5 +395,5 @@ def adapter_of(model: Model, settings: Settings, config: ModelConfig, reader: Re
     if not isinstance(model.adapter, str):
         return parse(model.adapter, place=in_table, family=family, closed_form=model.closed_form)
     reader = reader or Disk(settings.root)
-    file = model_config.parse(reader.adapter(model.adapter), f"{printable(model.adapter)}{reader.at}", "")
+    file = parse_json(reader.adapter(model.adapter), f"{printable(model.adapter)}{reader.at}")
     return parse(file.data, place=in_file(file), family=family, closed_form=model.closed_form)

@@ -86,12 +86,8 @@ def _names_an_implementation(value: object) -> bool:
     return value is None or isinstance(value, bool) or (isinstance(value, str) and value in KNOWN_IMPLEMENTATIONS)
 
 
-MOST_LOOKED_FOR = 100
-"""Keys that are looked for in the project's own code."""
 MOST_NAMED = 8
 """Keys that one sentence names."""
-OWN_CLASS = "if that is the code of the class that you run, declare the class by factory"
-"""What stands in the advice on a key that the project's own code names."""
 
 
 def _is_ignored(key: str, sheet: Sheet, *, labels: bool) -> bool:
@@ -131,27 +127,14 @@ def _renaming(key: str, meant: str, sheet: Sheet) -> str:
 
 
 def _note_ignored(keys: list[str], sheet: Sheet) -> None:
-    """Note the keys that nothing names, and in another line those that the project's own code names."""
-    by_whether_named: dict[bool, dict[str, str]] = {}
-    for index, key in enumerate(keys):
-        own = sheet.config.named_at(key) if index < MOST_LOOKED_FOR else ""
-        by_whether_named.setdefault(bool(own), {})[key] = own
-    for is_named, found in by_whether_named.items():
-        names = [f"{shown(key)} ({own})" if own and len(found) > 1 else shown(key) for key, own in found.items()]
-        several = f"{len(found):,} keys"
-        if is_named:
-            who = f"{next(iter(found.values()))} names it" if len(found) == 1 else "your own code names them"
-            subject = f"the key {names[0]} is none" if len(found) == 1 else f"{several} are none"
-            message = f"{subject} that the library's class reads, and {who}"
-        else:
-            subject = f"the key {names[0]} is" if len(found) == 1 else f"{several} are"
-            message = f"{subject} ignored: {'it changes' if len(found) == 1 else 'they change'} no count"
-        if len(found) > 1:
-            message += f": {listed(names, MOST_NAMED)}"
-        fix = leave([*found])
+    """Note the keys that nothing reads, in one line."""
+    if len(keys) == 1:
         sheet.note(
-            next(iter(found)), message, f"{OWN_CLASS}; otherwise {fix}" if is_named else fix, "ignored-key", "warning"
+            keys[0], f"the key {shown(keys[0])} is ignored: it changes no count", leave(keys), "ignored-key", "warning"
         )
+    elif keys:
+        message = f"{len(keys):,} keys are ignored: they change no count: {listed([*map(shown, keys)], MOST_NAMED)}"
+        sheet.note(keys[0], message, leave(keys), "ignored-key", "warning")
 
 
 def leave(keys: list[str], otherwise: str = "") -> str:
@@ -252,9 +235,6 @@ def without_effect(
         verb = "cost" if cost is None or cost >= 0 else "saved"
         would = f"; it would have {verb} {number(abs(cost))} parameters" if cost is not None else ""
         message = f"{key} = {shown(value)} is ignored: {known.because}{would}"
-        own = config.named_at(key)
-        fix = leave([key], known.fix)
-        fix = f"{own} names it: {OWN_CLASS}; otherwise {fix}" if own else fix
         file, line = config.place(key)
-        findings.append(Finding("ignored-key", message, fix, "warning", file=file, line=line))
+        findings.append(Finding("ignored-key", message, leave([key], known.fix), "warning", file=file, line=line))
     return findings

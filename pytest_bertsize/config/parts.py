@@ -6,7 +6,6 @@ Each part is read from its own file, and has its own lines; together they are on
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -14,8 +13,8 @@ from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_bertsize.config import model_config
 from pytest_bertsize.config.model_config import ModelConfig, fail
+from pytest_bertsize.config.text_files import parse_json, parse_json_list
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.wording import printable, shown
 
@@ -103,7 +102,6 @@ def _together(parts: Mapping[str, ModelConfig], *, whole: str, primary: str = ""
         first.file if first else whole,
         (),
         data,
-        json.dumps(data, sort_keys=True, default=str),
         digest,
         (lambda path: first.line(*path)) if first else (lambda _: None),
         parts=parts,
@@ -139,7 +137,7 @@ def of_folder(content: bytes, folder: str, reader: Reader, model: Model | None =
     :raises Unusable: for a list that is none, a module of no known kind, or a config that cannot be read.
     """
     file = f"{printable(str(PurePosixPath(folder) / MODULES))}{reader.at}"
-    entries = model_config.listed_in(content, file)
+    entries = parse_json_list(content, file)
     reading = _Folder(folder, reader, entries)
     if model is not None:
         alone = f'several modules ({file}); config = "{reading.alone}" is its transformer alone'
@@ -209,13 +207,13 @@ class _Folder:
         where = f"{printable(self.path(path, CONFIG))}{self.reader.at}"
         if content is None:
             fail(where, f"there is no such file, which a {kind} has", "write it, as it is saved")
-        return model_config.parse(content, where, "")
+        return parse_json(content, where)
 
     def _settings(self, path: str) -> Mapping[str, Any]:
         for name in SETTINGS:
             content = self.reader.file(self.path(path, name))
             if content is not None:
-                found = model_config.parse(content, f"{printable(self.path(path, name))}{self.reader.at}", "")
+                found = parse_json(content, f"{printable(self.path(path, name))}{self.reader.at}")
                 _refuse_sizes(found)
                 return {key: value for key, value in found.data.items() if value is not None}
         return {}

@@ -59,7 +59,7 @@ class Sheet:
         if key in self.overridden:
             finding = Finding(kind, message, fix, severity, table_key=("overrides", written))
         else:
-            message += self.config.said_as(written)
+            message += self.config.say_name_in_file(written)
             file, line = self.config.place(written)
             finding = Finding(kind, message, fix, severity, file=file, line=line)
         if finding not in self._noted:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pytest_bertsize.builder.confined import MEGABYTE
 from pytest_bertsize.builder.own_process import Allowed, Lost, answer_of
 from pytest_bertsize.builder.published import is_name
-from pytest_bertsize.config import by_hub_name, file_signatures, model_config, parts
+from pytest_bertsize.config import by_hub_name, parts
 from pytest_bertsize.config.by_hub_name import Found
-from pytest_bertsize.config.model_config import IN_TOML, LARGEST, ModelConfig, fail, made, not_plain
-from pytest_bertsize.config.named_in_code import imports, where_named
+from pytest_bertsize.config.model_config import IN_TOML, LARGEST, ModelConfig, fail, keys_of, made, not_plain
 from pytest_bertsize.config.renamed_keys import renamed
+from pytest_bertsize.config.text_files import parse_json, parse_toml, read_content
 from pytest_bertsize.files import Place
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.table.model import CODE, TOML, YAML
@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 ALLOWED = Allowed(seconds=30.0, memory=2048 * MEGABYTE, answer=2 * LARGEST)
 """Of which an import of torch and transformers takes 5 s and 400 MB."""
 JSONNET = (".jsonnet", ".libsonnet")
+JSONNET_FIX = (
+    "write what it evaluates to into a file (jsonnet x.jsonnet > x.json), or name a function that evaluates it, as in "
+    'config = "module:function"'
+)
 MEND = "mend the function, or name a file"
 
 
@@ -50,9 +54,6 @@ class Reader(Protocol):
 
         :raises Unusable: when it cannot be read.
         """
-
-    def imports(self, *modules: str) -> bool:
-        """Whether the project's own Python imports one of some libraries."""
 
     def adapter(self, location: str) -> bytes:
         """The content of an adapter_config.json.
@@ -91,7 +92,7 @@ class Disk:
         return os.path.lexists(self.root / name)
 
     def _file(self, location: str) -> Found:
-        content, file = model_config.contents(self.root, location)
+        content, file = read_content(self.root, location)
         return Found(location, file, content)
 
     def file(self, location: str) -> bytes | None:
@@ -100,9 +101,6 @@ class Disk:
             return None
         with place.opened_unread() as stream:
             return stream.read(LARGEST + 1)
-
-    def imports(self, *modules: str) -> bool:
-        return imports(self.root, *modules)
 
     def adapter(self, location: str) -> bytes:
         return Place(self.root, location, "adapter_config.json", "config-invalid").content(LARGEST)
@@ -123,9 +121,7 @@ def read(model: Model, settings: Settings, reader: Reader | None = None) -> Mode
     :raises Unusable: when there is none.
     """
     if reader is None:
-        return replace(
-            read(model, settings, Disk(settings.root, settings.hub)), named_at=partial(where_named, settings.root)
-        )
+        return read(model, settings, Disk(settings.root, settings.hub))
     if model.backbones:
         return parts.of_backbones(model, lambda each: read(each, settings, reader))
     if not model.config:
@@ -195,9 +191,9 @@ def in_file(reader: Reader, reference: str) -> ModelConfig:
     refuse_code(found.name)
     file = f"{found.file}{reader.at}"
     try:
-        parsed = _parsed(reader, found, file, inner)
+        parsed = _parsed(found, file, inner)
     except Unusable:
-        if (name := _name_at(reader, found, file, inner)) is None:
+        if (name := _name_at(found, file, inner)) is None:
             raise
         return _named(name, reader, f"{file}#{printable(inner)}")
     return replace(parsed, origin=found.origin) if found.origin else parsed
@@ -234,34 +230,24 @@ def _module_of(location: str) -> str:
     return ".".join(parts) if path.suffix == ".py" and all(part.isidentifier() for part in parts) else ""
 
 
-def _parsed(reader: Reader, found: Found, file: str, inner: str) -> ModelConfig:
+def _parsed(found: Found, file: str, inner: str) -> ModelConfig:
     suffix = PurePosixPath(found.name.lower()).suffix
     if suffix in YAML:
-        return _yaml(reader, found, file, inner)
+        from pytest_bertsize.config import yaml
+
+        return yaml.parse(found.content, file, inner)
     if suffix == TOML:
-        from pytest_bertsize.config import toml
-
-        return toml.parse(found.content, file, inner)
+        return parse_toml(found.content, file, inner)
     if suffix in JSONNET:
-        fail(file, *file_signatures.JSONNET)
-    return model_config.parse(found.content, file, inner)
+        fail(file, "this is jsonnet, not JSON", JSONNET_FIX)
+    return parse_json(found.content, file, inner)
 
 
-def _yaml(reader: Reader, found: Found, file: str, inner: str) -> ModelConfig:
-    from pytest_bertsize.config import omegaconf, yaml
-
-    content = found.content[: LARGEST + 1]
-    by_omegaconf = omegaconf.is_marked(content) or (
-        omegaconf.has_other_numbers(content) and reader.imports("omegaconf", "hydra")
-    )
-    return yaml.parse(content, file, inner, by_omegaconf=by_omegaconf)
-
-
-def _name_at(reader: Reader, found: Found, file: str, inner: str) -> str | None:
+def _name_at(found: Found, file: str, inner: str) -> str | None:
     """Return the text at a place in settings, which names a config; ``None`` where no text is."""
     outer, _, last = inner.rpartition(".")
     try:
-        holder = _parsed(reader, found, file, outer) if inner else None
+        holder = _parsed(found, file, outer) if inner else None
     except Unusable:
         return None
     value = holder.data.get(last) if holder and not holder.why_unknown(last) else None
@@ -307,7 +293,7 @@ def _inline(data: Mapping[str, object], model: Model, settings: Settings, reader
 
 
 def _asked(folder: Path, location: str, inner: str) -> dict[str, object]:
-    return {"root": str(folder), "reference": location, "inner": list(model_config.keys_of(inner))}
+    return {"root": str(folder), "reference": location, "inner": list(keys_of(inner))}
 
 
 def _made_by_code(root: Path, reference: str, allowed: Allowed = ALLOWED) -> ModelConfig | str:
@@ -334,7 +320,4 @@ def _made_by_code(root: Path, reference: str, allowed: Allowed = ALLOWED) -> Mod
         fail(file, found.message, found.fix)
     config = made(said["config"], file, inner)
     odd = said.get("odd", {})
-    config = replace(config, unknown={(*config.key_path, key): (why, fix) for key, (why, fix) in odd.items()})
-    if len(config.text) > LARGEST:
-        fail(file, f"the config is larger than {LARGEST:,} bytes", "return the config of one model")
-    return config
+    return replace(config, unknown={(*config.key_path, key): (why, fix) for key, (why, fix) in odd.items()})

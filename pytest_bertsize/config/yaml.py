@@ -1,34 +1,37 @@
 """An untrusted YAML file as a config: what PyYAML reads, of the few types that a config has, with the line of each key.
 
 PyYAML, because the training code that reads the same file does so with it nearly always: ``1e-12`` is a string to both,
-``no`` is false and ``010`` is 8. In a file of OmegaConf's, ``1e-12`` is a number, a date is a string, and OmegaConf
-resolves ``${…}`` itself. Of the file's values only the object that is asked for is read: a date or a tag that stands
-elsewhere in a training file is none of our business.
+``no`` is false and ``010`` is 8. In a file that is marked as OmegaConf's, ``1e-12`` is a number, a date is a string,
+and OmegaConf itself resolves ``${…}``. Of the file's values only the object that is asked for is read: a date or a tag
+that stands elsewhere in a training file is none of our business.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 import yaml
 
-from pytest_bertsize.config import omegaconf
+from pytest_bertsize.builder.confined import MEGABYTE
+from pytest_bertsize.builder.own_process import Allowed, Lost, answer_of
 from pytest_bertsize.config.model_config import (
     DEEPEST,
     LARGEST,
     MOST_CONTAINERS,
     NAMED_BY_LABELS,
+    ONE_MODEL,
+    KeyPath,
     ModelConfig,
     descend,
     fail,
     keys_of,
     not_plain,
-    text_of,
+    refuse_missing_key,
 )
+from pytest_bertsize.config.text_files import decode_text
 from pytest_bertsize.wording import printable, reason, shown
 
 SUFFIXES = (".yaml", ".yml")
@@ -36,58 +39,34 @@ LONGEST_NUMBER = 4_300
 """Digits; as many as Python reads from text."""
 MOST_EVENTS = 200_000
 """Keys, values, beginnings and ends; of those that JSON takes a microsecond for, YAML takes ten."""
-MOST_MERGED = 100_000
-"""Keys that ``<<`` brings in, over a whole file."""
 
-LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAG = "tag:yaml.org,2002:"
-_NUMBERS = {f"{_TAG}int", f"{_TAG}float"}
-_SCALARS = {*_NUMBERS, f"{_TAG}null", f"{_TAG}bool", f"{_TAG}str"}
-_CONTAINERS = {f"{_TAG}map", f"{_TAG}seq"}
-_WHAT_IT_IS = {"null": "null", "bool": "true or false", "int": "a number", "float": "a number", "timestamp": "a date"}
+_MAP, _SEQUENCE, _STRING, _MERGE = (f"{_TAG}{each}" for each in ("map", "seq", "str", "merge"))
+_SCALARS = {f"{_TAG}{each}" for each in ("int", "float", "null", "bool", "str")}
 
 
-def parse(content: bytes, file: str, inner: str, *, by_omegaconf: bool = False) -> ModelConfig:
+def parse(content: bytes, file: str, inner: str) -> ModelConfig:
     """The bytes of a YAML file as a config.
 
     :param inner: what stands behind the ``#`` of a reference.
-    :param by_omegaconf: whether the project reads the file with OmegaConf.
     :raises Unusable: with one finding that says what is wrong with them.
     """
-    text = text_of(content, file)
-    document = Document(file, by_omegaconf)
+    text = decode_text(content, file)
+    document = _Document(file, is_omegaconf=_MARKS.search(text) is not None)
     key_path = keys_of(inner)
-    root = document.composed(text)
+    root = document.compose(text)
     document.refuse_composed(root)
-    node = document.at(root, key_path)
-    value: object = document.value(node, key_path).value
-    unknown: Mapping[tuple[str, ...], tuple[str, str]] = {}
-    if by_omegaconf:
-        value, unknown = omegaconf.resolve(text, value, key_path, file)
-
-    def line_of(path: tuple[str, ...]) -> int | None:
-        return document.line_of(root, path)
-
+    value = document.read(document.find(root, key_path), key_path)
+    unknown: Mapping[KeyPath, tuple[str, str]] = {}
+    if document.is_omegaconf:
+        value, unknown = resolve(text, value, key_path, file)
+    line_of = document.lines.get
     if found := not_plain(value):
         fail(file, found.message, found.fix, line_of((*key_path, *found.path)))
-    data = descend(_wrapped(value, key_path), key_path, file)
-    return ModelConfig(file, key_path, data, text, hashlib.sha256(content).hexdigest(), line_of, unknown=unknown)
-
-
-def _wrapped(value: object, key_path: Sequence[str]) -> object:
     for key in reversed(key_path):
         value = {key: value}
-    return value
-
-
-class _Value(NamedTuple):
-    """A value, and how much it would be with its aliases written out."""
-
-    value: object
-    depth: int
-    containers: int
-    size: int
-    """Characters, about."""
+    data = descend(value, key_path, file)
+    return ModelConfig(file, key_path, data, hashlib.sha256(content).hexdigest(), line_of, unknown=unknown)
 
 
 class _Entry(NamedTuple):
@@ -96,29 +75,29 @@ class _Entry(NamedTuple):
     node: Any
 
 
-@dataclass
-class Document:
-    """The nodes of one file, each read once however many aliases it has."""
+class _Document:
+    """The nodes of one file; aliases are written out as far as a config is large."""
 
-    file: str
-    by_omegaconf: bool = False
-    _values: dict[int, _Value] = field(default_factory=dict)
-    _entries: dict[int, dict[str, _Entry]] = field(default_factory=dict)
-    _being_read: set[int] = field(default_factory=set)
-    _merged_keys: int = 0
+    def __init__(self, file: str, *, is_omegaconf: bool) -> None:
+        self.file = file
+        self.is_omegaconf = is_omegaconf
+        self.lines: dict[KeyPath, int] = {}
+        """The line of each key that was read by its full path; what an alias stands for has its lines at the anchor."""
+        self._containers = self._characters = 0
 
-    def composed(self, text: str) -> Any:
-        """The file's one document."""
+    def compose(self, text: str) -> Any:
+        """The root of the file's one document; what is nested too deep is refused before it is composed: in C."""
+        loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         try:
-            self._look_through(yaml.parse(text, Loader=LOADER))
-            node = yaml.compose(text, Loader=LOADER)
+            self._check_events(yaml.parse(text, Loader=loader))
+            node = yaml.compose(text, Loader=loader)
         except yaml.MarkedYAMLError as error:
-            at = error.problem_mark.line if error.problem_mark else 0
+            line = error.problem_mark.line if error.problem_mark else 0
             if "nesting depth" in str(error.problem):  # a limit of libyaml's own, which is higher
-                fail(self.file, f"nested more than {DEEPEST} deep", "name one model's config", at + 1)
-            if re.match(r" *\t", (*text.split("\n"), "")[at]):
-                fail(self.file, "not YAML: the line is indented by a tab", "indent it by spaces", at + 1)
-            fail(self.file, f"not YAML: {printable(str(error.problem))}", "correct the file", at + 1)
+                fail(self.file, f"nested more than {DEEPEST} deep", ONE_MODEL, line + 1)
+            if re.match(r" *\t", (*text.split("\n"), "")[line]):
+                fail(self.file, "not YAML: the line is indented by a tab", "indent it by spaces", line + 1)
+            fail(self.file, f"not YAML: {printable(str(error.problem))}", "correct the file", line + 1)
         except yaml.reader.ReaderError as error:
             character, line = text[error.position], text.count("\n", 0, error.position) + 1
             fail(self.file, f"not YAML: it has the character U+{ord(character):04X}", "remove it", line)
@@ -128,169 +107,204 @@ class Document:
             fail(self.file, "the file is empty", "write the model's config")
         return node
 
-    def _look_through(self, events: Iterator[Any]) -> None:
-        """Refuse what is nested too deep before it is composed: that is recursive, and in C."""
-        depth = containers = documents = 0
+    def _check_events(self, events: Iterator[Any]) -> None:
+        depth = documents = 0
         for seen, event in enumerate(events):
-            kind = type(event).__name__
+            documents += isinstance(event, yaml.DocumentStartEvent)
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             if seen > MOST_EVENTS:
-                self._fail(event, f"more than {MOST_EVENTS:,} keys and values", "name one model's config")
-            if kind == "DocumentStartEvent":
-                documents += 1
-                if documents > 1:
-                    self._fail(event, "the file holds more than one document", "keep one, without a second ---")
-            elif kind in {"MappingStartEvent", "SequenceStartEvent"}:
-                depth, containers = depth + 1, containers + 1
-                self._limit(event, depth, containers, 0)
-            elif kind in {"MappingEndEvent", "SequenceEndEvent"}:
-                depth -= 1
+                self._fail(event, f"more than {MOST_EVENTS:,} keys and values", ONE_MODEL)
+            if documents > 1:
+                self._fail(event, "the file holds more than one document", "keep one, without a second ---")
+            if depth > DEEPEST:
+                self._fail(event, f"nested more than {DEEPEST} deep", ONE_MODEL)
 
-    def at(self, node: Any, key_path: Sequence[str]) -> Any:
+    def find(self, node: Any, key_path: KeyPath) -> Any:
         """The node to which keys lead; ``${…}`` on the way, which stands for another."""
         for depth, key in enumerate(key_path):
-            if self.by_omegaconf and node.id == "scalar" and "${" in node.value:
+            if self.is_omegaconf and node.id == "scalar" and "${" in node.value:
                 return node
-            entries = self._entries_of(node, key_path[:depth]) if node.tag == f"{_TAG}map" else {}
-            if key not in entries:
-                keys = ", ".join(map(shown, list(entries)[:12])) or "no object"
-                where = printable(".".join(key_path[: depth + 1]))
-                message = f"there is no {where} in the file; at that place there is {keys}"
-                fail(self.file, message, "correct what follows the #")
-            node = entries[key].node
+            entries = self._list_entries(node, key_path[:depth]) if node.tag == _MAP else None
+            if not entries or key not in entries:
+                refuse_missing_key(key_path[: depth + 1], entries, self.file)
+            self.lines[key_path[: depth + 1]], node = entries[key]
         return node
 
-    def line_of(self, root: Any, path: tuple[str, ...]) -> int | None:
-        """The line of a key; what an alias stands for has its lines at the anchor."""
-        node, line = root, None
-        for key in path:
-            entry = self._entries.get(id(node), {}).get(key)
-            if entry is None:
-                return None
-            line, node = entry
-        return line
-
-    def value(self, node: Any, path: Sequence[str]) -> _Value:
+    def read(self, node: Any, path: KeyPath) -> object:
         """What a node says.
 
-        :param path: of the keys and list items that lead to it, as messages show it.
+        :param path: of the keys that lead to it; a list's items are ``[]``.
         """
-        if id(node) in self._values:
-            return self._values[id(node)]
-        if id(node) in self._being_read:
-            self._fail(node, f"{_name(path)} holds itself, by an anchor and an alias", "write it out")
-        self._limit(node, len(path), 0, 0)
-        self._being_read.add(id(node))
-        found = self._scalar(node, path) if node.id == "scalar" else self._container(node, path)
-        self._being_read.discard(id(node))
-        self._limit(node, found.depth, found.containers, found.size)
-        self._values[id(node)] = found
+        self._count(node, len(path), containers=node.id != "scalar", characters=1)
+        if node.id == "scalar":
+            return self._read_scalar(node, path)
+        if node.tag == _SEQUENCE:
+            return [self.read(each, (*path, "[]")) for each in node.value]
+        if node.tag != _MAP:
+            self._refuse_tag(node, path)
+        found: dict[str, object] = {}
+        for key, (line, inner) in self._list_entries(node, path).items():
+            self.lines[*path, key] = line
+            found[key] = self.read(inner, (*path, key))
         return found
 
     def refuse_composed(self, root: Any) -> None:
-        """:raises Unusable: for a file that hydra composes of others."""
-        entry = self._entries_of(root, ()).get("defaults") if root.tag == f"{_TAG}map" else None
-        if entry and entry.node.tag == f"{_TAG}seq":
-            omegaconf.refuse_composed(self.value(entry.node, ("defaults",)).value, self.file, entry.line)
+        """:raises Unusable: for a file whose list of ``defaults`` is hydra's, and names more than the file itself."""
+        entry = self._list_entries(root, ()).get("defaults") if root.tag == _MAP else None
+        line, node = entry or _Entry(0, None)
+        for each in node.value if node and node.tag == _SEQUENCE else ():
+            value = self.read(each, ("defaults", "[]"))
+            if isinstance(value, str | dict) and value != "_self_":
+                message = f"its defaults name {shown(value)}, and only hydra composes such files"
+                fail(self.file, message, COMPOSE, line)
 
-    def _scalar(self, node: Any, path: Sequence[str]) -> _Value:
-        if self.by_omegaconf and not node.style:  # without quotes
-            is_number = node.tag == f"{_TAG}str" and omegaconf.NUMBER.fullmatch(node.value)
-            node.tag = f"{_TAG}float" if is_number else node.tag.replace("timestamp", "str")
-        if node.tag not in _SCALARS:
+    def _read_scalar(self, node: Any, path: KeyPath) -> object:
+        tag = node.tag
+        if self.is_omegaconf and not node.style:  # without quotes
+            is_number = tag == _STRING and _NUMBER.fullmatch(node.value)
+            tag = f"{_TAG}float" if is_number else tag.replace("timestamp", "str")
+        if tag not in _SCALARS:
             self._refuse_tag(node, path)
-        if node.tag in _NUMBERS and len(node.value) > LONGEST_NUMBER:
+        self._count(node, len(path), characters=len(node.value))
+        if tag in {f"{_TAG}int", f"{_TAG}float"} and len(node.value) > LONGEST_NUMBER:
             self._fail(node, f"{_name(path)} is a number of thousands of digits", "write the number")
-        constructor = yaml.constructor.SafeConstructor()
         try:
-            value = getattr(constructor, f"construct_yaml_{node.tag.removeprefix(_TAG)}")(node)
+            return yaml.constructor.SafeConstructor().construct_object(yaml.ScalarNode(tag, node.value))
         except (ValueError, KeyError, IndexError):
-            what = _WHAT_IT_IS[node.tag.removeprefix(_TAG)]
-            self._fail(node, f"{_name(path)} is {shown(node.value)}, and its tag says {what}", "remove the tag")
-        return _Value(value, 0, 0, len(node.value) + 1)
+            message = f"{_name(path)} is {shown(node.value)}, and its tag says {_shorten_tag(tag)}"
+            self._fail(node, message, "remove the tag")
 
-    def _container(self, node: Any, path: Sequence[str]) -> _Value:
-        if node.tag not in _CONTAINERS:
-            self._refuse_tag(node, path)
-        if node.tag == f"{_TAG}map":
-            parts = {key: self.value(entry.node, (*path, key)) for key, entry in self._entries_of(node, path).items()}
-            return _together({key: part.value for key, part in parts.items()}, parts.values(), sum(map(len, parts)))
-        items = [self.value(each, (*path, "[]")) for each in node.value]
-        return _together([item.value for item in items], items, 0)
-
-    def _entries_of(self, node: Any, path: Sequence[str], merges: int = 0) -> dict[str, _Entry]:
+    def _list_entries(self, node: Any, path: KeyPath, merges: int = 0) -> dict[str, _Entry]:
         """What a mapping says by key: its own entries win over those that ``<<`` merges into it."""
-        if id(node) in self._entries:
-            return self._entries[id(node)]
-        self._limit(node, merges, 0, 0)  # an anchor that merges itself as well
+        self._count(node, merges, containers=merges > 0)  # an anchor that merges itself as well
         own: dict[str, _Entry] = {}
         merged: list[Any] | None = None
         for key_node, value_node in node.value:
-            is_merge = key_node.tag == f"{_TAG}merge"
-            key = "<<" if is_merge else self._key(key_node, path)
+            is_merge = key_node.tag == _MERGE
+            key = "<<" if is_merge else self._read_key(key_node, path)
             if key in own or (is_merge and merged is not None):
                 self._fail(key_node, f"the key {shown(key)} stands there twice in one object", "keep one of them")
             if is_merge:
-                merged = self._merged(value_node, path)
+                merged = value_node.value if value_node.tag == _SEQUENCE else [value_node]
             else:
                 own[key] = _Entry(key_node.start_mark.line + 1, value_node)
         found: dict[str, _Entry] = {}
         for each in reversed(merged or []):  # the first of a list wins
-            inherited = self._entries_of(each, path, merges + 1)
-            found.update(inherited)
-            self._merged_keys += len(inherited)
-            if self._merged_keys > MOST_MERGED:
-                self._fail(node, f"<< merges more than {MOST_MERGED:,} keys", "write the config out")
-        self._entries[id(node)] = {**found, **own}
-        return self._entries[id(node)]
-
-    def _merged(self, node: Any, path: Sequence[str]) -> list[Any]:
-        nodes = list(node.value) if node.tag == f"{_TAG}seq" else [node]
-        for each in nodes:
-            if each.tag != f"{_TAG}map":
+            if each.tag != _MAP:
                 self._fail(each, f"what << merges into {_name(path)} is no object", "write an alias of one")
-        return nodes
+            found |= self._list_entries(each, path, merges + 1)
+        return found | own
 
-    def _key(self, node: Any, path: Sequence[str]) -> str:
+    def _read_key(self, node: Any, path: KeyPath) -> str:
         is_label = node.tag == f"{_TAG}int" and bool(path) and path[-1] in NAMED_BY_LABELS
-        if node.tag != f"{_TAG}str" and not is_label:
-            self._refuse_key(node, path)
-        return str(self._scalar(node, path).value)
-
-    def _refuse_key(self, node: Any, path: Sequence[str]) -> NoReturn:
         if node.id != "scalar":
             self._fail(node, f"a key of {_name(path)} is an object or a list", "write a string")
-        what = _WHAT_IT_IS.get(node.tag.removeprefix(_TAG), "no string")
-        self._fail(
-            node,
-            f"the key {printable(node.value)} is {what} in YAML, not a string",
-            f"write {shown(node.value)}, in quotes",
-        )
+        if node.tag != _STRING and not is_label:
+            message = f"the key {printable(node.value)} is no string in YAML, but {_shorten_tag(node.tag)}"
+            self._fail(node, message, f"write {shown(node.value)}, in quotes")
+        return str(self._read_scalar(node, path))
 
-    def _refuse_tag(self, node: Any, path: Sequence[str]) -> NoReturn:
+    def _refuse_tag(self, node: Any, path: KeyPath) -> NoReturn:
         if node.tag == f"{_TAG}timestamp":
             message = f"{_name(path)} is the date {printable(node.value)}, which JSON cannot say"
             self._fail(node, message, f"write {shown(node.value)}, in quotes")
-        tag = printable(re.sub(f"^{re.escape(_TAG)}", "!!", node.tag))
-        self._fail(node, f"{_name(path)} has the tag {tag}, which is not read", "write a plain value")
+        message = f"{_name(path)} has the tag {_shorten_tag(node.tag)}, which is not read"
+        self._fail(node, message, "write a plain value")
 
-    def _limit(self, place: Any, depth: int, containers: int, size: int) -> None:
+    def _count(self, place: Any, depth: int, *, containers: int = 0, characters: int = 0) -> None:
+        """Refuse what grows by its aliases beyond all that a config is."""
+        self._containers += containers
+        self._characters += characters
         if depth > DEEPEST:
-            self._fail(place, f"nested more than {DEEPEST} deep", "name one model's config")
-        if containers > MOST_CONTAINERS:
-            self._fail(place, f"more than {MOST_CONTAINERS:,} objects and lists", "name one model's config")
-        if size > LARGEST:
-            message = f"with every alias written out, this is larger than {LARGEST:,} bytes"
-            self._fail(place, message, "name one model's config")
+            self._fail(place, f"nested more than {DEEPEST} deep", ONE_MODEL)
+        if self._containers > MOST_CONTAINERS:
+            self._fail(place, f"more than {MOST_CONTAINERS:,} objects and lists", ONE_MODEL)
+        if self._characters > LARGEST:
+            self._fail(place, f"with every alias written out, this is larger than {LARGEST:,} bytes", ONE_MODEL)
 
     def _fail(self, place: Any, message: str, fix: str) -> NoReturn:
         fail(self.file, message, fix, place.start_mark.line + 1)
 
 
-def _together(value: object, parts: Iterable[_Value], size: int) -> _Value:
-    found = list(parts)
-    depth = 1 + max((part.depth for part in found), default=0)
-    return _Value(value, depth, 1 + sum(p.containers for p in found), size + 1 + sum(p.size for p in found))
+def _shorten_tag(tag: str) -> str:
+    return printable(re.sub(f"^{re.escape(_TAG)}", "!!", tag))
 
 
 def _name(path: Sequence[str]) -> str:
     return printable(".".join(path).replace(".[]", "[]")) or "the file"
+
+
+# OmegaConf and hydra
+
+
+ALLOWED = Allowed(seconds=10.0, memory=1024 * MEGABYTE, answer=2 * LARGEST)
+FIX = 'write the value, say it by overrides, or name a function that composes the config, as in config = "module:make"'
+COMPOSE = (
+    'name a function of the project that does, as in config = "module:make": it returns '
+    'OmegaConf.to_container(compose("config").model, resolve=True), with initialize("conf", version_base=None)'
+)
+_NUMBER = re.compile(r"[-+]?[0-9][0-9_]*+(?:\.[0-9_]*+)?[eE][-+]?[0-9]+")
+"""A float to OmegaConf, and a string to PyYAML unless it has both a point and a sign of the exponent."""
+_MARKS = re.compile(
+    r"\$\{|^\s*+(?:-\s++)?_target_\s*+:|^\#\s*+@package\b|:[^\S\n]++\?\?\?[^\S\n]*+$|^defaults:[^\S\n]*+(?:\#.*+)?\n\s*+-\s",
+    re.MULTILINE,
+)
+"""What only OmegaConf or hydra understands."""
+
+
+def resolve(
+    text: str, value: object, key_path: Sequence[str], file: str, allowed: Allowed = ALLOWED
+) -> tuple[object, Mapping[KeyPath, tuple[str, str]]]:
+    """Return an object of a file with its ``${…}`` resolved, and by their full paths why others are not.
+
+    :param text: of the file.
+    :param value: the object as it is written; a string, where ``${…}`` is at the keys or above them.
+    :param key_path: the keys that lead to it.
+    :raises Unusable: when the object itself is not known.
+    """
+    if not key_path and isinstance(value, dict):
+        value = {key: each for key, each in value.items() if key != "hydra"}  # how hydra itself runs
+    written = dict(_find_unresolved(value))
+    known: dict[KeyPath, object] = {}
+    unknown: dict[KeyPath, tuple[str, str]] = {}
+    answers = _ask_omegaconf(text, [[*key_path, *path] for path in written], allowed)
+    for path, said in zip(written, answers, strict=True):
+        if "value" in said:
+            known[path] = said["value"]
+            continue
+        name = printable(".".join(path or key_path))
+        why = f"{name} is {printable(written[path])}, which OmegaConf does not resolve: {printable(str(said['why']))}"
+        fix = f"{said.get('first', '')}{FIX}"
+        if not path:
+            fail(file, why, fix)
+        unknown[*key_path, *path] = why, fix
+    return _replace(value, known), unknown
+
+
+def _find_unresolved(value: object, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
+    """Yield each string that OmegaConf takes for something else, by its path."""
+    if isinstance(value, str) and ("${" in value or value == "???"):
+        yield path, value
+    elif isinstance(value, dict | list):
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _find_unresolved(inner, (*path, str(key)))
+
+
+def _ask_omegaconf(text: str, paths: list[list[str]], allowed: Allowed) -> list[dict[str, Any]]:
+    if not paths:
+        return []
+    try:
+        said = answer_of("pytest_bertsize.config.by_omegaconf", {"text": text, "paths": paths}, None, allowed)
+    except Lost as lost:
+        return [{"why": str(lost)}] * len(paths)
+    return list(said.get("answers", [said] * len(paths)))
+
+
+def _replace(value: object, known: Mapping[KeyPath, object], path: KeyPath = ()) -> object:
+    if path in known:
+        return known[path]
+    if isinstance(value, dict):
+        return {key: _replace(inner, known, (*path, key)) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_replace(inner, known, (*path, str(index))) for index, inner in enumerate(value)]
+    return value

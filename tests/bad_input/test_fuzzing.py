@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 
 from pytest_bertsize.builder.messages import read_request
 from pytest_bertsize.closed_forms.registry import Registry
-from pytest_bertsize.config.json_lines import line_of_number, lines_in_json, repeated_in_json
 from pytest_bertsize.config.model_config import ModelConfig
 from pytest_bertsize.config.source import read_file as read
+from pytest_bertsize.config.text_files import lines_in_json, repeated_in_json
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.quantity import LARGEST, PARAMETERS, compact_left, parse_count, percent_used, restated
 from pytest_bertsize.review.check import examine
@@ -348,13 +348,12 @@ def test_keywords_of_any_values_are_whole_limits_or_refused(keywords: dict[str, 
 # lines
 
 
-@given(fuzzing.JSON_TEXTS | st.text(fuzzing.CHARACTERS), fuzzing.JSON_PIECES)
-def test_any_text_has_its_json_keys_on_lines_of_its_own(text: str, digits: str) -> None:
+@given(fuzzing.JSON_TEXTS | st.text(fuzzing.CHARACTERS))
+def test_any_text_has_its_json_keys_on_lines_of_its_own(text: str) -> None:
     last = text.count("\n") + 1
     assert all(1 <= line <= last for line in lines_in_json(text).values())
-    repeated, number = repeated_in_json(text), line_of_number(text, digits)
+    repeated = repeated_in_json(text)
     assert repeated is None or 1 <= repeated[1] <= last
-    assert number is None or 1 <= number <= last
 
 
 @given(fuzzing.json_with_lines())

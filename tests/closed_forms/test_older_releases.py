@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,11 +16,14 @@ from pytest_bertsize.closed_forms import FAMILIES, ClosedForm
 from pytest_bertsize.closed_forms.derive import choose, derive
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.config.dims import Dims
-from pytest_bertsize.config.model_config import ModelConfig
 from pytest_bertsize.config.older_releases import EVERYWHERE
+from pytest_bertsize.config.text_files import parse_json
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.release import OLDEST, Release, of_metadata
 from pytest_bertsize.table.model import Model
+
+if TYPE_CHECKING:
+    from pytest_bertsize.config.model_config import ModelConfig
 
 BUILT = [
     json.loads(line)
@@ -30,7 +33,7 @@ BUILT = [
 
 def config(family: str, data: dict[str, Any]) -> ModelConfig:
     written = {"model_type": family, **data}
-    return ModelConfig("config.json", (), written, json.dumps(written), "")
+    return parse_json(json.dumps(written).encode(), "config.json")
 
 
 def counted(release: str, family: str, name: str, **data: Any) -> int:

@@ -11,7 +11,7 @@ import pytest
 from pytest_bertsize.closed_forms import FAMILIES, Architecture, Family
 from pytest_bertsize.closed_forms.derive import Chosen, Derivation, derive
 from pytest_bertsize.closed_forms.what_if import Cost, Variants, costs, insensitive
-from pytest_bertsize.config.model_config import ModelConfig
+from pytest_bertsize.config.text_files import parse_json
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.table.model import Limit, Model
 from pytest_bertsize.table.settings import limits_from
@@ -20,6 +20,7 @@ from tests.support.family_configs import PAIRS, Case, case, drawn
 
 if TYPE_CHECKING:
     from pytest_bertsize.config.dims import Dims
+    from pytest_bertsize.config.model_config import ModelConfig
 
 ZH = {
     "vocab_size": 21128,
@@ -235,7 +236,7 @@ def declared(**changes: Any) -> Model:
 
 def config(**keys: Any) -> ModelConfig:
     data = {"model_type": "bert", **ZH, **keys}
-    return ModelConfig("config.json", (), data, json.dumps(data), "")
+    return parse_json(json.dumps(data).encode(), "config.json")
 
 
 def chosen(name: str = "BertModel") -> Chosen:

@@ -44,8 +44,7 @@ def test_the_librarys_class_is_not_proposed_where_the_projects_own_code_reads_a_
     assert started(tmp_path)[:2] == (NOTHING, "")
     (line,) = by_hand(tmp_path)
     assert line.startswith(
-        'config.json: the key "fusion_layer" is none that the library\'s class reads, and models/fusion.py:3 names it; '
-        "if that is the code of the class that you run, declare the class by factory"
+        'config.json: no class of the library reads the key "fusion_layer", and models/fusion.py names it: '
     )
 
 

@@ -91,10 +91,8 @@ def test_a_key_that_somebody_elses_code_may_read_is_not_just_advised_to_be_remov
 # what the table says of them
 
 
-def found_in(folder: Path, config: dict[str, Any], table: str = "", **files: str) -> list[tuple[str, str, str, str]]:
+def found_in(folder: Path, config: dict[str, Any], table: str = "") -> list[tuple[str, str, str, str]]:
     (folder / "config.json").write_text(json.dumps(config, indent=1), encoding="utf-8")
-    for name, text in files.items():
-        (folder / f"{name}.py").write_text(text, encoding="utf-8")
     text = f'[tool.bertsize.models.x]\nconfig = "config.json"\nbudget = "report-only"\n{table}'
     settings = parse(text, folder / "pyproject.toml")
     found = examine(settings.models["x"], settings, Registry()).review.findings
@@ -108,20 +106,6 @@ def test_the_ignored_keys_of_a_file_are_one_line_with_their_count(tmp_path: Path
     assert (severity, place) == ("warning", "config.json:13"), "of the first"
     assert message == f"10 keys are ignored: they change no count: {named} and 2 more"
     assert fix == f"leave them if your code reads them, as ignored = [{named}, …] says, else remove them"
-
-
-def test_those_that_the_projects_code_names_are_another_line(tmp_path: Path, tiny: dict[str, Any]) -> None:
-    code = "def build(config):\n    return config.ln_type, config.fusion_layer\n"
-    config = {**tiny, "ln_type": "pre", "seed": 1, "fusion_layer": 6}
-    (named, other) = found_in(tmp_path, config, models=code)
-    assert named[2] == (
-        '2 keys are none that the library\'s class reads, and your own code names them: "ln_type" (models.py:2), '
-        '"fusion_layer" (models.py:2)'
-    )
-    assert named[3].startswith(
-        "if that is the code of the class that you run, declare the class by factory; otherwise leave"
-    )
-    assert other[2] == 'the key "seed" is ignored: it changes no count'
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,7 @@
-"""An untrusted config file: read from inside the project or refused in one sentence, whatever it holds."""
+"""An untrusted config file: found inside the project, or refused in one sentence; what it says, and where it says it.
+
+What is wrong with a JSON text is held by tests/bad_input/configs-*.toml.
+"""
 
 from __future__ import annotations
 
@@ -9,20 +12,17 @@ import re
 import tracemalloc
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_bertsize import files
-from pytest_bertsize.config.model_config import LARGEST, ModelConfig, listed_in, made, not_plain
+from pytest_bertsize.config.model_config import LARGEST, ModelConfig, made, not_plain
 from pytest_bertsize.config.source import read_file as read
+from pytest_bertsize.config.text_files import lines_in_json, parse_json, parse_json_list
 from pytest_bertsize.findings import Finding, Unusable
-
-OUTSIDE = ("config-refused", "the config lies outside the project", "copy it into the project")
-NO_FILE = "there is no such file"
-WRITE_A_PATH = "write the path of the model's config.json, relative to pyproject.toml"
-NOT_A_CONFIG = "name a model's config"
 
 
 @pytest.fixture
@@ -43,12 +43,8 @@ def refused(root: Path, reference: str = "config.json") -> Finding:
     with pytest.raises(Unusable) as unusable:
         read(root, reference)
     (finding,) = unusable.value.findings
-    assert finding.severity == "error"
+    assert (finding.severity, bool(finding.message), bool(finding.fix)) == ("error", True, True)
     return finding
-
-
-def told(finding: Finding) -> tuple[str, str, str]:
-    return finding.place, finding.message, finding.fix
 
 
 # which file
@@ -58,14 +54,13 @@ def test_a_file_is_read_as_it_stands(root: Path) -> None:
     text = '{\n  "vocab_size": 30522,\n  "name": "é"\n}\n'
     write(root / "models/config.json", text)
     config = read(root, "models/config.json")
-    assert config.data == {"vocab_size": 30522, "name": "é"}
+    assert config.data == config.as_written == config.flat == {"vocab_size": 30522, "name": "é"}
     assert (config.file, config.key_path, config.reference) == ("models/config.json", (), "models/config.json")
-    assert (config.text, config.sha256) == (text, hashlib.sha256(text.encode()).hexdigest())
-    assert not any((config.origin, config.primary, config.modules, config.ignored, config.named_at("name")))
-    assert (config.as_written, config.flat, config.is_shared) == (config.data, config.data, False)
+    assert (config.sha256, config.is_shared) == (hashlib.sha256(text.encode()).hexdigest(), False)
+    assert [config.line(key) for key in ("vocab_size", "name", "num_labels")] == [2, 3, None]
 
 
-@pytest.mark.parametrize("reference", ["models", "models/", "./models", "models/../models"])
+@pytest.mark.parametrize("reference", ["models", "models/", "./models", "models/../models", "models#"])
 @pytest.mark.parametrize("name", ["config.json", "bert_config.json"])
 def test_a_folder_stands_for_the_one_config_in_it(root: Path, reference: str, name: str) -> None:
     write(root / "models" / name)
@@ -75,103 +70,56 @@ def test_a_folder_stands_for_the_one_config_in_it(root: Path, reference: str, na
     assert Path(os.path.normpath(config.file)) == Path("models", name)
 
 
-def test_the_project_itself_can_be_the_folder(root: Path) -> None:
-    write(root / "config.json")
-    assert read(root, ".").file == "config.json"
-
-
-def test_an_absolute_path_inside_the_project_is_shown_relative_to_it(root: Path) -> None:
-    assert read(root, str(write(root / "models/config.json"))).file == "models/config.json"
-
-
-def test_a_folder_with_both_names_is_ambiguous(root: Path) -> None:
-    write(root / "models/config.json")
-    write(root / "models/bert_config.json")
-    finding = refused(root, "models")
-    assert finding.kind == "config-invalid"
-    assert told(finding) == (
-        "models",
-        "the folder holds both config.json and bert_config.json",
-        'name one: config = "models/config.json"',
-    )
-
-
-def test_a_folder_with_neither_name_is_refused(root: Path) -> None:
-    write(root / "models/train.json")
-    assert told(refused(root, "models")) == (
-        "models",
-        "the folder holds neither config.json nor bert_config.json",
-        "name the file itself",
-    )
-
-
-@pytest.mark.parametrize("reference", ["missing.json", "missing/config.json", "google-bert/bert-base-uncased.json"])
-def test_a_missing_file_is_missing_and_never_asked_of_a_hub(root: Path, reference: str) -> None:
-    assert told(refused(root, reference)) == (reference, NO_FILE, WRITE_A_PATH)
-
-
-def test_a_file_is_no_folder(root: Path) -> None:
-    write(root / "models")
-    assert told(refused(root, "models/config.json")) == (
-        "models/config.json",
-        "the file cannot be read: Not a directory",
-        "make it readable",
-    )
-
-
-# not outside the project
-
-
-@pytest.mark.parametrize("reference", ["../config.json", "models/../../config.json", "../missing.json", ".."])
-def test_a_path_that_climbs_out_of_the_project_is_refused(root: Path, reference: str) -> None:
-    write(root.parent / "config.json")
-    (root / "models").mkdir()
-    finding = refused(root, reference)
-    assert (finding.kind, finding.message, finding.fix) == OUTSIDE
-    assert finding.place == reference
-
-
-def test_an_absolute_path_outside_the_project_is_refused(root: Path) -> None:
-    reference = str(write(root.parent / "config.json"))
-    finding = refused(root, reference)
-    assert (finding.kind, finding.message, finding.fix, finding.place) == (*OUTSIDE, reference)
-
-
-def test_a_symlink_that_leads_out_of_the_project_is_refused(root: Path) -> None:
-    (root / "config.json").symlink_to(write(root.parent / "secret.json"))
-    finding = refused(root)
-    assert (finding.kind, finding.message, finding.fix, finding.place) == (*OUTSIDE, "config.json")
-
-
-def test_a_folder_that_is_a_symlink_out_of_the_project_is_refused(root: Path) -> None:
-    write(root.parent / "elsewhere/config.json")
-    (root / "models").symlink_to(root.parent / "elsewhere")
-    for reference in ("models", "models/config.json"):
-        finding = refused(root, reference)
-        assert (finding.kind, finding.message, finding.fix, finding.place) == (*OUTSIDE, reference)
-
-
-def test_a_folder_whose_config_is_a_symlink_out_of_the_project_is_refused(root: Path) -> None:
-    (root / "models").mkdir()
-    (root / "models/config.json").symlink_to(write(root.parent / "secret.json"))
-    finding = refused(root, "models")
-    assert (finding.kind, finding.message, finding.fix) == OUTSIDE
-
-
-def test_a_symlink_within_the_project_is_followed(root: Path) -> None:
+def test_a_project_is_read_by_absolute_paths_and_through_symlinks(root: Path) -> None:
     write(root / "shared/config.json")
     (root / "config.json").symlink_to("shared/config.json")
-    config = read(root, "config.json")
-    assert (config.file, config.data) == ("config.json", {"vocab_size": 30522})
-
-
-def test_a_project_that_is_itself_reached_through_a_symlink_is_read(root: Path) -> None:
-    write(root / "config.json")
+    (root / "shared/again").symlink_to(".")
     (root.parent / "link").symlink_to(root)
+    assert read(root, ".").file == "config.json"
+    assert read(root, str(root / "shared/config.json")).file == "shared/config.json"
     assert read(root.parent / "link", "config.json").file == "config.json"
+    assert read(root, "shared/again/again").data == {"vocab_size": 30522}
 
 
-# not a file that can be read
+@pytest.mark.parametrize(
+    ("there", "reference", "message"),
+    [
+        (["config.json", "bert_config.json"], "models", "the folder holds both config.json and bert_config.json"),
+        (["train.json"], "models", "the folder holds neither config.json nor bert_config.json"),
+        ([], "missing.json", "there is no such file"),
+        ([], "google-bert/bert-base-uncased.json", "there is no such file"),
+        (["x"], "models/x/config.json", "the file cannot be read: Not a directory"),
+        ([], "a\0b.json", "the path cannot be followed: embedded null byte"),
+        ([], "a\nb.json", "there is no such file"),
+        ([], "x" * 300, "the path cannot be followed: File name too long"),
+    ],
+)
+def test_what_is_no_file_is_refused_and_never_asked_of_a_hub(
+    root: Path, there: list[str], reference: str, message: str
+) -> None:
+    for name in there:
+        write(root / "models" / name)
+    finding = refused(root, reference)
+    assert (finding.kind, finding.message) == ("config-invalid", message)
+    assert finding.file is not None
+    assert finding.file.isprintable()
+    assert len(finding.file) <= 200
+
+
+@pytest.mark.parametrize(
+    "reference",
+    ["../config.json", "models/../../config.json", "../missing.json", "..", "link.json", "linked", "folder"],
+)
+def test_what_lies_outside_the_project_is_refused(root: Path, reference: str) -> None:
+    secret = write(root.parent / "config.json")
+    (root / "models").mkdir()
+    (root / "folder").mkdir()
+    (root / "link.json").symlink_to(secret)
+    (root / "linked").symlink_to(write(root.parent / "elsewhere/config.json").parent)
+    (root / "folder/config.json").symlink_to(secret)
+    for each in (reference, str(secret)):
+        finding = refused(root, each)
+        assert (finding.kind, finding.message) == ("config-refused", "the config lies outside the project")
 
 
 @pytest.mark.parametrize("reference", ["loop", "loop/config.json", "there"])
@@ -179,25 +127,15 @@ def test_a_loop_of_symlinks_is_refused(root: Path, reference: str) -> None:
     (root / "loop").symlink_to("loop")
     (root / "there").symlink_to("back")
     (root / "back").symlink_to("there")
-    finding = refused(root, reference)
-    assert finding.place == reference
     # Python 3.11 to 3.13 say where they met the loop, each in its own words
-    assert re.fullmatch(
-        r"the (path cannot be followed|file cannot be read): .*[Ss]ym(link loop|bolic links).*", finding.message
-    )
-    assert finding.fix in {"write the path of a file", "make it readable"}
-
-
-def test_a_folder_that_holds_itself_is_no_obstacle(root: Path) -> None:
-    write(root / "models/config.json")
-    (root / "models/models").symlink_to(".")
-    assert read(root, "models/models/models").data == {"vocab_size": 30522}
+    said = r"the (path cannot be followed|file cannot be read): .*[Ss]ym(link loop|bolic links).*"
+    assert re.fullmatch(said, refused(root, reference).message)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
 def test_a_named_pipe_is_refused_and_does_not_hold_the_run_up(root: Path) -> None:
     os.mkfifo(root / "config.json")
-    assert told(refused(root)) == ("config.json", "this is not a regular file", "name a file")
+    assert refused(root).message == "this is not a regular file"
 
 
 def test_a_symlink_that_takes_the_place_of_the_file_is_not_followed(root: Path) -> None:
@@ -215,41 +153,16 @@ def test_a_file_is_read_where_the_system_has_neither_pipes_nor_symlinks(
     assert read(root, "config.json").data == {"vocab_size": 30522}
 
 
-def test_a_nul_byte_in_the_path_is_refused_and_shown(root: Path) -> None:
-    assert told(refused(root, "a\0b.json")) == (
-        "a\\x00b.json",
-        "the path cannot be followed: embedded null byte",
-        "write the path of a file",
-    )
-
-
-def test_a_line_break_in_a_path_is_shown_on_one_line(root: Path) -> None:
-    assert told(refused(root, "a\nb.json")) == ("a\\nb.json", NO_FILE, WRITE_A_PATH)
-
-
-def test_a_name_that_is_too_long_is_refused_and_shortened(root: Path) -> None:
-    finding = refused(root, "x" * 300)
-    assert finding.place == f"{'x' * 199}…"
-    assert finding.message == "the path cannot be followed: File name too long"
-    assert finding.fix == "write the path of a file"
+# how much of it
 
 
 def test_a_file_of_a_mebibyte_is_the_largest_that_is_read(root: Path) -> None:
-    frame = len('{"a": ""}')
-    for size in (LARGEST - 1, LARGEST):
-        write(root / "config.json", json.dumps({"a": "x" * (size - frame)}))
-        assert (root / "config.json").stat().st_size == size
-        assert len(read(root, "config.json").text) == size
-    write(root / "config.json", json.dumps({"a": "x" * (LARGEST + 1 - frame)}))
-    assert told(refused(root)) == (
-        "config.json",
-        "the file is larger than 1,048,576 bytes",
-        "name the config.json of one model",
-    )
-
-
-def test_of_a_larger_file_no_more_is_read_than_tells_that_it_is(root: Path) -> None:
-    with write(root / "config.json").open("r+b") as stream:
+    for size in (LARGEST - 1, LARGEST, LARGEST + 1):
+        write(root / "config.json", json.dumps({"a": "x" * (size - len('{"a": ""}'))}))
+        if size <= LARGEST:
+            assert read(root, "config.json").data
+    assert refused(root).message == "the file is larger than 1,048,576 bytes"
+    with (root / "config.json").open("r+b") as stream:
         stream.truncate(64 * LARGEST)
     tracemalloc.start()
     try:
@@ -260,403 +173,219 @@ def test_of_a_larger_file_no_more_is_read_than_tells_that_it_is(root: Path) -> N
     assert most < 4 * LARGEST
 
 
-# not JSON, or not quite
+def _nested(depth: int) -> dict[str, object]:
+    value: dict[str, object] = {}
+    for _ in range(depth - 1):
+        value = {"a": value}
+    return value
 
 
-ENCODINGS = {
-    "latin-1": ('\n{"a": "é"\n}'.encode("latin-1"), "config.json:2", "byte 8 is not UTF-8", "save the file as UTF-8"),
-    "utf-16": ("{}".encode("utf-16"), "config.json", "the file is UTF-16", "save it as UTF-8"),
-    "utf-16 of the other order": (
-        "\ufeff{}".encode("utf-16-be"),
-        "config.json",
-        "the file is UTF-16",
-        "save it as UTF-8",
+MANY_LABELS = {str(label): "x" for label in range(2_001)}
+PLAIN = {
+    "everything": {"a": [1, 1.5, "x", None, True, {"b": []}], "c": (1 << 14_280) - 1},
+    "labels": {"id2label": MANY_LABELS, "label2id": {"k" * 1_000: 0}},
+    "lists": {"a": [[]] * 19_998},
+    "keys": {"a": dict.fromkeys(map(str, range(2_000))), "k" * 200: 1},
+    "depth": _nested(64),
+    "brackets in a string": {"a": "[" * 65 + '"\\' + "{" * 65},
+}
+NOT_PLAIN: dict[str, tuple[Any, tuple[str, ...], str]] = {
+    "nan": ({"a": {"b": float("nan")}}, ("a", "b"), "a.b is nan, which is no number"),
+    "infinity": (float("-inf"), (), "it is -inf, which is no number"),
+    "digits": ({"a": [1, 1 << 14_280]}, ("a",), "a is a number of thousands of digits"),
+    "tuple": ({"a": (1, 2)}, ("a",), "a is (1, 2), which JSON cannot say"),
+    "first": ({"a": 1, "b": {1, 2}, "c": b"x"}, ("b",), "b is {1, 2}, which JSON cannot say"),
+    "key": (
+        {"a": {"b" * 201: 1}},
+        ("a", "b" * 201),
+        'the key "bbbbbbbbbbbbbbbbbbbb" and so on has 201 characters, more than 200',
     ),
-    "zip archive": (
-        b"PK\x03\x04\x00\x00",
-        "config.json",
-        "this is a zip archive, as torch.save writes it",
-        "name the model's config.json",
-    ),
-    "pickle": (
-        b"\x80\x02}q\x00.",
-        "config.json",
-        "this is a pickle, which is never loaded",
-        "name the model's config.json",
-    ),
-    "surrogate": (b'{"a": "\xed\xa0\x80"}', "config.json:1", "byte 7 is not UTF-8", "save the file as UTF-8"),
-    "byte order mark": (
-        b"\xef\xbb\xbf{}",
-        "config.json",
-        "the file starts with a byte order mark, which transformers refuses",
-        "save it as UTF-8 without BOM",
-    ),
-    "git-LFS pointer": (
-        b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 570\n",
-        "config.json",
-        "this is a git-LFS pointer, not the config",
-        "run git lfs pull",
-    ),
+    "keys": ({"a": MANY_LABELS}, ("a",), "an object has 2,001 keys, more than 2,000"),
+    "lists": ({"a": [[]] * 19_999}, ("a",), "more than 20,000 objects and lists"),
+    "depth": (_nested(65), ("a",) * 64, "nested more than 64 deep"),
 }
 
 
-@pytest.mark.parametrize(("content", "place", "message", "fix"), ENCODINGS.values(), ids=ENCODINGS)
-def test_bytes_that_are_not_plain_utf_8_are_refused(
-    root: Path, content: bytes, place: str, message: str, fix: str
-) -> None:
-    write(root / "config.json", content)
-    assert told(refused(root)) == (place, message, fix)
+@pytest.mark.parametrize("name", PLAIN)
+def test_what_json_can_say_is_plain_and_read_from_a_file(name: str) -> None:
+    assert not_plain(PLAIN[name]) is None
+    if name != "everything":
+        assert parse_json(json.dumps(PLAIN[name]).encode(), "config.json").data == PLAIN[name]
 
 
-MALFORMED = {
-    "no value": ('{\n"a": 1,\n"b"}', 3, "Expecting ':' delimiter at column 4"),
-    "a word of its own": ('{"a": yes}', 1, "Expecting value at column 7"),
-    "never closed": ('{\n"a": 1\n', 3, "Expecting ',' delimiter at column 1"),
-    "two objects": ('{"a": 1}\n{"a": 1}', 2, "Extra data at column 1"),
-    "a list at the top, and more": ("[a]\nb", 1, "Expecting value at column 2"),
-}
+@pytest.mark.parametrize("name", NOT_PLAIN)
+def test_what_no_config_says_is_not_plain(name: str) -> None:
+    value, path, message = NOT_PLAIN[name]
+    found = not_plain(value)
+    assert found
+    assert (found.path, found.message) == (path, message)
 
 
-@pytest.mark.parametrize(("text", "line", "what"), MALFORMED.values(), ids=MALFORMED)
-def test_what_is_not_json_is_refused_at_its_line(root: Path, text: str, line: int, what: str) -> None:
-    write(root / "config.json", text)
-    assert told(refused(root)) == (f"config.json:{line}", f"not JSON: {what}", "correct the file")
+@pytest.mark.parametrize("name", ["keys", "key", "lists", "depth", "nan"])
+def test_what_no_config_says_is_refused_in_a_file_too(root: Path, name: str) -> None:
+    value, _, message = NOT_PLAIN[name]
+    write(root / "config.json", json.dumps(value))
+    finding = refused(root)
+    assert finding.message == message
+    assert finding.line in ({1} if name != "depth" else {None, 1})
 
 
-INI = ("this is an INI file, not JSON", "write the model's sizes as a JSON object")
-YAML = ("this is YAML, not JSON", "give it a name that ends with .yaml")
-PYTHON = ("this is a Python dict, not JSON", "write it with json.dump")
-PYTHON_FILE = (
-    "this is a Python file, not JSON",
-    'name what is in it: a dict, a class or a function, as in config = "module:NAME"',
-)
-TOML = ("this is TOML, not JSON", "give it a name that ends with .toml")
-JSONNET = (
-    "this is jsonnet, not JSON",
-    (
-        "write what it evaluates to into a file (jsonnet x.jsonnet > x.json), or name a function that evaluates it, as in "
-        'config = "module:function"'
-    ),
-)
-COMMENT = ("not JSON: it has a comment", "remove it")
-WEB_PAGE = ("this is a web page, not the config", "download the file itself")
-INSTEAD = {
-    "INI": ("[model]\nhidden_size = 768\n", 1, INI),
-    "INI with comments": ("; BERT\n# base\n\n[model sizes]\n\n; width\nhidden-size=768\n", 1, INI),
-    "TOML": ('[model]\nhidden_act = "gelu"\nhidden_size = 768\n', 1, TOML),
-    "TOML with a table in a table": ("[model.bert]\nhidden_size = 768\n", 1, TOML),
-    "TOML without a table": ("hidden_size = 30_522\n", 1, TOML),
-    "jsonnet": ("// BERT\nlocal size = 768;\n{ hidden_size: size }", 1, JSONNET),
-    "jsonnet with an import": ('{"model": import "base.libsonnet"}', 1, JSONNET),
-    "a function of jsonnet": ('{"hidden_size": std.parseInt("768")}', 1, JSONNET),
-    "a Python file": ("import os\n\nhidden_size = 768\n", 1, PYTHON_FILE),
-    "a Python file with a docstring": ('"""Sizes."""\nhidden_size = 768\n', 1, PYTHON_FILE),
-    "a Python file with a class": ("# sizes\nclass Config:\n    hidden_size = 768\n", 1, PYTHON_FILE),
-    "YAML": ("hidden_size: 768\nnum_hidden_layers: 12\n", 1, YAML),
-    "YAML with a marker": ("# BERT\n---\nmodel:\n  hidden_size: 768\n", 1, YAML),
-    "a dict's repr": ("{'hidden_size': 768}", 1, PYTHON),
-    "a dict with one quote changed": ("{\"hidden_size\": 768,\n 'vocab_size': 30522}", 2, PYTHON),
-    "a dict's True": ('{\n"is_decoder": True}', 2, PYTHON),
-    "a dict's None": ('{"pad_token_id": None}', 1, PYTHON),
-    "an assignment": ("config = {\n'hidden_size': 768}", 1, PYTHON),
-    "a call": ("CONFIG = dict(hidden_size=768)", 1, PYTHON),
-    "a comment of JavaScript": ('{\n// width\n"hidden_size": 768}', 2, COMMENT),
-    "a comment over lines": ('/* BERT */ {"hidden_size": 768}', 1, COMMENT),
-    "a comment of Python": ('# BERT\n{"hidden_size": 768}', 1, COMMENT),
-    "a web page": ("\n<!DOCTYPE html><html>", 2, WEB_PAGE),
-    "an error of a store": ('<?xml version="1.0"?><Error/>', 1, WEB_PAGE),
-}
-
-
-@pytest.mark.parametrize(("text", "line", "said"), INSTEAD.values(), ids=INSTEAD)
-def test_what_stands_there_in_place_of_json_is_called_by_its_name(
-    root: Path, text: str, line: int, said: tuple[str, str]
-) -> None:
-    write(root / "config.json", text)
-    assert told(refused(root)) == (f"config.json:{line}", *said)
-
-
-@pytest.mark.parametrize("text", ["", " \n\t"])
-def test_an_empty_file_is_refused(root: Path, text: str) -> None:
-    write(root / "config.json", text)
-    assert told(refused(root)) == ("config.json", "the file is empty", "write the model's config")
-
-
-@pytest.mark.parametrize("digits", ["NaN", "Infinity", "-Infinity", "1e999", "-1e999"])
-def test_a_number_that_json_does_not_have_is_refused_at_its_line(root: Path, digits: str) -> None:
-    write(root / "config.json", f'{{"note": "{digits}",\n"layer_norm_eps": {digits}}}')
-    assert told(refused(root)) == ("config.json:2", f"not JSON: {digits} is not a number", "correct the file")
-
-
-def test_a_number_that_python_does_not_read_is_refused(root: Path) -> None:
-    write(root / "config.json", f'{{"vocab_size": {"9" * 5_000}}}')
-    assert told(refused(root)) == ("config.json", "not JSON: a number of thousands of digits", "correct the file")
-
-
-# how much of it
-
-
-def keys(count: int) -> str:
-    return "{" + ", ".join(f'"{index}": 0' for index in range(count)) + "}"
+def test_a_hundred_thousand_levels_are_refused(root: Path) -> None:
+    write(root / "config.json", "[" * 100_000)
+    assert refused(root).message == "nested more than 64 deep"
 
 
 @pytest.mark.parametrize(
-    "around", ["{}", '{{"a": {}}}', '{{"a": [1, {}]}}', '{{"a": {{"b": {}}}}}', '{{"a": {}, "b": []}}']
+    ("text", "key", "line"),
+    [
+        ('{"vocab_size": 1,\n"\\u0076ocab_size": 2}', "vocab_size", 2),
+        ('{"": 1,\n"": 2}', "", 2),
+        ('{"a": 0,\n"x": {\n"a": 1,\n"a": 2}}', "a", 4),
+        ('{"x": [{"a": 0},\n{"a": 1,\n"a": 2}]}', "a", 3),
+        (f'{{"a": [{", ".join([chr(34) * 2] * 50_000)}],\n"b": 1, "b": 2}}', "b", None),
+    ],
+    ids=["an escape", "an empty key", "an object below", "a list", "far down"],
 )
-def test_two_thousand_keys_are_the_most_that_an_object_may_have(root: Path, around: str) -> None:
-    write(root / "config.json", around.format(keys(2_000)))
-    assert read(root, "config.json").data
-    write(root / "config.json", around.format(keys(2_001)))
-    message = "an object has 2,001 keys, more than 2,000"
-    assert told(refused(root)) == ("config.json", message, "name one model's config")
-
-
-@pytest.mark.parametrize("around", ["{{{}: 0}}", '{{"a": {{{}: 0}}}}', '{{"a": [{{{}: 0}}]}}'])
-def test_two_hundred_characters_are_the_longest_key(root: Path, around: str) -> None:
-    write(root / "config.json", around.format(f'"{"k" * 200}"'))
-    assert read(root, "config.json").data
-    write(root / "config.json", around.format(f'"{"k" * 201}"'))
-    assert told(refused(root)) == (
-        "config.json",
-        'the key "kkkkkkkkkkkkkkkkkkkk" and so on has 201 characters, more than 200',
-        "remove it",
-    )
-
-
-def test_labels_may_be_many_and_long(root: Path) -> None:
-    write(root / "config.json", f'{{"id2label": {keys(3_000)}, "label2id": {{"{"k" * 1_000}": 0}}}}')
-    assert len(read(root, "config.json").data["id2label"]) == 3_000  # type: ignore[arg-type]
-
-
-def test_twenty_thousand_objects_and_lists_are_the_most(root: Path) -> None:
-    text = '{{"a": "[[{{{{", "b": [{}]}}'
-    write(root / "config.json", text.format(", ".join(["[]"] * 19_998)))  # and the two around them
-    assert read(root, "config.json").data
-    write(root / "config.json", text.format(", ".join(["[]"] * 19_999)))
-    message = "not JSON: more than 20,000 objects and lists"
-    assert told(refused(root)) == ("config.json", message, "correct the file")
-
-
-def test_of_too_many_objects_and_lists_only_the_first_are_looked_at(root: Path) -> None:
-    write(root / "config.json", f"[{'[], ' * 20_000}{'[' * 65}")
-    message = "not JSON: more than 20,000 objects and lists"
-    assert told(refused(root)) == ("config.json", message, "correct the file")
-
-
-@pytest.mark.parametrize("opening", ["[", '{"a":'])
-def test_sixty_four_levels_are_the_deepest_that_are_read(root: Path, opening: str) -> None:
-    closing = "]" if opening == "[" else "}"
-
-    def nested(depth: int) -> Path:  # the outer object is the first level
-        return write(root / "config.json", f'{{"a": {opening * (depth - 1)}1{closing * (depth - 1)}}}')
-
-    for depth in (63, 64):
-        nested(depth)
-        assert list(read(root, "config.json").data) == ["a"]
-    nested(65)
-    assert told(refused(root)) == ("config.json", "not JSON: nested more than 64 deep", "correct the file")
-
-
-def test_a_hundred_thousand_levels_are_refused_like_sixty_five(root: Path) -> None:
-    write(root / "config.json", "[" * 100_000)
-    assert told(refused(root)) == ("config.json", "not JSON: nested more than 64 deep", "correct the file")
-
-
-@pytest.mark.parametrize("brackets", ["[" * 65, "{" * 65, '\\"' + "[" * 65], ids=["square", "curly", "quote"])
-def test_brackets_inside_a_string_are_no_levels(root: Path, brackets: str) -> None:
-    write(root / "config.json", f'{{"name": "{brackets}"}}')
-    assert read(root, "config.json").data == {"name": brackets.replace('\\"', '"')}
-
-
-def test_brackets_behind_an_escaped_line_break_are_inside_the_string_still(root: Path) -> None:
-    write(root / "config.json", '{"name": "\\\n' + "[" * 65 + '"}')
-    assert told(refused(root)) == ("config.json:1", "not JSON: Invalid \\escape at column 11", "correct the file")
-
-
-def test_closing_brackets_inside_a_string_do_not_hide_levels(root: Path) -> None:
-    write(root / "config.json", f'{{"name": "{"]" * 100}", "a": {"[" * 64}{"]" * 64}}}')
-    assert told(refused(root)) == ("config.json", "not JSON: nested more than 64 deep", "correct the file")
-
-
-REPEATED = {
-    "a key": ('{"a": 1,\n"a": 1}', "a", 2),
-    "with another between": ('{"a": 1,\n"b": 2,\n"a": 3}', "a", 3),
-    "through an escape": ('{"vocab_size": 1,\n"\\u0076ocab_size": 2}', "vocab_size", 2),
-    "both through escapes": ('{"\\u0061": 1,\n"\\u0061": 2}', "a", 2),
-    "an empty key": ('{"": 1,\n"": 2}', "", 2),
-    "in an object below": ('{"x": {\n"a": 1,\n"a": 2}}', "a", 3),
-    "below, and once above": ('{"a": 0,\n"x": {\n"a": 1,\n"a": 2}}', "a", 4),
-    "in an object of a list": ('{"x": [{"a": 0},\n{"a": 1,\n"a": 2}]}', "a", 3),
-}
-
-
-@pytest.mark.parametrize(("text", "key", "line"), REPEATED.values(), ids=REPEATED)
 def test_a_key_that_stands_twice_in_one_object_is_refused_at_the_second(
-    root: Path, text: str, key: str, line: int
+    root: Path, text: str, key: str, line: int | None
 ) -> None:
     write(root / "config.json", text)
-    assert told(refused(root)) == (
-        f"config.json:{line}",
-        f'the key "{key}" stands there twice in one object',
-        "keep one of them",
+    finding = refused(root)
+    assert (finding.line, finding.message) == (line, f'the key "{key}" stands there twice in one object')
+
+
+def test_a_file_of_modules_is_a_list() -> None:
+    assert parse_json_list(b'[{"idx": 0}, 1]', "modules.json") == [{"idx": 0}, 1]
+    for content in (b'{"idx": 0}', b"", b"\xff"):
+        with pytest.raises(Unusable):
+            parse_json_list(content, "modules.json")
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers(-(10**20), 10**20) | st.floats(allow_nan=False, allow_infinity=False),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     )
-
-
-def test_a_repeated_key_far_down_in_the_file_is_refused_without_its_line(root: Path) -> None:
-    texts = ", ".join(['""'] * 50_000)
-    write(root / "config.json", f'{{"a": [{texts}],\n"b": 1, "b": 2}}')
-    message = 'the key "b" stands there twice in one object'
-    assert told(refused(root)) == ("config.json", message, "keep one of them")
-
-
-def test_of_two_repeated_keys_the_one_that_is_named_is_the_one_whose_line_is_told(root: Path) -> None:
-    write(root / "config.json", '{"outer": 1,\n"outer": 2,\n"x": {"inner": 1,\n"inner": 2}}')
-    place, message, _ = told(refused(root))
-    line = {"outer": 2, "inner": 4}[message.split('"')[1]]
-    assert place == f"config.json:{line}"
-    assert message.endswith("stands there twice in one object")
-
-
-def test_the_same_key_in_two_objects_is_no_repetition(root: Path) -> None:
-    write(root / "config.json", '{"a": {"a": 1}, "b": [{"a": 2}, {"a": 3}]}')
-    assert read(root, "config.json").data == {"a": {"a": 1}, "b": [{"a": 2}, {"a": 3}]}
-
-
-KINDS = {
-    "a list": "[{}]",
-    "a string": '"x"',
-    "a number": "1.5",
-    "true or false": "true",
-    "null": "null",
-}
-
-
-@pytest.mark.parametrize(("kind", "text"), KINDS.items(), ids=KINDS)
-def test_a_file_that_holds_no_object_is_refused(root: Path, kind: str, text: str) -> None:
-    write(root / "config.json", text)
-    assert told(refused(root)) == ("config.json", f"the file holds {kind}, not an object", NOT_A_CONFIG)
+)
+def test_any_object_that_json_can_write_is_read_back(value: object) -> None:
+    assert parse_json(json.dumps({"value": value}).encode(), "config.json").data == {"value": value}
 
 
 # an object inside the file
 
 
+NESTED = '{"lr": 1, "model": {"bert_config": {\n"x": {}}, "list": [{}], "text": "x", "none": null, "one": 1}}'
+INSIDE = '"bert_config", "list", "text", "none", "one"'
+
+
 def test_the_keys_behind_the_hash_lead_to_an_object(root: Path) -> None:
-    write(root / "train.json", '{"lr": 1,\n"vocab_size": 1,\n"model": {"bert_config": {\n"vocab_size": 30522}}}')
-    config = read(root, "train.json#model.bert_config")
-    assert config.data == {"vocab_size": 30522}
-    assert (config.file, config.key_path) == ("train.json", ("model", "bert_config"))
-    assert config.reference == "train.json#model.bert_config"
-    assert config.line("vocab_size") == 4
-
-
-def test_a_folder_can_have_keys_behind_it(root: Path) -> None:
-    write(root / "models/config.json", '{"text_config": {"vocab_size": 7}}')
-    assert read(root, "models#text_config").reference == "models/config.json#text_config"
-
-
-@pytest.mark.parametrize("reference", ["config.json", "config.json#"])
-def test_without_keys_the_whole_file_is_meant(root: Path, reference: str) -> None:
-    write(root / "config.json")
-    config = read(root, reference)
-    assert (config.reference, config.key_path) == ("config.json", ())
-
-
-NESTED = '{"lr": 1, "model": {"bert_config": {}, "list": [{}], "text": "x", "none": null, "yes": true, "one": 1}}'
-INSIDE = '"bert_config", "list", "text", "none", "yes", "one"'
+    write(root / "models/config.json", NESTED)
+    config = read(root, "models#model.bert_config")
+    assert (config.data, config.key_path, config.line("x")) == ({"x": {}}, ("model", "bert_config"), 2)
+    assert config.reference == "models/config.json#model.bert_config"
 
 
 @pytest.mark.parametrize(
     ("keys", "missing", "there"),
     [
-        ("bert", "bert", '"lr", "model"'),
         ("bert.vocab_size", "bert", '"lr", "model"'),
-        ("model.bert", "model.bert", INSIDE),
         ("model..bert_config", "model.", INSIDE),
         ("model.text.x", "model.text.x", "no object"),
         ("model.list.0", "model.list.0", "no object"),
-        ("model.bert_config.x", "model.bert_config.x", "an empty object"),
+        ("model.bert_config.x.y", "model.bert_config.x.y", "an empty object"),
     ],
 )
 def test_a_key_that_is_not_in_the_file_is_named_with_those_that_are(
     root: Path, keys: str, missing: str, there: str
 ) -> None:
     write(root / "train.json", NESTED)
-    assert told(refused(root, f"train.json#{keys}")) == (
-        "train.json",
-        f"there is no {missing} in the file; at that place there is {there}",
-        "correct what follows the #",
-    )
+    message = f"there is no {missing} in the file; at that place there is {there}"
+    assert refused(root, f"train.json#{keys}").message == message
 
 
 def test_at_most_twelve_of_the_keys_are_named(root: Path) -> None:
     write(root / "train.json", json.dumps(dict.fromkeys("abcdefghijklmn")))
-    assert refused(root, "train.json#model").message == (
-        "there is no model in the file; at that place there is "
-        '"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"'
-    )
+    assert refused(root, "train.json#model").message.count('"') == 24
 
 
-@pytest.mark.parametrize(
-    ("key", "kind"),
-    [("list", "a list"), ("none", "null"), ("yes", "true or false"), ("one", "a number")],
-)
+@pytest.mark.parametrize(("key", "kind"), [("list", "a list"), ("none", "null"), ("one", "a number")])
 def test_what_the_keys_lead_to_has_to_be_an_object(root: Path, key: str, kind: str) -> None:
     write(root / "train.json", NESTED)
-    assert told(refused(root, f"train.json#model.{key}")) == (
-        "train.json",
-        f"model.{key} is {kind}, not an object",
-        NOT_A_CONFIG,
-    )
+    assert refused(root, f"train.json#model.{key}").message == f"model.{key} is {kind}, not an object"
 
 
 def test_a_string_that_the_keys_lead_to_has_to_name_a_config(root: Path) -> None:
     write(root / "train.json", json.dumps({"model": {"name": "acme/encoder"}}))
-    assert told(refused(root, "train.json#model.name"))[1] == (
-        'train.json#model.name is "acme/encoder": "acme/encoder" is no file of the project, and no config that the '
-        "catalogue or the hub cache has"
-    )
+    assert refused(root, "train.json#model.name").message.startswith('train.json#model.name is "acme/encoder": ')
+
+
+# on which line a key stands
+
+TEXT = st.text(max_size=8)
+SCALARS = st.none() | st.booleans() | st.integers() | TEXT | st.sampled_from(['"', "\\", '{"a":', "]", "\n", ":"])
+VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3))
+OBJECTS = st.dictionaries(TEXT | st.sampled_from(['"', "\\", "{", "}:", "[]", "\n"]), VALUES, max_size=4)
+
+
+def dumped(value: object, path: tuple[str, ...] = (), at: int = 1) -> tuple[dict[tuple[str, ...], int], int]:
+    """The line of every key of ``json.dumps(value, indent=1)``, and the line on which the value ends."""
+    found: dict[tuple[str, ...], int] = {}
+    if isinstance(value, (dict, list)) and value:
+        inner = value.items() if isinstance(value, dict) else ((None, each) for each in value)
+        for key, each in inner:
+            at += 1
+            if key is not None:
+                found[(*path, key)] = at
+            below, at = dumped(each, (*path, "[]" if key is None else key), at)
+            found |= below  # of a list's items, the last one that has the key
+        at += 1
+    return found, at
+
+
+@given(OBJECTS, st.booleans())
+def test_every_key_of_a_dumped_object_is_found_on_its_line(data: dict[str, Any], ascii_only: bool) -> None:  # noqa: FBT001
+    lines = lines_in_json(json.dumps(data, indent=1, ensure_ascii=ascii_only))
+    expected, _ = dumped(data)
+    assert {path: lines.get(path) for path in expected} == expected
+    assert ("longer than any key",) not in lines
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "line"),
+    [
+        pytest.param('{"a": 1,\n"\\u0061": 2}', ["a"], 2, id="a key spelled with an escape"),
+        pytest.param('{"b": 2,\n"a": {\n"b": 1}}', ["a", "b"], 3, id="the one inside"),
+        pytest.param('{"a": ["b", ":"],\n"b": 2}', ["b"], 2, id="not an item of a list"),
+        pytest.param('{\r\n"a": 1,\r\n"b": 2}', ["b"], 3, id="CRLF"),
+        pytest.param('{"a"\n:\n1,\n"b":\n2}', ["b"], 4, id="colon on a line of its own"),
+        pytest.param('{"a": "\u2028",\n"b": 2}', ["b"], 2, id="U+2028 breaks no line"),
+        pytest.param('{"x": ["a": 1]}', ["x", "a"], None, id="a colon in a list"),
+        pytest.param('{"a": 1', ["a"], 1, id="an object that is never closed"),
+        pytest.param("}]", ["a"], None, id="no object at all"),
+    ],
+)
+def test_a_key_is_found_however_the_file_is_written(text: str, path: list[str], line: int | None) -> None:
+    assert lines_in_json(text).get(tuple(path)) == line
 
 
 # what the object says of itself
 
 
 def of(text: str) -> ModelConfig:
-    return ModelConfig("config.json", (), json.loads(text), text, "")
+    return parse_json(text.encode(), "config.json")
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("{}", ()),
-        ('{"architectures": null}', ()),
-        ('{"architectures": []}', ()),
-        ('{"architectures": ["BertModel"]}', ("BertModel",)),
-        ('{"architectures": ["BertModel", "BertForMaskedLM"]}', ("BertModel", "BertForMaskedLM")),
-    ],
-)
-def test_the_architectures_are_a_list_of_names(text: str, names: tuple[str, ...]) -> None:
-    assert of(text).architectures == names
+@pytest.mark.parametrize("text", ["{}", '{"architectures": null}', '{"architectures": []}'])
+def test_a_config_may_name_no_architecture(text: str) -> None:
+    assert of(text).architectures == ()
 
 
-@pytest.mark.parametrize("value", ['"BertModel"', '["BertModel", 1]', "3", '{"0": "BertModel"}', "[null]", '""', "{}"])
+@pytest.mark.parametrize("value", ['"BertModel"', '["BertModel", 1]', "3", '{"0": "BertModel"}', '""'])
 def test_architectures_of_another_type_are_refused_at_their_line(value: str) -> None:
     with pytest.raises(Unusable) as unusable:
         _ = of(f'{{\n"architectures": {value}}}').architectures
     (finding,) = unusable.value.findings
-    assert told(finding) == ("config.json:2", f"architectures is {value}", 'write a list, as in ["BertModel"]')
-    assert finding.kind == "config-invalid"
-
-
-def test_the_model_type_is_what_the_object_says_whatever_that_is() -> None:
-    assert [of(text).model_type for text in ("{}", '{"model_type": "bert"}', '{"model_type": 3}')] == [None, "bert", 3]
-
-
-def test_a_key_has_the_line_on_which_it_stands_and_a_missing_one_has_none() -> None:
-    config = of('{\n"hidden_size": 768,\n"vocab_size": 30522}')
-    assert [config.line(key) for key in ("hidden_size", "vocab_size", "num_labels")] == [2, 3, None]
-
-
-# where a key stands, where other code reads the file
+    assert (finding.line, finding.message) == (2, f"architectures is {value}")
 
 
 RENAMED = replace(
@@ -667,7 +396,6 @@ RENAMED = replace(
     names_in_file={
         ("model", "num_hidden_layers"): ("model", "num_blks"),
         ("model", "inner", "hidden_size"): ("model", "inner", "dim"),
-        ("model", "inner"): ("model", "inner"),
     },
 )
 
@@ -675,167 +403,59 @@ RENAMED = replace(
 def test_a_key_by_another_name_has_the_place_and_the_name_that_it_has_in_the_file() -> None:
     keys = (("num_hidden_layers",), ("inner", "hidden_size"), ("inner", "bias"), ("vocab_size",))
     assert [RENAMED.line(*key) for key in keys] == [2, 4, None, None]
-    assert [RENAMED.written_as(*key) for key in keys] == ["num_blks", "inner.dim", "inner.bias", "vocab_size"]
-    assert RENAMED.said_as("num_hidden_layers") == " (in the file, num_hidden_layers is num_blks)"
-    assert RENAMED.said_as("vocab_size") == ""
-
-
-def test_an_object_that_stands_elsewhere_in_the_file_takes_its_keys_along() -> None:
-    whole = replace(of('{"args": {"vocab_size": 7}}'), names_in_file={("args",): ("train", "args")})
-    assert whole.written_as("args", "vocab_size") == "train.args.vocab_size"
-    assert whole.written_as() == ""
-
-
-def test_what_other_code_reads_is_an_object_in_a_file_or_one_by_names_of_its_own() -> None:
-    plain = of('{"vocab_size": 7}')
-    assert not plain.is_shared
-    assert plain.as_written == plain.data
-    assert RENAMED.as_written == {"num_blks": 3, "inner": {"dim": 48}, "vocab_size": 7}
-    assert replace(plain, key_path=("model",)).is_shared
-    assert replace(plain, by_own_names={}).is_shared
-
-
-def test_an_object_below_a_key_is_a_config_of_the_same_file_by_the_librarys_names() -> None:
-    inner = RENAMED.inner("inner", {"hidden_size": 48})
-    assert (inner.file, inner.key_path, inner.data) == ("config.json", ("model", "inner"), {"hidden_size": 48})
-    assert inner.as_written == {"hidden_size": 48}
-    assert inner.line("hidden_size") == 4
-    assert inner.reference == "config.json#model.inner"
-
-
-def test_a_refusal_says_the_name_in_the_file_and_stands_at_its_line() -> None:
     with pytest.raises(Unusable) as unusable:
         RENAMED.refuse("num_hidden_layers", "num_hidden_layers is 3", "write 2", "ignored-key")
     (finding,) = unusable.value.findings
     message = "num_hidden_layers is 3 (in the file, num_hidden_layers is num_blks)"
-    assert (*told(finding), finding.kind) == ("config.json:2", message, "write 2", "ignored-key")
+    assert (finding.line, finding.message, finding.kind) == (2, message, "ignored-key")
+    assert RENAMED.say_name_in_file("vocab_size") == ""
+    assert RENAMED.as_written == {"num_blks": 3, "inner": {"dim": 48}, "vocab_size": 7}
+    inner = RENAMED.inner("inner", {"hidden_size": 48})
+    assert (inner.as_written, inner.line("hidden_size")) == ({"hidden_size": 48}, 4)
 
 
-def test_what_is_no_json_says_its_lines_itself() -> None:
-    def line_of(key: tuple[str, ...]) -> int | None:
-        return 12 if key == ("model", "vocab_size") else None
-
-    config = replace(of('{\n"vocab_size": 7}'), key_path=("model",), line_of=line_of)
-    assert (config.line("vocab_size"), config.line("hidden_size")) == (12, None)
+def test_what_other_code_reads_is_an_object_in_a_file_or_one_by_names_of_its_own() -> None:
+    plain = of('{"vocab_size": 7}')
+    assert [each.is_shared for each in (plain, RENAMED, replace(plain, key_path=("model",)))] == [False, True, True]
 
 
 def test_why_a_value_cannot_be_told_is_known_of_its_key_and_of_what_holds_it() -> None:
     why = ("is what env says", "write a number")
     config = replace(of("{}"), unknown={("model", "inner", "hidden_size"): why})
-    assert config.why_unknown("model", "inner", "hidden_size") == why
-    assert config.why_unknown("model") == why
+    assert config.why_unknown("model", "inner", "hidden_size") == config.why_unknown("model") == why
     assert config.why_unknown("model", "vocab_size") is None
 
 
 def test_a_config_that_stands_in_no_file_has_no_lines() -> None:
     config = made({"model": {"vocab_size": 7}, "a": 1}, "models.py", "model")
     assert (config.file, config.key_path, config.data) == ("models.py", ("model",), {"vocab_size": 7})
-    assert config.text == '{"a": 1, "model": {"vocab_size": 7}}'
-    assert config.sha256 == hashlib.sha256(config.text.encode()).hexdigest()
+    assert config.sha256 == hashlib.sha256(b'{"a": 1, "model": {"vocab_size": 7}}').hexdigest()
     assert config.line("vocab_size") is None
-    assert made({"b": 1}, "models.py").key_path == ()
 
 
 def test_one_of_several_backbones_is_the_whole_and_the_others_have_their_names_before_their_keys() -> None:
     query = of('{"vocab_size": 7, "dtype": "float16", "torch_dtype": "float16"}')
     context = of('{"vocab_size": 9, "dtype": "float16", "torch_dtype": "float32", "quantization_config": {"bits": 4}}')
-    assert query.flat == query.data
     whole = replace(of("{}"), parts={"query": query, "context": context}, primary="query", whole="dpr")
     assert whole.reference == "dpr"
-    assert whole.flat == {
-        "vocab_size": 7,
-        "dtype": "float16",
-        "torch_dtype": "float16",
-        "context.vocab_size": 9,
-        "context.dtype": "float16",
-        "context.torch_dtype": "float32",
-        "context.quantization_config": {"bits": 4},
-    }
+    assert whole.flat == {**query.data, **{f"context.{key}": value for key, value in context.data.items()}}
+    both = replace(whole, primary="")
+    assert both.flat["dtype"] == "float16"
+    assert "torch_dtype" not in both.flat
 
 
-@pytest.mark.parametrize("key", ["dtype", "torch_dtype", "quantization_config"])
-def test_what_all_backbones_say_of_how_they_are_stored_is_said_of_the_whole(key: str) -> None:
-    one, other, third = (of(json.dumps({key: value})) for value in ("int8", "int8", "float32"))
-    both = replace(of("{}"), parts={"query": one, "context": other})
-    assert both.flat == {f"query.{key}": "int8", f"context.{key}": "int8", key: "int8"}
-    assert key not in replace(both, parts={"query": one, "context": third}).flat
+# TOML
+
+TRAINING = "started = 2024-01-01\n[model]\nhidden_size = 768\neps = 1e-12\nattention.heads = 12\n"
 
 
-# what is no JSON file, and what is no object
-
-
-@pytest.mark.parametrize(
-    ("value", "path", "message", "fix"),
-    [
-        ({"a": {"b": float("nan")}}, ("a", "b"), "a.b is nan, which is no number", "write a number"),
-        (float("-inf"), (), "it is -inf, which is no number", "write a number"),
-        ({"a": [1, 1 << 14_280]}, ("a",), "a is a number of thousands of digits", "write a number"),
-        ({"a": (1, 2)}, ("a",), "a is (1, 2), which JSON cannot say", "write it as a string"),
-        ({"a": 1, "b": {1, 2}, "c": b"x"}, ("b",), "b is {1, 2}, which JSON cannot say", "write it as a string"),
-        (
-            {"a": {"b" * 201: 1}},
-            ("a", "b" * 201),
-            'the key "bbbbbbbbbbbbbbbbbbbb" and so on has 201 characters, more than 200',
-            "remove it",
-        ),
-        (
-            {"a": dict.fromkeys(map(str, range(2_001)))},
-            ("a",),
-            "an object has 2,001 keys, more than 2,000",
-            "name one model's config",
-        ),
-        (
-            {"a": [[]] * 19_999},
-            ("a",),
-            "more than 20,000 objects and lists",
-            "name one model's config",
-        ),
-    ],
-    ids=["nan", "infinity", "digits", "tuple", "the first of several", "long key", "many keys", "many lists"],
-)
-def test_what_code_says_is_a_config_only_if_json_could_say_it(
-    value: object, path: tuple[str, ...], message: str, fix: str
-) -> None:
-    assert not_plain(value) == (path, message, fix)
-
-
-def test_what_json_can_say_is_plain() -> None:
-    labels = {str(label): "x" for label in range(2_001)}
-    assert not_plain({"a": [1, 1.5, "x", None, True, {"b": []}], "c": (1 << 14_280) - 1, "id2label": labels}) is None
-    assert not_plain({"a": [[]] * 19_998}) is None
-
-
-def test_sixty_four_levels_are_the_deepest_that_are_plain() -> None:
-    def nested(depth: int) -> dict[str, object]:
-        value: dict[str, object] = {}
-        for _ in range(depth - 1):
-            value = {"a": value}
-        return value
-
-    assert not_plain(nested(64)) is None
-    assert not_plain(nested(65)) == (("a",) * 64, "nested more than 64 deep", "name one model's config")
-
-
-def test_a_file_of_modules_is_a_list() -> None:
-    assert listed_in(b'[{"idx": 0}, 1]', "modules.json") == [{"idx": 0}, 1]
-    for content, message, fix in (
-        (b'{"idx": 0}', "the file holds an object, not a list", "write a list of modules, as it is saved"),
-        (b"", "the file is empty", "write the model's config"),
-        (b"\xff", "byte 0 is not UTF-8", "save the file as UTF-8"),
-    ):
-        with pytest.raises(Unusable) as unusable:
-            listed_in(content, "modules.json")
-        (finding,) = unusable.value.findings
-        assert (finding.file, finding.message, finding.fix) == ("modules.json", message, fix)
-
-
-@given(
-    st.recursive(
-        st.none() | st.booleans() | st.integers(-(10**20), 10**20) | st.floats(allow_nan=False, allow_infinity=False),
-        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    )
-)
-def test_any_object_that_json_can_write_is_read_back(tmp_path_factory: pytest.TempPathFactory, value: object) -> None:
-    root = tmp_path_factory.mktemp("project")
-    write(root / "config.json", json.dumps({"value": value}))
-    assert read(root, "config.json").data == {"value": value}
+def test_an_object_of_a_toml_file_is_read_whatever_else_stands_there(root: Path) -> None:
+    write(root / "train.toml", TRAINING)
+    config = read(root, "train.toml#model")
+    assert config.data == {"hidden_size": 768, "eps": 1e-12, "attention": {"heads": 12}}
+    assert [config.line("hidden_size"), config.line("attention", "heads"), config.line("vocab_size")] == [3, 5, None]
+    assert (refused(root, "train.toml").line, refused(root, "train.toml#modle").line) == (1, None)
+    write(root / "train.toml", "a = 1\na = 2")
+    assert refused(root, "train.toml").message == "not TOML: Cannot overwrite a value"
+    write(root / "train.toml", f"a = {'[' * 100_000}")
+    assert refused(root, "train.toml").message.startswith("not TOML: ")

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_bertsize.config.model_config import ModelConfig, made, parse
+from pytest_bertsize.config.model_config import ModelConfig, made
 from pytest_bertsize.config.renamed_keys import renamed
+from pytest_bertsize.config.text_files import parse_json
 from pytest_bertsize.findings import Unusable
 
 FILE = """{
@@ -27,7 +28,7 @@ FILE = """{
 
 
 def config(text: str = FILE, inner: str = "train") -> ModelConfig:
-    return parse(text.encode(), "train.json", inner)
+    return parse_json(text.encode(), "train.json", inner)
 
 
 def refused(keys: dict[str, str], found: ModelConfig | None = None) -> list[tuple[str, str, tuple[str, ...] | None]]:
@@ -56,7 +57,6 @@ def test_a_renamed_key_stands_where_the_file_has_its_own() -> None:
 
 def test_a_message_names_the_key_by_both_names() -> None:
     found = renamed(config(), {"num_blks": "num_hidden_layers"})
-    assert (found.written_as("num_hidden_layers"), found.written_as("dim")) == ("num_blks", "dim")
     with pytest.raises(Unusable) as unusable:
         found.refuse("num_hidden_layers", "num_hidden_layers is 12", "write 6")
     (finding,) = unusable.value.findings
@@ -69,7 +69,7 @@ def test_dots_lead_into_an_object_of_which_the_rest_stays() -> None:
     assert found.data["num_attention_heads"] == 12
     assert found.data["encoder"] == {"drop": 0.1}
     assert found.line("num_attention_heads") == 6
-    assert found.written_as("num_attention_heads") == "encoder.heads"
+    assert found.say_name_in_file("num_attention_heads") == " (in the file, num_attention_heads is encoder.heads)"
 
 
 def test_an_object_of_which_nothing_is_left_is_gone() -> None:

@@ -15,13 +15,14 @@ from hypothesis import strategies as st
 from pytest_bertsize.closed_forms.families.bert import FAMILY, KEYS
 from pytest_bertsize.config.handed_over import handed_over
 from pytest_bertsize.config.keys import Refused
-from pytest_bertsize.config.model_config import ModelConfig
+from pytest_bertsize.config.text_files import parse_json
 from pytest_bertsize.config.values import LARGEST_SIZE, MOST_LABELS, MOST_LAYERS, resolve
 from pytest_bertsize.config.vocabulary import ACTIVATIONS, IMPLEMENTATIONS, INERT, PASSED, REFUSED, SYNONYMS, WITHHELD
 from pytest_bertsize.findings import Finding, Unusable
 
 if TYPE_CHECKING:
     from pytest_bertsize.config.keys import Values
+    from pytest_bertsize.config.model_config import ModelConfig
 
 SILENT = sorted(
     key
@@ -64,7 +65,7 @@ Told = tuple[str, str, str, str, str]
 
 
 def config_of(data: Mapping[str, object]) -> ModelConfig:
-    return ModelConfig("config.json", (), dict(data), json.dumps(data, indent=1), sha256="")
+    return parse_json(json.dumps(data, indent=1).encode(), "config.json")
 
 
 def read(

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_bertsize.builder.messages import ConfigSaid
 from pytest_bertsize.closed_forms import FAMILIES
-from pytest_bertsize.config.model_config import ModelConfig
+from pytest_bertsize.config.text_files import parse_json
 from pytest_bertsize.review.build_findings import (
     compare_values,
     find_keys_unknown_to_closed_form,
@@ -19,6 +19,7 @@ from pytest_bertsize.review.build_findings import (
 
 if TYPE_CHECKING:
     from pytest_bertsize.config.keys import Values
+    from pytest_bertsize.config.model_config import ModelConfig
     from pytest_bertsize.findings import Finding
 
 BY = "transformers 5.1.0"
@@ -35,7 +36,7 @@ def said_of(
     :param library: by key; ``...`` for one that the config object does not have.
     """
     data = {"model_type": family, **written}
-    config = ModelConfig("config.json", (), data, json.dumps(data, indent=1), "")
+    config = parse_json(json.dumps(data, indent=1).encode(), "config.json")
     values = FAMILIES[family].resolve(config, {}, FAMILIES[family].architectures[0])
     said = {key: library.get(key.replace(".", "_"), value) for key, value in values.assumed.items()}
     there = {key: list(each) if isinstance(each, tuple) else each for key, each in said.items() if each is not ...}
@@ -134,7 +135,7 @@ def test_a_key_that_is_taken_for_granted_and_not_there_is_named() -> None:
 
 def test_a_key_that_the_library_reads_and_the_closed_form_does_not_know_is_named_where_it_stands() -> None:
     data = {"encoder": {"depth": 3}, "head_dim": 128}
-    config = ModelConfig("config.json", (), data, json.dumps(data, indent=1), "")
+    config = parse_json(json.dumps(data, indent=1).encode(), "config.json")
     fix = "add it to the keys of the closed form: as a size, a switch, a choice, or as inert if it changes no count"
     assert [
         each.sentence

@@ -22,13 +22,14 @@ from pytest_bertsize.builder.child.making import instantiate, read_config_values
 from pytest_bertsize.builder.messages import Built, ConfigSaid, Request
 from pytest_bertsize.closed_forms import FAMILIES, Architecture, ClosedForm, Family
 from pytest_bertsize.config.dims import Dims
-from pytest_bertsize.config.model_config import ModelConfig
+from pytest_bertsize.config.text_files import parse_json
 from pytest_bertsize.config.vocabulary import ACTIVATIONS as ALL_ACTIVATIONS
 from pytest_bertsize.release import of_metadata
 from pytest_bertsize.review.build_findings import compare_values, find_keys_unknown_to_closed_form
 
 if TYPE_CHECKING:
     from pytest_bertsize.config.keys import Asks, Choice, ConfigKeys, Listing, Size, Switch, Values
+    from pytest_bertsize.config.model_config import ModelConfig
     from pytest_bertsize.inventory import Tensor
 
 ACTIVATIONS = ("gelu", "relu", "prelu", "xielu")
@@ -61,7 +62,7 @@ class Case:
     @property
     def file(self) -> ModelConfig:
         data = {"model_type": self.family.name, **self.config}
-        return ModelConfig("config.json", (), data, json.dumps(data), "")
+        return parse_json(json.dumps(data).encode(), "config.json")
 
     def values(self) -> Values:
         """What our own reader makes of it."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.closed_forms.derive import Chosen, Derivation, derive
-from pytest_bertsize.config.model_config import ModelConfig
+from pytest_bertsize.config.text_files import parse_json
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.table.model import Model
 
@@ -36,7 +36,7 @@ def derived(
     found = FAMILIES[family].architecture(architecture)
     assert found is not None
     data = {"model_type": family, **config}
-    file = ModelConfig("config.json", (), data, json.dumps(data), "")
+    file = parse_json(json.dumps(data).encode(), "config.json")
     return derive(model_of(architecture, options, **overrides), file, Chosen(FAMILIES[family], found))
 
 

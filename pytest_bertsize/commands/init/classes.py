@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_bertsize.builder.published import in_catalogue, is_name
 from pytest_bertsize.commands.init.names import Names, Origin, Source, Use, parse
-from pytest_bertsize.wording import listed, printable
+from pytest_bertsize.wording import listed, printable, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.registry import Registry
@@ -142,6 +142,14 @@ class Code:
         auto = f"AutoModel{task[0]}" if task else "AutoModel"
         words = re.compile(rf"\b({architecture}|{auto}|AutoModelWithLMHead)\b".encode())
         return any(words.search(content) for content in self._contents.values())
+
+    def describe_key(self, key: str) -> str:
+        """Say which file reads a key that the library's class does not; ``""`` where none does."""
+        name = re.escape(key)
+        words = re.compile(rf"(?i:\w*(?:conf|cfg|config|args|params))\.{name}\b|([\"']){name}\1".encode())
+        file = next((path for path, content in self._contents.items() if words.search(content)), "")
+        what = f"no class of the library reads the key {shown(key)}, and {printable(file)} names it"
+        return f"{what}: if you run a class of your own, declare that class by a factory" if file else ""
 
     # what is made
 

@@ -12,10 +12,12 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_bertsize.builder.published import find_in, in_catalogue
-from pytest_bertsize.config import file_signatures, model_config, yaml
+from pytest_bertsize.config import yaml
 from pytest_bertsize.config.parts import LIBRARY, MODULES
 from pytest_bertsize.config.source import Disk, in_file
+from pytest_bertsize.config.text_files import parse_json
 from pytest_bertsize.config.vocabulary import SYNONYMS
+from pytest_bertsize.files import LFS_POINTER
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.table.model import NAMES
 from pytest_bertsize.table.toml import quoted
@@ -118,11 +120,11 @@ class _Search:
         if name == MODULES:
             self._read_modules(file, content)
             return
-        parse = yaml.parse if file.lower().endswith(yaml.SUFFIXES) else model_config.parse
+        parse = yaml.parse if file.lower().endswith(yaml.SUFFIXES) else parse_json
         try:
             data = parse(content, printable(file), "").data
         except Unusable as unusable:
-            is_meant = name in NAMES and (b"hidden_size" in content or file_signatures.by_bytes(content))
+            is_meant = name in NAMES and (b"hidden_size" in content or content.startswith(LFS_POINTER))
             if is_meant or name == ADAPTER:
                 self.found.by_hand.append(explain(unusable.findings, file))
             return

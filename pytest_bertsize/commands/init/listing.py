@@ -11,7 +11,6 @@ from pathlib import Path, PurePosixPath
 
 from pytest_bertsize.base.git import git
 from pytest_bertsize.config.model_config import LARGEST
-from pytest_bertsize.config.named_in_code import LEFT_OUT, OF_AN_ENVIRONMENT
 from pytest_bertsize.files import regular
 from pytest_bertsize.table.model import NAMES
 from pytest_bertsize.table.settings import tables_of_models
@@ -24,6 +23,9 @@ MOST_FILES = 5_000
 """Files of each kind that are opened, those near the root first."""
 MOST_BYTES = 64 * 1024 * 1024
 TABLE = "pyproject.toml"
+LEFT_OUT = frozenset({"node_modules", "site-packages", "build", "dist", "__pycache__"})
+"""Like hidden folders and environments: copies of other people's code."""
+OF_AN_ENVIRONMENT = "pyvenv.cfg"
 _OF_TESTS = re.compile(
     r"(^|/)(tests?|testing|fixtures|test_data|testdata)/|(^|/)(test_[^/]*|[^/]*_test|conftest)\.py$", re.IGNORECASE
 )

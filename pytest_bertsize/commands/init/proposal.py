@@ -14,7 +14,6 @@ from pytest_bertsize.commands.init.configs import ByHand, describe_others, expla
 from pytest_bertsize.commands.init.limits import budget
 from pytest_bertsize.commands.init.listing import list_files
 from pytest_bertsize.commands.init.naming import heading, model_name
-from pytest_bertsize.config.other_keys import OWN_CLASS
 from pytest_bertsize.review.check import conclude_unbuilt, examine, with_limits
 from pytest_bertsize.table.model import NAMES
 from pytest_bertsize.table.toml import key, quoted
@@ -109,7 +108,7 @@ def propose(project: Project, registry: Registry) -> Proposal:
     for each in counted:
         if each.place not in settled and each.place not in copies:
             name = model_name(_named_after(each.table.candidate), each.table.candidate.family, taken)
-            if table := _limited(each, name, project, by_hand):
+            if table := _limited(each, name, project, code, by_hand):
                 tables.append(table)
                 taken.add(name)
     left_out = [*_describe_copies(copies), *describe_others(found.others), *listing.left_out]
@@ -134,12 +133,13 @@ def _count(candidate: Candidate, project: Project, registry: Registry, by_hand: 
     return [_Counted(table, subject, subject.derivation)]
 
 
-def _limited(counted: _Counted, name: str, project: Project, by_hand: list[ByHand]) -> ProposedTable | None:
+def _limited(counted: _Counted, name: str, project: Project, code: Code, by_hand: list[ByHand]) -> ProposedTable | None:
     """The table with a budget; none that the gate would fail: whoever starts has to start from a pass."""
     table = replace(counted.table, name=name, limits=tuple(budget(counted.derivation)))
     settings = project.beside(str(table))
     subject = with_limits(counted.subject._replace(model=settings.models[name]), settings.models[name].limits)
-    if problem := _problem(conclude_unbuilt(subject, settings)):
+    own = next(filter(None, map(code.describe_key, counted.derivation.values.unknown)), "")
+    if problem := _problem(conclude_unbuilt(subject, settings)) or own:
         by_hand.append(ByHand(counted.place, problem))
         return None
     return table
@@ -148,7 +148,6 @@ def _limited(counted: _Counted, name: str, project: Project, by_hand: list[ByHan
 def _problem(review: Review) -> str:
     """Why the gate would fail a proposed model, or would not notice one more layer, or is about another class."""
     wrong = [*review.errors, *(each for each in review.findings if each.kind == "insensitive-budget")]
-    wrong += [each for each in review.findings if OWN_CLASS in each.fix]
     return f"{wrong[0].message}; {wrong[0].fix}" if wrong else ""
 
 

@@ -1,0 +1,192 @@
+"""The text of a JSON or TOML file as a config, or one sentence that says what is wrong with it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from codecs import BOM_UTF8
+from collections.abc import Iterator
+from functools import cache
+from itertools import islice
+from pathlib import Path
+
+import tomli
+
+from pytest_bertsize.config.model_config import (
+    DEEPEST,
+    IN_TOML,
+    LARGEST,
+    ONE_MODEL,
+    KeyPath,
+    ModelConfig,
+    descend,
+    describe_kind,
+    fail,
+    keys_of,
+    not_plain,
+)
+from pytest_bertsize.files import LFS_POINTER, Place, RepeatedKey, unique
+from pytest_bertsize.table.model import NAMES
+from pytest_bertsize.table.toml import line_in_toml
+from pytest_bertsize.wording import printable, reason, shown
+
+
+def read_content(root: Path, location: str) -> tuple[bytes, str]:
+    """The bytes of the config file that a table names, and the file's name in messages.
+
+    :raises Unusable: when there is no such file in the project.
+    """
+    named = Place(root, location, "config", "config-invalid", "config-refused", "model's config.json")
+    place = named.one_of(NAMES, there=Path.is_file)
+    with place.opened_unread() as stream:
+        return stream.read(LARGEST + 1), place.file
+
+
+def decode_text(content: bytes, file: str) -> str:
+    """The text of a config file.
+
+    :raises Unusable: when it is too large, or no UTF-8.
+    """
+    if len(content) > LARGEST:
+        fail(file, f"the file is larger than {LARGEST:,} bytes", "name the config.json of one model")
+    if content.startswith(LFS_POINTER):
+        fail(file, "this is a git-LFS pointer, not the config", "run git lfs pull")
+    if content.startswith(BOM_UTF8):
+        fail(file, "the file starts with a byte order mark, which transformers refuses", "save it as UTF-8 without BOM")
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        fail(file, f"byte {error.start:,} is not UTF-8", "save the file as UTF-8", line)
+
+
+# JSON
+
+
+def parse_json(content: bytes, file: str, inner: str = "") -> ModelConfig:
+    """The bytes of a JSON file as a config.
+
+    :param inner: what stands behind the ``#`` of a reference.
+    :raises Unusable: with one finding that says what is wrong with them.
+    """
+    text = decode_text(content, file)
+    data = descend(_load_json(text, file), keys_of(inner), file)
+
+    @cache
+    def lines() -> dict[KeyPath, int]:
+        return lines_in_json(text)
+
+    return ModelConfig(file, keys_of(inner), data, hashlib.sha256(content).hexdigest(), lambda path: lines().get(path))
+
+
+def parse_json_list(content: bytes, file: str) -> list[object]:
+    """The bytes of a JSON file as a list.
+
+    :raises Unusable: when they are none.
+    """
+    value = _load_json(decode_text(content, file), file)
+    if not isinstance(value, list):
+        fail(file, f"the file holds {describe_kind(value)}, not a list", "write a list of modules, as it is saved")
+    return value
+
+
+def _load_json(text: str, file: str) -> object:
+    if not text.strip():
+        fail(file, "the file is empty", "write the model's config")
+    try:
+        value = json.loads(text, object_pairs_hook=unique)
+    except RepeatedKey as error:
+        key, line = repeated_in_json(text) or (error.args[0], None)
+        fail(file, f"the key {shown(key)} stands there twice in one object", "keep one of them", line)
+    except json.JSONDecodeError as error:
+        if text.startswith(("//", "/*", "#"), error.pos):
+            fail(file, "not JSON: it has a comment", "remove it", error.lineno)
+        fail(file, f"not JSON: {error.msg} at column {error.colno}", "correct the file", error.lineno)
+    except RecursionError:
+        fail(file, f"nested more than {DEEPEST} deep", ONE_MODEL)
+    except ValueError as error:
+        fail(file, f"not JSON: {reason(error)}", "correct the file")
+    if found := not_plain(value):
+        fail(file, found.message, found.fix, lines_in_json(text).get(found.path))
+    return value
+
+
+MOST_TOKENS = 50_000
+"""Brackets and strings of a JSON file that are looked at; what stands behind them has no line."""
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"?(?:\s*+:)?+|[{}\[\]]', re.DOTALL)
+
+
+def lines_in_json(text: str) -> dict[KeyPath, int]:
+    """The 1-based line of every key by its full path (the last one, where a key is repeated); a list is ``"[]"``."""
+    return {path: line for line, path, _ in _list_keys(text)}
+
+
+def repeated_in_json(text: str) -> tuple[str, int] | None:
+    """The first key that stands in its object for the second time, and the 1-based line on which it does."""
+    seen = set()
+    for line, path, opened_at in _list_keys(text):
+        if (opened_at, path[-1]) in seen:
+            return path[-1], line
+        seen.add((opened_at, path[-1]))
+    return None
+
+
+def _list_keys(text: str) -> Iterator[tuple[int, KeyPath, int]]:
+    """Line and full path of every object key, and where its object opens; ``[]`` stands for a list's items."""
+    path: list[str] = []
+    opened: list[int] = []
+    line, counted = 1, 0
+    for token in islice(_TOKEN.finditer(text), MOST_TOKENS):
+        symbol = token[0]
+        if symbol in {"{", "["}:
+            opened.append(token.start())
+            path.append("[]")
+        elif symbol in {"}", "]"}:
+            if opened:
+                opened.pop()
+                path.pop()
+        elif symbol[-1] == ":" and opened and text[opened[-1]] == "{":
+            line += text.count("\n", counted, token.start())
+            counted = token.start()
+            path[-1] = _unquote(symbol[:-1].rstrip())
+            yield line, tuple(path), opened[-1]
+
+
+def _unquote(token: str) -> str:
+    try:
+        return str(json.loads(token)) if "\\" in token else token[1:-1]
+    except json.JSONDecodeError:
+        return token
+
+
+# TOML
+
+
+def parse_toml(content: bytes, file: str, inner: str) -> ModelConfig:
+    """The bytes of a TOML file as a config, of which only the object that is asked for is read.
+
+    :raises Unusable: with one finding that says what is wrong with them.
+    """
+    text = decode_text(content, file)
+    key_path = keys_of(inner)
+    try:
+        whole = tomli.loads(text)
+    except tomli.TOMLDecodeError as error:
+        fail(file, f"not TOML: {printable(error.msg)}", "correct the file", error.lineno)
+    except (ValueError, RecursionError) as error:
+        fail(file, f"not TOML: {printable(str(error))}", "correct the file")
+    data = descend(whole, key_path, file)
+
+    @cache
+    def line_of(path: KeyPath) -> int | None:
+        value: object = whole
+        for key in path:
+            if not isinstance(value, dict) or key not in value:
+                return None
+            value = value[key]
+        return line_in_toml(text, path)
+
+    if found := not_plain(data):
+        fail(file, found.message, found.fix, line_of((*key_path, *found.path)))
+    return ModelConfig(file, key_path, data, hashlib.sha256(content).hexdigest(), line_of, pair=IN_TOML)
