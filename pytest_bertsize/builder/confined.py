@@ -16,13 +16,11 @@ from pytest_bertsize.builder.messages import Frames, Why, send_frame
 from pytest_bertsize.builder.offline import cut_off
 
 MEGABYTE = 1024 * 1024
-MEMORY_ABOVE_IMPORT = 1024**3
-"""Bytes of address space that foreign code may take on top of what the imports took."""
+MEMORY_ABOVE_IMPORT = 1024**3  # bytes of address space that foreign code may take on top of what the imports took
 _CALLS = ("bind", "connect", "getaddrinfo", "getnameinfo", "gethostbyname", "gethostbyaddr", "sendmsg", "sendto")
 NETWORK = frozenset(f"socket.{call}" for call in _CALLS)
 """Events that Python announces before a process reaches for another machine."""
-_PR_SET_DUMPABLE = 4
-"""Of linux/prctl.h."""
+_PR_SET_DUMPABLE = 4  # of linux/prctl.h
 
 
 class Refused(Exception):
@@ -37,8 +35,7 @@ class NetworkRefused(Refused):
     """An attempt to reach another machine."""
 
 
-REFUSED: list[Refused] = []
-"""Refusals that fail a model even where its code catches the exception."""
+REFUSED: list[Refused] = []  # refusals that fail a model even where its code catches the exception
 
 
 def refuse(refusal: Refused) -> NoReturn:

@@ -10,8 +10,7 @@ import msgspec
 from pytest_bertsize.builder.messages import Answer, Built, NotBuilt, Why
 from pytest_bertsize.wording import printable, shown
 
-LONGEST_REASON = 700
-"""Characters that are shown of why a model was not built: torch's sentences end with its advice."""
+LONGEST_REASON = 700  # characters that are shown of why a model was not built: torch's sentences end with its advice
 _UNESCAPED = frozenset({"tensors", "declared_ties", "loading", "flops"})
 """Fields of :class:`Built` that are joined by name."""
 

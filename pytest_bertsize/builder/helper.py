@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 from pytest_bertsize.builder.confined import MEGABYTE
 from pytest_bertsize.builder.messages import (
@@ -47,16 +48,12 @@ CORES = min(8, len(os.sched_getaffinity(0))) if sys.platform == "linux" else 1
 class Limits:
     """Time and memory that the helper may take before it is killed."""
 
-    importing: float = 120.0
-    """Seconds."""
-    building: float = 30.0
-    """Seconds for one model."""
-    memory: int = 80 * MEGABYTE
-    """Bytes for one model, on top of what its class took to import."""
+    importing: float = 120.0  # seconds
+    building: float = 30.0  # seconds for one model
+    memory: int = 80 * MEGABYTE  # bytes for one model, on top of what its class took to import
     own_memory: int = 1024 * MEGABYTE
     """The same for a model that a function of the project builds, which may import what it likes."""
-    on_cpu: int = 2048 * MEGABYTE
-    """The same for a model whose parameters have values."""
+    on_cpu: int = 2048 * MEGABYTE  # the same for a model whose parameters have values
     another: int = 4096 * MEGABYTE
     """Bytes for another interpreter than ours, without its forks; an import of torch takes a tenth."""
 
@@ -72,10 +69,8 @@ class Task:
 
     request: Request
     since: float
-    process: int = 0
-    """The fork, from when on it is known."""
-    most_memory: int = 0
-    """Bytes, from when on it has imported what it builds with."""
+    process: int = 0  # the fork, from when on it is known
+    most_memory: int = 0  # bytes, from when on it has imported what it builds with
 
 
 class State(Enum):
@@ -107,8 +102,7 @@ class Helper:
     state: State = State.STOPPED
     _process: subprocess.Popen[bytes] | None = None
     _answers: Frames | None = None
-    _unwritten: bytearray = field(default_factory=bytearray)
-    """Questions that the pipe has not taken yet."""
+    _unwritten: bytearray = field(default_factory=bytearray)  # questions that the pipe has not taken yet
     _numbers: dict[str, int] = field(default_factory=dict)
     """The number of each model; those that are built from the same have the same, and one build does for all."""
     _waiting: dict[int, Request] = field(default_factory=dict)
@@ -120,8 +114,7 @@ class Helper:
     _started_by: int = 0
     """The process whose child the helper is; a fork of it has the same pipes, and may not read them."""
     _inherited: list[object] = field(default_factory=list)
-    _python: str = ""
-    """Another interpreter that builds, by the name that it has in the table."""
+    _python: str = ""  # another interpreter that builds, by the name that it has in the table
 
     def build_with(self, python: Path, written: str) -> None:
         """Build with another interpreter than this process has; before anything is asked for.
@@ -164,9 +157,7 @@ class Helper:
         number = self._numbers.get(name, -1)
         if self.state is not State.STOPPED and self._started_by != os.getpid():
             self.stop()  # this is a fork of the run, as of a plugin that runs each test in one
-        self._since = monotonic()
-        for task in self._tasks.values():  # nobody has listened meanwhile
-            task.since = self._since
+        self._listen_anew()
         while number not in self._results:
             if number in self._waiting and not self._tasks:
                 self._waiting = {number: self._waiting[number], **self._waiting}
@@ -190,7 +181,7 @@ class Helper:
         try:
             self._send_questions()
             self._read_answers()
-            if (now := monotonic()) - self._looked >= BETWEEN_LOOKS:
+            if (now := monotonic()) - self._looked >= BETWEEN_LOOKS and self.state is not State.STOPPED:
                 self._looked = now
                 self._check_limits(now)
         except Lost as lost:
@@ -227,76 +218,77 @@ class Helper:
             selector.select(BETWEEN_LOOKS)
         try:
             while self.state is not State.STOPPED and (frame := self._answers.read()):
-                self._take_answer(frame)
+                self._take_frame(frame)
         except EOFError:
+            kill_each(family(self._process.pid))  # one that has ended keeps its own status
             raise Lost(explain_death(self._process.wait(), THE_HELPER)) from None
         except TooLong:
             raise Lost(NotBuilt(Why.NONSENSE, f"{THE_HELPER} answered too much")) from None
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             raise Lost(NotBuilt(Why.NONSENSE, f"{THE_HELPER} answered nonsense")) from None
 
-    def _take_answer(self, frame: Frame) -> None:
+    def _take_frame(self, frame: Frame) -> None:
+        """Note how far the process has come, or the fork of a model that was not given up meanwhile."""
+        content: Any = None if frame.kind == "answer" else json.loads(frame.content)
+        task = self._tasks.get(frame.number)
         if frame.kind == "ready":
-            self.versions.update((str(name), str(version)) for name, version in json.loads(frame.content).items())
-            self.state, self._since = State.READY, monotonic()
-            for each in self._tasks.values():
-                each.since = self._since
-        elif frame.kind == "failed":
-            self._fail_all(NotBuilt(Why.NO_TORCH, printable(json.loads(frame.content)), python=self._python))
-        elif frame.kind == "refused":
-            self._fail_all(NotBuilt(Why.NO_PYTHON, printable(json.loads(frame.content)), python=self._python))
-        elif task := self._tasks.get(frame.number):  # which was not given up meanwhile
-            self._take_progress(task, frame)
+            self.versions.update((str(name), str(version)) for name, version in content.items())
+            self.state = State.READY
+            self._listen_anew()
+        elif frame.kind in {"failed", "refused"}:
+            why = Why.NO_TORCH if frame.kind == "failed" else Why.NO_PYTHON
+            self._fail_all(NotBuilt(why, printable(content), python=self._python))
+        elif task:
+            task.since = monotonic()
+            if frame.kind == "forked":
+                task.process = int(content)
+            elif frame.kind == "begun":  # what it says of its memory counts where it is less than what is seen
+                task.most_memory = min(int(content), memory_of(task.process)) + self.limits.find_memory(task.request)
+            else:
+                self._results[frame.number] = self._read_result(frame, task.request)
+                del self._tasks[frame.number]
 
-    def _take_progress(self, task: Task, frame: Frame) -> None:
-        """Note how far a fork has come; what it says of its own memory counts where it is less than what is seen."""
+    def _read_result(self, frame: Frame, request: Request) -> Built | NotBuilt:
         from pytest_bertsize.builder.failures import read_answer
 
-        task.since = monotonic()
-        if frame.kind == "forked":
-            task.process = int(frame.content)
-        elif frame.kind == "begun":
-            memory = min(int(frame.content), memory_of(task.process))
-            task.most_memory = memory + self.limits.find_memory(task.request)
-        elif frame.kind == "died":
-            self._finish(frame.number, explain_death(int(frame.content), _name_process(task.request)))
-        elif frame.kind == "answer":
-            result = read_answer(frame.content)
-            if isinstance(result, NotBuilt) and result.kind is Why.NO_TORCH:
-                result = result._replace(python=self._python)
-            self._finish(frame.number, result)
-        elif frame.kind == "nonsense":
-            self._finish(frame.number, NotBuilt(Why.NONSENSE, f"{_name_process(task.request)} answered nonsense"))
-        else:
+        process = "the process of the project's code" if request.runs_own_code else "the process that builds it"
+        if frame.kind == "died":
+            return explain_death(int(frame.content), process)
+        if frame.kind == "nonsense":
+            return NotBuilt(Why.NONSENSE, f"{process} answered nonsense")
+        if frame.kind != "answer":
             raise ValueError(frame.kind)
+        result = read_answer(frame.content)
+        if isinstance(result, NotBuilt) and result.kind is Why.NO_TORCH:
+            return result._replace(python=self._python)
+        return result
 
-    def _finish(self, number: int, result: Built | NotBuilt) -> None:
-        self._results[number] = result
-        del self._tasks[number]
+    def _listen_anew(self) -> None:
+        """Start the clocks: nobody has listened meanwhile."""
+        self._since = monotonic()
+        for task in self._tasks.values():
+            task.since = self._since
 
     def _check_limits(self, now: float) -> None:
-        if self.state is State.STOPPED:
-            return
         assert self._process is not None
         if self.state is State.IMPORTING and now - self._since >= self.limits.importing:
             raise Lost(NotBuilt(Why.SLOW_IMPORT, limit=self.limits.importing))
         if self._python and memory_of(self._process.pid) > self.limits.another:
             raise Lost(NotBuilt(Why.MEMORY, limit=self.limits.another // MEGABYTE))
-        building = [*self._tasks.items()] if self.state is State.READY else []
-        for number, task in building:
+        for number, task in [*self._tasks.items()] if self.state is State.READY else ():
             seconds = task.request.seconds or self.limits.building
             if now - task.since >= seconds:
-                self._give_up(number, task, NotBuilt(Why.TIME, limit=seconds))
+                why = NotBuilt(Why.TIME, limit=seconds)
             elif task.most_memory and memory_of(task.process) > task.most_memory:
                 unit = 10**6 if task.request.memory else MEGABYTE  # as the table writes it
-                limit = self.limits.find_memory(task.request) // unit
-                self._give_up(number, task, NotBuilt(Why.MEMORY, limit=limit))
-
-    def _give_up(self, number: int, task: Task, why: NotBuilt) -> None:
-        if not task.process:
-            raise Lost(why)
-        kill_each(family(task.process))
-        self._finish(number, why)
+                why = NotBuilt(Why.MEMORY, limit=self.limits.find_memory(task.request) // unit)
+            else:
+                continue
+            if not task.process:
+                raise Lost(why)
+            kill_each(family(task.process))
+            self._results[number] = why
+            del self._tasks[number]
 
     def _replace_process(self, why: NotBuilt) -> None:
         """Fail the model that the process was lost at, and have another one build the rest.
@@ -308,7 +300,7 @@ class Helper:
             detail = f"does not run as Python does: {why.reason}"
             return self._fail_all(NotBuilt(Why.NO_PYTHON, detail, python=self._python) if self._python else why)
         if len(self._tasks) == 1:
-            self._finish(next(iter(self._tasks)), why)
+            self._results[self._tasks.popitem()[0]] = why
         self._at_once = 1
         self.stop()
         return None
@@ -317,7 +309,3 @@ class Helper:
         self._results.update(dict.fromkeys([*self._tasks, *self._waiting], why))
         self._tasks, self._waiting = {}, {}
         self.stop()
-
-
-def _name_process(request: Request) -> str:
-    return "the process of the project's code" if request.runs_own_code else "the process that builds it"

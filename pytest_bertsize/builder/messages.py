@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 
 from pytest_bertsize.inventory import Loading, Tensor  # noqa: TC001  (msgspec reads the annotations)
 
-LONGEST_ANSWER = 16 * 1024 * 1024
-"""Bytes; a model of 1,000 layers answers in 2 MB."""
+LONGEST_ANSWER = 16 * 1024 * 1024  # bytes; a model of 1,000 layers answers in 2 MB
 _HEAD = re.compile(rb"([a-z]{1,9}) (\d{1,9}) (\d{1,12})\n")
 _LONGEST_HEAD = 40
 
@@ -40,35 +39,24 @@ class Request(NamedTuple):
     architecture: str
     config: Mapping[str, Any]
     options: Mapping[str, bool]
-    module: str = "transformers"
-    """The library or the module of the project that has the class."""
-    root: str = ""
-    """The project's folder, from which a module of its own is imported."""
-    factory: str = ""
-    """``module:function`` of the project, which builds the model in place of the class."""
-    config_given: bool = True
-    """True where the factory is called with the config."""
-    config_may_be_read: bool = False
-    """True where a factory that takes no argument reads what it needs itself."""
+    module: str = "transformers"  # the library or the module of the project that has the class
+    root: str = ""  # the project's folder, from which a module of its own is imported
+    factory: str = ""  # ``module:function`` of the project, which builds the model in place of the class
+    config_given: bool = True  # true where the factory is called with the config
+    config_may_be_read: bool = False  # true where a factory that takes no argument reads what it needs itself
     modules: tuple[Module, ...] = ()
-    adapter: Mapping[str, Any] = {}
-    """Arguments of PEFT's ``LoraConfig``; empty for a model without an adapter."""
+    adapter: Mapping[str, Any] = {}  # arguments of PEFT's ``LoraConfig``; empty for a model without an adapter
     filed: tuple[tuple[str, tuple[int, ...]], ...] = ()
     """Names and shapes of a checkpoint, to ask the library what it makes of them."""
-    seq_len: int = 0
-    """Tokens of a forward pass whose operations are counted; 0: none is made."""
+    seq_len: int = 0  # tokens of a forward pass whose operations are counted; 0: none is made
     asked: tuple[str, ...] = ()
     """Keys that the config object is asked for its values of; ``encoder.hidden_size`` for one in an object."""
-    unknown: tuple[str, ...] = ()
-    """Keys that are not handed over; the config's class is asked whether it has them."""
+    unknown: tuple[str, ...] = ()  # keys that are not handed over; the config's class is asked whether it has them
     hub: Mapping[str, Mapping[str, Any]] = {}
     """Answers for ``from_pretrained`` by name: a ``config``, its ``file`` and ``folder``, or the ``error`` in it."""
-    device: str = "meta"
-    """The device that it is built on, ``meta`` or ``cpu``."""
-    seconds: float = 0.0
-    """The time that it may take; 0: that of every model."""
-    memory: int = 0
-    """The bytes that it may take; 0: those of every model of its kind."""
+    device: str = "meta"  # the device that it is built on, ``meta`` or ``cpu``
+    seconds: float = 0.0  # the time that it may take; 0: that of every model
+    memory: int = 0  # the bytes that it may take; 0: those of every model of its kind
 
     @property
     def runs_own_code(self) -> bool:
@@ -86,30 +74,25 @@ class ConfigSaid(NamedTuple):
 
     said: Mapping[str, Any]
     """By key that it was asked for, as far as it has it: a number, a boolean, a word, ``None``, or a list of them."""
-    read: tuple[str, ...] = ()
-    """Keys of the file that were not handed over, and that its class has."""
-    by: str = "transformers"
-    """``"transformers 5.23.0"``, or the name of a class that is no library's."""
+    read: tuple[str, ...] = ()  # keys of the file that were not handed over, and that its class has
+    by: str = "transformers"  # ``"transformers 5.23.0"``, or the name of a class that is no library's
 
 
 class Buffer(NamedTuple):
     """A tensor of a module that is no parameter."""
 
     name: str
-    numbers: int
-    """0 under a second name of the same tensor."""
+    numbers: int  # 0 under a second name of the same tensor
     dtype: str
     bytes: int
-    saved: bool
-    """True where a checkpoint has it (``persistent``)."""
+    saved: bool  # true where a checkpoint has it (``persistent``)
 
 
 class Answered(NamedTuple):
     """A name that code of the project asked ``from_pretrained`` for, and was answered."""
 
     name: str
-    origin: str
-    """The source of the config that answered it."""
+    origin: str  # the source of the config that answered it
     tokens: int | None = None
     """The length that its tokenizer was taken to have; ``None`` where nobody asked, or the tokenizer is there."""
 
@@ -117,29 +100,23 @@ class Answered(NamedTuple):
 class Built(NamedTuple):
     """A model as the helper built it, before components are known."""
 
-    tensors: tuple[Tensor, ...]
-    """Without components: those come from the closed form, joined by name."""
-    declared_ties: Mapping[str, str]
-    """Each tied name and its source, as the class itself declares them."""
-    buffers: tuple[Buffer, ...] = ()
-    """Tensors that a checkpoint may hold beside parameters."""
+    tensors: tuple[Tensor, ...]  # without components: those come from the closed form, joined by name
+    declared_ties: Mapping[str, str]  # each tied name and its source, as the class itself declares them
+    buffers: tuple[Buffer, ...] = ()  # tensors that a checkpoint may hold beside parameters
     flops: tuple[tuple[str, int], ...] | None = None
     """The operations of each module in a forward pass, without those of the modules in it."""
-    problems: Mapping[str, str] = {}
-    """Why there is no :attr:`loading` or :attr:`flops`, though it was asked for."""
+    problems: Mapping[str, str] = {}  # why there is no :attr:`loading` or :attr:`flops`, though it was asked for
     config: ConfigSaid | None = None
     """``None`` where nothing was asked, as of a model that a function of the project builds."""
     loading: Loading | None = None
     """What transformers makes of a checkpoint; ``None`` for a model that is none of its classes."""
-    transformers: str = ""
-    """The version that was imported where it was built."""
+    transformers: str = ""  # the version that was imported where it was built
     answered: tuple[Answered, ...] = ()
     kinds: Mapping[str, str] = {}
     """Paths of modules of torch's own classes, and what these are called, of what code of the project has built."""
     stood_in: tuple[str, ...] = ()
     """A sentence for each name that this code imports and that is not there, or is there by another name."""
-    torch: str = ""
-    """The version that was imported where it was built."""
+    torch: str = ""  # the version that was imported where it was built
 
     def lost_ties(self) -> list[str]:
         """Names on which the tensors' identity and the class's own declaration disagree."""
@@ -166,8 +143,7 @@ class Why(str, Enum):
     SLOW_IMPORT = "slow-import"
     TIME = "time"
     MEMORY = "memory"
-    NO_MEMORY = "no-memory"
-    """The system has refused it."""
+    NO_MEMORY = "no-memory"  # the system has refused it
     KILLED = "killed"
     CRASHED = "crashed"
     NONSENSE = "nonsense"
@@ -184,14 +160,10 @@ class NotBuilt(NamedTuple):
     """Why there is no model; ``failures.py`` has the ways out."""
 
     kind: Why
-    detail: str = ""
-    """What a library, an interpreter or the system says; the whole reason of most kinds."""
-    fix: str = ""
-    """What to do about it, where the helper process knows."""
-    limit: float = 0
-    """Seconds, or MB of memory, that were exceeded."""
-    python: str = ""
-    """Another interpreter that was to build, as the table names it."""
+    detail: str = ""  # what a library, an interpreter or the system says; the whole reason of most kinds
+    fix: str = ""  # what to do about it, where the helper process knows
+    limit: float = 0  # seconds, or MB of memory, that were exceeded
+    python: str = ""  # another interpreter that was to build, as the table names it
 
     @property
     def reason(self) -> str:

@@ -19,20 +19,16 @@ from pathlib import Path
 
 _OF_THE_MACHINE = {"x86_64": (0xC000003E, 41), "aarch64": (0xC00000B7, 198)}
 """``AUDIT_ARCH_*`` of linux/audit.h, and the number of ``socket(2)`` there."""
-_IO_URING_SETUP = 425
-"""On every machine; through it sockets are made without a call of ``socket(2)``."""
-_X32 = 0x40000000
-"""From here on, x86-64 has each of its calls under a second number."""
+_IO_URING_SETUP = 425  # on every machine; through it sockets are made without a call of ``socket(2)``
+_X32 = 0x40000000  # from here on, x86-64 has each of its calls under a second number
 
 _LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
 """``BPF_LD|W|ABS``, ``BPF_JMP|JEQ|K``, ``BPF_JMP|JGE|K`` and ``BPF_RET|K`` of linux/bpf_common.h."""
 _CALL, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
 """Where they stand in ``struct seccomp_data`` of linux/seccomp.h, of a little-endian machine."""
-_AF_NETLINK = 16
-"""What the kernel itself is asked by, about its interfaces for example."""
+_AF_NETLINK = 16  # what the kernel itself is asked by, about its interfaces for example
 _ALLOW, _ERROR = 0x7FFF0000, 0x00050000
-_PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS, _FILTER = 22, 38, 2
-"""Of linux/prctl.h and linux/seccomp.h."""
+_PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS, _FILTER = 22, 38, 2  # of linux/prctl.h and linux/seccomp.h
 
 
 def cut_off() -> bool:

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     import psutil
 
 WINDOWS = sys.platform == "win32"
-BETWEEN_LOOKS = 0.05
-"""Seconds between two looks at the memory of a process."""
+BETWEEN_LOOKS = 0.05  # seconds between two looks at the memory of a process
 ISOLATION = "-I" if sys.flags.isolated else "-P"
 """It never finds modules in the current folder, and nothing by the environment where its parent does not."""
 _ENVIRONMENT = {
@@ -48,10 +47,8 @@ class Allowed(NamedTuple):
     """What the process may take before it is killed."""
 
     seconds: float
-    memory: int
-    """Bytes; not watched on Windows."""
-    answer: int
-    """Bytes."""
+    memory: int  # bytes; not watched on Windows
+    answer: int  # bytes
 
 
 def answer_of(module: str, question: Mapping[str, Any], folder: Path | None, allowed: Allowed) -> Any:

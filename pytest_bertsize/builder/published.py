@@ -16,11 +16,9 @@ from typing import Any, NamedTuple
 
 CATALOGUE = Path(__file__).with_name("published.json")
 """Names, what their configs say that a count needs, and where that was read."""
-LARGEST = 1024 * 1024
-"""Bytes of a config."""
+LARGEST = 1024 * 1024  # bytes of a config
 CONFIG = "config.json"
-MAIN = "main"
-"""The revision that a name means by itself."""
+MAIN = "main"  # the revision that a name means by itself
 MOVED = ("google-bert", "FacebookAI", "distilbert", "albert", "google", "google-t5", "openai-community", "xlnet")
 FRENCH = ("almanach", "camembert")
 """Organisations that models without one were moved to: ``bert-base-uncased`` is ``google-bert/bert-base-uncased``."""
@@ -29,8 +27,7 @@ _NAME = re.compile(rf"{_WORD}(?:/{_WORD})?")
 """By the hub's own rule (huggingface_hub's ``validate_repo_id``), but for its length."""
 _REVISION = re.compile(_WORD)
 _COMMIT = re.compile("[0-9a-f]{40}")
-_LONGEST = 96
-"""Characters of a name."""
+_LONGEST = 96  # characters of a name
 _SUFFIXES = (".json", ".jsonl", ".yaml", ".yml", ".toml", ".jsonnet", ".libsonnet", ".py", ".cfg", ".ini")
 
 
@@ -42,14 +39,10 @@ class Published(NamedTuple):
     """A config by a name of the hub, and where it is known from."""
 
     name: str
-    config: bytes
-    """JSON."""
-    origin: str
-    """``the catalogue``, or ``the hub cache, revision 86b5e0934494``."""
-    source: str = ""
-    """Where the catalogue has read it."""
-    folder: Path | None = None
-    """What else is cached of it."""
+    config: bytes  # jSON
+    origin: str  # ``the catalogue``, or ``the hub cache, revision 86b5e0934494``
+    source: str = ""  # where the catalogue has read it
+    folder: Path | None = None  # what else is cached of it
 
     @property
     def where(self) -> str:
@@ -58,30 +51,30 @@ class Published(NamedTuple):
 
 
 def is_name(text: str) -> bool:
-    """Whether the hub could call a model so: ``bert-base-uncased``, ``org/name``; a file's name is none."""
+    """Tell whether the hub could call a model so: ``bert-base-uncased``, ``org/name``; a file's name is none."""
     is_spelled = len(text) <= _LONGEST and _NAME.fullmatch(text) is not None
     return is_spelled and not text.lower().endswith(_SUFFIXES)
 
 
-def canonical(name: str) -> str:
-    """One spelling of names that mean one model: those with and without the organisation that it was moved to."""
+def normalize_name(name: str) -> str:
+    """Return one spelling of the names of one model: with and without the organisation that it was moved to."""
     organisation, _, bare = name.rpartition("/")
     return bare if organisation in (*MOVED, *FRENCH) else name
 
 
 def is_without(name: str, file: str) -> bool:
-    """Whether a model that the library's authors published cannot have a file: what no library of theirs writes."""
-    return bool(file) and "/" not in canonical(name) and not file.lower().endswith(_OF_LIBRARIES)
+    """Tell whether a model of the library's authors cannot have a file: what no library of theirs writes."""
+    return bool(file) and "/" not in normalize_name(name) and not file.lower().endswith(_OF_LIBRARIES)
 
 
 def find_in(names: Iterable[str], name: str) -> str | None:
-    """Of these names the one that means a model, as it is spelled or as the hub does."""
-    same = [each for each in names if canonical(each) == canonical(name)]
+    """Return, of these names, the one that means a model, as it is spelled or as the hub does."""
+    same = [each for each in names if normalize_name(each) == normalize_name(name)]
     return name if name in same else next(iter(same), None)
 
 
-def known(name: str, revision: str = MAIN) -> Published | None:
-    """What the catalogue has of a name, else the cache of this machine; ``None`` where neither has it.
+def find_published(name: str, revision: str = MAIN) -> Published | None:
+    """Look a name up in the catalogue, else in the cache of this machine; ``None`` where neither has it.
 
     :param revision: of the cache; the catalogue has one of each.
     """
@@ -89,7 +82,7 @@ def known(name: str, revision: str = MAIN) -> Published | None:
 
 
 def in_catalogue(name: str) -> Published | None:
-    found = _catalogue().get(canonical(name))
+    found = _read_catalogue().get(normalize_name(name))
     if found is None:
         return None
     full, said = found
@@ -97,50 +90,50 @@ def in_catalogue(name: str) -> Published | None:
 
 
 @cache
-def _catalogue() -> dict[str, tuple[str, dict[str, Any]]]:
+def _read_catalogue() -> dict[str, tuple[str, dict[str, Any]]]:
     said = json.loads(CATALOGUE.read_text(encoding="utf-8"))
-    return {canonical(name): (name, each) for name, each in said.items()}
+    return {normalize_name(name): (name, each) for name, each in said.items()}
 
 
 def in_cache(name: str, revision: str = MAIN) -> Published | None:
-    """What ``huggingface_hub`` has left on this machine; a file outside its folder is not followed to."""
+    """Read what ``huggingface_hub`` has left on this machine; a file outside its folder is not followed to."""
     if not is_name(name):
         return None
-    for spelled in _spellings(name):
-        folder = _cache() / f"models--{spelled.replace('/', '--')}"
-        for commit in _commits(folder, revision):
+    for spelled in _spell_name(name):
+        folder = _find_cache() / f"models--{spelled.replace('/', '--')}"
+        for commit in _find_commits(folder, revision):
             snapshot = folder / "snapshots" / commit
-            if (content := _inside(folder, snapshot / CONFIG)) is not None:
+            if (content := _read_inside(folder, snapshot / CONFIG)) is not None:
                 return Published(spelled, content, f"the hub cache, revision {commit[:12]}", "", snapshot)
     return None
 
 
-def _spellings(name: str) -> Iterator[str]:
+def _spell_name(name: str) -> Iterator[str]:
     yield name
-    bare = canonical(name)
+    bare = normalize_name(name)
     if "/" not in bare:
         yield from (each for each in (bare, *(f"{of}/{bare}" for of in (*MOVED, *FRENCH))) if each != name)
 
 
-def _cache() -> Path:
-    """As ``huggingface_hub.constants`` says: ``HF_HUB_CACHE``, else ``hub`` in ``HF_HOME``."""
+def _find_cache() -> Path:
+    """Find the folder as ``huggingface_hub.constants`` does: ``HF_HUB_CACHE``, else ``hub`` in ``HF_HOME``."""
     of_system = os.environ.get("XDG_CACHE_HOME") or os.path.join("~", ".cache")  # noqa: PTH118  (of a variable)
     home = os.environ.get("HF_HOME") or os.path.join(of_system, "huggingface")  # noqa: PTH118
     named = os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE")
     return Path(os.path.expanduser(os.path.expandvars(named or os.path.join(home, "hub"))))  # noqa: PTH111, PTH118
 
 
-def _commits(folder: Path, revision: str) -> Iterator[str]:
+def _find_commits(folder: Path, revision: str) -> Iterator[str]:
     if _COMMIT.fullmatch(revision):
         yield revision
     elif _REVISION.fullmatch(revision):
-        commit = (_inside(folder, folder / "refs" / revision) or b"").strip().decode("ascii", "replace")
+        commit = (_read_inside(folder, folder / "refs" / revision) or b"").strip().decode("ascii", "replace")
         if _COMMIT.fullmatch(commit):
             yield commit
 
 
-def _inside(folder: Path, path: Path) -> bytes | None:
-    """A regular file that is in the folder, be it by a symlink; of what is too large, one byte more than that."""
+def _read_inside(folder: Path, path: Path) -> bytes | None:
+    """Read a regular file that is in the folder, be it by a symlink; of what is too large, one byte more than that."""
     try:
         real = path.resolve(strict=True)
         if folder.resolve() not in real.parents or not real.is_file():
@@ -151,8 +144,8 @@ def _inside(folder: Path, path: Path) -> bytes | None:
         return None
 
 
-def fetching(name: str) -> str:
-    """What to do about a name that nothing has: the command that fetches one file, and the key that names it."""
+def suggest_fetching(name: str) -> str:
+    """Return what to do about a name that nothing has: the command that fetches one file, and the key that names it."""
     folder = f"configs/{name.rpartition('/')[2]}"
     return (
         f"run hf download {name} {CONFIG} --local-dir {folder}, commit the file, and write "

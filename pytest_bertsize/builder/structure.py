@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.inventory import Tensor
 
 MOST_ROWS = 12
-LOOSE, OTHERS = "parameters", "others"
-"""What is in no module, and modules that are too many to be told one by one."""
+LOOSE, OTHERS = "parameters", "others"  # what is in no module, and modules that are too many to be told one by one
 _WILD = frozenset("*?[")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from pytest_bertsize.builder.published import CONFIG, fetching, find_in, is_name, known
+from pytest_bertsize.builder.published import CONFIG, find_in, find_published, is_name, suggest_fetching
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.wording import printable, shown
 
@@ -33,7 +33,7 @@ def find(name: str, hub: Mapping[str, str], read: Callable[[str], Found]) -> Fou
     if (mapped := find_in(hub, name)) is not None:
         found = read(hub[mapped])
         return found._replace(origin=f"{found.file}, as hub in [tool.bertsize] says")
-    if (published := known(name)) is None:
+    if (published := find_published(name)) is None:
         return None
     return Found(CONFIG, printable(name), published.config, published.where)
 
@@ -47,4 +47,4 @@ def refuse_unknown(name: str, is_there: Callable[[str], bool]) -> None:
     folder, slash, _ = name.partition("/")
     if is_name(name) and not (slash and is_there(folder)):
         message = f"{shown(name)} is no file of the project, and no config that the catalogue or the hub cache has"
-        raise Unusable(Finding("config-invalid", message, fetching(name), table_key=("config",)))
+        raise Unusable(Finding("config-invalid", message, suggest_fetching(name), table_key=("config",)))

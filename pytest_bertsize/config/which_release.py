@@ -36,7 +36,7 @@ def asked_about(settings: Settings | None) -> AskedAbout:
     :raises SettingsError: where no closed forms are known for it, or the table says another.
     """
     another = settings.interpreter if settings else None
-    found = installed.release(LIBRARY, another.path if another else None)
+    found = installed.find_release(LIBRARY, another.path if another else None)
     if found is not None:
         _refuse_another(settings, found)
         return AskedAbout(_release(found), found)

@@ -23,7 +23,7 @@ from pytest_bertsize.builder import own_process
 from pytest_bertsize.builder.child.start import OLDEST
 from pytest_bertsize.builder.failures import suggest_fix
 from pytest_bertsize.builder.helper import Helper, Limits
-from pytest_bertsize.builder.installed import release
+from pytest_bertsize.builder.installed import find_release
 from pytest_bertsize.builder.messages import NotBuilt, Request, Why
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.review.check import examine
@@ -313,8 +313,8 @@ def test_where_it_begins_is_read_by_any_python_3() -> None:
 def test_a_release_is_read_from_the_metadata_of_an_environment(tmp_path: Path, inside: str) -> None:
     _install(tmp_path / inside, "4.57.6")
     python = script(tmp_path / "bin" / "python3.9", "#!/bin/sh\ntouch run\n")
-    assert release("transformers", python) == "4.57.6"
-    assert release("torch", python) is None
+    assert find_release("transformers", python) == "4.57.6"
+    assert find_release("torch", python) is None
 
 
 def test_a_virtual_environment_has_its_own_release_and_perhaps_that_of_its_base(tmp_path: Path) -> None:
@@ -325,18 +325,18 @@ def test_a_virtual_environment_has_its_own_release_and_perhaps_that_of_its_base(
     (own / "bin" / "python").symlink_to(python)
     settings = own / "pyvenv.cfg"
     settings.write_text("home = elsewhere\nversion = 3.12.1\ninclude-system-site-packages = false\n")
-    assert release("transformers", own / "bin" / "python") is None
+    assert find_release("transformers", own / "bin" / "python") is None
     settings.write_text("home = elsewhere\nversion = 3.12.1\ninclude-system-site-packages = true\n")
-    assert release("transformers", own / "bin" / "python") == "5.1.0"
+    assert find_release("transformers", own / "bin" / "python") == "5.1.0"
     _install(own / "lib/python3.12/site-packages", "4.40.2")
-    assert release("transformers", own / "bin" / "python") == "4.40.2"
+    assert find_release("transformers", own / "bin" / "python") == "4.40.2"
 
 
 def test_of_two_pythons_in_one_place_only_its_own_is_asked(tmp_path: Path) -> None:
     for minor, version in (("3.11", "5.1.0"), ("3.12", "4.40.2")):
         _install(tmp_path / f"lib/python{minor}/site-packages", version)
-    assert release("transformers", script(tmp_path / "bin" / "python3.12", "")) == "4.40.2"
-    assert release("transformers", script(tmp_path / "bin" / "python3", "")) is None
+    assert find_release("transformers", script(tmp_path / "bin" / "python3.12", "")) == "4.40.2"
+    assert find_release("transformers", script(tmp_path / "bin" / "python3", "")) is None
 
 
 def test_a_folder_that_is_added_to_the_path_counts_too(tmp_path: Path) -> None:
@@ -344,14 +344,14 @@ def test_a_folder_that_is_added_to_the_path_counts_too(tmp_path: Path) -> None:
     there = tmp_path / "lib/python3.12/site-packages"
     there.mkdir(parents=True)
     (there / "a.pth").write_text(f"import os; os.mkdir('ran')\n{tmp_path / 'elsewhere'}\n")
-    assert release("transformers", script(tmp_path / "bin" / "python3.12", "")) == "5.1.0"
+    assert find_release("transformers", script(tmp_path / "bin" / "python3.12", "")) == "5.1.0"
 
 
 def test_of_this_interpreter_it_is_what_is_installed_here() -> None:
     import transformers
 
-    assert release("transformers") == transformers.__version__
-    assert release("no-such-library") is None
+    assert find_release("transformers") == transformers.__version__
+    assert find_release("no-such-library") is None
 
 
 def _install(folder: Path, version: str) -> None:

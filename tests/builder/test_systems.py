@@ -13,11 +13,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 
-from pytest_bertsize.builder import helper as module
 from pytest_bertsize.builder import own_process
-from pytest_bertsize.builder.confined import peak_memory
-from pytest_bertsize.builder.helper import Helper
-from pytest_bertsize.builder.messages import NotBuilt, Request, Why
 from pytest_bertsize.builder.own_process import Allowed, Lost, answer_of, end_process, memory_of, start_process
 
 if TYPE_CHECKING:
@@ -95,16 +91,6 @@ def test_a_build_on_windows_ends_in_one_sentence(project: Project, tiny: dict[st
     assert "Traceback" not in done.stderr
 
 
-def test_a_helper_on_windows_is_never_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "WINDOWS", True)
-    monkeypatch.setattr(module, "start_process", None)
-    helper = Helper()
-    helper.start()
-    helper.ask([Request("a", "bert", "BertModel", {}, {})])
-    assert helper.result("a") == NotBuilt(Why.ON_WINDOWS)
-    helper.stop()
-
-
 # one question to a process, where a pipe cannot be waited for
 
 
@@ -146,11 +132,6 @@ def test_the_memory_of_a_process_is_what_the_system_says(tmp_path: Path) -> None
     assert 50_000_000 < memory_of(process.pid) < 150_000_000
     end_process(process)
     assert memory_of(process.pid) == 0
-
-
-def test_the_most_memory_that_this_process_has_had_is_no_less_than_what_it_has() -> None:
-    """The kernel counts both by and by: they are the same but for what it has not added up yet."""
-    assert 0.9 * memory_of(os.getpid()) < peak_memory() < 64 * 1024 * MEGABYTE
 
 
 GRANDCHILD = "import time; time.sleep(60)"

@@ -87,18 +87,6 @@ def test_it_answers_what_the_real_one_does(
     assert told.reason.startswith(f"ValueError: {own.resolve()} what the run has set None ''")
 
 
-def test_it_is_killed_and_dies_as_the_real_one_does(forked: None, own: Path, helpers: list[Helper]) -> None:
-    requests = [asked(own, name) for name in ("kills", "never", "takes", "line")]
-    told = answers(helpers, requests, building=4, own_memory=100 * 2**20)
-    reasons = {name: answer.reason for name, answer in told.items() if isinstance(answer, NotBuilt)}
-    assert reasons == {
-        "kills": "the helper process was killed by SIGKILL",
-        "never": "it was not built within 4 s",
-        "takes": "it took more than 100 MB of memory",
-    }
-    assert isinstance(told["line"], Built)
-
-
 def test_what_is_stopped_is_gone(forked: None, helpers: list[Helper]) -> None:
     helpers.append(Helper())
     helpers[0].start()
@@ -108,13 +96,6 @@ def test_what_is_stopped_is_gone(forked: None, helpers: list[Helper]) -> None:
     helpers[0].stop()
     with pytest.raises(ProcessLookupError):
         os.kill(process.pid, 0)
-
-
-def test_another_environment_of_the_import_is_the_real_ones(warm: Warm, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert warm.serves()
-    monkeypatch.setenv("PYTHONPATH", "/elsewhere")
-    assert not warm.serves()
-    assert warm_helper.command(warm, "-m", "pytest") == [sys.executable, "-m", "pytest"]
 
 
 def test_a_helper_that_is_no_helper_is_started(warm: Warm) -> None:

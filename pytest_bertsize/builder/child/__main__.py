@@ -35,8 +35,7 @@ from pytest_bertsize.builder.confined import (
 from pytest_bertsize.builder.messages import Answer, Built, Frames, NotBuilt, Request, Why, read_request, send_frame
 from pytest_bertsize.builder.offline import cut_off
 
-OWN_MEMORY = 8 * 1024**3
-"""Bytes of address space where a function of the project builds, and imports what it likes."""
+OWN_MEMORY = 8 * 1024**3  # bytes of address space where a function of the project builds, and imports what it likes
 
 
 class Fork:

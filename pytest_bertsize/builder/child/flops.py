@@ -18,25 +18,26 @@ from unittest.mock import patch
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import FlopCounterMode
 
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
     from torch import nn
-    from torch.utils.flop_counter import FlopCounterMode
 
-
-TORCHS = ("aten", "prim", "prims")
-"""Namespaces of operations that torch has itself."""
+TORCHS = ("aten", "prim", "prims")  # namespaces of operations that torch has itself
 PRODUCT = re.compile(
     r"\w*(mm|mv|dot)_?|\w*conv\w*|\w*attention\w*|\w*(lstm|gru|rnn)_\w+|_?linalg_\w+|\w*(c|_)dist\w*|matrix_exp"
 )
-"""What operations are called that multiply matrices."""
+"""Names of operations that multiply matrices."""
 NO_PRODUCT = re.compile(r"\w*_norm\w*|\w*_check_errors")
 
 
 class Uncountable(Exception):
     """There is no count, for the reason in this one sentence."""
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(printable(sentence))
 
 
 def count_flops(model: nn.Module, *, seq_len: int) -> tuple[tuple[str, int], ...]:
@@ -50,38 +51,31 @@ def count_flops(model: nn.Module, *, seq_len: int) -> tuple[tuple[str, int], ...
     :param model: on the meta device. A part that is called where it is not registered counts for its caller.
     :raises Uncountable: when the forward pass fails, takes other arguments, or multiplies nothing.
     """
-    from torch.utils.flop_counter import FlopCounterMode
-
-    _refuse_recurrent(model)
-    _check_positions(model, seq_len)
-    inputs = _inputs(model, seq_len)
-    counter = FlopCounterMode(display=False, custom_mapping=_products())
-    tally = _Tally(counter)
-    unseen = _Unseen(counter, tally)
-    with ExitStack() as hooks:
-        for name, module in model.named_modules():
-            hooks.callback(module.register_forward_pre_hook(tally.entering(name)).remove)
-            hooks.callback(module.register_forward_hook(tally.left, always_call=True).remove)
-        try:
-            with _without_values(), unseen, counter:
-                model.eval()(**inputs)
-        except Exception as error:
-            raise Uncountable(_in_words(error)) from error
-    if unseen.found:
-        raise Uncountable(printable(unseen.found[0]))
-    if not tally.flops:
-        raise Uncountable("its forward pass multiplies nothing that torch's counter knows")
-    return tuple(tally.flops.items())
-
-
-def _refuse_recurrent(model: nn.Module) -> None:
-    """Of such a layer torch's counter sees some products, and not others: a count too low would be a green one."""
-    from torch.nn import RNNBase
-
     for name, module in model.named_modules():
-        if isinstance(module, RNNBase):
+        if isinstance(module, torch.nn.RNNBase):  # a count too low would pass
             what = f"{printable(name)} is an {type(module).__name__}"
             raise Uncountable(f"{what}, of which torch's counter does not count every product")
+    _check_positions(model, seq_len)
+    inputs = _make_inputs(model, seq_len)
+    watch = _Watch()
+    with ExitStack() as hooks:
+        for name, module in model.named_modules():
+            hooks.callback(module.register_forward_pre_hook(watch.make_entry(name)).remove)
+            hooks.callback(module.register_forward_hook(watch.leave, always_call=True).remove)
+        try:
+            with _without_values(), watch, watch.counter:
+                model.eval()(**inputs)
+        except Exception as error:
+            text = " ".join(str(error).split())
+            if "meta tensor" in text:
+                values = "its forward pass looks at values, and on the meta device there are none"
+                raise Uncountable(f"{values}: {text}") from error
+            raise Uncountable(f"its forward pass fails: {type(error).__name__}: {text}".rstrip(": ")) from error
+    if watch.unseen:
+        raise Uncountable(watch.unseen[0])
+    if not watch.flops:
+        raise Uncountable("its forward pass multiplies nothing that torch's counter knows")
+    return tuple(watch.flops.items())
 
 
 @contextmanager
@@ -92,8 +86,8 @@ def _without_values() -> Iterator[None]:
         yield
 
 
-def _products() -> dict[Any, Any]:
-    """Formulas that torch's counter lacks: each takes the shapes of what an operation is given."""
+def _list_products() -> dict[Any, Any]:
+    """Return formulas that torch's counter lacks: each takes the shapes of what an operation is given."""
     aten = torch.ops.aten
     return {
         aten.mv: lambda matrix, _vector, **_: 2 * prod(matrix),
@@ -101,12 +95,12 @@ def _products() -> dict[Any, Any]:
         aten.dot: lambda vector, _other, **_: 2 * prod(vector),
         aten.vdot: lambda vector, _other, **_: 2 * prod(vector),
         aten.addbmm: lambda _bias, first, second, **_: 2 * prod(first) * second[-1],
-        aten._trilinear: _trilinear,  # noqa: SLF001
+        aten._trilinear: _count_trilinear,  # noqa: SLF001
     }
 
 
-def _trilinear(*operands: Any, **_: Any) -> int:
-    """Three tensors, and for each the dimensions that it is repeated in: multiplied, and summed over some."""
+def _count_trilinear(*operands: Any, **_: Any) -> int:
+    """Count what three tensors make, for each of which dimensions are given that it is repeated in."""
     full: list[int] = []
     for shape, repeated in zip(operands[:3], operands[3:6]):
         whole = list(shape)
@@ -116,60 +110,50 @@ def _trilinear(*operands: Any, **_: Any) -> int:
     return 2 * prod(full)
 
 
-class _Unseen(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed here
-    """Notes the products that a counter has no formula for, below it: what it takes apart comes here in its parts."""
+class _Watch(TorchDispatchMode):  # type: ignore[misc]  # torch is not typed here
+    """Charges what the counter counts to the module that the pass is in, and notes products that it has no formula for.
 
-    def __init__(self, counter: FlopCounterMode, tally: _Tally) -> None:
+    It is below the counter: what that takes apart comes here in its parts.
+    """
+
+    def __init__(self) -> None:
         super().__init__()
-        self.found: list[str] = []
-        self._counter = counter
-        self._tally = tally
+        self.counter = FlopCounterMode(display=False, custom_mapping=_list_products())
+        self.flops: Counter[str] = Counter()
+        self.unseen: list[str] = []
+        self._path = [""]
+        self._charged = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         namespace, _, name = func.name().partition(".")[0].partition("::")
-        if func._overloadpacket not in self._counter.flop_registry:  # noqa: SLF001
-            what = f"{self._tally.here} calls {namespace}.{name}"
+        if func._overloadpacket not in self.counter.flop_registry:  # noqa: SLF001
+            what = f"{self._path[-1] or 'its forward pass'} calls {namespace}.{name}"
             if namespace not in TORCHS:
-                self.found.append(f"{what}, which is no operation of torch's: what it multiplies is not known")
+                self.unseen.append(f"{what}, which is no operation of torch's: what it multiplies is not known")
             elif PRODUCT.fullmatch(name) and not NO_PRODUCT.fullmatch(name):
-                self.found.append(f"{what}, a product that torch's counter does not count")
+                self.unseen.append(f"{what}, a product that torch's counter does not count")
         return func(*args, **(kwargs or {}))
 
-
-class _Tally:
-    """Charges what the counter has counted since the last look to the module that the pass is in."""
-
-    def __init__(self, counter: FlopCounterMode) -> None:
-        self.flops: Counter[str] = Counter()
-        self._counter = counter
-        self._path = [""]
-        self._seen = 0
-
-    @property
-    def here(self) -> str:
-        """The module that the pass is in."""
-        return self._path[-1] or "its forward pass"
-
-    def entering(self, name: str) -> Any:
+    def make_entry(self, name: str) -> Any:
         def enter(*_: Any) -> None:
             self._charge()
             self._path.append(name)
 
         return enter
 
-    def left(self, *_: Any) -> None:
+    def leave(self, *_: Any) -> None:
         self._charge()
         self._path.pop()
 
     def _charge(self) -> None:
-        total = self._counter.get_total_flops()
-        if total > self._seen:
-            self.flops[self._path[-1]] += total - self._seen
-        self._seen = total
+        total = self.counter.get_total_flops()
+        if total > self._charged:
+            self.flops[self._path[-1]] += total - self._charged
+        self._charged = total
 
 
-def _inputs(model: nn.Module, seq_len: int) -> Mapping[str, Any]:
-    """Token ids for every argument that needs some.
+def _make_inputs(model: nn.Module, seq_len: int) -> Mapping[str, Any]:
+    """Make token ids for every argument that needs some.
 
     :raises Uncountable: when the forward pass takes no ``input_ids``, or needs more.
     """
@@ -183,18 +167,13 @@ def _inputs(model: nn.Module, seq_len: int) -> Mapping[str, Any]:
     try:
         signature.bind(**inputs)
     except TypeError:
-        taken = ", ".join(signature.parameters)
-        raise Uncountable(
-            printable(f"its forward takes ({taken}), and is given {' and '.join(inputs)} and nothing else")
-        ) from None
+        taken, given = ", ".join(signature.parameters), " and ".join(inputs)
+        raise Uncountable(f"its forward takes ({taken}), and is given {given} and nothing else") from None
     return inputs
 
 
 def _check_positions(model: nn.Module, seq_len: int) -> None:
-    """Refuse more tokens than there are positions: most families would look up rows that are not there.
-
-    :raises Uncountable: on the meta device a lookup has no rows that it could miss.
-    """
+    """Refuse more tokens than there are positions: on the meta device a lookup has no rows that it could miss."""
     tables = [getattr(module, "position_embeddings", None) for module in model.modules()]
     padding = [getattr(table, "padding_idx", None) for table in tables]
     unused = max((row + 1 for row in padding if isinstance(row, int)), default=0)
@@ -204,10 +183,3 @@ def _check_positions(model: nn.Module, seq_len: int) -> None:
     if seq_len > positions - unused:
         less = f", of which the first {unused} are never used" if unused else ""
         raise Uncountable(f"seq_len {seq_len:,} is more than its max_position_embeddings {positions:,}{less}")
-
-
-def _in_words(error: Exception) -> str:
-    text = " ".join(str(error).split())
-    if "meta tensor" in text:
-        return printable(f"its forward pass looks at values, and on the meta device there are none: {text}")
-    return printable(f"its forward pass fails: {type(error).__name__}: {text}".rstrip(": "))

@@ -25,15 +25,14 @@ from pytest_bertsize.builder.published import (
     LARGEST,
     MAIN,
     Published,
-    fetching,
     find_in,
+    find_published,
     is_name,
     is_without,
-    known,
+    suggest_fetching,
 )
 
-ANSWERED: dict[str, str] = {}
-"""Names that were asked for in this process, and where their configs are from."""
+ANSWERED: dict[str, str] = {}  # names that were asked for in this process, and where their configs are from
 OF_THE_HUB = (
     *("cache_dir", "force_download", "resume_download", "proxies", "token", "use_auth_token", "local_files_only"),
     *("revision", "trust_remote_code", "subfolder", "mirror", "_from_pipeline", "_from_auto", "_commit_hash"),
@@ -51,12 +50,10 @@ OF_LOADING = (
 """Arguments that say how weights are loaded, of ``PreTrainedModel.from_pretrained`` in transformers 4.40 to 5."""
 PACKED = ("quantization_config", "load_in_4bit", "load_in_8bit", "gguf_file")
 """Arguments by which a matrix becomes another one."""
-MEAN_RESIZING = 3
-"""The place of that argument in ``resize_token_embeddings``."""
+MEAN_RESIZING = 3  # the place of that argument in ``resize_token_embeddings``
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model", "spm.model")
 
-Hub = Mapping[str, Mapping[str, Any]]
-"""``hub`` of a :class:`~pytest_bertsize.builder.messages.Request`."""
+Hub = Mapping[str, Mapping[str, Any]]  # ``hub`` of a :class:`~pytest_bertsize.builder.messages.Request`
 
 
 @contextlib.contextmanager
@@ -122,10 +119,10 @@ def _find_published(hub: Hub, name: str, arguments: Mapping[str, Any]) -> Publis
         if "error" in said:
             raise Refused(f"from_pretrained({mapped!r}): {said['error']}")
         return Published(mapped, json.dumps(said["config"]).encode(), f"{said['file']}, as hub in [tool.bertsize] says")
-    found = known(name, str(arguments.get("revision") or MAIN))
+    found = find_published(name, str(arguments.get("revision") or MAIN))
     if found is None:
         places = "neither hub in [tool.bertsize], nor the catalogue, nor the hub cache"
-        refuse(Refused(f"nothing here has the config of {asked}: {places}", fetching(name)))
+        refuse(Refused(f"nothing here has the config of {asked}: {places}", suggest_fetching(name)))
     return found
 
 
@@ -133,7 +130,7 @@ def _find_folder(hub: Hub, name: str) -> Path | None:
     """Return where the files lie that stand beside the config of a name."""
     if (mapped := find_in(hub, name)) is not None:
         return Path(hub[mapped]["folder"]) if hub[mapped].get("folder") else None
-    found = known(name) if is_name(name) else None
+    found = find_published(name) if is_name(name) else None
     return found.folder if found else None
 
 
@@ -167,7 +164,7 @@ def _parse_config(published: Published) -> dict[str, Any]:
         found = None
     if not isinstance(found, dict):
         unreadable = f"{published.origin} has no config of {published.name} that can be read"
-        raise Refused(unreadable, fetching(published.name))
+        raise Refused(unreadable, suggest_fetching(published.name))
     return found
 
 

@@ -18,13 +18,10 @@ from pytest_bertsize.inventory import Tensor
 if TYPE_CHECKING:
     from torch import nn
 
-Ties = dict[str, str]
-"""Each tied name and its source."""
+Ties = dict[str, str]  # each tied name and its source
 Named = tuple[str, Any]
-PACKED = "_x2"
-"""The end of a dtype's name that has two numbers in each element: ``float4_e2m1fn_x2``."""
-INTEGER = re.compile("q?u?int(?!64)")
-"""Dtypes that weights are packed in; int64 is that of indices."""
+PACKED = "_x2"  # the end of a dtype's name that has two numbers in each element: ``float4_e2m1fn_x2``
+INTEGER = re.compile("q?u?int(?!64)")  # dtypes that weights are packed in; int64 is that of indices
 PACKED_SHARE = 100
 
 
@@ -224,8 +221,7 @@ def _refuse_packed(buffers: Iterable[Buffer], parameters: int) -> None:
 
 # parameters that torch does not see: no optimiser trains them, and nothing counts them
 
-MOST_LOOKED_AT = 500_000
-"""Objects that can hold others, in all modules: a second."""
+MOST_LOOKED_AT = 500_000  # objects that can hold others, in all modules: a second
 OF_TORCH = frozenset({"_modules", "_parameters", "_buffers"})
 OF_PYTHON: Iterable[str] = getattr(sys, "stdlib_module_names", sys.builtin_module_names)
 """Python 3.9 names only those that are built in; what is of the others is looked at there, too."""

@@ -13,8 +13,7 @@ from pytest_bertsize.inventory import Loading
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-Filed = tuple[str, tuple[int, ...]]
-"""Name and shape of a tensor in the file."""
+Filed = tuple[str, tuple[int, ...]]  # name and shape of a tensor in the file
 Row = tuple[str, Optional[str], tuple[int, ...]]
 """Name in the file, name in the model or ``None`` where it is left out, and shape in the model."""
 
@@ -86,8 +85,7 @@ def find_rows_of_4(model: PreTrainedModel, filed: Collection[Filed]) -> Iterator
             yield name, new if new in known else name, tuple(shape)
 
 
-NORM = re.compile(r"(?<=LayerNorm\.)(?:gamma|beta)$")
-"""How converted checkpoints of TensorFlow end."""
+NORM = re.compile(r"(?<=LayerNorm\.)(?:gamma|beta)$")  # how converted checkpoints of TensorFlow end
 
 
 def _defer_tensor(shape: tuple[int, ...]) -> Any:

@@ -24,8 +24,7 @@ from pytest_bertsize.builder.child.listing import declared_ties, group_names
 if TYPE_CHECKING:
     from torch import nn
 
-INNER = ("base_layer", "original_module")
-"""Where PEFT puts the module in whose place another one stands now."""
+INNER = ("base_layer", "original_module")  # where PEFT puts the module in whose place another one stands now
 
 
 def adapt(model: nn.Module, config: Mapping[str, Any], device: str = "meta") -> nn.Module:

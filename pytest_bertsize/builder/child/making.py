@@ -25,12 +25,9 @@ if TYPE_CHECKING:
 
 ENCODERS = {"t5": "T5EncoderModel", "mt5": "MT5EncoderModel", "umt5": "UMT5EncoderModel"}
 """The part that sentence-transformers takes of models that have a decoder as well."""
-LONGEST_TEXT = 200
-"""Characters of a config's value."""
-LARGEST_NUMBER = 64
-"""Bits of one."""
-LONGEST_LIST = 1_000
-"""Entries of one."""
+LONGEST_TEXT = 200  # characters of a config's value
+LARGEST_NUMBER = 64  # bits of one
+LONGEST_LIST = 1_000  # entries of one
 _MISSING = object()
 
 

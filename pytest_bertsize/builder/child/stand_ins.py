@@ -17,8 +17,7 @@ MORE = "eq ne lt le gt ge str format bytes fspath matmul rmatmul next enter exit
 OPERATIONS = {each for kind in (int, list, dict, set) for each in vars(kind) if each.startswith("__")}
 OPERATIONS -= {*vars(object), "__getnewargs__"}  # of every object, and of a copy
 OPERATIONS |= {f"__{each}__" for each in f"{MORE} instancecheck subclasscheck".split()}
-STOOD_IN: dict[str, None] = {}
-"""Sentences on what stood in for what, as keys."""
+STOOD_IN: dict[str, None] = {}  # sentences on what stood in for what, as keys
 EXTENSIONS = "torch.utils.cpp_extension"
 THERE = '(python = ".venv/bin/python" in [tool.bertsize] names where)'
 

@@ -8,8 +8,7 @@ import json
 import os
 import sys
 
-OLDEST = (3, 9)
-"""Python that runs the helper process."""
+OLDEST = (3, 9)  # python that runs the helper process
 
 
 def main() -> None:
