@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from validate_pyproject import api, plugins
 
 from pytest_bertsize.inventory import CANONICAL, TOTAL, TRAINABLE
-from pytest_bertsize.quantity import BYTE_SCALES, FLOP_SCALES, SCALES
+from pytest_bertsize.quantity import BYTES, FLOPS, SCALES
 from pytest_bertsize.table.extra import SIZES
 from pytest_bertsize.table.model import NAMED
 from pytest_bertsize.table.schema import ModelTable, keys_of
@@ -241,11 +241,11 @@ VALUES = {
     "total": (f"{CONFIG}budget.total = {{}}", st.builds("{}{}".format, NUMBERS, st.sampled_from(["", *SCALES, "mb"]))),
     "bytes": (
         f"{CONFIG}budget.bytes = {{}}",
-        st.builds("{}{}".format, NUMBERS, st.sampled_from(["", *BYTE_SCALES, " M"])) | st.sampled_from(list(NAMED)),
+        st.builds("{}{}".format, NUMBERS, st.sampled_from(["", *BYTES.scales, " M"])) | st.sampled_from(list(NAMED)),
     ),
     "flops": (
         f"{CONFIG}budget.flops = {{{{ seq_len = 1, max = {{}} }}}}",
-        st.builds("{}{}".format, NUMBERS, st.sampled_from(["", *FLOP_SCALES, "m"])) | st.integers(-1, 10**16),
+        st.builds("{}{}".format, NUMBERS, st.sampled_from(["", *FLOPS.scales, "m"])) | st.integers(-1, 10**16),
     ),
 }
 
