@@ -44,7 +44,7 @@ class Lost(Exception):
 
 
 class Allowed(NamedTuple):
-    """What the process may take before it is killed."""
+    """The time and memory that the process may take, and the length of its answer."""
 
     seconds: float
     memory: int  # bytes; not watched on Windows

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -99,20 +99,16 @@ def in_cache(name: str, revision: str = MAIN) -> Published | None:
     """Read what ``huggingface_hub`` has left on this machine; a file outside its folder is not followed to."""
     if not is_name(name):
         return None
-    for spelled in _spell_name(name):
-        folder = _find_cache() / f"models--{spelled.replace('/', '--')}"
-        for commit in _find_commits(folder, revision):
-            snapshot = folder / "snapshots" / commit
-            if (content := _read_inside(folder, snapshot / CONFIG)) is not None:
-                return Published(spelled, content, f"the hub cache, revision {commit[:12]}", "", snapshot)
-    return None
-
-
-def _spell_name(name: str) -> Iterator[str]:
-    yield name
     bare = normalize_name(name)
-    if "/" not in bare:
-        yield from (each for each in (bare, *(f"{of}/{bare}" for of in (*MOVED, *FRENCH))) if each != name)
+    others = () if "/" in bare else (bare, *(f"{organisation}/{bare}" for organisation in (*MOVED, *FRENCH)))
+    for spelled in dict.fromkeys((name, *others)):
+        folder, commit = _find_cache() / f"models--{spelled.replace('/', '--')}", revision
+        if _REVISION.fullmatch(revision) and not _COMMIT.fullmatch(revision):
+            commit = (_read_inside(folder, folder / "refs" / revision) or b"").strip().decode("ascii", "replace")
+        snapshot = folder / "snapshots" / commit
+        if _COMMIT.fullmatch(commit) and (content := _read_inside(folder, snapshot / CONFIG)) is not None:
+            return Published(spelled, content, f"the hub cache, revision {commit[:12]}", "", snapshot)
+    return None
 
 
 def _find_cache() -> Path:
@@ -121,15 +117,6 @@ def _find_cache() -> Path:
     home = os.environ.get("HF_HOME") or os.path.join(of_system, "huggingface")  # noqa: PTH118
     named = os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE")
     return Path(os.path.expanduser(os.path.expandvars(named or os.path.join(home, "hub"))))  # noqa: PTH111, PTH118
-
-
-def _find_commits(folder: Path, revision: str) -> Iterator[str]:
-    if _COMMIT.fullmatch(revision):
-        yield revision
-    elif _REVISION.fullmatch(revision):
-        commit = (_read_inside(folder, folder / "refs" / revision) or b"").strip().decode("ascii", "replace")
-        if _COMMIT.fullmatch(commit):
-            yield commit
 
 
 def _read_inside(folder: Path, path: Path) -> bytes | None:

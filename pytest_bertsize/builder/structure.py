@@ -57,7 +57,11 @@ def find_components(
         for level in levels(path):
             counts[level] += by_name[name].owned
     rows = _choose_rows(counts, asked, MOST_ROWS - len(set(found.values())))
-    return found | {name: _find_deepest(path, rows) for name, path in rest.items()}
+    deepest = {
+        path: max((level for level in levels(path) if level in rows), key=len, default=OTHERS)
+        for path in set(rest.values())
+    }
+    return found | {name: deepest[path] for name, path in rest.items()}
 
 
 def name_module(name: str) -> str:
@@ -103,10 +107,6 @@ def _choose_rows(counts: Mapping[str, int], asked: Collection[str], most: int) -
             rows |= {*inner}
             waiting = sorted({*waiting, *inner}, key=lambda path: -counts[path])
     return rows
-
-
-def _find_deepest(path: str, rows: Collection[str]) -> str:
-    return max((level for level in levels(path) if level in rows), key=len, default=OTHERS)
 
 
 def list_modules(names: Iterable[str]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What the helper process is asked for, about one declared model."""
+"""Make the request to the helper process for one declared model."""
 
 from __future__ import annotations
 
@@ -29,29 +29,29 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.settings import Settings
 
 
-def with_closed_form(
+def ask_with_closed_form(
     model: Model, settings: Settings, config: ModelConfig, found: Derivation, adapter: Adapter | None
 ) -> Request:
-    """A model that the closed form has bounded."""
+    """Ask for a model that the closed form has bounded."""
     architecture = found.form.architecture
     own = model.factory is not None
     if config.modules:
-        return _of_modules(model, settings, config, found)
+        return _ask_for_modules(model, settings, config, found)
     return Request(
         model.name,
         found.family.name,
         architecture.name,
-        for_factory(model, config) if own else found.values.for_build,
+        make_factory_config(model, config) if own else found.values.for_build,
         dict(found.options),
         architecture.defined_in,
         asked=() if own else tuple(found.values.assumed),
         unknown=() if own else found.values.unknown,
-        **_beside(model, settings, adapter, runs_code=own or architecture.defined_in != "transformers"),
+        **_list_common(model, settings, adapter, runs_code=own or architecture.defined_in != "transformers"),
     )
 
 
-def _of_modules(model: Model, settings: Settings, config: ModelConfig, found: Derivation) -> Request:
-    """What the folder's own files write, module by module, and nothing that the closed form takes for granted."""
+def _ask_for_modules(model: Model, settings: Settings, config: ModelConfig, found: Derivation) -> Request:
+    """Ask for what the folder's files write, module by module, and nothing that the closed form takes for granted."""
     given: dict[str, Any] = found.values.for_build
     modules = [
         Module(
@@ -59,57 +59,59 @@ def _of_modules(model: Model, settings: Settings, config: ModelConfig, found: De
             each.at,
             {key: each.settings[key] for key in _SETTINGS if key in each.settings},
             str(each.config.model_type) if each.is_transformer else "",
-            given[each.part] if each.is_transformer else for_part(each.part, model, config),
+            given[each.part] if each.is_transformer else make_part_config(each.part, model, config),
         )
         for each in config.modules
     ]
     architecture = found.form.architecture.name
-    beside = _beside(model, settings, None, runs_code=False)
+    beside = _list_common(model, settings, None, runs_code=False)
     return Request(model.name, "", architecture, {}, {}, modules=tuple(modules), **beside)
 
 
 _SETTINGS = ("transformer_task", "model_args", "model_kwargs")
 
 
-def for_part(name: str, model: Model, config: ModelConfig) -> dict[str, Any]:
-    """One part's config as its own code knows it, with the table's overrides of it."""
+def make_part_config(name: str, model: Model, config: ModelConfig) -> dict[str, Any]:
+    """Return one part's config as its own code knows it, with the table's overrides of it."""
     overrides = model.overrides.get(name, {})
-    return for_factory(replace(model, overrides=overrides if isinstance(overrides, dict) else {}), config.parts[name])
+    return make_factory_config(
+        replace(model, overrides=overrides if isinstance(overrides, dict) else {}), config.parts[name]
+    )
 
 
-def without_closed_form(
+def ask_without_closed_form(
     model: Model, settings: Settings, config: ModelConfig, registry: Registry, adapter: Adapter | None
 ) -> Request:
-    """A model that is held to its budget alone.
+    """Ask for a model that is held to its budget alone.
 
-    :raises Unusable: as :func:`~pytest_bertsize.review.build_request.clean` does.
+    :raises Unusable: as :func:`~pytest_bertsize.review.build_request.clean_config` does.
     """
-    family, architecture = names(model, config, registry)
-    from_config = clean(model, config)
-    given = for_factory(model, config) if model.factory else from_config
-    beside = _beside(model, settings, adapter, runs_code=model.factory is not None)
+    family, architecture = name_class(model, config, registry)
+    from_config = clean_config(model, config)
+    given = make_factory_config(model, config) if model.factory else from_config
+    beside = _list_common(model, settings, adapter, runs_code=model.factory is not None)
     return Request(model.name, family, architecture, given, model.options, **beside)
 
 
-def for_factory(model: Model, config: ModelConfig) -> dict[str, Any]:
-    """The config as the project's own code knows it: by its own names, with the table's overrides."""
+def make_factory_config(model: Model, config: ModelConfig) -> dict[str, Any]:
+    """Return the config as the project's own code knows it: by its own names, with the table's overrides."""
     if config.parts:
-        return {name: for_part(name, model, config) for name in config.parts}
+        return {name: make_part_config(name, model, config) for name in config.parts}
     data: dict[str, Any] = config.as_written
     for key, value in model.overrides.items():
         full = config.names_in_file.get((*config.key_path, key), (*config.key_path, key))
-        data = _with(data, full[len(config.key_path) :], value)
+        data = _put_value(data, full[len(config.key_path) :], value)
     return data
 
 
-def _with(data: Mapping[str, Any], path: tuple[str, ...], value: object) -> dict[str, Any]:
-    """A copy with another value at a path."""
+def _put_value(data: Mapping[str, Any], path: tuple[str, ...], value: object) -> dict[str, Any]:
+    """Copy it with another value at a path."""
     key, *below = path
-    return {**data, key: _with(data[key], tuple(below), value) if below else value}
+    return {**data, key: _put_value(data[key], tuple(below), value) if below else value}
 
 
-def _beside(model: Model, settings: Settings, adapter: Adapter | None, *, runs_code: bool) -> dict[str, Any]:
-    """What a class has in common with a function of the project.
+def _list_common(model: Model, settings: Settings, adapter: Adapter | None, *, runs_code: bool) -> dict[str, Any]:
+    """Return what a class has in common with a function of the project.
 
     :param runs_code: whether code of the project builds it, which may ask for configs by name.
     """
@@ -128,8 +130,8 @@ def _beside(model: Model, settings: Settings, adapter: Adapter | None, *, runs_c
     }
 
 
-def names(model: Model, config: ModelConfig, registry: Registry) -> tuple[str, str]:
-    """The family and the class to build; of what a function of the project builds, as far as anything says so.
+def name_class(model: Model, config: ModelConfig, registry: Registry) -> tuple[str, str]:
+    """Name the family and the class to build; of what a function of the project builds, as far as anything says so.
 
     :raises Unusable: for a config that names no class.
     """
@@ -140,45 +142,39 @@ def names(model: Model, config: ModelConfig, registry: Registry) -> tuple[str, s
     return family, derive.architecture_name(model, config, family, registry)
 
 
-def clean(model: Model, config: ModelConfig) -> dict[str, Any]:
-    """What to build from: every key of the config but for those that steer the library itself.
+def clean_config(model: Model, config: ModelConfig) -> dict[str, Any]:
+    """Return what to build from: every key of the config but for those that steer the library itself.
 
     :raises Unusable: for a config that has a key which is refused, or that asks for too much.
     """
-    found = [*_in_file(config, runs_code=model.factory is not None), *_in_table(model.overrides)]
+    runs_code = model.factory is not None
+    found = [
+        Finding("config-refused", f"the key {shown(path[-1])} {why}", fix, file=config.file, line=config.line(*path))
+        for path, (why, fix) in _find_wrong(config.data, are_of_the_project=runs_code)
+    ]
+    for path, (why, fix) in _find_wrong(model.overrides):
+        key = printable(".".join(path))
+        found.append(Finding("config-refused", f"overrides.{key} {why}", fix, table_key=("overrides", path[0])))
     if found:
         raise Unusable(*found)
     return seen(written(ConfigKeys(()), config, model.overrides))
 
 
-def _in_file(config: ModelConfig, *, runs_code: bool) -> list[Finding]:
-    return [
-        Finding("config-refused", f"the key {shown(path[-1])} {why}", fix, file=config.file, line=config.line(*path))
-        for path, (why, fix) in _wrong(config.data, are_of_the_project=runs_code)
-    ]
-
-
-def _in_table(overrides: Mapping[str, Any]) -> list[Finding]:
-    return [
-        Finding("config-refused", f"overrides.{printable('.'.join(path))} {why}", fix, table_key=("overrides", path[0]))
-        for path, (why, fix) in _wrong(overrides)
-    ]
-
-
-def _wrong(
+def _find_wrong(
     values: Mapping[str, Any], *, are_of_the_project: bool = False, depth: int = 0
 ) -> Iterator[tuple[tuple[str, ...], tuple[str, str]]]:
-    """The path of every key that may not stand in a config, or not with its value; why, and the way out.
+    """Yield the path of every key that may not stand in a config, or not with its value; why, and the way out.
 
     :param are_of_the_project: whether its own code reads them, which calls by ``_name`` what it likes below the top.
     """
-    inner = partial(_wrong, are_of_the_project=are_of_the_project, depth=depth + 1)
+    inner = partial(_find_wrong, are_of_the_project=are_of_the_project, depth=depth + 1)
     for key, value in values.items():
-        if why := refused(key, value) or ("" if are_of_the_project and depth else _a_name_of_the_library(key)):
+        is_private = key.startswith("_") and key not in INERT and not (are_of_the_project and depth)
+        if why := refused(key, value) or ("it is a name of the library's own" if is_private else ""):
             yield (key,), (f"is refused: {why}", "remove it")
         elif beyond := beyond_json(value):
             yield (key,), (f"is {beyond}, which no config can say", "write what the config would say")
-        elif too_much := _too_much(key, value):
+        elif too_much := _explain_size(key, value):
             yield (key,), too_much
         elif isinstance(value, dict) and key not in NAMED_BY_LABELS:
             yield from (((key, *path), said) for path, said in inner(value))
@@ -187,12 +183,8 @@ def _wrong(
             yield from (((key, "[]", *path), said) for found in nested for path, said in found)
 
 
-def _a_name_of_the_library(key: str) -> str:
-    return "it is a name of the library's own" if key.startswith("_") and key not in INERT else ""
-
-
-def _too_much(key: str, value: object) -> tuple[str, str] | None:
-    """Without a closed form, nothing bounds a model before it is built but its single numbers."""
+def _explain_size(key: str, value: object) -> tuple[str, str] | None:
+    """Bound single numbers: without a closed form, nothing else bounds a model before it is built."""
     layers = key in SYNONYMS["L"] or "layers" in key or "blocks" in key
     most = MOST_LABELS if key == "num_labels" else MOST_LAYERS if layers else LARGEST_SIZE
     if type(value) is int and value > most:
@@ -204,25 +196,14 @@ def _too_much(key: str, value: object) -> tuple[str, str] | None:
     return None
 
 
-def noted(family: str, architecture: str, registry: Registry) -> tuple[Finding, ...]:
-    """What every report of such a model says, and more where there is a closed form after all."""
-    note = Finding(
-        "unknown-closed-form",
-        f"{architecture} is held to its budget alone: closed_form = false",
-        "",
-        "note",
-        table_key=("closed_form",),
-    )
+def note_missing_form(family: str, architecture: str, registry: Registry) -> tuple[Finding, ...]:
+    """Note in every report of such a model that it has none, and more where there is a closed form after all."""
+    note = f"{architecture} is held to its budget alone: closed_form = false"
+    found = Finding("unknown-closed-form", note, "", "note", table_key=("closed_form",))
     if registry.find(family, architecture) is None:
-        return (note,)
-    there_is = Finding(
-        "unknown-closed-form",
-        f"there is a closed form for {architecture}, and closed_form = false keeps it from being compared",
-        "remove closed_form = false",
-        "warning",
-        table_key=("closed_form",),
-    )
-    return (there_is,)
+        return (found,)
+    there_is = f"there is a closed form for {architecture}, and closed_form = false keeps it from being compared"
+    return found, found._replace(message=there_is, fix="remove closed_form = false", severity="warning")
 
 
 _SIZES = {name for symbol, names in SYNONYMS.items() for name in names if symbol not in {"P", "T"}}

@@ -68,7 +68,7 @@ def examine(
         chosen = choose(model, config, registry, adapter)
         known = replace(known, family=chosen.family.name, architecture=model.factory or chosen.architecture.name)
         found = derive(model, config, chosen)
-        request = _with_names(build_request.with_closed_form(model, settings, config, found, adapter), known.stored)
+        request = _with_names(build_request.ask_with_closed_form(model, settings, config, found, adapter), known.stored)
         notes = (
             *build_findings.note_published_configs(known.published, "config"),
             *found.values.findings,
@@ -132,14 +132,16 @@ def _without_closed_form(
     adapter: Adapter | None,
 ) -> Subject:
     """``closed_form = false``: there is nothing to compare with but the budget, and every report says so."""
-    request = _with_names(build_request.without_closed_form(model, settings, config, registry, adapter), known.stored)
+    request = _with_names(
+        build_request.ask_without_closed_form(model, settings, config, registry, adapter), known.stored
+    )
     known = replace(
         known,
         family=request.family,
         architecture=model.factory or request.architecture,
         findings=(
             *build_findings.note_published_configs(known.published, "config"),
-            *build_request.noted(request.family, request.architecture, registry),
+            *build_request.note_missing_form(request.family, request.architecture, registry),
         ),
         build=partial(_build_here, request, settings),
     )

@@ -93,7 +93,7 @@ def _given(subject: Subject, request: Request) -> Mapping[str, Any]:
     config = subject.config
     if config is None or subject.derivation is None:
         return request.config
-    return build_request.for_factory(subject.model, config) if subject.model.factory else request.config
+    return build_request.make_factory_config(subject.model, config) if subject.model.factory else request.config
 
 
 def _said(former: Former) -> dict[str, Any] | None:
@@ -101,7 +101,11 @@ def _said(former: Former) -> dict[str, Any] | None:
     if config is None:
         return None
     try:
-        given = build_request.for_factory(model, config) if model.factory else build_request.clean(model, config)
+        given = (
+            build_request.make_factory_config(model, config)
+            if model.factory
+            else build_request.clean_config(model, config)
+        )
     except Unusable:
         return None
     return {"config": given, "options": model.options}

@@ -14,6 +14,7 @@ import platform
 import selectors
 import signal
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from pytest_bertsize.builder.child.from_pretrained import list_answers
@@ -158,39 +159,38 @@ def build(request: Request, pipe: int) -> Answer:
         model = instantiate(request)
         built = take_inventory(model, own=request.runs_own_code or bool(request.modules))
         built = built._replace(config=read_config_values(request) if request.asked else None)
-        built = _count_flops(built, model, request)
+        if request.seq_len:
+            built = _ask_beside(built, "flops", lambda: _count_flops(model, request))
+        if request.filed:
+            built = _ask_beside(built, "loading", lambda: _find_loading(model, request))
     except BaseException as error:
         return Answer(failed=explain_error(error, request))
     if REFUSED:
         first = REFUSED[0]
         return Answer(failed=NotBuilt(first.why, f"{first}, and the code caught that and went on", first.fix))
-    built = _ask_about_loading(built, model, request)
     versions: dict[str, Any] = {
         each: str(getattr(sys.modules.get(each), "__version__", "")) for each in ("transformers", "torch")
     }
     return Answer(built._replace(answered=list_answers(), stood_in=tuple(STOOD_IN), **versions))
 
 
-def _count_flops(built: Built, model: Any, request: Request) -> Built:
-    if not request.seq_len:
-        return built
+def _ask_beside(built: Built, what: str, ask: Callable[[], Any]) -> Built:
+    try:
+        return built._replace(**{what: ask()})
+    except Exception as error:
+        return built._replace(problems={**built.problems, what: describe_error(error)})
+
+
+def _count_flops(model: Any, request: Request) -> Any:
     from pytest_bertsize.builder.child.flops import count_flops
 
-    try:
-        return built._replace(flops=count_flops(model.to("meta"), seq_len=request.seq_len))
-    except Exception as error:
-        return built._replace(problems={**built.problems, "flops": describe_error(error)})
+    return count_flops(model.to("meta"), seq_len=request.seq_len)
 
 
-def _ask_about_loading(built: Built, model: Any, request: Request) -> Built:
-    if not request.filed:
-        return built
+def _find_loading(model: Any, request: Request) -> Any:
     from pytest_bertsize.builder.child.loading import find_loading
 
-    try:
-        return built._replace(loading=find_loading(model, request.filed))
-    except Exception as error:
-        return built._replace(problems={**built.problems, "loading": describe_error(error)})
+    return find_loading(model, request.filed)
 
 
 if __name__ == "__main__":

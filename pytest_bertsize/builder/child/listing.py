@@ -236,8 +236,8 @@ def refuse_hidden(modules: Mapping[str, nn.Module]) -> None:
 
     :raises Refused: for parameters that are no module's, and for more than can be looked at.
     """
-    of_modules = (part for each in modules.values() for part in (each, *_list_tensors(each)))
-    seen = {id(part) for part in of_modules}
+    tensors = [each for held in modules.values() for each in (*held._parameters.values(), *held._buffers.values())]  # noqa: SLF001
+    seen = {id(part) for part in (*modules.values(), *tensors)}
     most = len(seen) + MOST_LOOKED_AT
     for where, value in _list_attributes(modules):
         hidden, waiting = 0, [value]
@@ -255,10 +255,6 @@ def refuse_hidden(modules: Mapping[str, nn.Module]) -> None:
         if hidden:
             what = f"{where}, a {type(value).__name__}, has {hidden:,} parameters that torch does not see"
             raise Refused(what, INSTEAD)
-
-
-def _list_tensors(module: nn.Module) -> list[Any]:
-    return [*module._parameters.values(), *module._buffers.values()]  # noqa: SLF001
 
 
 def _list_attributes(modules: Mapping[str, nn.Module]) -> Iterator[Named]:

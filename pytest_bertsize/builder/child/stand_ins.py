@@ -52,7 +52,7 @@ class StandIn:
 
 
 class Result(StandIn):
-    """What a call at import returned: no module may have it, for it could be a layer."""
+    """The result of a call at import: no module may have it, for it could be a layer."""
 
 
 for _operation in OPERATIONS:
