@@ -29,21 +29,13 @@ SIZES = {
 """What each block is told, in torch's order; a parameter is told its shape, of any length."""
 FEWEST = {"parameter": 0, "conv2d": 3}
 """Sizes, where it may be fewer than there are names: of a single number none, of a square kernel one."""
-_RECURRENT = ("bias", "layers", "bidirectional")
 ARGUMENTS = {
-    "linear": ("bias",),
+    **dict.fromkeys(("linear", "conv1d", "conv2d", "multihead_attention"), ("bias",)),
+    **dict.fromkeys(("transformer_encoder_layer", "transformer_decoder_layer"), ("bias",)),
+    **dict.fromkeys(("lstm", "gru"), ("bias", "layers", "bidirectional")),
     "layer_norm": ("bias", "elementwise_affine"),
     "rms_norm": ("elementwise_affine",),
-    "conv1d": ("bias",),
-    "conv2d": ("bias",),
-    "lstm": _RECURRENT,
-    "gru": _RECURRENT,
-    "multihead_attention": ("bias",),
-    "transformer_encoder_layer": ("bias",),
-    "transformer_decoder_layer": ("bias",),
 }
-NO_LIST = ("parameter",)
-"""What is no module, and does not stand in a ModuleList."""
 TIED = {"linear": ("weight", "bias"), "embedding": ("weight",)}
 """Parameters that may be those of another module."""
 LONGEST_SHAPE = 8
@@ -121,46 +113,44 @@ class ExtraTable(Struct, frozen=True):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        said = {key: getattr(self, key) for key in ("bias", "elementwise_affine", "layers", "bidirectional")}
-        return {key: value for key, value in said.items() if value is not None}
+        written = {key: getattr(self, key) for key in ("bias", "elementwise_affine", "layers", "bidirectional")}
+        return {key: value for key, value in written.items() if value is not None}
 
     def __post_init__(self) -> None:
         if not RANGED_PATH.fullmatch(self.name):
             raise ValueError(f'{shown(self.name)} is no path of a module: write name = "classifier", for example')
-        said = [block for block in SIZES if getattr(self, block) is not None]
-        if len(said) != 1:
-            says = f"says {' and '.join(said)}" if said else "says no block"
-            raise ValueError(f"{self._who} {says}: write one of {', '.join(SIZES)}, as in {_EXAMPLE}")
-        for problem in (*self._wrong_sizes(), *self._wrong_arguments()):
-            raise ValueError(f"{self._who}: {problem}")
+        blocks = [block for block in SIZES if getattr(self, block) is not None]
+        if len(blocks) != 1:
+            says = f"says {' and '.join(blocks)}" if blocks else "says no block"
+            example = 'linear = ["hidden_size", "num_labels"]'
+            raise ValueError(f"the extra {shown(self.name)} {says}: write one of {', '.join(SIZES)}, as in {example}")
+        for problem in (*self._name_wrong_sizes(), *self._name_wrong_arguments(), *self._name_wrong_ties()):
+            raise ValueError(f"the extra {shown(self.name)}: {problem}")
 
-    @property
-    def _who(self) -> str:
-        return f"the extra {shown(self.name)}"
-
-    def _wrong_sizes(self) -> Iterator[str]:
+    def _name_wrong_sizes(self) -> Iterator[str]:
         names = SIZES[self.block]
         most = len(names) or LONGEST_SHAPE
         if not FEWEST.get(self.block, most) <= len(self.sizes) <= most:
             wanted = f"[{', '.join(names)}]" if names else f"its shape, at most {LONGEST_SHAPE} numbers"
             yield f"{self.block} takes {wanted}, and this has {len(self.sizes)}"
-        yield from (
-            f"{shown(size)} is no size: write a number, a key of the config, or a sum such as {shown(_SUM)}"
-            for size in self.sizes
-            if not _is_size(size)
-        )
-        if self.count is None:
-            return
-        if self.block in NO_LIST:
-            yield f"{self.block} takes no count: it is no module in a list; write one for each"
-        elif not _is_size(self.count):
+        for size in self.sizes:
+            if not _is_size(size):
+                example = shown("2*hidden_size + 16")
+                yield f"{shown(size)} is no size: write a number, a key of the config, or a sum such as {example}"
+        if self.count is not None and self.block == "parameter":
+            yield "parameter takes no count: it is no module in a list; write one for each"
+        elif self.count is not None and not _is_size(self.count):
             yield f"count is {shown(self.count)}: write a number or a key of the config, as in count = 6"
 
-    def _wrong_arguments(self) -> Iterator[str]:
-        allowed = ARGUMENTS.get(self.block, ())
-        yield from (f"{self.block} takes no {key}: remove it" for key in self.arguments if key not in allowed)
+    def _name_wrong_arguments(self) -> Iterator[str]:
+        taken = ARGUMENTS.get(self.block, ())
+        yield from (f"{self.block} takes no {key}: remove it" for key in self.arguments if key not in taken)
         if self.layers is not None and not 1 <= self.layers <= MOST_LAYERS:
             yield f"layers is {self.layers}: write 1 to {MOST_LAYERS}"
+        if self.component and not is_component(self.component):
+            yield f'{shown(self.component)} is no component: write component = "head.crf", for example'
+
+    def _name_wrong_ties(self) -> Iterator[str]:
         known = TIED.get(self.block, ())
         for parameter, source in self.tied.items():
             if parameter not in known:
@@ -171,18 +161,16 @@ class ExtraTable(Struct, frozen=True):
             elif parameter == "bias" and self.bias is False:
                 yield "it has no bias to tie: remove bias = false, or the tie"
             elif not MODULE_PATH.fullmatch(source):
-                yield f"{shown(source)} is no name of a tensor: write tied = {{ {parameter} = {_TENSOR} }}, for example"
-        if self.component and (
-            not MODULE_PATH.fullmatch(self.component) or self.component.partition(".")[0] in NO_COMPONENTS
-        ):
-            yield f'{shown(self.component)} is no component: write component = "head.crf", for example'
+                example = f'tied = {{ {parameter} = "bert.embeddings.word_embeddings.weight" }}'
+                yield f"{shown(source)} is no name of a tensor: write {example}, for example"
 
 
 NO_COMPONENTS = frozenset({TOTAL, TRAINABLE, BYTES, FLOPS, TRAINING, GROWTH, ALREADY_OVER})
 """What a budget may limit beside components."""
-_TENSOR = '"bert.embeddings.word_embeddings.weight"'
-_SUM = "2*hidden_size + 16"
-_EXAMPLE = 'linear = ["hidden_size", "num_labels"]'
+
+
+def is_component(name: str) -> bool:
+    return MODULE_PATH.fullmatch(name) is not None and name.partition(".")[0] not in NO_COMPONENTS
 
 
 def _is_size(size: object) -> bool:
@@ -194,13 +182,7 @@ def _is_size(size: object) -> bool:
 
 def summands(size: str) -> list[tuple[int, str | None]]:
     """``"2*hidden_size + 16"`` → ``[(2, "hidden_size"), (16, None)]``; empty for what is no such sum."""
-    if len(size) > LONGEST_SUM:
-        return []
-    found = [SUMMAND.fullmatch(part.strip()) for part in size.split("+")]
+    found = [SUMMAND.fullmatch(part.strip()) for part in size.split("+")] if len(size) <= LONGEST_SUM else []
     if not all(found):
         return []
-    return [
-        (int(each["number"]), None) if each["number"] else (int(each["times"] or 1), each["key"])
-        for each in found
-        if each
-    ]
+    return [(int(each["number"] or each["times"] or 1), each["key"]) for each in found if each]

@@ -20,7 +20,7 @@ from pytest_bertsize.dtypes import TRAINED, bits_of
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, levels
 from pytest_bertsize.quantity import parse_bytes, parse_count, parse_flops
 from pytest_bertsize.release import parsed
-from pytest_bertsize.table.extra import MODULE_PATH, NO_COMPONENTS, ExtraTable
+from pytest_bertsize.table.extra import NO_COMPONENTS, ExtraTable, is_component
 from pytest_bertsize.table.model import (
     ALREADY_OVER,
     BYTES,
@@ -88,9 +88,7 @@ class Mistakes(Exception):
 
 
 class Reads(NamedTuple):
-    """Beside a type in ``Annotated``: what reads the written value in place of msgspec. A function alone checks what
-    msgspec has converted.
-    """
+    """A reader of a written value, in place of msgspec; a function alone checks what msgspec has converted."""
 
     read: Callable[[Any], Any]
 
@@ -105,64 +103,47 @@ def parse_memory(value: object) -> int:
     return found
 
 
-def check_dtype(name: str) -> str:
-    bits_of(name)
-    return name
-
-
-def check_trained_dtype(name: str) -> str:
+def check_trained_dtype(name: str) -> None:
     bits_of(name)
     if name not in TRAINED:
         raise ValueError(f"{shown(name)} is no dtype that AdamW trains: write one of {', '.join(TRAINED)}")
-    return name
 
 
-def check_release(name: str) -> str:
-    parsed(name)
-    return name
-
-
-def check_model_name(name: str) -> str:
+def check_model_name(name: str) -> None:
     if not re.fullmatch(r"\w[\w.+@-]{0,99}", name):
         raise ValueError("a model's name is its test id: letters, digits and . _ - + @, at most 100 of them")
-    return name
 
 
-def check_class_name(name: str) -> str:
+def check_class_name(name: str) -> None:
     if not is_name(name):
         raise ValueError(f"{shown(name)} is no name: letters, digits and _ -, at most 100 of them")
-    return name
 
 
-def check_module_path(name: str) -> str:
+def check_module_path(name: str) -> None:
     if not re.fullmatch(DOTTED, name, re.ASCII):
         raise ValueError(f'{shown(name)} is no path of a module: write backbone = "bert", the attribute that holds it')
-    return name
 
 
-def check_function_name(name: str) -> str:
+def check_function_name(name: str) -> None:
     is_file = name.partition(":")[0].endswith(".py")
     if is_file or not re.fullmatch(rf"{DOTTED}:{DOTTED}", name, re.ASCII):
         module = re.fullmatch(r"([\w/]+)\.py:(\w+)", name, re.ASCII)
         example = f"{module[1].replace('/', '.')}:{module[2]}" if module else "module:function"
         raise ValueError(f'{shown(name)} names no function: write factory = "{example}", importable from here')
-    return name
 
 
-def check_lock_name(name: str) -> str:
+def check_lock_name(name: str) -> None:
     if not name.endswith(".lock") or name == ".lock":
         raise ValueError(f'{shown(name)} is no name of a lock: write lock = "bertsize.lock"')
-    return name
 
 
-def check_components(written: dict[str, Any]) -> dict[str, Any]:
+def check_components(written: dict[str, Any]) -> None:
     for name, value in written.items():
-        if not MODULE_PATH.fullmatch(name) or name.partition(".")[0] in NO_COMPONENTS:
+        if not is_component(name):
             raise ValueError(f'{shown(name)} is no component: write components = {{ tower = "vision.*" }}, for example')
         patterns = value if isinstance(value, list) else [value]
         if not patterns or not all(isinstance(each, str) and each for each in patterns):
             raise ValueError(f'{name} is {shown(value)}: write {name} = "vision.*", a path or a pattern, or several')
-    return written
 
 
 def read_text_or_table(value: object) -> object:
@@ -176,7 +157,7 @@ def read_text_or_table(value: object) -> object:
 def read_backbone(value: object) -> object:
     """Read the attribute of one backbone, or those of several, each with its config."""
     if not isinstance(value, dict):
-        return check_module_path(read_value(str, value))
+        return read_value(ModulePath, value)
     if not value:
         example = '"bert", or { question_model = "configs/q.json", ctx_model = "configs/c.json" }'
         raise ValueError(f"{shown(value)} is no backbone: write {example}")
@@ -193,7 +174,7 @@ def read_architecture(value: object) -> object:
         return read_value(ClassName, value)
     if not value:
         raise ValueError("an empty table says nothing")
-    return {check_module_path(name): read_value(ClassName, each) for name, each in value.items()}
+    return {read_value(ModulePath, name): read_value(ClassName, each) for name, each in value.items()}
 
 
 def read_growth(value: object) -> dict[str, Any]:
@@ -212,11 +193,13 @@ def read_growth(value: object) -> dict[str, Any]:
 def read_lock(value: object) -> LockTable:
     if value is True or value == "strict":
         raise ValueError(f'{shown(value)} names no file: write lock = {{ file = "bertsize.lock", strict = true }}')
-    return read_table(LockTable, value) if not isinstance(value, str) else LockTable(check_lock_name(value))
+    return read_table(LockTable, value) if not isinstance(value, str) else LockTable(read_value(LockName, value))
 
 
 Text = Annotated[str, Meta(min_length=1)]
 ClassName = Annotated[str, Meta(min_length=1), check_class_name]
+ModulePath = Annotated[str, check_module_path]
+LockName = Annotated[str, check_lock_name]
 Count = Annotated[int, Reads(parse_count)]
 Bytes = Annotated[int, Reads(parse_byte_limit)]
 TrainingBytes = Annotated[int, Reads(parse_bytes)]
@@ -281,7 +264,7 @@ class BytesTable(Bounds, frozen=True):
     """The most bytes that pass: 440_000_000, "440MB", "420MiB", or a limit by name: "github-file"."""
     exact: Bytes | None = None
     """The only number of bytes that passes, without min and max: 437_928_960, or "440MB"."""
-    dtype: Annotated[str, check_dtype] | None = None
+    dtype: Annotated[str, bits_of] | None = None
     """What a parameter is stored as. Default: the config's dtype, else float32. Example: dtype = "float16"."""
     count: Literal["unique", "stored", "unrolled"] = "unique"
     """What is counted: every parameter once (unique), ties written out (stored), or a copy of a shared layer for
@@ -325,7 +308,7 @@ class TrainingTable(Bounds, frozen=True):
     dtype: Annotated[str, check_trained_dtype] | None = None
     """What parameters that train are kept as, and with them gradients and moments; autocast keeps float32. Default:
     float32. Example: dtype = "bfloat16"."""
-    frozen: Annotated[str, check_dtype] | None = None
+    frozen: Annotated[str, bits_of] | None = None
     """What parameters that do not train are kept as. Default: dtype. Example: frozen = "bfloat16"."""
 
     @property
@@ -438,7 +421,7 @@ class BuildTable(Struct, frozen=True):
 class LockTable(Struct, frozen=True):
     """``lock``: the file, and whether a difference from it is an error."""
 
-    file: Annotated[str, check_lock_name]
+    file: LockName
     """The file, relative to pyproject.toml and inside the project; its name ends in .lock.
     Example: file = "bertsize.lock"."""
     strict: bool = False
@@ -575,7 +558,7 @@ class BertsizeTable(Struct, frozen=True, kw_only=True):
     removed: dict[str, Text] = {}
     """Why models that a base holds to a budget are declared no more, by their names; a later change may drop it.
     Example: removed = { encoder = "ADR-14: replaced by the small one" }."""
-    transformers: Annotated[str, Meta(min_length=1), check_release] | None = None
+    transformers: Annotated[str, Meta(min_length=1), parsed] | None = None
     """The release of transformers that the project runs, for --no-build where none is installed beside the gate; where
     one is, that one counts, and this may say nothing else. Example: transformers = "4.57"."""
 
@@ -687,7 +670,7 @@ def read_value(kind: Any, value: Any) -> Any:
     except msgspec.ValidationError:
         raise ValueError(_name_expected(plain, beside, value)) from None
     for check in filter(callable, beside):
-        found = check(found)
+        check(found)
     return found
 
 
