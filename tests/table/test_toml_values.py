@@ -21,39 +21,27 @@ OLD, NEW = '"50K"', '"60K"'
 
 LAYOUTS = {
     "dotted keys": f'{X}config = "c"\nbudget.total = @ # why\nbudget.head = 1\n',
-    "the first of dotted keys": f'{X}budget.total = @\nbudget.head = "50K"\n',
-    "dotted keys that are apart": f'{X}budget.head = "50K"\nconfig = "c"\nbudget.total = @\nreason = "50K"\n',
     "dotted keys with space": f"{X}  budget  .  total  =  @  \t# 50K\n",
     "a table of its own": f'{X}config = "c"\n\n[tool.bertsize.models.x.budget]\n\ttotal\t=   @   # "50K"\n\thead = "50K"\n',
-    "a table above that of its model": f'[tool.bertsize.models.x.budget]\ntotal = @\n{X}config = "c"\n[tool.bertsize]\n',
     "a table apart from that of its model": f'{X}config = "50K"\n[tool.z]\na = "50K"\n{X[:-2]}.budget]\ntotal = @\n',
     "an inline table": f'{X}budget = {{total=@,head="50K"}}\n',
-    "the last of an inline table": f'{X}budget = {{ head = "50K" , total = @ }} # why\n',
-    "the only one of an inline table": f"{X}budget = {{total=@}}",
     "inline tables in inline tables": '[tool]\nbertsize = { models = { x = { config = "50K", budget = { total = @ } } } }\n',
     "dotted keys in an inline table": '[tool.bertsize.models]\nx = { config = "c", budget.total = @, budget.head = "50K" }\n',
-    "the last dotted key in an inline table": "[tool.bertsize.models]\nx = { budget.head = 1, budget.total = @ }\n",
     "an inline table over its items' lines": f'{X}extra = [\n  {{ name = "a", linear = [\n[50, 2],\n] }}, # [tool.y]\n]\nbudget.total = @\n',
     "no header": 'tool.bertsize.models.x.config = "c"\ntool.bertsize.models.x.budget.total = @\n',
     "a short header": '[tool]\nbertsize.models.x.budget.total = @\nother.a = "50K"\nbertsize.models.x.config = "c"\n',
     "models in turns": '[tool.bertsize]\nmodels.y.budget.total = "50K"\nmodels.x.config = "c"\nmodels.y.config = "c"\nmodels.x.budget.total = @\n',
-    "a header with spaces": "[ tool . bertsize . models . x ]\nbudget.total = @\n",
-    "an indented header": "  [tool.bertsize.models.x]  # [tool.y]\n  budget.total = @\n",
     "quoted keys": '["tool".\'bertsize\'.models."x"]\n"budget".\'total\' = @\n',
     "no line break at the end": f"{X}budget.total = @",
-    "a comment at the end": f"{X}budget.total = @#50K",
     "blank lines of spaces": f"\n\n{X}  \n\t\nbudget.total = @  \t\n\n\n",
     "arrays of tables around": (
         f'[[tool.a]]\nx = "50K"\n[[tool.a]]\nbudget.total = "50K"\n{X}budget.total = @\n'
         '[[tool.bertsize.models.x.extra]]\nname = "50K"\n[[tool.bertsize.models.x.extra]]\ntotal = "50K"\n[[tool.a]]\n'
     ),
     "the same in a text above": f'd = """\n{X}budget.total = "50K"\n"""\n{X}budget.total = @\n',
-    "the same in a text below": f"{X}budget.total = @\n[project]\nd = '''\n{X}budget.total = \"50K\"\n'''\n",
     "the same in comments": f'# {X}# budget.total = "50K"\n{X}# budget.total = "50K"\nbudget.total = @ # budget.total = "50K"\n',
     "lists with brackets where lines start": f'[tool.y]\na = [\n["50K"],\n[ "tool", "bertsize" ],\n["50K"]\n]\n{X}budget.total = @\n',
     "a list with brackets above in its own table": f'{X}frozen = [\n"a",\n]\noverrides.b = [\n[1],\n[2]\n]\nbudget.total = @\n',
-    "what marks could be": f'{X}"value-0" = 1\nreason = "value-1"\nbudget.total = @ # value-2\n"looked-for-0" = 1\n',
-    "other writing": f'{X}reason = "größe 五万 😀"\nbudget.total = @ # ₿ 😀\n"ключ" = "50K"\n',
     "numbers of other kinds": f"[tool.z]\nd = 1979-05-27T07:32:00Z\n{X}overrides = {{ a = 1e-12, b = -inf }}\nbudget.total = @\n",
     "a model whose name begins alike": f'{X[:-2]}y]\nbudget.total = "50K"\n{X[:-2]}.budget]\ntotal = @\n[tool.bertsize.models.xx]\nbudget.total = "50K"\n',
 }
@@ -80,23 +68,17 @@ def test_only_the_value_is_another_whatever_the_layout(layout: str, ending: str)
 
 
 @pytest.mark.parametrize(
-    ("body", "path"),
+    "body",
     [
-        ("budget.total.max = @\nbudget.total.min = 1\n", ("max",)),
-        ("budget.total.min = 1\nbudget.total.max = @\n", ("max",)),
-        ('budget.total = { min = "50K", max = @ }\n', ("max",)),
-        ('budget.total = { max = @, min = "50K" } # why\n', ("max",)),
-        ("budget = { total.max = @ }\n", ("max",)),
-        ('budget = { total = { max = @ }, head = { max = "50K" } }\n', ("max",)),
-        ('[tool.bertsize.models.x.budget]\ntotal = { max = @ , min = "50K" }\n', ("max",)),
-        ('[tool.bertsize.models.x.budget.total]\nmin = "50K"\nmax = @\n', ("max",)),
-        ('[tool.bertsize.models.x.budget.head]\nmax = "50K"\n[tool.bertsize.models.x.budget.total]\nmax=@\n', ("max",)),
-        ("budget.total.exact = @\n", ("exact",)),
+        "budget.total.min = 1\nbudget.total.max = @\n",
+        'budget.total = { min = "50K", max = @ }\n',
+        'budget = { total = { max = @ }, head = { max = "50K" } }\n',
+        '[tool.bertsize.models.x.budget.total]\nmin = "50K"\nmax = @\n',
     ],
 )
-def test_a_bound_is_found_in_its_limit(body: str, path: tuple[str, ...]) -> None:
+def test_a_bound_is_found_in_its_limit(body: str) -> None:
     text = X + body
-    assert replace_values(text.replace("@", OLD), {(*TOTAL, *path): NEW}) == text.replace("@", NEW)
+    assert replace_values(text.replace("@", OLD), {(*TOTAL, "max"): NEW}) == text.replace("@", NEW)
 
 
 def test_a_key_with_a_dot_in_it_is_one_key() -> None:
@@ -114,10 +96,6 @@ def test_several_values_are_replaced_at_once_and_their_order_is_no_matter() -> N
     }
     after = f'{X}budget.total = "60K"\nbudget.head = 2_549\n[tool.bertsize.models.y]\nbudget.total = "1_000M" # 9\n'
     assert replace_values(text, values) == replace_values(text, dict(reversed(values.items()))) == after
-
-
-def test_nothing_to_replace_leaves_the_text_as_it_is() -> None:
-    assert replace_values(f"{X}budget.total = 1\r\n", {}) == f"{X}budget.total = 1\r\n"
 
 
 @pytest.mark.parametrize(
@@ -150,14 +128,6 @@ def test_a_number_in_another_notation_gives_way_to_the_decimal_one(old: str) -> 
     after = replace_values(f"{X}budget.total = {old}\n", {TOTAL: "59_549"})
     assert at(tomli.loads(after), TOTAL) == 59_549
     assert after.replace("_", "") == f"{X}budget.total = 59549\n"
-
-
-@pytest.mark.parametrize("old", ['"""\n50K"""', '"""\\\n  50K"""'], ids=repr)
-def test_a_string_over_lines_gives_way_to_one_that_says_the_same(old: str) -> None:
-    text = f"{X}budget.total = {old} # why\nbudget.head = 1\n"
-    after = replace_values(text, {TOTAL: NEW})
-    assert tomli.loads(after) == with_value(tomli.loads(text), TOTAL, "60K")
-    assert after.endswith(" # why\nbudget.head = 1\n")
 
 
 @pytest.mark.parametrize(
