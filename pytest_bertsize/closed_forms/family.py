@@ -242,8 +242,9 @@ class Deriving(Family):
 
     def resolve(self, config: ModelConfig, overrides: Mapping[str, object], architecture: Architecture) -> Values:
         """What a config says, and what follows from it."""
-        from pytest_bertsize.config.handed_over import handed_over, written
+        from pytest_bertsize.config.values import Written
 
-        follows = self.derive(written(self.keys, config, overrides))
+        written = Written(self.keys, config, overrides)
+        follows = self.derive(written.as_written)
         found = Family.resolve(self, replace(config, data={**config.data, **follows}), overrides, architecture)
-        return found._replace(for_build=handed_over(self.keys, config, overrides))
+        return found._replace(for_build=written.for_build)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from types import MappingProxyType
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.release import Release
 
 
+_WORD = re.compile(r"\w{1,100}")
 LABELS = "C"
 """The symbol of ``num_labels``."""
 
@@ -72,6 +74,15 @@ class Listing(NamedTuple):
     as_long_as: str = ""
     """Another list, which has as many entries; left out, or null, it is that many ones."""
     may_be_empty: bool = True
+
+    def takes(self, entries: Sequence[object]) -> bool:
+        """Return whether entries are such a list."""
+        return bool(entries or self.may_be_empty) and all(map(self._takes_entry, entries))
+
+    def _takes_entry(self, entry: object) -> bool:
+        if self.of is int:
+            return type(entry) is int and entry > 0
+        return isinstance(entry, str) and (entry in self.words if self.words else bool(_WORD.fullmatch(entry)))
 
 
 class Index(NamedTuple):
@@ -256,6 +267,10 @@ class ConfigKeys:
     def aliases(self) -> dict[str, str]:
         """Each alias and the key that it stands for."""
         return {alias: size.key for size in self.sizes for alias in size.aliases}
+
+    @cached_property
+    def key_of_symbol(self) -> dict[str, str]:
+        return {**{size.symbol: size.key for size in self.sizes}, LABELS: "num_labels"}
 
     @cached_property
     def unread(self) -> dict[str, str]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeAlias
 
+from pytest_bertsize.config.vocabulary import NAMED_BY_LABELS
 from pytest_bertsize.findings import Finding, Kind, Unusable
 from pytest_bertsize.wording import printable, shown
 
@@ -30,8 +31,6 @@ LONGEST_KEY = 200
 """Characters."""
 LONGEST_INTEGER = 14_280
 """Bits: the 4,300 decimal digits that Python writes."""
-NAMED_BY_LABELS = ("id2label", "label2id")
-"""Objects whose keys are a task's labels: only their number is limited, where they are counted."""
 IN_TOML = "{} = {}"
 ONE_MODEL = "name one model's config"
 OF_ALL = ("dtype", "torch_dtype", "quantization_config")

@@ -1,24 +1,31 @@
-"""What the project's config says for each key of its family: sizes, switches, words, lists, labels."""
+"""What the project's config and the table's overrides say for each key of a family, and what the class is handed of it.
+
+The class gets what is written, under the names that are written, and nothing else: no default and no other name of
+ours. What a closed form takes for granted may not be what the library does, and both sides of the comparison would
+move together.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeGuard
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.config.dims import Dims
-from pytest_bertsize.config.handed_over import handed_over, unknown
-from pytest_bertsize.config.keys import LABELS, Asks, Choice, ConfigKeys, Index, Listing, Size, Switch, Values
-from pytest_bertsize.config.other_keys import (
-    check_keys,
-    note_what_is_read,
-    note_what_is_unknown,
-    note_what_no_config_says,
-    without_effect,
+from pytest_bertsize.config.keys import LABELS, Asks, Choice, ConfigKeys, Ignored, Index, Listing, Size, Switch, Values
+from pytest_bertsize.config.vocabulary import (
+    NAMED_BY_LABELS,
+    PASSED,
+    describe_what_json_lacks,
+    explain_refusal,
+    find_synonym,
+    is_withheld,
+    to_snake_case,
+    withhold_steering_keys,
 )
-from pytest_bertsize.config.sheet import Sheet
-from pytest_bertsize.findings import Kind, Unusable
-from pytest_bertsize.wording import did_you_mean, exact, number, shown
+from pytest_bertsize.findings import Finding, Kind, Severity, Unusable
+from pytest_bertsize.wording import did_you_mean, exact, listed, nearest_to, number, printable, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.config.model_config import ModelConfig
@@ -30,11 +37,15 @@ LONGEST_LIST = 1_000
 """Entries of a list, and the sum of its numbers: each is a module that costs time to build."""
 MOST_LABELS = 100_000
 """transformers makes a name for each label before it makes a model: 10⁸ of them end in a MemoryError."""
+MOST_NAMED = 8
+"""Keys that one sentence names."""
+LABEL_KEYS = frozenset({"num_labels", *NAMED_BY_LABELS})
+"""They say one thing: an override of one replaces them all."""
 NOT_WHOLE = "{key} is {value}, which is not a whole number", "write one, as in {example}"
 TOO_SMALL = "{key} is {value}: a size is at least {least}", "write one, as in {example}"
 TOO_LARGE = "{key} is {value}, more than {most}", "write the size that the model has"
 TOO_DEEP = "{key} is {value}: more than {most} layers are not built", "write the number of layers that the model has"
-"""What is said of a size, and what to write."""
+"""What is wrong with a size, and what to write: of a run, and of the page that tries other sizes."""
 
 
 def resolve(keys: ConfigKeys, config: ModelConfig, overrides: Mapping[str, object], architecture: Asks) -> Values:
@@ -44,213 +55,356 @@ def resolve(keys: ConfigKeys, config: ModelConfig, overrides: Mapping[str, objec
     :param architecture: whether it has labels to count, and what it asks for on top of its family's rules.
     :raises Unusable: with a finding for everything that is wrong, all at once.
     """
-    sheet = Sheet(keys, config, overrides)
-    if config.ignored:
-        note_what_is_read(sheet)
-    if config.unknown:
-        note_what_is_unknown(sheet)
-    values = None if sheet.wrong else _Reading(sheet, architecture).values()
-    if sheet.wrong or values is None:
-        raise Unusable(*sorted(sheet.findings, key=lambda finding: finding.severity != "error"))
+    written = Written(keys, config, overrides)
+    written.check_ignored_entries()
+    written.check_unknown_values()
+    values = None if written.wrong else _Reading(written, architecture).read_values()
+    if written.wrong or values is None:
+        raise Unusable(*sorted(written.findings, key=lambda finding: finding.severity != "error"))
     return values
 
 
-class _Reading:
-    """What one sheet says for each key of its family; findings gather on the sheet."""
+class Written:
+    """What file and table write for one model, and what is found on the way through it."""
 
-    def __init__(self, sheet: Sheet, architecture: Asks) -> None:
-        self.sheet = sheet
-        self.keys = sheet.keys
-        self.written = sheet.values
+    def __init__(self, keys: ConfigKeys, config: ModelConfig, overrides: Mapping[str, object]) -> None:
+        self.keys = keys
+        self.config = config
+        self.findings: list[Finding] = []
+        self._noted: set[Finding] = set()
+        self.wrong: set[str] = set()
+        """Keys that have an error."""
+        self._aliases: dict[str, str] = {}
+        """Of each key that is written by another name, that name."""
+        self._overrides = overrides
+        self.overridden = {keys.aliases.get(key, key) for key in overrides}
+        in_file = self._name_as_family(config.data)
+        self.overrides = self._name_as_family(overrides)
+        self.values = {**in_file, **self.overrides}
+        """By the family's own names; the table wins over the file."""
+
+    def _name_as_family(self, written: Mapping[str, object]) -> dict[str, object]:
+        """Replace aliases by the keys that they stand for; an alias wins, as in the library."""
+        aliases = self.keys.aliases
+        own = {key: value for key, value in written.items() if key not in aliases}
+        for alias in written.keys() & aliases.keys():
+            key = aliases[alias]
+            self._aliases[key] = alias
+            if key in own and own[key] != written[alias]:
+                message = f"{key} is {shown(own[key])} and {alias}, another name for it, {shown(written[alias])}"
+                self.note(key, message, "keep one of them")
+            own[key] = written[alias]
+        return own
+
+    @cached_property
+    def as_written(self) -> dict[str, object]:
+        """The file with the table's overrides, which win by whatever name they call a key."""
+        replaced = self.overridden | (LABEL_KEYS if self.overridden & LABEL_KEYS else frozenset())
+        own = self.keys.aliases
+        left = {key: value for key, value in self.config.data.items() if own.get(key, key) not in replaced}
+        return {**left, **self._overrides}
+
+    @property
+    def for_build(self) -> dict[str, object]:
+        """Every key that is written and that the family knows, in the file's order."""
+        return withhold_steering_keys({key: value for key, value in self.as_written.items() if key in self.keys.known})
+
+    def note(
+        self, key: str, message: str, fix: str, kind: Kind = "config-invalid", severity: Severity = "error"
+    ) -> None:
+        """Add a finding at the place where the key stands: the table if it overrides, else the file."""
+        if severity == "error":
+            self.wrong.add(key)
+        written = self._aliases.get(key, key)
+        if key in self.overridden:
+            finding = Finding(kind, message, fix, severity, table_key=("overrides", written))
+        else:
+            message += self.config.say_name_in_file(written)
+            file, line = self.config.place(written)
+            finding = Finding(kind, message, fix, severity, file=file, line=line)
+        if finding not in self._noted:
+            self._noted.add(finding)
+            self.findings.append(finding)
+
+    # keys that give no value: refused, misspelt, ignored, or known to change no count
+
+    def check_ignored_entries(self) -> None:
+        """Note every entry of the table's ``ignored`` that is no ignored key."""
+        read = self.keys.meaningful | PASSED | self.keys.inert
+        inner = {key for value in self.config.data.values() if isinstance(value, dict) for key in value}
+        for key in self.config.ignored:
+            place: dict[str, Any] = {"fix": "remove it from ignored", "table_key": ("ignored",)}
+            if key in self.config.data and key in read:
+                message = f"ignored names {printable(key)}, which this family reads"
+                self.findings.append(Finding("config-invalid", message, **place))
+                self.wrong.add(key)
+            elif key not in self.config.data and key not in inner:
+                message = f"ignored names {printable(key)}, which is not in {self.config.reference}"
+                self.findings.append(Finding("ignored-key", message, severity="warning", **place))
+
+    def check_unknown_values(self) -> None:
+        """Note every key whose value only other code can tell, and that the class would be given."""
+        config, given = self.config, self.keys.meaningful | PASSED | self.keys.inert
+        below = {at[len(config.key_path)] for at in config.unknown if len(at) > len(config.key_path)}
+        for key in dict.fromkeys((*config.data, *sorted(below))) if config.unknown else ():
+            own = self.keys.aliases.get(key, key)
+            if own not in self.overrides and (self.keys.open or key in given) and (why := config.why_unknown(key)):
+                self.note(key, *why)
+
+    def check_other_keys(self, *, labels: bool) -> None:
+        """Note every key of file and table that the family does not read, with what was probably meant.
+
+        :param labels: whether the architecture has ``num_labels`` outputs to count.
+        """
+        ignored = [key for key in self.config.data if self._is_ignored(key, labels=labels)]
+        if ignored:
+            subject = (
+                f"{len(ignored):,} keys are ignored: they change no count: {listed([*map(shown, ignored)], MOST_NAMED)}"
+            )
+            message = subject if ignored[1:] else f"the key {shown(ignored[0])} is ignored: it changes no count"
+            self.note(ignored[0], message, _say_how_to_leave(ignored), "ignored-key", "warning")
+        for key in self.overrides:
+            self._check_override(key)
+
+    def _is_ignored(self, key: str, *, labels: bool) -> bool:
+        """Return whether nothing reads a key of the file; what is wrong with it is noted."""
+        keys, value = self.keys, self.config.data[key]
+        if key in keys.meaningful or key in keys.all_ignored:
+            return False
+        if key not in self.overrides and self._is_refused_by_family(key, value):
+            return False
+        if (own := keys.unread.get(key)) and own not in self.values:
+            message = f"{shown(key)} is not read for {own} yet by the transformers that is there"
+            self.note(key, message, f'write "{own}"')
+        elif reason := explain_refusal(key, value):
+            self.note(key, f"the key {shown(key)} is refused: {reason}", "remove it", "config-refused")
+        elif key in keys.known or is_withheld(key) or key in self.config.ignored:
+            return False
+        elif meant := self._find_key_meant(key, labels=labels):
+            fix = f'write "{meant}"'
+            if self.config.is_shared and meant not in self.values:  # other code reads the file, which keeps its names
+                fix = f"write keys = {{ {key if key.isidentifier() else shown(key)} = {shown(meant)} }} in the table"
+            self.note(key, f"{shown(key)} is not a key of this family and would be ignored", fix)
+        else:
+            return not keys.open
+        return False
+
+    def _is_refused_by_family(self, key: str, value: object) -> bool:
+        changes = self.keys.refused.get(key)
+        if changes is None or value in changes.harmless:
+            return False
+        self.note(key, f"{key} = {shown(value)} is refused: {changes.because}", changes.fix, "config-refused")
+        return True
+
+    def _find_key_meant(self, key: str, *, labels: bool) -> str:
+        """The key that a name was probably meant for; another library's name only counts where ours is missing."""
+        if own := find_synonym(key, self.keys.key_of_symbol):
+            return own if (labels or own != "num_labels") and own not in self.values else ""
+        return nearest_to(to_snake_case(key), sorted(self.keys.meaningful), cutoff=0.87)
+
+    def _check_override(self, key: str) -> None:
+        if key in self.keys.meaningful | PASSED | self.keys.inert:
+            return
+        if self._is_refused_by_family(key, self.overrides[key]):
+            return
+        if reason := explain_refusal(key, self.overrides[key]):
+            self.note(key, f"overrides.{printable(key)} is refused: {reason}", "remove it", "config-refused")
+            return
+        known = sorted(self.keys.meaningful)
+        nearest = find_synonym(key, self.keys.key_of_symbol) or nearest_to(to_snake_case(key), known)
+        if nearest or not self.keys.open:
+            fix = f"did you mean {nearest}?" if nearest else f"it can override {', '.join(known)}"
+            self.note(key, f"overrides.{printable(key)} changes nothing in this family", fix)
+
+
+class _Reading:
+    """What is written for each key of a family; findings gather there."""
+
+    def __init__(self, written: Written, architecture: Asks) -> None:
+        self.written = written
+        self.note = written.note
+        self.keys = written.keys
+        self.values = written.values
         self.architecture = architecture
 
-    def values(self) -> Values:
-        check_keys(self.sheet, labels=self.architecture.labels)
-        sizes = {size.key: self._size(size) for size in self.keys.sizes}
-        switches = self._all_switches()
-        by_symbol = {size.symbol: sizes[size.key] for size in self.keys.sizes}
-        found = {**sizes, **switches, **{index.key: self._index(index) for index in self.keys.indices}}
-        if self.architecture.labels:
-            by_symbol[LABELS] = found["num_labels"] = self._num_labels()
-        else:
-            self._bound_num_labels()
-        self._check_needs(switches)
-        self._check_rules(found)
-        note_what_no_config_says(self.sheet)
-        self._say_what_is_without_effect(None if self.sheet.wrong else Dims(by_symbol, switches))
-        keys, config = self.keys, self.sheet.config
-        for_build = handed_over(keys, config, self.sheet.as_overridden)
-        assumed = {key: value for key, value in found.items() if value is not None}
-        return Values(by_symbol, switches, for_build, tuple(self.sheet.findings), assumed, unknown(keys, config))
-
-    def _say_what_is_without_effect(self, dims: Dims | None) -> None:
-        sheet = self.sheet
-        sheet.findings += without_effect(self.keys.all_ignored, sheet.config, dims, self.architecture.name)
-
-    def _all_switches(self) -> dict[str, Any]:
-        return {
-            **{switch.key: self._switch(switch) for switch in self.keys.switches},
-            **{choice.key: self._choice(choice) for choice in self.keys.choices},
-            **{listing.key: self._listing(listing) for listing in self.keys.lists},
+    def read_values(self) -> Values:
+        written, keys, config = self.written, self.keys, self.written.config
+        written.check_other_keys(labels=self.architecture.labels)
+        sizes = {size.key: self._read_size(size) for size in keys.sizes}
+        switches: dict[str, Any] = {
+            **{switch.key: self._read_switch(switch) for switch in keys.switches},
+            **{choice.key: self._read_choice(choice) for choice in keys.choices},
+            **{listing.key: self._read_list(listing) for listing in keys.lists},
         }
+        by_symbol = {size.symbol: sizes[size.key] for size in keys.sizes}
+        found = {**sizes, **switches, **{index.key: self._read_index(index) for index in keys.indices}}
+        if self.architecture.labels:
+            by_symbol[LABELS] = found["num_labels"] = self._count_labels()
+        elif type(count := self.values.get("num_labels")) is int and count > MOST_LABELS:
+            self._read_whole_number("num_labels", keys.labels, MOST_LABELS)  # the class makes a name for each label
+        self._check_rules(found)
+        for key, value in written.overrides.items():
+            if key not in written.wrong and (lacking := describe_what_json_lacks(value)):
+                message = f"overrides.{printable(key)} is {lacking}, which no config can say"
+                self.note(key, message, "write what the config would say")
+        dims = None if written.wrong else Dims(by_symbol, switches)
+        written.findings += find_keys_without_effect(keys.all_ignored, config, dims, self.architecture.name)
+        assumed = {key: value for key, value in found.items() if value is not None}
+        others = () if keys.open else tuple(k for k in config.data if k not in keys.known and not is_withheld(k))
+        return Values(by_symbol, switches, written.for_build, tuple(written.findings), assumed, others)
 
-    def _size(self, size: Size) -> int | None:
-        if size.key not in self.written:
+    def _read_size(self, size: Size) -> int | None:
+        if size.key not in self.values:
             if size.default is not None:
-                self._say_missing(size.key, size.default)
+                self._note_missing(size.key, size.default)
             return size.default
-        if size.default is None and self.written[size.key] is None:
+        if size.default is None and self.values[size.key] is None:
             return None
         default = size.minimum if size.default is None else size.default
-        value = self._whole_number(size.key, default, LARGEST_SIZE, size.minimum)
+        value = self._read_whole_number(size.key, default, LARGEST_SIZE, size.minimum)
         if size.repeats and value > MOST_LAYERS:
-            self._note(TOO_DEEP, "config-refused", key=size.key, value=exact(value), most=exact(MOST_LAYERS))
+            self._note_size(TOO_DEEP, "config-refused", key=size.key, value=exact(value), most=exact(MOST_LAYERS))
         return value
 
-    def _say_missing(self, key: str, default: object) -> None:
-        text = exact(default) if isinstance(default, int) else shown(default)
-        written = self._in_the_file(key, default)
-        if self.sheet.config.model_type is None:
+    def _note_missing(self, key: str, default: int) -> None:
+        config = self.written.config
+        pair = f"overrides = {{ {key} = {default} }}" if config.origin else config.pair.format(key, default)
+        if config.model_type is None:
             message = f"the key {key} is missing, and a file without model_type has to be complete"
-            self.sheet.note(key, message, f"write {written}, if that is meant")
+            self.note(key, message, f"write {pair}, if that is meant")
         else:
-            message = f"the key {key} is missing: {text} is assumed"
-            self.sheet.note(key, message, f"write {written}", "defaulted-key", "warning")
+            message = f"the key {key} is missing: {exact(default)} is assumed"
+            self.note(key, message, f"write {pair}", "defaulted-key", "warning")
 
-    def _in_the_file(self, key: str, value: object) -> str:
-        """How a key is written where the config is; of a published one, in the table."""
-        if self.sheet.config.origin:
-            return f"overrides = {{ {key} = {shown(value)} }}"
-        return self.sheet.config.pair.format(key, value if type(value) is int else shown(value))
-
-    def _whole_number(self, key: str, default: int, largest: int, minimum: int = 1) -> int:
-        value = self.written[key]
+    def _read_whole_number(self, key: str, default: int, largest: int, minimum: int = 1) -> int:
+        value = self.values[key]
         if type(value) is not int:
-            self._note(NOT_WHOLE, key=key, value=shown(value), example=default)
+            self._note_size(NOT_WHOLE, key=key, value=shown(value), example=default)
         elif value < minimum:
-            self._note(TOO_SMALL, key=key, value=number(value), least=minimum, example=default)
+            self._note_size(TOO_SMALL, key=key, value=number(value), least=minimum, example=default)
         elif value > largest:
-            self._note(TOO_LARGE, "config-refused", key=key, value=number(value), most=exact(largest))
+            self._note_size(TOO_LARGE, "config-refused", key=key, value=number(value), most=exact(largest))
         else:
             return value
         return default
 
-    def _note(self, said: tuple[str, str], kind: Kind = "config-invalid", *, key: str, **values: object) -> None:
+    def _note_size(self, said: tuple[str, str], kind: Kind = "config-invalid", *, key: str, **values: object) -> None:
         message, fix = (each.format(key=key, **values) for each in said)
-        self.sheet.note(key, message, fix, kind)
+        self.note(key, message, fix, kind)
 
-    def _index(self, index: Index) -> int | None:
-        value = self.written.get(index.key, index.default)
+    def _read_index(self, index: Index) -> int | None:
+        value = self.values.get(index.key, index.default)
         if value is None or (type(value) is int and abs(value) <= LARGEST_SIZE):
             return value
-        self.sheet.note(
-            index.key, f"{index.key} is {shown(value)}, which is no index", f"write one, as in {index.default}"
-        )
+        self.note(index.key, f"{index.key} is {shown(value)}, which is no index", f"write one, as in {index.default}")
         return index.default
 
-    def _switch(self, switch: Switch) -> bool:
-        value = self.written.get(switch.key, switch.default)
-        if value is None and switch.null:
-            return switch.default
-        if type(value) is not bool:
-            self.sheet.note(switch.key, f"{switch.key} is {shown(value)}, not true or false", "write true or false")
-            return switch.default
-        return value
+    def _read_switch(self, switch: Switch) -> bool:
+        value = self.values.get(switch.key, switch.default)
+        if type(value) is bool:
+            return value
+        if value is not None or not switch.null:
+            self.note(switch.key, f"{switch.key} is {shown(value)}, not true or false", "write true or false")
+        return switch.default
 
-    def _choice(self, choice: Choice) -> str | None:
-        value = self.written.get(choice.key, choice.default)
+    def _read_choice(self, choice: Choice) -> str | None:
+        value = self.values.get(choice.key, choice.default)
         if value is None and (choice.null or choice.default is None):
             return None
         if isinstance(value, str) and value in choice.words:
             return choice.taken_for.get(value, value)
         fix = did_you_mean(value, choice.words, f"write {choice.default or min(choice.words)!r}, for example")
-        self.sheet.note(choice.key, f"{choice.key} is {shown(value)}, which transformers does not know", fix)
+        self.note(choice.key, f"{choice.key} is {shown(value)}, which transformers does not know", fix)
         return choice.default
 
-    def _listing(self, listing: Listing) -> tuple[Any, ...]:
-        if listing.as_long_as and self.written.get(listing.key) is None:
+    def _read_list(self, listing: Listing) -> tuple[Any, ...]:
+        key, value = listing.key, self.values.get(listing.key)
+        if listing.as_long_as and value is None:
             other = next(each for each in self.keys.lists if each.key == listing.as_long_as)
-            return (1,) * len(self._listing(other))
-        if listing.key not in self.written:
+            return (1,) * len(self._read_list(other))
+        if key not in self.values or (value is None and not listing.default):
             return listing.default
-        value = self.written[listing.key]
-        if value is None and not listing.default:
-            return ()
         entries = value.split(listing.separator) if listing.separator and isinstance(value, str) else value
         example = f"write {shown(list(listing.default) or list(listing.words))}, for example"
-        if not _is_listing(entries, listing):
+        if not isinstance(entries, list | tuple) or not listing.takes(entries):
             words = "the words that there are" if listing.words else "words"
             what = "whole numbers, each at least 1" if listing.of is int else words
-            self.sheet.note(listing.key, f"{listing.key} is {shown(value)}, not a list of {what}", example)
+            self.note(key, f"{key} is {shown(value)}, not a list of {what}", example)
         elif len(entries) > LONGEST_LIST:
-            message = f"{listing.key} has {len(entries):,} entries, more than {LONGEST_LIST:,}"
-            self.sheet.note(listing.key, message, example, "config-refused")
+            message = f"{key} has {len(entries):,} entries, more than {LONGEST_LIST:,}"
+            self.note(key, message, example, "config-refused")
         elif listing.of is int and sum(entries) > LARGEST_SIZE:
-            message = f"the numbers of {listing.key} sum to {number(sum(entries))}, more than {LARGEST_SIZE:,}"
-            self.sheet.note(listing.key, message, example, "config-refused")
+            message = f"the numbers of {key} sum to {number(sum(entries))}, more than {LARGEST_SIZE:,}"
+            self.note(key, message, example, "config-refused")
         else:
             return tuple(entries)
         return listing.default
 
-    def _num_labels(self) -> int:
+    def _count_labels(self) -> int:
         """``num_labels``, else the entries of ``id2label``, else two. An override replaces both of the file."""
-        overridden = self.sheet.overrides.keys() & {"num_labels", "id2label"}
-        place = self.sheet.overrides if overridden else self.sheet.config.data
-        named = self._id2label(place["id2label"]) if place.get("id2label") is not None else None
+        overrides = self.written.overrides
+        place = overrides if overrides.keys() & {"num_labels", "id2label"} else self.written.config.data
+        named = self._count_label_names(place["id2label"]) if place.get("id2label") is not None else None
         if "num_labels" not in place:
             if named is None:
-                self._say_missing("num_labels", self.keys.labels)
+                self._note_missing("num_labels", self.keys.labels)
             return named or self.keys.labels
-        count = self._whole_number("num_labels", self.keys.labels, MOST_LABELS)
-        if named not in {None, count} and "num_labels" not in self.sheet.wrong:
+        count = self._read_whole_number("num_labels", self.keys.labels, MOST_LABELS)
+        if named not in {None, count} and "num_labels" not in self.written.wrong:
             message = f"num_labels is {count:,} and id2label names {named}: transformers 4 builds the one, 5 the other"
-            self.sheet.note("num_labels", message, "make them agree")
+            self.note("num_labels", message, "make them agree")
         return count
 
-    def _bound_num_labels(self) -> None:
-        """The config class makes a name for each label, whether the model has an output for it or not."""
-        count = self.written.get("num_labels")
-        if type(count) is int and count > MOST_LABELS:
-            self._whole_number("num_labels", self.keys.labels, MOST_LABELS)
-
-    def _id2label(self, value: object) -> int | None:
-        """The number of labels that have a name."""
+    def _count_label_names(self, value: object) -> int | None:
         example = 'write {"0": "no", "1": "yes"}'
         if not isinstance(value, dict) or not value:
-            self.sheet.note("id2label", f"id2label is {shown(value)}, which names no label", example)
+            self.note("id2label", f"id2label is {shown(value)}, which names no label", example)
         elif len(value) > MOST_LABELS:
             message = f"id2label names {len(value):,} labels, more than {MOST_LABELS:,}"
-            self.sheet.note("id2label", message, "name fewer", "config-refused")
+            self.note("id2label", message, "name fewer", "config-refused")
         elif wrong := next((key for key in value if not re.fullmatch(r"0|[1-9][0-9]{0,8}", key, re.ASCII)), None):
-            self.sheet.note("id2label", f"id2label has the key {shown(wrong)}, which is not an index", example)
+            self.note("id2label", f"id2label has the key {shown(wrong)}, which is not an index", example)
         else:
             return len(value)
         return None
 
-    # how they go together
-
-    def _check_needs(self, switches: Mapping[str, Any]) -> None:
-        for switch in self.keys.switches:
-            if switch.needs and switches[switch.key] and not switches[switch.needs]:
-                message = f"{switch.key} is true without {switch.needs}: the class refuses that"
-                self.sheet.note(switch.key, message, f'write "{switch.needs}": true')
-
     def _check_rules(self, values: Mapping[str, Any]) -> None:
+        """Check how values go together, of those that are fine by themselves."""
+        for switch in self.keys.switches:
+            if switch.needs and values[switch.key] and not values[switch.needs]:
+                message = f"{switch.key} is true without {switch.needs}: the class refuses that"
+                self.note(switch.key, message, f'write "{switch.needs}": true')
         for rule in (*self.keys.all_rules, *self.architecture.rules):
-            if not self.sheet.wrong.intersection(rule.keys) and not rule.holds(values):
+            if not self.written.wrong.intersection(rule.keys) and not rule.holds(values):
                 said = {key: shown(list(each)) if isinstance(each, tuple) else each for key, each in values.items()}
-                self.sheet.note(rule.keys[0], rule.message.format_map(said), rule.fix.format_map(said))
+                self.note(rule.keys[0], rule.message.format_map(said), rule.fix.format_map(said))
 
 
-def _is_listing(entries: object, listing: Listing) -> TypeGuard[list[Any] | tuple[Any, ...]]:
-    if not isinstance(entries, list | tuple) or not (entries or listing.may_be_empty):
-        return False
-    return all(_is_entry(each, listing) for each in entries)
+def find_keys_without_effect(
+    ignored: Mapping[str, Ignored], config: ModelConfig, dims: Dims | None, architecture: str
+) -> list[Finding]:
+    """Return a warning for each key of a config that looks as if it changed a count, with what it would have cost.
+
+    :param dims: ``None`` where the sizes are not known.
+    """
+    findings = []
+    for key, known in ignored.items():
+        if key not in config.data or config.data[key] in known.harmless or key in config.ignored:
+            continue
+        value = config.data[key]
+        concerns = not known.only or architecture.endswith(known.only)
+        cost = known.cost(value, dims) if known.cost and dims and concerns else None
+        verb = "cost" if cost is None or cost >= 0 else "saved"
+        would = f"; it would have {verb} {number(abs(cost))} parameters" if cost is not None else ""
+        message = f"{key} = {shown(value)} is ignored: {known.because}{would}"
+        file, line = config.place(key)
+        fix = _say_how_to_leave([key], known.fix)
+        findings.append(Finding("ignored-key", message, fix, "warning", file=file, line=line))
+    return findings
 
 
-def _is_entry(entry: object, listing: Listing) -> bool:
-    if listing.of is int:
-        return type(entry) is int and entry > 0
-    return isinstance(entry, str) and (
-        entry in listing.words if listing.words else bool(re.fullmatch(r"\w{1,100}", entry))
-    )
+def _say_how_to_leave(keys: list[str], otherwise: str = "") -> str:
+    """Return what to do about keys that the library ignores, and the project's own code may read."""
+    it = "them" if keys[1:] else "it"
+    entries = ", ".join(map(shown, keys[:MOST_NAMED])) + (", …" if len(keys) > MOST_NAMED else "")
+    return f"leave {it} if your code reads {it}, as ignored = [{entries}] says, else {otherwise or f'remove {it}'}"

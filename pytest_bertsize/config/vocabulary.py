@@ -1,8 +1,17 @@
-"""Config keys by what they mean to a parameter count: data for :mod:`pytest_bertsize.config.keys`."""
+"""Config keys by what they mean to a parameter count, whatever the family: inert, refused, withheld, synonyms."""
 
 from __future__ import annotations
 
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
 from pytest_bertsize.dtypes import OF_PARAMETERS
+from pytest_bertsize.wording import LONGEST_NUMBER, number, shown
+
+NAMED_BY_LABELS = ("id2label", "label2id")
+"""Objects whose keys are a task's labels: only their number is limited, where they are counted."""
 
 ACTIVATIONS = frozenset(
     "gelu gelu_10 gelu_fast gelu_new gelu_python gelu_pytorch_tanh gelu_python_tanh gelu_accurate hardswish laplace "
@@ -73,17 +82,77 @@ SYNONYMS = {
     "D": ("hidden_size", "d_model", "n_embd", "dim", "hidden_dim", "embed_dim", "emb_dim"),
     "L": ("num_hidden_layers", "num_layers", "n_layers", "n_layer", "encoder_layers"),
     "A": ("num_attention_heads", "num_heads", "n_heads", "n_head", "encoder_attention_heads"),
-    "I": (
-        "intermediate_size",
-        "d_ff",
-        "d_inner",
-        "ffn_dim",
-        "intermediate_dim",
-        "feed_forward_size",
-        "encoder_ffn_dim",
-    ),
+    "I": tuple("intermediate_size d_ff d_inner ffn_dim intermediate_dim feed_forward_size encoder_ffn_dim".split()),
     "P": ("max_position_embeddings", "n_positions", "max_sequence_length", "max_seq_length", "max_seq_len"),
     "T": ("type_vocab_size", "num_segments", "token_type_vocab_size", "num_token_types"),
     "C": ("num_labels", "n_labels", "num_classes", "n_classes"),
 }
 """The names that libraries have for one size, by its symbol: each family honours one of them and swallows the rest."""
+
+
+def explain_refusal(key: str, value: object) -> str:
+    """Return why a key may not stand in a config, ``""`` if it may."""
+    if key.startswith("__"):
+        return "it is a name of Python's own"
+    if _says_which_code(key) and not _is_each(value, lambda one: isinstance(one, bool) or one in KNOWN_IMPLEMENTATIONS):
+        return f"{shown(value)} is code to fetch and to run in place of the library's own"
+    if key in DTYPE and not _is_each(value, lambda one: str(one).removeprefix("torch.") in KNOWN_DTYPES):
+        return f"{shown(value)} is no number format of torch"
+    if key == QUANTIZATION and not isinstance(value, dict | None):
+        return f"{shown(value)} is no object"
+    return REFUSED.get(key, "")
+
+
+def is_withheld(key: str) -> bool:
+    """Return whether a key steers the library: who saved the file, in which numbers or by which code it computes."""
+    return key in WITHHELD or _says_which_code(key)
+
+
+def _says_which_code(key: str) -> bool:
+    return any(part in key for part in IMPLEMENTATIONS)
+
+
+def _is_each(value: object, is_known: Callable[[str | bool], bool]) -> bool:
+    """Return whether a value is known, for the model or for each of its parts; ``null`` is."""
+    if isinstance(value, dict):
+        return all(_is_each(each, is_known) for each in value.values())
+    return value is None or (isinstance(value, str | bool) and is_known(value))
+
+
+def withhold_steering_keys(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a config class gets to see of a config: all but what steers the library, in its objects too."""
+    kept = {key: value for key, value in config.items() if not is_withheld(key) and not explain_refusal(key, value)}
+    return {key: _withhold_inside(key, value) for key, value in kept.items()}
+
+
+def _withhold_inside(key: str, value: Any) -> Any:
+    if isinstance(value, list):
+        return [_withhold_inside("", each) for each in value]
+    if not isinstance(value, dict) or key in NAMED_BY_LABELS:
+        return value
+    named = {"model_type": value["model_type"]} if "model_type" in value else {}
+    return {**named, **withhold_steering_keys(value)}
+
+
+def describe_what_json_lacks(value: object) -> str:
+    """Return what a value is that TOML can say and a config cannot, ``""`` for what both can."""
+    if isinstance(value, dict | list):
+        inner = value.values() if isinstance(value, dict) else value
+        return next(filter(None, map(describe_what_json_lacks, inner)), "")
+    if isinstance(value, int):
+        return "" if abs(value) < LONGEST_NUMBER else number(value)
+    if isinstance(value, float):
+        return "" if math.isfinite(value) else f"{value}"
+    return "" if value is None or isinstance(value, str) else f"a {type(value).__name__}"
+
+
+def to_snake_case(key: str) -> str:
+    """``numHiddenLayers`` and ``num-hidden-layers`` → ``num_hidden_layers``."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key).lower().replace("-", "_")
+
+
+def find_synonym(key: str, own_by_symbol: Mapping[str, str]) -> str:
+    """Return the shape key that other libraries call by this name; ``""`` for none."""
+    name = to_snake_case(key)
+    known = (own for symbol, own in own_by_symbol.items() if name in SYNONYMS.get(symbol, ()) and name != own)
+    return next(known, "")

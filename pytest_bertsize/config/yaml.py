@@ -21,7 +21,6 @@ from pytest_bertsize.config.model_config import (
     DEEPEST,
     LARGEST,
     MOST_CONTAINERS,
-    NAMED_BY_LABELS,
     ONE_MODEL,
     KeyPath,
     ModelConfig,
@@ -32,6 +31,7 @@ from pytest_bertsize.config.model_config import (
     refuse_missing_key,
 )
 from pytest_bertsize.config.text_files import decode_text
+from pytest_bertsize.config.vocabulary import NAMED_BY_LABELS
 from pytest_bertsize.wording import printable, reason, shown
 
 SUFFIXES = (".yaml", ".yml")

@@ -9,13 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.builder.messages import Module, Request
 from pytest_bertsize.closed_forms import derive
-from pytest_bertsize.config.handed_over import seen, written
 from pytest_bertsize.config.keys import ConfigKeys
-from pytest_bertsize.config.model_config import NAMED_BY_LABELS
-from pytest_bertsize.config.other_keys import beyond_json, refused
 from pytest_bertsize.config.source import of_hub
-from pytest_bertsize.config.values import LARGEST_SIZE, LONGEST_LIST, MOST_LABELS, MOST_LAYERS
-from pytest_bertsize.config.vocabulary import INERT, SYNONYMS
+from pytest_bertsize.config.values import LARGEST_SIZE, LONGEST_LIST, MOST_LABELS, MOST_LAYERS, Written
+from pytest_bertsize.config.vocabulary import (
+    INERT,
+    NAMED_BY_LABELS,
+    SYNONYMS,
+    describe_what_json_lacks,
+    explain_refusal,
+    withhold_steering_keys,
+)
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.table.model import Flops
 from pytest_bertsize.wording import number, printable, shown
@@ -157,7 +161,7 @@ def clean_config(model: Model, config: ModelConfig) -> dict[str, Any]:
         found.append(Finding("config-refused", f"overrides.{key} {why}", fix, table_key=("overrides", path[0])))
     if found:
         raise Unusable(*found)
-    return seen(written(ConfigKeys(()), config, model.overrides))
+    return withhold_steering_keys(Written(ConfigKeys(()), config, model.overrides).as_written)
 
 
 def _find_wrong(
@@ -170,9 +174,9 @@ def _find_wrong(
     inner = partial(_find_wrong, are_of_the_project=are_of_the_project, depth=depth + 1)
     for key, value in values.items():
         is_private = key.startswith("_") and key not in INERT and not (are_of_the_project and depth)
-        if why := refused(key, value) or ("it is a name of the library's own" if is_private else ""):
+        if why := explain_refusal(key, value) or ("it is a name of the library's own" if is_private else ""):
             yield (key,), (f"is refused: {why}", "remove it")
-        elif beyond := beyond_json(value):
+        elif beyond := describe_what_json_lacks(value):
             yield (key,), (f"is {beyond}, which no config can say", "write what the config would say")
         elif too_much := _explain_size(key, value):
             yield (key,), too_much

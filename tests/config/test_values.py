@@ -13,10 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_bertsize.closed_forms.families.bert import FAMILY, KEYS
-from pytest_bertsize.config.handed_over import handed_over
 from pytest_bertsize.config.keys import Refused
 from pytest_bertsize.config.text_files import parse_json
-from pytest_bertsize.config.values import LARGEST_SIZE, MOST_LABELS, MOST_LAYERS, resolve
+from pytest_bertsize.config.values import LARGEST_SIZE, MOST_LABELS, MOST_LAYERS, Written, resolve
 from pytest_bertsize.config.vocabulary import ACTIVATIONS, IMPLEMENTATIONS, INERT, PASSED, REFUSED, SYNONYMS, WITHHELD
 from pytest_bertsize.findings import Finding, Unusable
 
@@ -147,8 +146,8 @@ def test_the_class_is_handed_what_is_written_of_what_is_known_and_nothing_else()
 def test_it_is_handed_an_override_in_the_place_of_what_the_file_calls_otherwise() -> None:
     keys = replace(KEYS, sizes=(KEYS.sizes[0]._replace(aliases=("n_words", "n_vocab")), *KEYS.sizes[1:]))
     file = config_of({"n_words": 101, "hidden_size": 12})
-    assert handed_over(keys, file, {"n_vocab": 202}) == {"n_vocab": 202, "hidden_size": 12}
-    assert handed_over(keys, file, {"vocab_size": 202}) == {"vocab_size": 202, "hidden_size": 12}
+    assert Written(keys, file, {"n_vocab": 202}).for_build == {"n_vocab": 202, "hidden_size": 12}
+    assert Written(keys, file, {"vocab_size": 202}).for_build == {"vocab_size": 202, "hidden_size": 12}
 
 
 @pytest.mark.parametrize("table", [{"num_labels": 5}, {"id2label": TWO}], ids=repr)

@@ -15,7 +15,7 @@ from pytest_bertsize.closed_forms.families import FAMILIES
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.keys import ConfigKeys, Ignored, Rule, Values
-from pytest_bertsize.config.other_keys import without_effect
+from pytest_bertsize.config.values import find_keys_without_effect
 from pytest_bertsize.findings import Finding, Kind, Unusable
 from pytest_bertsize.inventory import levels, parents_first
 from pytest_bertsize.wording import exact, printable, shown
@@ -126,7 +126,8 @@ class PairFamily(Family):
         own = Ignored(
             (sizes.get("Ve"), sizes["Vd"]), because="each side has one of its own", fix="write it into a side"
         )
-        ignored = without_effect({**IGNORED, VOCABULARY: own}, config, Dims(sizes, switches), architecture.name)
+        known = {**IGNORED, VOCABULARY: own}
+        ignored = find_keys_without_effect(known, config, Dims(sizes, switches), architecture.name)
         for_build = {name: {"model_type": sides[name].family.name, **values[name].for_build} for name in SIDES}
         assumed = {f"{name}.{key}": value for name in SIDES for key, value in values[name].assumed.items()}
         unknown = (*top.unknown, *(f"{name}.{key}" for name in SIDES for key in values[name].unknown))
