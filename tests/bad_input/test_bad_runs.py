@@ -2,7 +2,8 @@
 
 The cases are data: ``bad_input/tables*.toml``, ``markers*.toml``, ``options*.toml``, ``surroundings*.toml``. What stands
 in a file's ``[default]`` holds for each of its cases that does not say otherwise. A good ``config.json`` (the tiny model of
-``conftest.py``) always lies beside the ``pyproject.toml``.
+``conftest.py``) always lies beside the ``pyproject.toml``. A row of ``mistakes`` is a case in short: lines of the table, what is
+said of them, and what a lax gate does.
 """
 
 from __future__ import annotations
@@ -92,8 +93,27 @@ def _cases(topic: str) -> list[Case]:
     found = []
     for path in sorted(DATA.glob(f"{topic}*.toml")):
         document = tomli.loads(path.read_text("utf-8"))
-        found += [Case(**{**document.get("default", {}), **case}) for case in document["case"]]
+        default = document.get("default", {})
+        found += [
+            _mistake(f"{path.stem}-{number}", default, *row) for number, row in enumerate(document.get("mistakes", []))
+        ]
+        found += [Case(**{**default, **case}) for case in document.get("case", [])]
     return found
+
+
+def _mistake(prefix: str, default: dict[str, Any], table: str, says: str, why: str) -> Case:
+    """A case of a few words: a mistake in the table of one model, ``encoder``, and what is said of it.
+
+    :param says: in a file whose cases are mistakes, behind ``ERROR: ``, a line, a key of the model and the sentence.
+    """
+    name = f"{prefix}-{re.sub(r'[^a-z0-9]+', '-', table.lower())[:60]}".strip("-")
+    above = default.get("above", '[tool.bertsize.models.encoder]\nconfig = "config.json"\n')
+    if not re.search("^budget", f"{above}{table}", re.MULTILINE):
+        table += '\nbudget = "report-only"'
+    if default["exit"] == pytest.ExitCode.USAGE_ERROR:
+        line, _, sentence = says.partition(": ")
+        says = f"ERROR: pyproject.toml:{line}: tool.bertsize.models.encoder.{sentence}"
+    return Case(**{**default, "above": above, "name": name, "why": why, "table": table, "says": [says]})
 
 
 CASES = {topic: _cases(topic) for topic in TOPICS}
