@@ -8,11 +8,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_bertsize.closed_forms.blocks import Block, block
 from pytest_bertsize.closed_forms.expressions import BadExpression, Scope, compile_size
 from pytest_bertsize.closed_forms.family import Architecture, Deriving, Family
+from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.closed_forms.tree import Tree
 from pytest_bertsize.config.keys import ConfigKeys, Rule, Size, Switch, hidden_act
 
@@ -109,11 +111,12 @@ def family(
     name: str,
     keys: ConfigKeys,
     classes: str,
-    trees: Mapping[str, str],
+    trees: Mapping[str, str] = MappingProxyType({}),
     *,
     since: tuple[int, ...] = (),
     derive: Callable[[Mapping[str, object]], Mapping[str, object]] | None = None,
     rules: Mapping[str, tuple[Rule, ...]] | None = None,
+    **more: str,
 ) -> Family:
     """Return a family from the text of its classes.
 
@@ -124,10 +127,12 @@ def family(
 
     ``bert.body`` keeps the tree ``body`` under the attribute ``bert``; ``body(pooler)`` gives it an argument.
 
-    :param trees: their texts, by the names that ``classes`` has for them.
+    :param trees: their texts, by the names that ``classes`` has for them, beside those that most families share.
+    :param more: trees as well.
     :param derive: sizes that follow from other keys, as :class:`~pytest_bertsize.closed_forms.family.Deriving` has it.
     :param rules: what a class asks on top of its family, by the class's name.
     """
+    trees = {**heads.COMMON, **trees, **more}
     known = {each: Tree(text) for each, text in trees.items()}
     rows = [_Row.read(line, known) for line in classes.splitlines() if line.strip()]
     arguments = {argument for row in rows for part in row.parts for argument in part.arguments}

@@ -5,19 +5,15 @@ goes through L·N times. A layer has 4·D² + 2·D·I + 9·D + I where the heads
 W = A·⌊D/A⌋ numbers. Its masked language model has D·E + 3·E of transform and V of output bias; untied, V·E + V more.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.families import electra
 from pytest_bertsize.closed_forms.parts import heads, relative_positions
 from pytest_bertsize.closed_forms.parts import unused_keys as unused
 from pytest_bertsize.closed_forms.tree import fill
-
-if TYPE_CHECKING:
-    from pytest_bertsize.config.dims import Dims
+from pytest_bertsize.config.dims import Dims
 
 BODY = """
 W := D // A * A
@@ -70,22 +66,21 @@ KEYS = keys(
     until=(relative_positions.READ,),
 )
 
+CLASSES = """
+AlbertModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
+AlbertForPreTraining              albert.body(pooler) + masked_lm + sentence_order
+AlbertForMaskedLM                 albert.body + masked_lm
+AlbertForSequenceClassification   albert.body(pooler) + classifier
+AlbertForTokenClassification      albert.body + classifier
+AlbertForQuestionAnswering        albert.body + span
+AlbertForMultipleChoice           albert.body(pooler) + choice
+"""
+
 FAMILY = family(
     "albert",
     KEYS,
-    """
-    AlbertModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
-    AlbertForPreTraining              albert.body(pooler) + masked_lm + sentence_order
-    AlbertForMaskedLM                 albert.body + masked_lm
-    AlbertForSequenceClassification   albert.body(pooler) + classifier
-    AlbertForTokenClassification      albert.body + classifier
-    AlbertForQuestionAnswering        albert.body + span
-    AlbertForMultipleChoice           albert.body(pooler) + choice
-    """,
-    {
-        "body": fill(BODY, embeddings=electra.NARROW_EMBEDDINGS, distances=relative_positions.DISTANCES),
-        "masked_lm": fill(MASKED_LM, decoder=heads.DECODER, width="E", words=WORDS, bias="predictions.bias"),
-        "sentence_order": SENTENCE_ORDER,
-        **heads.COMMON,
-    },
+    CLASSES,
+    body=fill(BODY, embeddings=electra.NARROW_EMBEDDINGS, distances=relative_positions.DISTANCES),
+    masked_lm=fill(MASKED_LM, decoder=heads.DECODER, width="E", words=WORDS, bias="predictions.bias"),
+    sentence_order=SENTENCE_ORDER,
 )

@@ -4,20 +4,14 @@ V·D of words, untied 3·V·D; for each stack (P + 2)·D of positions, of which 
 offset), L·(4·D² + 2·D·I + 9·D + I), to which a decoder's cross-attention adds L·(4·D² + 6·D), and 2·D of norm.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms.declare import family, keys
+from pytest_bertsize.closed_forms.family import Family
 from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.closed_forms.tree import fill
-from pytest_bertsize.config.keys import Ignored, Rule, Until, multiple
+from pytest_bertsize.config.keys import ConfigKeys, Ignored, Rule, Until, multiple
 from pytest_bertsize.config.older_releases import file_in, without_alias
-
-if TYPE_CHECKING:
-    from pytest_bertsize.closed_forms.family import Family
-    from pytest_bertsize.config.keys import ConfigKeys
 
 SHARED = "shared                          embedding V D                   @embeddings.word\n"
 WORDS = "embed_tokens                  embedding {rows} D              @embeddings.word"

@@ -4,18 +4,14 @@ V·D + P·D + T·D + 2·D of embeddings; L·(4·D² + 2·D·I + 9·D + I) of lay
 pooler, D² + D more.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pytest_bertsize.closed_forms.declare import family, keys, read_switches
 from pytest_bertsize.closed_forms.parts import heads, relative_positions
 from pytest_bertsize.closed_forms.parts.unused_keys import ADD_CROSS_ATTENTION, UNUSED_KEYS
 from pytest_bertsize.closed_forms.tree import fill
-
-if TYPE_CHECKING:
-    from pytest_bertsize.config.dims import Dims
+from pytest_bertsize.config.dims import Dims
 
 EMBEDDINGS = """
 embeddings

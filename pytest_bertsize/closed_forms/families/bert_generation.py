@@ -4,8 +4,6 @@ V·D + P·D + 2·D of embeddings and BERT's layers; V of output bias; untied, V�
 class pools.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from pytest_bertsize.closed_forms.declare import family, read_sizes
@@ -36,15 +34,15 @@ KEYS = replace(
     ignored={**bert.KEYS.ignored, "type_vocab_size": distilbert.NO_TOKEN_TYPES._replace(harmless=())},
 )
 
+CLASSES = """
+BertGenerationEncoder   body
+BertGenerationDecoder   bert.body + lm_head
+"""
+
 FAMILY = family(
     "bert-generation",
     KEYS,
-    """
-    BertGenerationEncoder   body
-    BertGenerationDecoder   bert.body + lm_head
-    """,
-    {
-        "body": fill(BODY, **LAYERS),
-        "lm_head": fill(LM_HEAD, decoder=heads.DECODER, width="D", words=WORDS, bias="lm_head.bias"),
-    },
+    CLASSES,
+    body=fill(BODY, **LAYERS),
+    lm_head=fill(LM_HEAD, decoder=heads.DECODER, width="D", words=WORDS, bias="lm_head.bias"),
 )

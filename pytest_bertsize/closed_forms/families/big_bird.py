@@ -4,8 +4,6 @@ BERT; without ``use_bias``, L·3·D less, and as much again less of cross-attent
 part of 2·D·I + 3·D + I and, whatever the number of labels, 2·D + 2.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from pytest_bertsize.closed_forms.declare import family, read_activations, read_switches
@@ -56,21 +54,21 @@ KEYS = replace(
     until=(),
 )
 
+CLASSES = """
+BigBirdModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
+BigBirdForPreTraining              bert.body(pooler) + masked_lm + next_sentence
+BigBirdForMaskedLM                 bert.body(pooler) + masked_lm
+BigBirdForCausalLM                 bert.body(pooler) + masked_lm
+BigBirdForSequenceClassification   bert.body(pooler) + dense_classifier
+BigBirdForMultipleChoice           bert.body(pooler) + choice
+BigBirdForTokenClassification      bert.body(pooler) + classifier
+BigBirdForQuestionAnswering        bert.body(pooler=add_pooling_layer) + answer   option add_pooling_layer=False
+"""
+
 FAMILY = family(
     "big_bird",
     KEYS,
-    """
-    BigBirdModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
-    BigBirdForPreTraining              bert.body(pooler) + masked_lm + next_sentence
-    BigBirdForMaskedLM                 bert.body(pooler) + masked_lm
-    BigBirdForCausalLM                 bert.body(pooler) + masked_lm
-    BigBirdForSequenceClassification   bert.body(pooler) + dense_classifier
-    BigBirdForMultipleChoice           bert.body(pooler) + choice
-    BigBirdForTokenClassification      bert.body(pooler) + classifier
-    BigBirdForQuestionAnswering        bert.body(pooler=add_pooling_layer) + answer   option add_pooling_layer=False
-    """,
-    {
-        "answer": fill(SPAN, span=heads.TWO_LABEL_SPAN),
-        **heads.COMMON | bert.trees("bert", fill(BODY, embeddings=bert.EMBEDDINGS, feed_forward=bert.FEED_FORWARD)),
-    },
+    CLASSES,
+    bert.trees("bert", fill(BODY, embeddings=bert.EMBEDDINGS, feed_forward=bert.FEED_FORWARD)),
+    answer=fill(SPAN, span=heads.TWO_LABEL_SPAN),
 )

@@ -1,7 +1,5 @@
 """CamemBERT (Martin et al. 2019, arXiv 1911.03894): RoBERTa in French, with the config defaults of BERT."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from pytest_bertsize.closed_forms.declare import family

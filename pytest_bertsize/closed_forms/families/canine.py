@@ -4,11 +4,9 @@ H·B·(D/H) for the hashes of a character, B·D for its position, T·D and 2·D;
 time, between two more layers over single ones; R·D² + 3·D of a convolution ahead of them, 2·K·D² + 3·D of one behind.
 """
 
-from __future__ import annotations
-
 from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.families import bert
-from pytest_bertsize.closed_forms.parts import heads, relative_positions
+from pytest_bertsize.closed_forms.parts import relative_positions
 from pytest_bertsize.closed_forms.parts.unused_keys import ADD_POOLING_LAYER, PRUNED_HEADS
 from pytest_bertsize.closed_forms.tree import fill
 from pytest_bertsize.config.keys import Ignored, Rule
@@ -62,18 +60,14 @@ KEYS = keys(
     until=(relative_positions.REFUSED,),
 )
 
+CLASSES = """
+CanineModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
+CanineForSequenceClassification   canine.body(pooler) + classifier
+CanineForMultipleChoice           canine.body(pooler) + choice
+CanineForTokenClassification      canine.body(pooler) + classifier
+CanineForQuestionAnswering        canine.body(pooler) + span
+"""
+
 FAMILY = family(
-    "canine",
-    KEYS,
-    """
-    CanineModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
-    CanineForSequenceClassification   canine.body(pooler) + classifier
-    CanineForMultipleChoice           canine.body(pooler) + choice
-    CanineForTokenClassification      canine.body(pooler) + classifier
-    CanineForQuestionAnswering        canine.body(pooler) + span
-    """,
-    {
-        "body": fill(BODY, layer=f"{bert.ATTENTION}{bert.FEED_FORWARD}", pooler=bert.POOLER),
-        **heads.COMMON,
-    },
+    "canine", KEYS, CLASSES, body=fill(BODY, layer=f"{bert.ATTENTION}{bert.FEED_FORWARD}", pooler=bert.POOLER)
 )

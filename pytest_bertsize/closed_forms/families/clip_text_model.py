@@ -3,8 +3,6 @@
 V·D + P·D + L·(4·D² + 2·D·I + 9·D + I) + 2·D; the class with a projection has D·J more, without a bias.
 """
 
-from __future__ import annotations
-
 from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.parts.unused_keys import UNUSED_KEYS
 from pytest_bertsize.closed_forms.tree import fill
@@ -39,16 +37,16 @@ KEYS = keys(
     ignored=UNUSED_KEYS,
 )
 
+CLASSES = """
+CLIPTextModel                 alone
+CLIPTextModelWithProjection   text_model.text + projection
+"""
+
 FAMILY = family(
     "clip_text_model",
     KEYS,
-    """
-    CLIPTextModel                 alone
-    CLIPTextModelWithProjection   text_model.text + projection
-    """,
-    {
-        "text": TEXT,
-        "alone": fill(ALONE, inside=TEXT),
-        "projection": "text_projection   linear D J bias=False   @head.projection   reads text",
-    },
+    CLASSES,
+    text=TEXT,
+    alone=fill(ALONE, inside=TEXT),
+    projection="text_projection   linear D J bias=False   @head.projection   reads text",
 )

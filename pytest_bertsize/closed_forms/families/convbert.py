@@ -5,8 +5,6 @@ others: 3·(D·W + W) of projections, and K·D + 2·D·W + 2·W + (W + 1)·K·H 
 more, convolution and all. A layer's network has 2·D·I/G + I + 3·D, in G groups.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -82,22 +80,21 @@ KEYS = keys(
     ignored={"position_embedding_type": Ignored(("absolute",)), "pruned_heads": Ignored(({}, None))},
 )
 
+CLASSES = """
+ConvBertModel                       body
+ConvBertForMaskedLM                 convbert.body + generator
+ConvBertForSequenceClassification   convbert.body + dense_classifier
+ConvBertForTokenClassification      convbert.body + classifier
+ConvBertForQuestionAnswering        convbert.body + span
+ConvBertForMultipleChoice           convbert.body + summary + choice
+"""
+
 FAMILY = family(
     "convbert",
     KEYS,
-    """
-    ConvBertModel                       body
-    ConvBertForMaskedLM                 convbert.body + generator
-    ConvBertForSequenceClassification   convbert.body + dense_classifier
-    ConvBertForTokenClassification      convbert.body + classifier
-    ConvBertForQuestionAnswering        convbert.body + span
-    ConvBertForMultipleChoice           convbert.body + summary + choice
-    """,
-    {
-        "body": electra.EMBEDDINGS + fill(LAYERS, mixed=MIXED_ATTENTION),
-        "generator": electra.GENERATOR.replace("electra.", "convbert."),
-        "summary": heads.summary(),
-        **heads.COMMON,
-    },
+    CLASSES,
+    body=electra.EMBEDDINGS + fill(LAYERS, mixed=MIXED_ATTENTION),
+    generator=electra.GENERATOR.replace("electra.", "convbert."),
+    summary=heads.summary(),
     rules={"ConvBertForMultipleChoice": (summary.NO_ATTENTION,)},
 )

@@ -1,7 +1,5 @@
 """data2vec for text (Baevski et al. 2022, arXiv 2202.03555): RoBERTa with the config defaults of BERT."""
 
-from __future__ import annotations
-
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.families import bert, roberta
 

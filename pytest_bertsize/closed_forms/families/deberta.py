@@ -7,8 +7,6 @@ L·(4·D² + 2·D·I + 8·D + I) of layers: queries, keys and values are one mat
 pooler, H² + H, comes with heads.
 """
 
-from __future__ import annotations
-
 from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.parts import heads

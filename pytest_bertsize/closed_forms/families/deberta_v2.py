@@ -7,8 +7,6 @@ tokens in G groups, D·D/G·K + 3·D. Most of the keys that tell checkpoints apa
 class.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from pytest_bertsize.closed_forms.declare import family, read_sizes, read_switches

@@ -4,17 +4,13 @@ V·D + P·D + 2·D of embeddings; L·(4·D² + 2·D·I + 9·D + I), BERT's layer
 the output of words.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.closed_forms.parts.unused_keys import ADD_CROSS_ATTENTION, EMBEDDING_SIZE, PRUNED_HEADS
+from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.keys import Ignored, Rule
-
-if TYPE_CHECKING:
-    from pytest_bertsize.config.dims import Dims
 
 BODY = """
 embeddings
@@ -69,23 +65,22 @@ TWO_LABELS = Rule(
     "write 2",
 )
 
+CLASSES = """
+DistilBertModel                       body
+DistilBertForMaskedLM                 distilbert.body + transform + lm_head
+DistilBertForSequenceClassification   distilbert.body + pre_classifier + classifier
+DistilBertForMultipleChoice           distilbert.body + pre_classifier + choice
+DistilBertForTokenClassification      distilbert.body + classifier
+DistilBertForQuestionAnswering        distilbert.body + span
+"""
+
 FAMILY = family(
     "distilbert",
     KEYS,
-    """
-    DistilBertModel                       body
-    DistilBertForMaskedLM                 distilbert.body + transform + lm_head
-    DistilBertForSequenceClassification   distilbert.body + pre_classifier + classifier
-    DistilBertForMultipleChoice           distilbert.body + pre_classifier + choice
-    DistilBertForTokenClassification      distilbert.body + classifier
-    DistilBertForQuestionAnswering        distilbert.body + span
-    """,
-    {
-        "body": BODY,
-        "transform": TRANSFORM,
-        "lm_head": heads.projection("vocab_projector", "distilbert.embeddings.word_embeddings.weight", bias="True"),
-        "pre_classifier": PRE_CLASSIFIER,
-        **heads.COMMON,
-    },
+    CLASSES,
+    body=BODY,
+    transform=TRANSFORM,
+    lm_head=heads.projection("vocab_projector", "distilbert.embeddings.word_embeddings.weight", bias="True"),
+    pre_classifier=PRE_CLASSIFIER,
     rules={"DistilBertForQuestionAnswering": (TWO_LABELS,)},
 )

@@ -5,8 +5,6 @@ cross-attention adds L·(4·D² + 6·D): BERT's where the heads divide D; querie
 The discriminator has D² + 2·D + 1, the generator D·E + 3·E and V of output bias, which is never tied; untied, V·E more.
 """
 
-from __future__ import annotations
-
 from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.parts import heads, relative_positions
@@ -73,25 +71,24 @@ KEYS = keys(
     until=(relative_positions.READ,),
 )
 
+CLASSES = """
+ElectraModel                       body
+ElectraForPreTraining              electra.body + discriminator
+ElectraForMaskedLM                 electra.body + generator
+ElectraForCausalLM                 electra.body + generator
+ElectraForSequenceClassification   electra.body + dense_classifier
+ElectraForTokenClassification      electra.body + classifier
+ElectraForQuestionAnswering        electra.body + span
+ElectraForMultipleChoice           electra.body + summary + choice
+"""
+
 FAMILY = family(
     "electra",
     KEYS,
-    """
-    ElectraModel                       body
-    ElectraForPreTraining              electra.body + discriminator
-    ElectraForMaskedLM                 electra.body + generator
-    ElectraForCausalLM                 electra.body + generator
-    ElectraForSequenceClassification   electra.body + dense_classifier
-    ElectraForTokenClassification      electra.body + classifier
-    ElectraForQuestionAnswering        electra.body + span
-    ElectraForMultipleChoice           electra.body + summary + choice
-    """,
-    {
-        "body": EMBEDDINGS + ENCODER,
-        "discriminator": DISCRIMINATOR,
-        "generator": GENERATOR,
-        "summary": heads.summary(),
-        **heads.COMMON,
-    },
+    CLASSES,
+    body=EMBEDDINGS + ENCODER,
+    discriminator=DISCRIMINATOR,
+    generator=GENERATOR,
+    summary=heads.summary(),
     rules={"ElectraForMultipleChoice": (summary.NO_ATTENTION,)},
 )

@@ -3,8 +3,6 @@
 BERT, and Tt·D for the kinds of task that it is trained on.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from pytest_bertsize.closed_forms.declare import family, read_sizes, read_switches

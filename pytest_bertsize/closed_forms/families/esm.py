@@ -6,8 +6,6 @@ map of attention A·L + 1. ESMFold, which has the same ``model_type``, has a cla
 closed form here.
 """
 
-from __future__ import annotations
-
 from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.parts import heads, relative_positions
@@ -68,18 +66,11 @@ KEYS = keys(
     ignored={"pruned_heads": PRUNED_HEADS, "embedding_size": EMBEDDING_SIZE, "add_pooling_layer": ADD_POOLING_LAYER},
 )
 
-FAMILY = family(
-    "esm",
-    KEYS,
-    """
-    EsmModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
-    EsmForMaskedLM                 esm.body + lm_head
-    EsmForSequenceClassification   esm.body + dense_classifier
-    EsmForTokenClassification      esm.body + classifier
-    """,
-    {
-        "body": fill(BODY, inside=ATTENTION, pooler=bert.POOLER),
-        "lm_head": LM_HEAD,
-        **heads.COMMON,
-    },
-)
+CLASSES = """
+EsmModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
+EsmForMaskedLM                 esm.body + lm_head
+EsmForSequenceClassification   esm.body + dense_classifier
+EsmForTokenClassification      esm.body + classifier
+"""
+
+FAMILY = family("esm", KEYS, CLASSES, body=fill(BODY, inside=ATTENTION, pooler=bert.POOLER), lm_head=LM_HEAD)

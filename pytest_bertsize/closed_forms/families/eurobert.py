@@ -5,8 +5,6 @@ after the last layer: a scale without a shift (Zhang and Sennrich 2019, arXiv 19
 V·D, which is not tied by default; ``mlp_bias`` gives it V of bias, too. Ahead of the classifier of sequences: D² + D.
 """
 
-from __future__ import annotations
-
 from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.parts import heads, rotary
 from pytest_bertsize.closed_forms.parts.unused_keys import ADD_POOLING_LAYER, EMBEDDING_SIZE
@@ -39,20 +37,20 @@ KEYS = keys(
     ignored={**rotary.UNUSED_KEYS, "embedding_size": EMBEDDING_SIZE, "add_pooling_layer": ADD_POOLING_LAYER},
 )
 
+CLASSES = """
+EuroBertModel                       body
+EuroBertForMaskedLM                 model.body + lm_head
+EuroBertForSequenceClassification   model.body + transform + classifier
+EuroBertForTokenClassification      model.body + classifier
+"""
+
 FAMILY = family(
     "eurobert",
     KEYS,
-    """
-    EuroBertModel                       body
-    EuroBertForMaskedLM                 model.body + lm_head
-    EuroBertForSequenceClassification   model.body + transform + classifier
-    EuroBertForTokenClassification      model.body + classifier
-    """,
-    {
-        "body": BODY,
-        "lm_head": heads.projection("lm_head", "model.embed_tokens.weight", bias="mlp_bias"),
-        "transform": "dense  linear D D  @head.transform",
-        "classifier": heads.CLASSIFIER,
-    },
+    CLASSES,
+    body=BODY,
+    lm_head=heads.projection("lm_head", "model.embed_tokens.weight", bias="mlp_bias"),
+    transform="dense  linear D D  @head.transform",
+    classifier=heads.CLASSIFIER,
     since=(5, 3),
 )

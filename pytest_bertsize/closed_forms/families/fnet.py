@@ -4,8 +4,6 @@ BERT's embeddings, and D² + D of a projection, though it goes from D to D; L·(
 D² + D more.
 """
 
-from __future__ import annotations
-
 from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.parts.unused_keys import ADD_POOLING_LAYER, EMBEDDING_SIZE
@@ -34,18 +32,20 @@ KEYS = keys(
     },
 )
 
+CLASSES = """
+FNetModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
+FNetForPreTraining              fnet.body(pooler) + masked_lm + next_sentence
+FNetForMaskedLM                 fnet.body(pooler) + masked_lm
+FNetForNextSentencePrediction   fnet.body(pooler) + next_sentence
+FNetForSequenceClassification   fnet.body(pooler) + classifier
+FNetForMultipleChoice           fnet.body(pooler) + choice
+FNetForTokenClassification      fnet.body(pooler) + classifier
+FNetForQuestionAnswering        fnet.body(pooler) + span
+"""
+
 FAMILY = family(
     "fnet",
     KEYS,
-    """
-    FNetModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
-    FNetForPreTraining              fnet.body(pooler) + masked_lm + next_sentence
-    FNetForMaskedLM                 fnet.body(pooler) + masked_lm
-    FNetForNextSentencePrediction   fnet.body(pooler) + next_sentence
-    FNetForSequenceClassification   fnet.body(pooler) + classifier
-    FNetForMultipleChoice           fnet.body(pooler) + choice
-    FNetForTokenClassification      fnet.body(pooler) + classifier
-    FNetForQuestionAnswering        fnet.body(pooler) + span
-    """,
+    CLASSES,
     bert.trees("fnet", fill(BODY, embeddings=bert.EMBEDDINGS, feed_forward=bert.FEED_FORWARD, pooler=bert.POOLER)),
 )

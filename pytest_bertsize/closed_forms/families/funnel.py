@@ -6,8 +6,6 @@ D of projections, of which the queries have no bias, 2·D·I + I + D, and 4·D o
 the decoder has Ld layers more, at the full length of the sequence.
 """
 
-from __future__ import annotations
-
 from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.closed_forms.parts.unused_keys import ADD_CROSS_ATTENTION, EMBEDDING_SIZE
@@ -76,27 +74,27 @@ KEYS = keys(
     },
 )
 
+CLASSES = """
+FunnelModel                       body
+FunnelBaseModel                   base
+FunnelForPreTraining              funnel.body + discriminator
+FunnelForMaskedLM                 funnel.body + lm_head
+FunnelForSequenceClassification   funnel.base + labels
+FunnelForMultipleChoice           funnel.base + choice
+FunnelForTokenClassification      funnel.body + classifier
+FunnelForQuestionAnswering        funnel.body + span
+"""
+
 FAMILY = family(
     "funnel",
     KEYS,
-    """
-    FunnelModel                       body
-    FunnelBaseModel                   base
-    FunnelForPreTraining              funnel.body + discriminator
-    FunnelForMaskedLM                 funnel.body + lm_head
-    FunnelForSequenceClassification   funnel.base + labels
-    FunnelForMultipleChoice           funnel.base + choice
-    FunnelForTokenClassification      funnel.body + classifier
-    FunnelForQuestionAnswering        funnel.body + span
-    """,
-    {
-        "base": fill(BASE, **LAYERS),
-        "body": fill(WITH_DECODER, **LAYERS),
-        "discriminator": fill(TWO_LAYERS, outputs="1", **OF_DISCRIMINATOR),
-        "lm_head": heads.projection("lm_head", "funnel.embeddings.word_embeddings.weight", bias="True"),
-        "labels": fill(TWO_LAYERS, outputs="C", **OF_CLASSIFIER),
-        "choice": fill(TWO_LAYERS, outputs="1", **OF_CLASSIFIER),
-        "classifier": heads.CLASSIFIER,
-        "span": heads.SPAN,
-    },
+    CLASSES,
+    base=fill(BASE, **LAYERS),
+    body=fill(WITH_DECODER, **LAYERS),
+    discriminator=fill(TWO_LAYERS, outputs="1", **OF_DISCRIMINATOR),
+    lm_head=heads.projection("lm_head", "funnel.embeddings.word_embeddings.weight", bias="True"),
+    labels=fill(TWO_LAYERS, outputs="C", **OF_CLASSIFIER),
+    choice=fill(TWO_LAYERS, outputs="1", **OF_CLASSIFIER),
+    classifier=heads.CLASSIFIER,
+    span=heads.SPAN,
 )

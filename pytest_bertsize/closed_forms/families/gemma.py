@@ -1,17 +1,11 @@
 """Gemma (Gemma Team 2024, arXiv 2403.08295): Llama with heads of their own width, tied to its word embeddings."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.parts import decoder, rotary
-from pytest_bertsize.config.keys import Index, Until, hidden_act
+from pytest_bertsize.config.keys import ConfigKeys, Index, Until, hidden_act
 from pytest_bertsize.config.older_releases import file_in
-
-if TYPE_CHECKING:
-    from pytest_bertsize.config.keys import ConfigKeys
 
 TANH = "gelu_pytorch_tanh"
 MEANT = hidden_act(TANH)._replace(taken_for={"gelu": TANH})

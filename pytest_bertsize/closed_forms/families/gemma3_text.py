@@ -1,7 +1,5 @@
 """Gemma 3 (Gemma Team 2025, arXiv 2503.19786), its text model: Gemma 2 with norms on queries and keys."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from pytest_bertsize.closed_forms.declare import family, read_switches
@@ -14,14 +12,12 @@ KEYS = replace(
     until=(),
 )
 
+CLASSES = """
+Gemma3TextModel                       body
+Gemma3ForCausalLM                     model.body + lm_head
+Gemma3TextForSequenceClassification   model.body + score   since 4.57
+"""
+
 FAMILY = family(
-    "gemma3_text",
-    KEYS,
-    """
-    Gemma3TextModel                       body
-    Gemma3ForCausalLM                     model.body + lm_head
-    Gemma3TextForSequenceClassification   model.body + score   since 4.57
-    """,
-    decoder.trees(head_norms=decoder.HEAD_NORMS, **gemma2.PARTS),
-    since=(4, 50),
+    "gemma3_text", KEYS, CLASSES, decoder.trees(head_norms=decoder.HEAD_NORMS, **gemma2.PARTS), since=(4, 50)
 )

@@ -6,8 +6,6 @@ V·D + P·D + L·(4·D² + 2·D·I + 9·D + I) + 2·D, where I is 4·D unless it
 Query, key and value are one matrix, stored inputs first.
 """
 
-from __future__ import annotations
-
 from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.closed_forms.parts import sequence_summary as summary
@@ -44,22 +42,21 @@ KEYS = keys(
     ignored={"pruned_heads": PRUNED_HEADS},
 )
 
+CLASSES = """
+GPT2Model                       body
+GPT2LMHeadModel                 transformer.body + lm_head
+GPT2DoubleHeadsModel            transformer.body + lm_head + summary
+GPT2ForSequenceClassification   transformer.body + score
+GPT2ForTokenClassification      transformer.body + classifier
+GPT2ForQuestionAnswering        transformer.body + two_label_span
+"""
+
 FAMILY = family(
     "gpt2",
     KEYS,
-    """
-    GPT2Model                       body
-    GPT2LMHeadModel                 transformer.body + lm_head
-    GPT2DoubleHeadsModel            transformer.body + lm_head + summary
-    GPT2ForSequenceClassification   transformer.body + score
-    GPT2ForTokenClassification      transformer.body + classifier
-    GPT2ForQuestionAnswering        transformer.body + two_label_span
-    """,
-    {
-        "body": BODY,
-        "lm_head": heads.projection("lm_head", "transformer.wte.weight"),
-        "summary": heads.summary("multiple_choice_head", "1"),
-        **heads.COMMON,
-    },
+    CLASSES,
+    body=BODY,
+    lm_head=heads.projection("lm_head", "transformer.wte.weight"),
+    summary=heads.summary("multiple_choice_head", "1"),
     rules={"GPT2DoubleHeadsModel": (summary.NO_ATTENTION,)},
 )

@@ -3,8 +3,6 @@
 V·D + L·(4·D² + 2·D·I + I + 5·D) + 2·D; ``attention_bias`` adds 4·D to each layer.
 """
 
-from __future__ import annotations
-
 from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.parts import heads, rotary
 
@@ -36,19 +34,12 @@ KEYS = keys(
     ignored=rotary.UNUSED_KEYS,
 )
 
-FAMILY = family(
-    "gpt_neox",
-    KEYS,
-    """
-    GPTNeoXModel                       body
-    GPTNeoXForCausalLM                 gpt_neox.body + lm_head
-    GPTNeoXForSequenceClassification   gpt_neox.body + score
-    GPTNeoXForTokenClassification      gpt_neox.body + classifier
-    GPTNeoXForQuestionAnswering        gpt_neox.body + two_label_span
-    """,
-    {
-        "body": BODY,
-        "lm_head": LM_HEAD,
-        **heads.COMMON,
-    },
-)
+CLASSES = """
+GPTNeoXModel                       body
+GPTNeoXForCausalLM                 gpt_neox.body + lm_head
+GPTNeoXForSequenceClassification   gpt_neox.body + score
+GPTNeoXForTokenClassification      gpt_neox.body + classifier
+GPTNeoXForQuestionAnswering        gpt_neox.body + two_label_span
+"""
+
+FAMILY = family("gpt_neox", KEYS, CLASSES, body=BODY, lm_head=LM_HEAD)

@@ -4,8 +4,6 @@ V·D + T·D + 2·D + L·(4·D·A·W + 3·A·W + 3·D·I + 6·D), where W is the 
 D² + 3·D, always with a GELU, and V of output bias, never tied; untied, the weights add V·D.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from pytest_bertsize.closed_forms.declare import family, read_activations, read_sizes
@@ -31,10 +29,8 @@ FAMILY = family(
     "gte",
     KEYS,
     fill(nomic_bert.CLASSES, name="gte").replace("*", "Gte"),
-    {
-        "body": nomic_bert.body(bias="True"),
-        "masked_lm": LM_HEAD,
-        "classifier": heads.CLASSIFIER,
-    },
+    body=nomic_bert.body(bias="True"),
+    masked_lm=LM_HEAD,
+    classifier=heads.CLASSIFIER,
     since=(5, 18),
 )

@@ -3,8 +3,6 @@
 BERT's body of layers that quantise themselves, all but the pooler; the heads are torch's own.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -3,8 +3,6 @@
 V·D + T·D + 2·D + L·(4·D·A·W + 3·A·W + 2·D·I + I + 6·D), where W is the width of a head: no table of positions.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from pytest_bertsize.closed_forms.declare import family, read_activations
@@ -30,16 +28,14 @@ KEYS = replace(
     rules=(rotary.SOME_WIDTH, rotary.EVEN_HEAD_DIM),
 )
 
+CLASSES = """
+JinaEmbeddingsV3Model                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
+JinaEmbeddingsV3ForMaskedLM                 roberta.body + lm_head
+JinaEmbeddingsV3ForSequenceClassification   roberta.body + dense_classifier
+JinaEmbeddingsV3ForTokenClassification      roberta.body + classifier
+JinaEmbeddingsV3ForQuestionAnswering        roberta.body + span
+"""
+
 FAMILY = family(
-    "jina_embeddings_v3",
-    KEYS,
-    """
-    JinaEmbeddingsV3Model                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
-    JinaEmbeddingsV3ForMaskedLM                 roberta.body + lm_head
-    JinaEmbeddingsV3ForSequenceClassification   roberta.body + dense_classifier
-    JinaEmbeddingsV3ForTokenClassification      roberta.body + classifier
-    JinaEmbeddingsV3ForQuestionAnswering        roberta.body + span
-    """,
-    roberta.trees("roberta", nomic_bert.body(bias="True", mlp=MLP)),
-    since=(5, 4),
+    "jina_embeddings_v3", KEYS, CLASSES, roberta.trees("roberta", nomic_bert.body(bias="True", mlp=MLP)), since=(5, 4)
 )

@@ -4,8 +4,6 @@ BERT, and 4·P2·D of layout: one table for left and right, one for top and bott
 width. Every class pools.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from pytest_bertsize.closed_forms.declare import family, read_sizes
@@ -23,15 +21,12 @@ KEYS = replace(
     until=(relative_positions.read_until(4, 54),),
 )
 
-FAMILY = family(
-    "layoutlm",
-    KEYS,
-    """
-    LayoutLMModel                       body(pooler)
-    LayoutLMForMaskedLM                 layoutlm.body(pooler) + masked_lm
-    LayoutLMForSequenceClassification   layoutlm.body(pooler) + classifier
-    LayoutLMForTokenClassification      layoutlm.body(pooler) + classifier
-    LayoutLMForQuestionAnswering        layoutlm.body(pooler) + span
-    """,
-    bert.trees("layoutlm", BODY),
-)
+CLASSES = """
+LayoutLMModel                       body(pooler)
+LayoutLMForMaskedLM                 layoutlm.body(pooler) + masked_lm
+LayoutLMForSequenceClassification   layoutlm.body(pooler) + classifier
+LayoutLMForTokenClassification      layoutlm.body(pooler) + classifier
+LayoutLMForQuestionAnswering        layoutlm.body(pooler) + span
+"""
+
+FAMILY = family("layoutlm", KEYS, CLASSES, bert.trees("layoutlm", BODY))

@@ -5,8 +5,6 @@ what stands before them, ((W/K)² + 1)·D of positions and 4·D. BERT's layers, 
 2·B2·A for how far on the page. The config says what of all this there is.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from pytest_bertsize.closed_forms.declare import family, read_sizes, read_switches
@@ -53,19 +51,19 @@ KEYS = replace(
     ),
 )
 
+CLASSES = """
+LayoutLMv3Model                       body
+LayoutLMv3ForTokenClassification      layoutlmv3.body + token_classifier
+LayoutLMv3ForQuestionAnswering        layoutlmv3.body + span
+LayoutLMv3ForSequenceClassification   layoutlmv3.body + classifier
+"""
+
 FAMILY = family(
     "layoutlmv3",
     KEYS,
-    """
-    LayoutLMv3Model                       body
-    LayoutLMv3ForTokenClassification      layoutlmv3.body + token_classifier
-    LayoutLMv3ForQuestionAnswering        layoutlmv3.body + span
-    LayoutLMv3ForSequenceClassification   layoutlmv3.body + classifier
-    """,
-    {
-        "body": fill(BODY, embeddings=bert.EMBEDDINGS, attention=bert.ATTENTION, feed_forward=bert.FEED_FORWARD),
-        "token_classifier": CLASSIFIER,
-        "span": heads.DENSE_CLASSIFIER.replace("classifier", "qa_outputs"),
-        "classifier": heads.DENSE_CLASSIFIER,
-    },
+    CLASSES,
+    body=fill(BODY, embeddings=bert.EMBEDDINGS, attention=bert.ATTENTION, feed_forward=bert.FEED_FORWARD),
+    token_classifier=CLASSIFIER,
+    span=heads.DENSE_CLASSIFIER.replace("classifier", "qa_outputs"),
+    classifier=heads.DENSE_CLASSIFIER,
 )

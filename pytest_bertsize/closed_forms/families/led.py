@@ -4,8 +4,6 @@
 Pd·D in the decoder.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from pytest_bertsize.closed_forms.declare import read_sizes

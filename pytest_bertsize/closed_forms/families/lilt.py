@@ -4,13 +4,10 @@ BERT, and a layout beside each of its parts, N = D/R wide and M = I/R inside: 4�
 embeddings, in which six sixths make one vector, and L·(4·N² + 2·N·M + 9·N + M).
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from pytest_bertsize.closed_forms.declare import family, read_sizes
 from pytest_bertsize.closed_forms.families import bert
-from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.closed_forms.tree import fill
 from pytest_bertsize.config.keys import Rule
 
@@ -48,17 +45,11 @@ KEYS = replace(
     rules=(SOME_LAYOUT,),
 )
 
-FAMILY = family(
-    "lilt",
-    KEYS,
-    """
-    LiltModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
-    LiltForSequenceClassification   lilt.body + dense_classifier
-    LiltForTokenClassification      lilt.body + classifier
-    LiltForQuestionAnswering        lilt.body + span
-    """,
-    {
-        "body": fill(BODY, encoder=fill(bert.ENCODER, more="")),
-        **heads.COMMON,
-    },
-)
+CLASSES = """
+LiltModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
+LiltForSequenceClassification   lilt.body + dense_classifier
+LiltForTokenClassification      lilt.body + classifier
+LiltForQuestionAnswering        lilt.body + span
+"""
+
+FAMILY = family("lilt", KEYS, CLASSES, body=fill(BODY, encoder=fill(bert.ENCODER, more="")))

@@ -1,7 +1,5 @@
 """Llama (Touvron et al. 2023, arXiv 2302.13971 and 2307.09288): the decoder that most of today's are built like."""
 
-from __future__ import annotations
-
 from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.parts import decoder, rotary
 from pytest_bertsize.config.keys import Until

@@ -3,8 +3,6 @@
 BERT, and L·3·(D² + D) of projections for the tokens that look at all, beside those for the window (section 3.1).
 """
 
-from __future__ import annotations
-
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.families import bert, roberta
 from pytest_bertsize.closed_forms.tree import fill

@@ -4,13 +4,10 @@ BERT; Ve·De + P·D + T·D + 2·D of entities, and De·D more where they are not
 from word to entity, from entity to word and among entities (section 3.2).
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from pytest_bertsize.closed_forms.declare import family, read_sizes, read_switches
 from pytest_bertsize.closed_forms.families import bert
-from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.closed_forms.tree import fill
 from pytest_bertsize.config.keys import Ignored
 
@@ -59,26 +56,25 @@ KEYS = replace(
     },
 )
 
+CLASSES = """
+LukeModel                         body(pooler=add_pooling_layer)   option add_pooling_layer=True
+LukeForMaskedLM                   luke.body(pooler) + lm_head + entity_predictions
+LukeForEntityClassification       luke.body(pooler) + classifier
+LukeForEntityPairClassification   luke.body(pooler) + pair
+LukeForEntitySpanClassification   luke.body(pooler) + entity_span
+LukeForSequenceClassification     luke.body(pooler) + classifier
+LukeForTokenClassification        luke.body + classifier
+LukeForQuestionAnswering          luke.body + span
+LukeForMultipleChoice             luke.body(pooler) + choice
+"""
+
 FAMILY = family(
     "luke",
     KEYS,
-    """
-    LukeModel                         body(pooler=add_pooling_layer)   option add_pooling_layer=True
-    LukeForMaskedLM                   luke.body(pooler) + lm_head + entity_predictions
-    LukeForEntityClassification       luke.body(pooler) + classifier
-    LukeForEntityPairClassification   luke.body(pooler) + pair
-    LukeForEntitySpanClassification   luke.body(pooler) + entity_span
-    LukeForSequenceClassification     luke.body(pooler) + classifier
-    LukeForTokenClassification        luke.body + classifier
-    LukeForQuestionAnswering          luke.body + span
-    LukeForMultipleChoice             luke.body(pooler) + choice
-    """,
-    {
-        "body": fill(bert.ENCODER, more=QUERIES) + ENTITIES,
-        "lm_head": fill(LM_HEAD, weight="weight=luke.embeddings.word_embeddings.weight", bias="bias=lm_head.bias"),
-        "entity_predictions": fill(ENTITY_PREDICTIONS, weight="weight=luke.entity_embeddings.entity_embeddings.weight"),
-        "pair": "classifier   linear 2*D C bias=False   @head.classifier",
-        "entity_span": "classifier   linear 3*D C   @head.classifier",
-        **heads.COMMON,
-    },
+    CLASSES,
+    body=fill(bert.ENCODER, more=QUERIES) + ENTITIES,
+    lm_head=fill(LM_HEAD, weight="weight=luke.embeddings.word_embeddings.weight", bias="bias=lm_head.bias"),
+    entity_predictions=fill(ENTITY_PREDICTIONS, weight="weight=luke.entity_embeddings.entity_embeddings.weight"),
+    pair="classifier   linear 2*D C bias=False   @head.classifier",
+    entity_span="classifier   linear 3*D C   @head.classifier",
 )

@@ -4,20 +4,15 @@ V·D of word embeddings if the stacks share them, untied 2·V·D + Vd·D; else V
 gives the decoder a copy of the encoder's V, whatever the config says.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pytest_bertsize.closed_forms.declare import read_sizes, read_switches
 from pytest_bertsize.closed_forms.families import bart
 from pytest_bertsize.closed_forms.parts import heads
-from pytest_bertsize.config.keys import Index, Rule, Until
+from pytest_bertsize.config.keys import ConfigKeys, Index, Rule, Until
 from pytest_bertsize.config.older_releases import TIED_BY_EACH, TIES, V4, file_in
-
-if TYPE_CHECKING:
-    from pytest_bertsize.config.keys import ConfigKeys
 
 SHARES = "share_encoder_decoder_embeddings"
 TIED = f"  tied weight=~shared.weight if {SHARES} and (tie_word_embeddings or before(5))"

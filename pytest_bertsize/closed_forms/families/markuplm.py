@@ -3,13 +3,10 @@
 BERT; M·U·(X + Y) of tables for M steps of a path, 5·M·U·D + 4·D² + 6·D of matrices, of which the first is not used.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from pytest_bertsize.closed_forms.declare import family, read_sizes
 from pytest_bertsize.closed_forms.families import bert
-from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.closed_forms.tree import fill
 
 PATHS = """
@@ -26,17 +23,11 @@ SIZES = (
 )
 KEYS = replace(bert.ENCODER_KEYS, sizes=(*bert.ENCODER_KEYS.sizes, *read_sizes(SIZES)), switches=())
 
-FAMILY = family(
-    "markuplm",
-    KEYS,
-    """
-    MarkupLMModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
-    MarkupLMForSequenceClassification   markuplm.body(pooler) + classifier
-    MarkupLMForTokenClassification      markuplm.body + classifier
-    MarkupLMForQuestionAnswering        markuplm.body + span
-    """,
-    {
-        "body": fill(bert.ENCODER, more="") + PATHS,
-        **heads.COMMON,
-    },
-)
+CLASSES = """
+MarkupLMModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
+MarkupLMForSequenceClassification   markuplm.body(pooler) + classifier
+MarkupLMForTokenClassification      markuplm.body + classifier
+MarkupLMForQuestionAnswering        markuplm.body + span
+"""
+
+FAMILY = family("markuplm", KEYS, CLASSES, body=fill(bert.ENCODER, more="") + PATHS)

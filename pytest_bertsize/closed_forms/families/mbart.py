@@ -1,7 +1,5 @@
 """mBART (Liu et al. 2020, arXiv 2001.08210): BART with a last norm on each of its stacks."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from pytest_bertsize.closed_forms.families import bart

@@ -3,8 +3,6 @@
 As many parameters as BERT: 2·D of norm are after the last layer instead of after the embeddings.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from pytest_bertsize.closed_forms.declare import family, read_sizes

@@ -1,7 +1,5 @@
 """Mistral (Jiang et al. 2023, arXiv 2310.06825): Llama without a bias, whose heads share keys by default."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from pytest_bertsize.closed_forms.declare import family, read_switches

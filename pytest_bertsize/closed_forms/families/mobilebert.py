@@ -7,8 +7,6 @@ has the width N: B, or D without a bottleneck, unless the config has a ``true_hi
 and keys share one of their own, and N·D + 3·D out. A pooler with an activation has D² + D.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -107,24 +105,23 @@ KEYS = keys(
     until=(Until((5, 4), without("true_hidden_size"), file_in("5.4.0", "mobilebert", "configuration")),),
 )
 
+CLASSES = """
+MobileBertModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
+MobileBertForPreTraining              mobilebert.body(pooler) + masked_lm + next_sentence
+MobileBertForMaskedLM                 mobilebert.body + masked_lm
+MobileBertForNextSentencePrediction   mobilebert.body(pooler) + next_sentence
+MobileBertForSequenceClassification   mobilebert.body(pooler) + classifier
+MobileBertForMultipleChoice           mobilebert.body(pooler) + choice
+MobileBertForTokenClassification      mobilebert.body + classifier
+MobileBertForQuestionAnswering        mobilebert.body + span
+"""
+
 FAMILY = family(
     "mobilebert",
     KEYS,
-    """
-    MobileBertModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
-    MobileBertForPreTraining              mobilebert.body(pooler) + masked_lm + next_sentence
-    MobileBertForMaskedLM                 mobilebert.body + masked_lm
-    MobileBertForNextSentencePrediction   mobilebert.body(pooler) + next_sentence
-    MobileBertForSequenceClassification   mobilebert.body(pooler) + classifier
-    MobileBertForMultipleChoice           mobilebert.body(pooler) + choice
-    MobileBertForTokenClassification      mobilebert.body + classifier
-    MobileBertForQuestionAnswering        mobilebert.body + span
-    """,
-    {
-        "body": fill(BODY, network=NETWORK, squeeze=SQUEEZE),
-        "masked_lm": fill(MASKED_LM, decoder=heads.DECODER, width="E", words=WORDS, bias="cls.predictions.bias"),
-        "next_sentence": heads.NEXT_SENTENCE,
-        **heads.COMMON,
-    },
+    CLASSES,
+    body=fill(BODY, network=NETWORK, squeeze=SQUEEZE),
+    masked_lm=fill(MASKED_LM, decoder=heads.DECODER, width="E", words=WORDS, bias="cls.predictions.bias"),
+    next_sentence=heads.NEXT_SENTENCE,
     rules=dict.fromkeys(("MobileBertForPreTraining", "MobileBertForMaskedLM"), (WIDER_THAN_WORDS,)),
 )

@@ -4,8 +4,6 @@ V·D + D + L·(4·D² + 3·D·I + 2·D): the first layer has one norm less, and 
 switch. All classes but the body have a dense layer and a norm, D² + 2·D, before their own output.
 """
 
-from __future__ import annotations
-
 from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.parts import heads, rotary
 from pytest_bertsize.closed_forms.parts.unused_keys import ADD_POOLING_LAYER, EMBEDDING_SIZE
@@ -45,23 +43,23 @@ KEYS = keys(
     ignored={**rotary.UNUSED_KEYS, "embedding_size": EMBEDDING_SIZE, "add_pooling_layer": ADD_POOLING_LAYER},
 )
 
+CLASSES = """
+ModernBertModel                        body
+ModernBertForMaskedLM                  model.body + transform + decoder
+ModernBertForSequenceClassification    model.body + transform + classifier
+ModernBertForTokenClassification       model.body + transform + classifier
+ModernBertForQuestionAnswering         model.body + transform + classifier   since 4.51
+ModernBertForMultipleChoice            model.body + transform + choice       since 4.55
+"""
+
 FAMILY = family(
     "modernbert",
     KEYS,
-    """
-    ModernBertModel                        body
-    ModernBertForMaskedLM                  model.body + transform + decoder
-    ModernBertForSequenceClassification    model.body + transform + classifier
-    ModernBertForTokenClassification       model.body + transform + classifier
-    ModernBertForQuestionAnswering         model.body + transform + classifier   since 4.51
-    ModernBertForMultipleChoice            model.body + transform + choice       since 4.55
-    """,
-    {
-        "body": BODY,
-        "transform": TRANSFORM,
-        "decoder": heads.projection("decoder", "model.embeddings.tok_embeddings.weight", bias="decoder_bias"),
-        "classifier": heads.CLASSIFIER,
-        "choice": heads.CHOICE,
-    },
+    CLASSES,
+    body=BODY,
+    transform=TRANSFORM,
+    decoder=heads.projection("decoder", "model.embeddings.tok_embeddings.weight", bias="decoder_bias"),
+    classifier=heads.CLASSIFIER,
+    choice=heads.CHOICE,
     since=(4, 48),
 )

@@ -4,20 +4,14 @@ V·D + D + L·(4·D² + 3·D·I + 2·D), and every bias a switch. ``lm_head`` is
 classes of sequences score each token: which of them is the last is looked up behind.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.families import modernbert
 from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.closed_forms.tree import fill
-from pytest_bertsize.config.keys import Rule, Until
+from pytest_bertsize.config.keys import ConfigKeys, Rule, Until
 from pytest_bertsize.config.older_releases import file_in
-
-if TYPE_CHECKING:
-    from pytest_bertsize.config.keys import ConfigKeys
 
 BODY = """
 embeddings.tok_embeddings    embedding V D                   @embeddings.word
@@ -59,19 +53,19 @@ KEYS = replace(
     until=(Until((5, 4), _may_be_null, file_in("5.4.0", "modernbert_decoder", "configuration")),),
 )
 
+CLASSES = """
+ModernBertDecoderModel                       body
+ModernBertDecoderForCausalLM                 model.body + lm_head + decoder
+ModernBertDecoderForSequenceClassification   model.body + scores
+"""
+
 FAMILY = family(
     "modernbert-decoder",
     KEYS,
-    """
-    ModernBertDecoderModel                       body
-    ModernBertDecoderForCausalLM                 model.body + lm_head + decoder
-    ModernBertDecoderForSequenceClassification   model.body + scores
-    """,
-    {
-        "body": BODY,
-        "lm_head": modernbert.TRANSFORM.replace("\nhead ", "\nlm_head "),
-        "decoder": heads.projection("decoder", "model.embeddings.tok_embeddings.weight", bias="decoder_bias"),
-        "scores": fill(SCORES, transform=modernbert.TRANSFORM),
-    },
+    CLASSES,
+    body=BODY,
+    lm_head=modernbert.TRANSFORM.replace("\nhead ", "\nlm_head "),
+    decoder=heads.projection("decoder", "model.embeddings.tok_embeddings.weight", bias="decoder_bias"),
+    scores=fill(SCORES, transform=modernbert.TRANSFORM),
     since=(4, 54),
 )

@@ -3,8 +3,6 @@
 Nyströmformer without a convolution.
 """
 
-from __future__ import annotations
-
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.families import bert, nystromformer
 

@@ -4,8 +4,6 @@ V·D + T·D + 2·D + L·(4·D·A·W + 3·D·I + 4·D), where W is the width of a
 D² + D more. The masked language model's head is BERT's, but for the name of its norm.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from pytest_bertsize.closed_forms.declare import family, keys
@@ -76,10 +74,8 @@ FAMILY = family(
     "nomic_bert",
     replace(KEYS, ignored={**KEYS.ignored, **BEFORE_TRANSFORMERS}),
     fill(CLASSES, name="nomic_bert").replace("*", "NomicBert"),
-    {
-        "body": body(bias="False"),
-        "masked_lm": heads.masked_lm("nomic_bert.embeddings.word_embeddings.weight").replace("LayerNorm", "layer_norm"),
-        "classifier": heads.CLASSIFIER,
-    },
+    body=body(bias="False"),
+    masked_lm=heads.masked_lm("nomic_bert.embeddings.word_embeddings.weight").replace("LayerNorm", "layer_norm"),
+    classifier=heads.CLASSIFIER,
     since=(5, 5),
 )

@@ -4,8 +4,6 @@ BERT with L·A·K of convolution: one filter for each head, by which a token's v
 table of positions begins with two rows that no token uses, and P does not count them. No class has a pooler.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from pytest_bertsize.closed_forms.declare import family, read_activations, read_sizes

@@ -4,8 +4,6 @@ V·D + P·D + L·(12·D² + 13·D). The class with two heads ties the other way 
 the embeddings share it, as its map of ties says (since https://github.com/huggingface/transformers/pull/42191).
 """
 
-from __future__ import annotations
-
 from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.closed_forms.parts import sequence_summary as summary
@@ -37,21 +35,20 @@ KEYS = keys(
     ignored={"add_cross_attention": ADD_CROSS_ATTENTION, "pruned_heads": PRUNED_HEADS},
 )
 
+CLASSES = """
+OpenAIGPTModel                       body
+OpenAIGPTLMHeadModel                 transformer.body + lm_head
+OpenAIGPTDoubleHeadsModel            transformer.body(lm_head_owns) + owner + summary
+OpenAIGPTForSequenceClassification   transformer.body + score
+"""
+
 FAMILY = family(
     "openai-gpt",
     KEYS,
-    """
-    OpenAIGPTModel                       body
-    OpenAIGPTLMHeadModel                 transformer.body + lm_head
-    OpenAIGPTDoubleHeadsModel            transformer.body(lm_head_owns) + owner + summary
-    OpenAIGPTForSequenceClassification   transformer.body + score
-    """,
-    {
-        "body": BODY,
-        "lm_head": LM_HEAD,
-        "owner": f"{LM_HEAD} and before(5)",
-        "summary": heads.summary("multiple_choice_head", "1"),
-        **heads.COMMON,
-    },
+    CLASSES,
+    body=BODY,
+    lm_head=LM_HEAD,
+    owner=f"{LM_HEAD} and before(5)",
+    summary=heads.summary("multiple_choice_head", "1"),
     rules={"OpenAIGPTDoubleHeadsModel": (summary.NO_ATTENTION,)},
 )

@@ -4,8 +4,6 @@ V·E + (P + 2)·D, the first two positions never used, and 2·D·E where E, D by
 L·(4·D² + 2·D·I + 9·D + I), without ``enable_bias`` 5·D + I fewer; pre-norm, 2·D of a last norm.
 """
 
-from __future__ import annotations
-
 from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.closed_forms.parts.unused_keys import ADD_CROSS_ATTENTION, PRUNED_HEADS
@@ -40,19 +38,19 @@ KEYS = keys(
     ignored={"pruned_heads": PRUNED_HEADS, "add_cross_attention": ADD_CROSS_ATTENTION},
 )
 
+CLASSES = """
+OPTModel                       body
+OPTForCausalLM                 model.body + lm_head
+OPTForSequenceClassification   model.body + score
+OPTForQuestionAnswering        model.body + span
+"""
+
 FAMILY = family(
     "opt",
     KEYS,
-    """
-    OPTModel                       body
-    OPTForCausalLM                 model.body + lm_head
-    OPTForSequenceClassification   model.body + score
-    OPTForQuestionAnswering        model.body + span
-    """,
-    {
-        "body": BODY,
-        "lm_head": heads.projection("lm_head", "model.decoder.embed_tokens.weight", width="get(E,D)"),
-        "score": "score         linear get(E,D) C bias=False   @head.classifier   reads token",
-        "span": "qa_outputs    linear get(E,D) 2              @head.qa_outputs",
-    },
+    CLASSES,
+    body=BODY,
+    lm_head=heads.projection("lm_head", "model.decoder.embed_tokens.weight", width="get(E,D)"),
+    score="score         linear get(E,D) C bias=False   @head.classifier   reads token",
+    span="qa_outputs    linear get(E,D) 2              @head.qa_outputs",
 )

@@ -1,7 +1,5 @@
 """PEGASUS (Zhang et al. 2019, arXiv 1912.08777): BART with sinusoidal positions, and norms where mBART has its last."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from pytest_bertsize.closed_forms.families import bart

@@ -1,7 +1,5 @@
 """Phi-3 (Abdin et al. 2024, arXiv 2404.14219): Llama with one matrix for all of attention, and one for both gates."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from pytest_bertsize.closed_forms.declare import family
@@ -36,15 +34,11 @@ KEYS = replace(
     until=(decoder.NO_TOKEN_BIAS, decoder.head_dim_since(4, 48, family="phi3")),
 )
 
-FAMILY = family(
-    "phi3",
-    KEYS,
-    """
-    Phi3Model                       body
-    Phi3ForCausalLM                 model.body + lm_head
-    Phi3ForSequenceClassification   model.body + score
-    Phi3ForTokenClassification      model.body + token_score
-    """,
-    {**decoder.trees(), "body": BODY, "token_score": SCORE_OF_EACH},
-    since=(4, 41),
-)
+CLASSES = """
+Phi3Model                       body
+Phi3ForCausalLM                 model.body + lm_head
+Phi3ForSequenceClassification   model.body + score
+Phi3ForTokenClassification      model.body + token_score
+"""
+
+FAMILY = family("phi3", KEYS, CLASSES, decoder.trees(), body=BODY, token_score=SCORE_OF_EACH, since=(4, 41))

@@ -1,7 +1,5 @@
 """Qwen3 (Yang et al. 2025, arXiv 2505.09388): Llama with norms on queries and keys, of heads of their own width."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from pytest_bertsize.closed_forms.declare import family, read_switches

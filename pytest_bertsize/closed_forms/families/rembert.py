@@ -4,13 +4,10 @@ Embeddings of width E, E·D + D that widen them, and BERT's layers; D·O + 3·O 
 tied: no width of it is the input's.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from pytest_bertsize.closed_forms.declare import family, read_sizes, read_switches
 from pytest_bertsize.closed_forms.families import bert, electra
-from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.closed_forms.parts.unused_keys import ADD_POOLING_LAYER, PRUNED_HEADS
 from pytest_bertsize.closed_forms.tree import fill
 from pytest_bertsize.config.keys import Ignored
@@ -51,21 +48,14 @@ KEYS = replace(
     until=(),
 )
 
-FAMILY = family(
-    "rembert",
-    KEYS,
-    """
-    RemBertModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
-    RemBertForMaskedLM                 rembert.body + lm_head
-    RemBertForCausalLM                 rembert.body + lm_head
-    RemBertForSequenceClassification   rembert.body(pooler) + classifier
-    RemBertForMultipleChoice           rembert.body(pooler) + choice
-    RemBertForTokenClassification      rembert.body + classifier
-    RemBertForQuestionAnswering        rembert.body + span
-    """,
-    {
-        "body": fill(BODY, **LAYERS),
-        "lm_head": LM_HEAD,
-        **heads.COMMON,
-    },
-)
+CLASSES = """
+RemBertModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
+RemBertForMaskedLM                 rembert.body + lm_head
+RemBertForCausalLM                 rembert.body + lm_head
+RemBertForSequenceClassification   rembert.body(pooler) + classifier
+RemBertForMultipleChoice           rembert.body(pooler) + choice
+RemBertForTokenClassification      rembert.body + classifier
+RemBertForQuestionAnswering        rembert.body + span
+"""
+
+FAMILY = family("rembert", KEYS, CLASSES, body=fill(BODY, **LAYERS), lm_head=LM_HEAD)

@@ -1,7 +1,5 @@
 """RoBERTa (Liu et al. 2019, arXiv 1907.11692): BERT without its next sentence, and heads of its own."""
 
-from __future__ import annotations
-
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.parts import heads

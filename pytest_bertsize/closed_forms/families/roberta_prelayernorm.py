@@ -3,8 +3,6 @@
 BERT, and 2·D of norm after the last layer.
 """
 
-from __future__ import annotations
-
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.families import bert, roberta
 from pytest_bertsize.closed_forms.parts import relative_positions

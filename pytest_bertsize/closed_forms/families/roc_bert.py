@@ -4,8 +4,6 @@ BERT, and Vp·Ep + Vs·Es, which are there even where they are not used, and D·
 What is not used is not in the folded width; without ``concat_input`` nothing is folded.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from pytest_bertsize.closed_forms.declare import family, read_sizes, read_switches
@@ -28,18 +26,15 @@ KEYS = replace(
     switches=(*bert.KEYS.switches, *read_switches("concat_input true, enable_pronunciation true, enable_shape true")),
 )
 
-FAMILY = family(
-    "roc_bert",
-    KEYS,
-    """
-    RoCBertModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
-    RoCBertForPreTraining              roc_bert.body(pooler) + masked_lm
-    RoCBertForMaskedLM                 roc_bert.body + masked_lm
-    RoCBertForCausalLM                 roc_bert.body + masked_lm
-    RoCBertForSequenceClassification   roc_bert.body(pooler) + classifier
-    RoCBertForMultipleChoice           roc_bert.body(pooler) + choice
-    RoCBertForTokenClassification      roc_bert.body + classifier
-    RoCBertForQuestionAnswering        roc_bert.body + span
-    """,
-    bert.trees("roc_bert", BODY),
-)
+CLASSES = """
+RoCBertModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
+RoCBertForPreTraining              roc_bert.body(pooler) + masked_lm
+RoCBertForMaskedLM                 roc_bert.body + masked_lm
+RoCBertForCausalLM                 roc_bert.body + masked_lm
+RoCBertForSequenceClassification   roc_bert.body(pooler) + classifier
+RoCBertForMultipleChoice           roc_bert.body(pooler) + choice
+RoCBertForTokenClassification      roc_bert.body + classifier
+RoCBertForQuestionAnswering        roc_bert.body + span
+"""
+
+FAMILY = family("roc_bert", KEYS, CLASSES, bert.trees("roc_bert", BODY))

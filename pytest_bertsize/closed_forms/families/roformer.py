@@ -4,8 +4,6 @@ V·E + T·E + 2·E; where E is not D, E·D + D that widen them. P·D/A of sines 
 parameter that is not trained.
 """
 
-from __future__ import annotations
-
 from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.families import electra
 from pytest_bertsize.closed_forms.parts import heads
@@ -35,23 +33,22 @@ KEYS = keys(
     },
 )
 
+CLASSES = """
+RoFormerModel                       body
+RoFormerForMaskedLM                 roformer.body + masked_lm
+RoFormerForCausalLM                 roformer.body + masked_lm
+RoFormerForSequenceClassification   roformer.body + dense_classifier
+RoFormerForMultipleChoice           roformer.body + summary + choice
+RoFormerForTokenClassification      roformer.body + classifier
+RoFormerForQuestionAnswering        roformer.body + two_label_span
+"""
+
 FAMILY = family(
     "roformer",
     KEYS,
-    """
-    RoFormerModel                       body
-    RoFormerForMaskedLM                 roformer.body + masked_lm
-    RoFormerForCausalLM                 roformer.body + masked_lm
-    RoFormerForSequenceClassification   roformer.body + dense_classifier
-    RoFormerForMultipleChoice           roformer.body + summary + choice
-    RoFormerForTokenClassification      roformer.body + classifier
-    RoFormerForQuestionAnswering        roformer.body + two_label_span
-    """,
-    {
-        "body": EMBEDDINGS + electra.ENCODER,
-        "masked_lm": heads.masked_lm("roformer.embeddings.word_embeddings.weight", width="get(E,D)"),
-        "summary": heads.summary(),
-        **heads.COMMON,
-    },
+    CLASSES,
+    body=EMBEDDINGS + electra.ENCODER,
+    masked_lm=heads.masked_lm("roformer.embeddings.word_embeddings.weight", width="get(E,D)"),
+    summary=heads.summary(),
     rules={"RoFormerForMultipleChoice": (summary.NO_ATTENTION,)},
 )

@@ -3,8 +3,6 @@
 D·J + J of a projection, as wide as the layers unless the config says so.
 """
 
-from __future__ import annotations
-
 from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.families import clip_text_model as clip
 from pytest_bertsize.closed_forms.tree import fill
@@ -21,11 +19,4 @@ KEYS = keys(
     until=(Until((4, 50), without("projection_size"), file_in("4.50.0", "siglip", "configuration")),),
 )
 
-FAMILY = family(
-    "siglip_text_model",
-    KEYS,
-    "SiglipTextModel   alone",
-    {
-        "alone": fill(clip.ALONE, inside=TEXT),
-    },
-)
+FAMILY = family("siglip_text_model", KEYS, "SiglipTextModel   alone", alone=fill(clip.ALONE, inside=TEXT))

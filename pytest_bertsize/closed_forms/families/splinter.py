@@ -3,8 +3,6 @@
 BERT without a pooler; 4·(D² + 3·D) of transforms, of question and text, of start and end, and 2·D² of scores.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from pytest_bertsize.closed_forms.declare import family
@@ -32,16 +30,10 @@ splinter_qass
 """
 KEYS = replace(bert.ENCODER_KEYS, switches=(), until=(relative_positions.read_until(4, 54),))
 
-FAMILY = family(
-    "splinter",
-    KEYS,
-    """
-    SplinterModel                  body
-    SplinterForPreTraining         splinter.body + span_selection
-    SplinterForQuestionAnswering   splinter.body + span_selection
-    """,
-    {
-        "body": BODY,
-        "span_selection": SPAN_SELECTION,
-    },
-)
+CLASSES = """
+SplinterModel                  body
+SplinterForPreTraining         splinter.body + span_selection
+SplinterForQuestionAnswering   splinter.body + span_selection
+"""
+
+FAMILY = family("splinter", KEYS, CLASSES, body=BODY, span_selection=SPAN_SELECTION)

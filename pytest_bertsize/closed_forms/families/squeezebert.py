@@ -4,8 +4,6 @@ BERT's embeddings and pooler around L·(D²/Gq + D²/Gk + D²/Gv + D²/Ga + D·I
 each group of inputs (section 3).
 """
 
-from __future__ import annotations
-
 from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.parts import heads
@@ -47,20 +45,15 @@ KEYS = keys(
     },
 )
 
+CLASSES = """
+SqueezeBertModel                       body
+SqueezeBertForMaskedLM                 transformer.body + masked_lm
+SqueezeBertForSequenceClassification   transformer.body + classifier
+SqueezeBertForMultipleChoice           transformer.body + choice
+SqueezeBertForTokenClassification      transformer.body + classifier
+SqueezeBertForQuestionAnswering        transformer.body + span
+"""
+
 FAMILY = family(
-    "squeezebert",
-    KEYS,
-    """
-    SqueezeBertModel                       body
-    SqueezeBertForMaskedLM                 transformer.body + masked_lm
-    SqueezeBertForSequenceClassification   transformer.body + classifier
-    SqueezeBertForMultipleChoice           transformer.body + choice
-    SqueezeBertForTokenClassification      transformer.body + classifier
-    SqueezeBertForQuestionAnswering        transformer.body + span
-    """,
-    {
-        "body": BODY,
-        "masked_lm": heads.masked_lm("transformer.embeddings.word_embeddings.weight"),
-        **heads.COMMON,
-    },
+    "squeezebert", KEYS, CLASSES, body=BODY, masked_lm=heads.masked_lm("transformer.embeddings.word_embeddings.weight")
 )

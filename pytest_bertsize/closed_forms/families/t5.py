@@ -5,22 +5,17 @@ feed-forward part has 3·D·I (Shazeer 2020, arXiv 2002.05202); cross-attention 
 stack has a table of distances for all: a row for each of B buckets, a number for each head.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pytest_bertsize.closed_forms.declare import family, keys, read_switches
 from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.closed_forms.tree import fill
-from pytest_bertsize.config.keys import Choice, Ignored, Until
+from pytest_bertsize.config.dims import Dims
+from pytest_bertsize.config.keys import Choice, ConfigKeys, Ignored, Until
 from pytest_bertsize.config.older_releases import V4, without_alias
 from pytest_bertsize.config.vocabulary import ACTIVATIONS
-
-if TYPE_CHECKING:
-    from pytest_bertsize.config.dims import Dims
-    from pytest_bertsize.config.keys import ConfigKeys
 
 TIES = "tie_word_embeddings"
 STACK = """

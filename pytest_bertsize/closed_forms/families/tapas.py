@@ -4,8 +4,6 @@ BERT, with T·D for each of the token types; 2·(D + 1) of scores for cells and 
 aggregations, if any.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from pytest_bertsize.closed_forms.declare import family, read_sizes
@@ -49,17 +47,11 @@ KEYS = replace(
     until=(),
 )
 
-FAMILY = family(
-    "tapas",
-    KEYS,
-    """
-    TapasModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
-    TapasForMaskedLM                 tapas.body + masked_lm
-    TapasForQuestionAnswering        tapas.body(pooler) + cell_selection
-    TapasForSequenceClassification   tapas.body(pooler) + classifier
-    """,
-    {
-        "cell_selection": CELL_SELECTION,
-        **bert.trees("tapas", BODY),
-    },
-)
+CLASSES = """
+TapasModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
+TapasForMaskedLM                 tapas.body + masked_lm
+TapasForQuestionAnswering        tapas.body(pooler) + cell_selection
+TapasForSequenceClassification   tapas.body(pooler) + classifier
+"""
+
+FAMILY = family("tapas", KEYS, CLASSES, bert.trees("tapas", BODY), cell_selection=CELL_SELECTION)

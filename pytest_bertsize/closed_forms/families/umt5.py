@@ -1,7 +1,5 @@
 """UMT5 (Chung et al. 2023, arXiv 2304.09151): mT5 whose layers each have a table of distances."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from pytest_bertsize.closed_forms.declare import family

@@ -4,8 +4,6 @@
 not trained, and Pd·D of positions that are learned; no bias of keys, and 2·D of norm at the end of each stack.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from pytest_bertsize.closed_forms.declare import family, read_sizes, read_switches
@@ -42,22 +40,22 @@ KEYS = replace(
     until=(*bart.KEYS.until, Until((4, 43), ALIAS, file_in("4.43.0", "whisper", "configuration"))),
 )
 
+CLASSES = """
+WhisperModel                     both
+WhisperForConditionalGeneration  model.both + proj_out
+WhisperForCausalLM               model.decoder + proj_out
+WhisperForAudioClassification    encoder + audio_head
+"""
+
 FAMILY = family(
     "whisper",
     KEYS,
-    """
-    WhisperModel                     both
-    WhisperForConditionalGeneration  model.both + proj_out
-    WhisperForCausalLM               model.decoder + proj_out
-    WhisperForAudioClassification    encoder + audio_head
-    """,
-    {
-        "both": ENCODER + DECODER,
-        "encoder": ENCODER,
-        "decoder": DECODER,
-        "proj_out": heads.projection("proj_out", "model.decoder.embed_tokens.weight"),
-        "audio_head": AUDIO_HEAD,
-    },
+    CLASSES,
+    both=ENCODER + DECODER,
+    encoder=ENCODER,
+    decoder=DECODER,
+    proj_out=heads.projection("proj_out", "model.decoder.embed_tokens.weight"),
+    audio_head=AUDIO_HEAD,
     rules={
         "WhisperModel": (bart.ENCODES, rotary.PADS_WITHIN),
         "WhisperForConditionalGeneration": (bart.ENCODES, rotary.PADS_WITHIN),

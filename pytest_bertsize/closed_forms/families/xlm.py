@@ -4,22 +4,18 @@ V·D + P·D + 2·D, and N·D where there are several languages; L·(12·D² + 13
 as wide and two norms, each in a list of its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pytest_bertsize.closed_forms.declare import family, keys
+from pytest_bertsize.closed_forms.family import Family
 from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.closed_forms.parts import sequence_summary as summary
 from pytest_bertsize.closed_forms.parts.unused_keys import ADD_CROSS_ATTENTION, PRUNED_HEADS
 from pytest_bertsize.closed_forms.tree import fill
+from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.keys import Ignored, Listing, Rule
-
-if TYPE_CHECKING:
-    from pytest_bertsize.closed_forms.family import Family
-    from pytest_bertsize.config.dims import Dims
 
 BODY = """
 position_embeddings              embedding P D   @embeddings.position
@@ -135,14 +131,11 @@ def named(name: str, prefix: str) -> Family:
         name,
         KEYS,
         CLASSES.replace("*", prefix),
-        {
-            "body": BODY,
-            "language_model": LANGUAGE_MODEL,
-            "summary": heads.summary(),
-            "logits": "logits_proj   linear C 1   @head.classifier",
-            "searched_span": fill(heads.SEARCHED_SPAN, name="qa_outputs"),
-            **heads.COMMON,
-        },
+        body=BODY,
+        language_model=LANGUAGE_MODEL,
+        summary=heads.summary(),
+        logits="logits_proj   linear C 1   @head.classifier",
+        searched_span=fill(heads.SEARCHED_SPAN, name="qa_outputs"),
         rules={
             f"{prefix}WithLMHeadModel": ADAPTIVE_SOFTMAX,
             f"{prefix}ForSequenceClassification": summing,

@@ -1,7 +1,5 @@
 """XLM-RoBERTa (Conneau et al. 2019, arXiv 1911.02116): RoBERTa with the config defaults of BERT."""
 
-from __future__ import annotations
-
 from pytest_bertsize.closed_forms.declare import family
 from pytest_bertsize.closed_forms.families import bert, roberta
 

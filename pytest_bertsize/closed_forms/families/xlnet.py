@@ -4,8 +4,6 @@ V·D, D for the word to be guessed, and L·(5·D² + 2·D·I + 10·D + I): 5·D�
 position, 3·D of biases, 2·D for the same segment and another. The shapes keep heads apart, which changes no count.
 """
 
-from __future__ import annotations
-
 from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.closed_forms.parts import sequence_summary as summary
@@ -54,27 +52,27 @@ KEYS = keys(
     ignored={"add_cross_attention": ADD_CROSS_ATTENTION},
 )
 
+CLASSES = """
+XLNetModel                        body
+XLNetLMHeadModel                  transformer.body + lm_loss
+XLNetForSequenceClassification    transformer.body + summary + logits
+XLNetForMultipleChoice            transformer.body + summary + choice
+XLNetForTokenClassification       transformer.body + classifier
+XLNetForQuestionAnsweringSimple   transformer.body + span
+XLNetForQuestionAnswering         transformer.body + searched_span
+"""
+
 FAMILY = family(
     "xlnet",
     KEYS,
-    """
-    XLNetModel                        body
-    XLNetLMHeadModel                  transformer.body + lm_loss
-    XLNetForSequenceClassification    transformer.body + summary + logits
-    XLNetForMultipleChoice            transformer.body + summary + choice
-    XLNetForTokenClassification       transformer.body + classifier
-    XLNetForQuestionAnsweringSimple   transformer.body + span
-    XLNetForQuestionAnswering         transformer.body + searched_span
-    """,
-    {
-        "body": BODY,
-        "lm_loss": heads.projection("lm_loss", "transformer.word_embedding.weight", bias="True"),
-        "summary": heads.summary(),
-        "logits": "logits_proj   linear D C   @head.classifier",
-        "choice": "logits_proj   linear D 1   @head.classifier",
-        "classifier": heads.CLASSIFIER,
-        "span": heads.SPAN,
-        "searched_span": fill(heads.SEARCHED_SPAN, name="-"),
-    },
+    CLASSES,
+    body=BODY,
+    lm_loss=heads.projection("lm_loss", "transformer.word_embedding.weight", bias="True"),
+    summary=heads.summary(),
+    logits="logits_proj   linear D C   @head.classifier",
+    choice="logits_proj   linear D 1   @head.classifier",
+    classifier=heads.CLASSIFIER,
+    span=heads.SPAN,
+    searched_span=fill(heads.SEARCHED_SPAN, name="-"),
     rules=dict.fromkeys(("XLNetForSequenceClassification", "XLNetForMultipleChoice"), (summary.NO_ATTENTION,)),
 )

@@ -4,8 +4,6 @@ BERT, and L·(2·D·B + B + D) for each language, where B is D/R; a norm that th
 comes in, 2·D more after the last one.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from pytest_bertsize.closed_forms.declare import family, read_sizes, read_switches

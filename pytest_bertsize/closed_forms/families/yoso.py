@@ -3,8 +3,6 @@
 BERT, with Nyströmformer's convolution where ``conv_window`` says how wide.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from pytest_bertsize.closed_forms.declare import family, read_sizes
