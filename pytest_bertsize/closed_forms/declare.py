@@ -15,11 +15,14 @@ from pytest_bertsize.closed_forms.blocks import Block, block
 from pytest_bertsize.closed_forms.expressions import BadExpression, Scope, compile_size
 from pytest_bertsize.closed_forms.family import Architecture, Deriving, Family
 from pytest_bertsize.closed_forms.parts import heads
-from pytest_bertsize.closed_forms.tree import Tree
-from pytest_bertsize.config.keys import ConfigKeys, Rule, Size, Switch, hidden_act
+from pytest_bertsize.closed_forms.parts.unused_keys import USUAL
+from pytest_bertsize.closed_forms.tree import Tree, fill
+from pytest_bertsize.config.keys import ConfigKeys, Ignored, Rule, Size, Switch, hidden_act
 
 if TYPE_CHECKING:
     from pytest_bertsize.config.dims import Dims
+
+__all__ = ["extend", "family", "fill", "inert_keys", "keys", "read_activations", "read_sizes", "read_switches"]
 
 STANDARD = {
     "V": "vocab_size",
@@ -47,7 +50,9 @@ def inert_keys() -> Mapping[str, list[str]]:
     return found
 
 
-def keys(sizes: str, *, switches: str = "", activations: str = "", **more: Any) -> ConfigKeys:
+def keys(
+    sizes: str, *, switches: str = "", activations: str = "", ignored: str | Mapping[str, Ignored] = "", **more: Any
+) -> ConfigKeys:
     """Return what a family reads from its config.
 
     :param sizes: ``"V 30522, D n_embd 768 or hidden_size, L 12 layers from 0, S none"``: symbol, key unless it is the
@@ -56,14 +61,32 @@ def keys(sizes: str, *, switches: str = "", activations: str = "", **more: Any) 
     :param switches: ``"tie_word_embeddings true, add_cross_attention false needs is_decoder"``; ``null`` where the
         library takes null for the default.
     :param activations: ``"hidden_act gelu"``.
+    :param ignored: names of :data:`~pytest_bertsize.closed_forms.parts.unused_keys.USUAL`, or what is said of each.
     :param more: as :class:`~pytest_bertsize.config.keys.ConfigKeys` has them.
     """
-    return ConfigKeys(
-        sizes=read_sizes(sizes),
-        switches=read_switches(switches),
-        choices=(*read_activations(activations), *more.pop("choices", ())),
-        **more,
-    )
+    if isinstance(ignored, str):
+        ignored = {key: USUAL[key] for key in filter(None, ignored.split(", "))}
+    choices = (*read_activations(activations), *more.pop("choices", ()))
+    return ConfigKeys(read_sizes(sizes), read_switches(switches), choices, ignored=ignored, **more)
+
+
+def extend(like: ConfigKeys, text: str = "", **more: Any) -> ConfigKeys:
+    """Return the keys of another family with what differs: sizes, switches and ``more_ignored`` come to its own.
+
+    :param text: sizes as :func:`keys` has them; ``D 1024`` is another default of a size that is there.
+    :param more: as :func:`keys` has them; what is no text replaces the other family's.
+    """
+    found = {size.symbol: size for size in like.sizes}
+    for size, words in zip(read_sizes(text), filter(str.strip, text.split(",")), strict=True):
+        is_default = len(words.split()) == len(("symbol", "default")) and size.symbol in found
+        found[size.symbol] = found[size.symbol]._replace(default=size.default) if is_default else size
+    if isinstance(switches := more.get("switches", ()), str):
+        more["switches"] = (*like.switches, *read_switches(switches))
+    if activations := more.pop("activations", ""):
+        more["choices"] = (*read_activations(activations), *more.get("choices", ()))
+    if ignored := more.pop("more_ignored", {}):
+        more["ignored"] = {**more.get("ignored", like.ignored), **ignored}
+    return replace(like, **{"sizes": tuple(found.values()), **more})
 
 
 def read_sizes(text: str) -> tuple[Size, ...]:

@@ -8,11 +8,10 @@ W = A·⌊D/A⌋ numbers. Its masked language model has D·E + 3·E of transform
 from dataclasses import replace
 from typing import Any
 
-from pytest_bertsize.closed_forms.declare import family, keys
+from pytest_bertsize.closed_forms.declare import family, fill, keys
 from pytest_bertsize.closed_forms.families import electra
 from pytest_bertsize.closed_forms.parts import heads, relative_positions
 from pytest_bertsize.closed_forms.parts import unused_keys as unused
-from pytest_bertsize.closed_forms.tree import fill
 from pytest_bertsize.config.dims import Dims
 
 BODY = """

@@ -6,10 +6,9 @@ offset), L·(4·D² + 2·D·I + 9·D + I), to which a decoder's cross-attention 
 
 from dataclasses import replace
 
-from pytest_bertsize.closed_forms.declare import family, keys
+from pytest_bertsize.closed_forms.declare import family, fill, keys
 from pytest_bertsize.closed_forms.family import Family
 from pytest_bertsize.closed_forms.parts import heads
-from pytest_bertsize.closed_forms.tree import fill
 from pytest_bertsize.config.keys import ConfigKeys, Ignored, Rule, Until, multiple
 from pytest_bertsize.config.older_releases import file_in, without_alias
 
@@ -70,7 +69,6 @@ def trees(**parts: str) -> dict[str, str]:
         "decoder": stack("decoder", tied="", **parts),
         "lm_head": heads.projection("lm_head", "model.shared.weight"),
         "causal_head": heads.projection("lm_head", "model.decoder.embed_tokens.weight"),
-        "classification_head": heads.CLASSIFICATION_HEAD,
         "span": heads.TWO_LABEL_SPAN,
     }
 

@@ -4,13 +4,11 @@ V·D + P·D + T·D + 2·D of embeddings; L·(4·D² + 2·D·I + 9·D + I) of lay
 pooler, D² + D more.
 """
 
-from dataclasses import replace
 from typing import Any
 
-from pytest_bertsize.closed_forms.declare import family, keys, read_switches
+from pytest_bertsize.closed_forms.declare import extend, family, fill, keys, read_switches
 from pytest_bertsize.closed_forms.parts import heads, relative_positions
 from pytest_bertsize.closed_forms.parts.unused_keys import ADD_CROSS_ATTENTION, UNUSED_KEYS
-from pytest_bertsize.closed_forms.tree import fill
 from pytest_bertsize.config.dims import Dims
 
 EMBEDDINGS = """
@@ -81,10 +79,6 @@ def trees(name: str, body: str = BERT) -> dict[str, str]:
     return {
         "body": body,
         "masked_lm": heads.masked_lm(f"{name}.embeddings.word_embeddings.weight"),
-        "next_sentence": heads.NEXT_SENTENCE,
-        "classifier": heads.CLASSIFIER,
-        "choice": heads.CHOICE,
-        "span": heads.SPAN,
     }
 
 
@@ -103,10 +97,10 @@ def _cross_attention(value: Any, dims: Dims) -> int | None:
     return int(dims.L * (4 * dims.D * dims.D + 6 * dims.D)) if value is True else None
 
 
-ENCODER_KEYS = replace(
+ENCODER_KEYS = extend(
     KEYS,
     switches=read_switches("tie_word_embeddings true"),
-    ignored={**KEYS.ignored, "add_cross_attention": ADD_CROSS_ATTENTION._replace(cost=_cross_attention)},
+    more_ignored={"add_cross_attention": ADD_CROSS_ATTENTION._replace(cost=_cross_attention)},
     until=(),
 )
 """Of families that are BERT, perhaps with more in its layers, and never decode."""

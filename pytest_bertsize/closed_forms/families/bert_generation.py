@@ -4,12 +4,9 @@ V·D + P·D + 2·D of embeddings and BERT's layers; V of output bias; untied, V�
 class pools.
 """
 
-from dataclasses import replace
-
-from pytest_bertsize.closed_forms.declare import family, read_sizes
+from pytest_bertsize.closed_forms.declare import extend, family, fill, read_sizes
 from pytest_bertsize.closed_forms.families import bert, distilbert
 from pytest_bertsize.closed_forms.parts import heads
-from pytest_bertsize.closed_forms.tree import fill
 
 BODY = """
 embeddings
@@ -28,10 +25,10 @@ lm_head
   <decoder>
 """
 WORDS = "bert.embeddings.word_embeddings.weight"
-KEYS = replace(
+KEYS = extend(
     bert.KEYS,
     sizes=read_sizes("V 50358, D 1024, L 24 layers from 0, A 16, I 4096, P 512"),
-    ignored={**bert.KEYS.ignored, "type_vocab_size": distilbert.NO_TOKEN_TYPES._replace(harmless=())},
+    more_ignored={"type_vocab_size": distilbert.NO_TOKEN_TYPES._replace(harmless=())},
 )
 
 CLASSES = """

@@ -4,12 +4,9 @@ BERT; without ``use_bias``, L·3·D less, and as much again less of cross-attent
 part of 2·D·I + 3·D + I and, whatever the number of labels, 2·D + 2.
 """
 
-from dataclasses import replace
-
-from pytest_bertsize.closed_forms.declare import family, read_activations, read_switches
+from pytest_bertsize.closed_forms.declare import extend, family, fill
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.parts import heads
-from pytest_bertsize.closed_forms.tree import fill
 from pytest_bertsize.config.keys import Choice, Ignored
 
 BODY = """
@@ -39,15 +36,13 @@ qa_classifier
   <span>
 """
 
-KEYS = replace(
-    bert.KEYS.but(vocab_size=50358, max_position_embeddings=4096),
-    switches=(*bert.KEYS.switches, *read_switches("use_bias true")),
-    choices=(
-        *read_activations("hidden_act gelu_new"),
-        Choice("attention_type", "block_sparse", ("block_sparse", "original_full")),
-    ),
-    ignored={
-        **bert.KEYS.ignored,
+KEYS = extend(
+    bert.KEYS,
+    "V 50358, P 4096",
+    switches="use_bias true",
+    activations="hidden_act gelu_new",
+    choices=(Choice("attention_type", "block_sparse", ("block_sparse", "original_full")),),
+    more_ignored={
         "position_embedding_type": Ignored(("absolute",), because="this family has absolute positions only"),
         "pruned_heads": Ignored(({}, None), because="this family prunes no heads"),
     },

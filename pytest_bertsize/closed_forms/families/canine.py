@@ -4,11 +4,10 @@ H·B·(D/H) for the hashes of a character, B·D for its position, T·D and 2·D;
 time, between two more layers over single ones; R·D² + 3·D of a convolution ahead of them, 2·K·D² + 3·D of one behind.
 """
 
-from pytest_bertsize.closed_forms.declare import family, keys
+from pytest_bertsize.closed_forms.declare import family, fill, keys
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.parts import relative_positions
 from pytest_bertsize.closed_forms.parts.unused_keys import ADD_POOLING_LAYER, PRUNED_HEADS
-from pytest_bertsize.closed_forms.tree import fill
 from pytest_bertsize.config.keys import Ignored, Rule
 
 BODY = """

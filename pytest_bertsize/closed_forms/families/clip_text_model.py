@@ -3,9 +3,8 @@
 V·D + P·D + L·(4·D² + 2·D·I + 9·D + I) + 2·D; the class with a projection has D·J more, without a bias.
 """
 
-from pytest_bertsize.closed_forms.declare import family, keys
+from pytest_bertsize.closed_forms.declare import family, fill, keys
 from pytest_bertsize.closed_forms.parts.unused_keys import UNUSED_KEYS
-from pytest_bertsize.closed_forms.tree import fill
 
 TEXT = """
 embeddings.token_embedding     embedding V D          @embeddings.word

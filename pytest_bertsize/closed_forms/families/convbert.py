@@ -8,11 +8,9 @@ more, convolution and all. A layer's network has 2·D·I/G + I + 3·D, in G grou
 from collections.abc import Mapping
 from typing import Any
 
-from pytest_bertsize.closed_forms.declare import family, keys
+from pytest_bertsize.closed_forms.declare import family, fill, keys
 from pytest_bertsize.closed_forms.families import electra
-from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.closed_forms.parts import sequence_summary as summary
-from pytest_bertsize.closed_forms.tree import fill
 from pytest_bertsize.config.keys import Ignored, Rule
 
 LAYERS = """
@@ -95,6 +93,5 @@ FAMILY = family(
     CLASSES,
     body=electra.EMBEDDINGS + fill(LAYERS, mixed=MIXED_ATTENTION),
     generator=electra.GENERATOR.replace("electra.", "convbert."),
-    summary=heads.summary(),
     rules={"ConvBertForMultipleChoice": (summary.NO_ATTENTION,)},
 )

@@ -7,11 +7,10 @@ L·(4·D² + 2·D·I + 8·D + I) of layers: queries, keys and values are one mat
 pooler, H² + H, comes with heads.
 """
 
-from pytest_bertsize.closed_forms.declare import family, keys
+from pytest_bertsize.closed_forms.declare import family, fill, keys
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.closed_forms.parts import unused_keys as unused
-from pytest_bertsize.closed_forms.tree import fill
 from pytest_bertsize.config.keys import Ignored, Listing, Until
 from pytest_bertsize.config.older_releases import without
 

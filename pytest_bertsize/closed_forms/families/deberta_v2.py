@@ -7,9 +7,7 @@ tokens in G groups, D·D/G·K + 3·D. Most of the keys that tell checkpoints apa
 class.
 """
 
-from dataclasses import replace
-
-from pytest_bertsize.closed_forms.declare import family, read_sizes, read_switches
+from pytest_bertsize.closed_forms.declare import extend, family, read_switches
 from pytest_bertsize.closed_forms.families import deberta
 from pytest_bertsize.config.keys import Choice, Rule
 
@@ -30,21 +28,11 @@ encoder
     LayerNorm                layer_norm D           @encoder.norm
 """
 
-KEYS = replace(
+KEYS = extend(
     deberta.KEYS,
-    sizes=(
-        *deberta.KEYS.but(
-            vocab_size=128100,
-            hidden_size=1536,
-            num_hidden_layers=24,
-            num_attention_heads=24,
-            intermediate_size=6144,
-        ).sizes,
-        *read_sizes(
-            "S attention_head_size none, B position_buckets none from -1, K conv_kernel_size none from 0,"
-            "G conv_groups none"
-        ),
-    ),
+    "V 128100, D 1536, L 24, A 24, I 6144,"
+    "S attention_head_size none, B position_buckets none from -1, K conv_kernel_size none from 0,"
+    "G conv_groups none",
     switches=read_switches(
         "relative_attention false, position_biased_input true, share_att_key false, legacy true,"
         "tie_word_embeddings true"

@@ -5,12 +5,10 @@ cross-attention adds L·(4·D² + 6·D): BERT's where the heads divide D; querie
 The discriminator has D² + 2·D + 1, the generator D·E + 3·E and V of output bias, which is never tied; untied, V·E more.
 """
 
-from pytest_bertsize.closed_forms.declare import family, keys
+from pytest_bertsize.closed_forms.declare import family, fill, keys
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.parts import heads, relative_positions
 from pytest_bertsize.closed_forms.parts import sequence_summary as summary
-from pytest_bertsize.closed_forms.parts.unused_keys import POSITION_EMBEDDING_TYPE, PRUNED_HEADS
-from pytest_bertsize.closed_forms.tree import fill
 from pytest_bertsize.config.keys import Rule
 
 NARROW_EMBEDDINGS = """
@@ -67,7 +65,7 @@ KEYS = keys(
     activations="hidden_act gelu",
     choices=summary.choices("first", "gelu"),
     rules=(HEADS_HAVE_WIDTH,),
-    ignored={"position_embedding_type": POSITION_EMBEDDING_TYPE, "pruned_heads": PRUNED_HEADS},
+    ignored="position_embedding_type, pruned_heads",
     until=(relative_positions.READ,),
 )
 
@@ -89,6 +87,5 @@ FAMILY = family(
     body=EMBEDDINGS + ENCODER,
     discriminator=DISCRIMINATOR,
     generator=GENERATOR,
-    summary=heads.summary(),
     rules={"ElectraForMultipleChoice": (summary.NO_ATTENTION,)},
 )

@@ -6,11 +6,9 @@ map of attention A·L + 1. ESMFold, which has the same ``model_type``, has a cla
 closed form here.
 """
 
-from pytest_bertsize.closed_forms.declare import family, keys
+from pytest_bertsize.closed_forms.declare import family, fill, keys
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.parts import heads, relative_positions
-from pytest_bertsize.closed_forms.parts.unused_keys import ADD_POOLING_LAYER, EMBEDDING_SIZE, PRUNED_HEADS
-from pytest_bertsize.closed_forms.tree import fill
 from pytest_bertsize.config.keys import Choice, Rule
 
 BODY = """
@@ -63,7 +61,7 @@ KEYS = keys(
     choices=(Choice("position_embedding_type", "absolute", POSITIONS, null=True),),
     divisible=(("hidden_size", "num_attention_heads"),),
     rules=(SOME_VOCABULARY,),
-    ignored={"pruned_heads": PRUNED_HEADS, "embedding_size": EMBEDDING_SIZE, "add_pooling_layer": ADD_POOLING_LAYER},
+    ignored="pruned_heads, embedding_size, add_pooling_layer",
 )
 
 CLASSES = """

@@ -51,6 +51,5 @@ FAMILY = family(
     body=BODY,
     lm_head=heads.projection("lm_head", "model.embed_tokens.weight", bias="mlp_bias"),
     transform="dense  linear D D  @head.transform",
-    classifier=heads.CLASSIFIER,
     since=(5, 3),
 )

@@ -4,10 +4,9 @@ BERT's embeddings, and D² + D of a projection, though it goes from D to D; L·(
 D² + D more.
 """
 
-from pytest_bertsize.closed_forms.declare import family, keys
+from pytest_bertsize.closed_forms.declare import family, fill, keys
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.parts.unused_keys import ADD_POOLING_LAYER, EMBEDDING_SIZE
-from pytest_bertsize.closed_forms.tree import fill
 from pytest_bertsize.config.keys import Ignored
 
 BODY = """

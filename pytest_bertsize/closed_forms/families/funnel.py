@@ -6,10 +6,9 @@ D of projections, of which the queries have no bias, 2·D·I + I + D, and 4·D o
 the decoder has Ld layers more, at the full length of the sequence.
 """
 
-from pytest_bertsize.closed_forms.declare import family, keys
+from pytest_bertsize.closed_forms.declare import family, fill, keys
 from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.closed_forms.parts.unused_keys import ADD_CROSS_ATTENTION, EMBEDDING_SIZE
-from pytest_bertsize.closed_forms.tree import fill
 from pytest_bertsize.config.keys import Choice, Ignored, Listing, Rule
 
 LAYER = """
@@ -95,6 +94,4 @@ FAMILY = family(
     lm_head=heads.projection("lm_head", "funnel.embeddings.word_embeddings.weight", bias="True"),
     labels=fill(TWO_LAYERS, outputs="C", **OF_CLASSIFIER),
     choice=fill(TWO_LAYERS, outputs="1", **OF_CLASSIFIER),
-    classifier=heads.CLASSIFIER,
-    span=heads.SPAN,
 )

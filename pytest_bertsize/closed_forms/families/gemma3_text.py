@@ -1,15 +1,11 @@
 """Gemma 3 (Gemma Team 2025, arXiv 2503.19786), its text model: Gemma 2 with norms on queries and keys."""
 
-from dataclasses import replace
-
-from pytest_bertsize.closed_forms.declare import family, read_switches
+from pytest_bertsize.closed_forms.declare import extend, family, read_switches
 from pytest_bertsize.closed_forms.families import gemma2
 from pytest_bertsize.closed_forms.parts import decoder
 
-KEYS = replace(
-    gemma2.KEYS.but(vocab_size=262208),
-    switches=read_switches("attention_bias false, tie_word_embeddings true"),
-    until=(),
+KEYS = extend(
+    gemma2.KEYS, "V 262208", switches=read_switches("attention_bias false, tie_word_embeddings true"), until=()
 )
 
 CLASSES = """

@@ -9,7 +9,6 @@ Query, key and value are one matrix, stored inputs first.
 from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.closed_forms.parts import sequence_summary as summary
-from pytest_bertsize.closed_forms.parts.unused_keys import PRUNED_HEADS
 
 BODY = """
 wte                          embedding V D                   @embeddings.word
@@ -39,7 +38,7 @@ KEYS = keys(
     activations="activation_function gelu_new",
     choices=summary.choices("cls_index"),
     divisible=(("n_embd", "n_head"),),
-    ignored={"pruned_heads": PRUNED_HEADS},
+    ignored="pruned_heads",
 )
 
 CLASSES = """

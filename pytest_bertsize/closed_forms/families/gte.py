@@ -4,12 +4,9 @@ V·D + T·D + 2·D + L·(4·D·A·W + 3·A·W + 3·D·I + 6·D), where W is the 
 D² + 3·D, always with a GELU, and V of output bias, never tied; untied, the weights add V·D.
 """
 
-from dataclasses import replace
-
-from pytest_bertsize.closed_forms.declare import family, read_activations, read_sizes
+from pytest_bertsize.closed_forms.declare import extend, family, fill
 from pytest_bertsize.closed_forms.families import nomic_bert
 from pytest_bertsize.closed_forms.parts import heads, rotary
-from pytest_bertsize.closed_forms.tree import fill
 
 LM_HEAD = f"""
 lm_head
@@ -18,10 +15,10 @@ lm_head
   {heads.projection("decoder", "gte.embeddings.word_embeddings.weight", bias="True")}
 """
 
-KEYS = replace(
+KEYS = extend(
     nomic_bert.KEYS,
-    sizes=read_sizes("V 250048, D 768, L 12 layers from 0, A 12, S none, I 3072, T 1 from 0"),
-    choices=read_activations("hidden_act gelu"),
+    "V 250048, T type_vocab_size 1 from 0",
+    activations="hidden_act gelu",
     rules=(rotary.SOME_WIDTH, rotary.EVEN_HEAD_DIM),
 )
 
@@ -31,6 +28,5 @@ FAMILY = family(
     fill(nomic_bert.CLASSES, name="gte").replace("*", "Gte"),
     body=nomic_bert.body(bias="True"),
     masked_lm=LM_HEAD,
-    classifier=heads.CLASSIFIER,
     since=(5, 18),
 )

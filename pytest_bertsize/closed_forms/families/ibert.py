@@ -4,11 +4,9 @@ BERT's body of layers that quantise themselves, all but the pooler; the heads ar
 """
 
 import re
-from dataclasses import replace
 
-from pytest_bertsize.closed_forms.declare import family
+from pytest_bertsize.closed_forms.declare import extend, family, fill
 from pytest_bertsize.closed_forms.families import bert, roberta
-from pytest_bertsize.closed_forms.tree import fill
 from pytest_bertsize.config.keys import Choice
 from pytest_bertsize.config.older_releases import file_in, unmentioned
 
@@ -16,7 +14,7 @@ PARTS = {"embeddings": bert.EMBEDDINGS, "attention": bert.ATTENTION, "feed_forwa
 QUANTISED = {name: re.sub(r" (linear|embedding) ", r" quantised_\1 ", text) for name, text in PARTS.items()}
 BODY = fill(bert.BODY, crossattention="", pooler=bert.POOLER, **QUANTISED)
 
-KEYS = replace(
+KEYS = extend(
     bert.ENCODER_KEYS,
     choices=(Choice("hidden_act", "gelu", ("gelu",)),),
     until=unmentioned((5, 6), file_in("5.6.0", "ibert", "configuration")),

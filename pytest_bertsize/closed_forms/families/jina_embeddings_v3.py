@@ -3,9 +3,7 @@
 V·D + T·D + 2·D + L·(4·D·A·W + 3·A·W + 2·D·I + I + 6·D), where W is the width of a head: no table of positions.
 """
 
-from dataclasses import replace
-
-from pytest_bertsize.closed_forms.declare import family, read_activations
+from pytest_bertsize.closed_forms.declare import extend, family
 from pytest_bertsize.closed_forms.families import nomic_bert, roberta
 from pytest_bertsize.closed_forms.parts import rotary
 
@@ -15,16 +13,10 @@ activation_fn                activation hidden_act
 fc2                          linear I D
 """
 
-KEYS = replace(
-    nomic_bert.KEYS.but(
-        vocab_size=250002,
-        hidden_size=1024,
-        num_hidden_layers=24,
-        num_attention_heads=16,
-        intermediate_size=4096,
-        type_vocab_size=1,
-    ),
-    choices=read_activations("hidden_act gelu"),
+KEYS = extend(
+    nomic_bert.KEYS,
+    "V 250002, D 1024, L 24, A 16, I 4096, T 1",
+    activations="hidden_act gelu",
     rules=(rotary.SOME_WIDTH, rotary.EVEN_HEAD_DIM),
 )
 

@@ -4,22 +4,15 @@ BERT, and 4·P2·D of layout: one table for left and right, one for top and bott
 width. Every class pools.
 """
 
-from dataclasses import replace
-
-from pytest_bertsize.closed_forms.declare import family, read_sizes
+from pytest_bertsize.closed_forms.declare import extend, family, fill
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.parts import relative_positions
-from pytest_bertsize.closed_forms.tree import fill
 
 LAYOUT = (
     'embeddings.{axis}_position_embeddings   embedding P2 D   @embeddings.layout   for axis in ("x", "y", "h", "w")'
 )
 BODY = f"{fill(bert.ENCODER, more='')}{LAYOUT}"
-KEYS = replace(
-    bert.ENCODER_KEYS,
-    sizes=(*bert.ENCODER_KEYS.sizes, *read_sizes("P2 max_2d_position_embeddings 1024")),
-    until=(relative_positions.read_until(4, 54),),
-)
+KEYS = extend(bert.ENCODER_KEYS, "P2 max_2d_position_embeddings 1024", until=(relative_positions.read_until(4, 54),))
 
 CLASSES = """
 LayoutLMModel                       body(pooler)

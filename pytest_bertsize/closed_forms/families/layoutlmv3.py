@@ -5,12 +5,9 @@ what stands before them, ((W/K)² + 1)·D of positions and 4·D. BERT's layers, 
 2·B2·A for how far on the page. The config says what of all this there is.
 """
 
-from dataclasses import replace
-
-from pytest_bertsize.closed_forms.declare import family, read_sizes, read_switches
+from pytest_bertsize.closed_forms.declare import extend, family, fill, read_switches
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.parts import heads
-from pytest_bertsize.closed_forms.tree import fill
 
 BODY = """
 Side := W // K
@@ -43,9 +40,9 @@ SIZES = (
     "P2 max_2d_position_embeddings 1024, J coordinate_size 128, H shape_size 128, B rel_pos_bins 32,"
     "B2 rel_2d_pos_bins 64, W input_size 224, K patch_size 16, N num_channels 3"
 )
-KEYS = replace(
+KEYS = extend(
     bert.ENCODER_KEYS,
-    sizes=(*bert.ENCODER_KEYS.but(vocab_size=50265).sizes, *read_sizes(SIZES)),
+    f"V 50265, {SIZES}",
     switches=read_switches(
         "has_relative_attention_bias true, has_spatial_attention_bias true, text_embed true, visual_embed true"
     ),

@@ -4,12 +4,9 @@
 Pd·D in the decoder.
 """
 
-from dataclasses import replace
-
-from pytest_bertsize.closed_forms.declare import read_sizes
+from pytest_bertsize.closed_forms.declare import extend, fill
 from pytest_bertsize.closed_forms.families import bart
 from pytest_bertsize.closed_forms.parts import heads
-from pytest_bertsize.closed_forms.tree import fill
 
 ENCODER = """
 encoder
@@ -29,12 +26,9 @@ encoder
   layernorm_embedding                           layer_norm D                    @encoder.norm
 """
 
-KEYS = replace(
+KEYS = extend(
     bart.KEYS,
-    sizes=(
-        *(size for size in bart.KEYS.sizes if size.symbol != "P"),
-        *read_sizes("P max_encoder_position_embeddings 16384, Pd max_decoder_position_embeddings 1024"),
-    ),
+    "P max_encoder_position_embeddings 16384, Pd max_decoder_position_embeddings 1024",
 )
 
 FAMILY = bart.kin(

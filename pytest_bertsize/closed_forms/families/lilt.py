@@ -4,11 +4,8 @@ BERT, and a layout beside each of its parts, N = D/R wide and M = I/R inside: 4�
 embeddings, in which six sixths make one vector, and L·(4·N² + 2·N·M + 9·N + M).
 """
 
-from dataclasses import replace
-
-from pytest_bertsize.closed_forms.declare import family, read_sizes
+from pytest_bertsize.closed_forms.declare import extend, family, fill
 from pytest_bertsize.closed_forms.families import bert
-from pytest_bertsize.closed_forms.tree import fill
 from pytest_bertsize.config.keys import Rule
 
 BODY = """
@@ -38,12 +35,7 @@ SOME_LAYOUT = Rule(
     "write {hidden_size:,} or fewer",
 )
 SIZES = "P2 max_2d_position_embeddings 1024, R channel_shrink_ratio 4"
-KEYS = replace(
-    bert.ENCODER_KEYS,
-    sizes=(*bert.ENCODER_KEYS.sizes, *read_sizes(SIZES)),
-    switches=(),
-    rules=(SOME_LAYOUT,),
-)
+KEYS = extend(bert.ENCODER_KEYS, SIZES, switches=(), rules=(SOME_LAYOUT,))
 
 CLASSES = """
 LiltModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True

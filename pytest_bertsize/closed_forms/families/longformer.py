@@ -3,9 +3,8 @@
 BERT, and L·3·(D² + D) of projections for the tokens that look at all, beside those for the window (section 3.1).
 """
 
-from pytest_bertsize.closed_forms.declare import family
+from pytest_bertsize.closed_forms.declare import family, fill
 from pytest_bertsize.closed_forms.families import bert, roberta
-from pytest_bertsize.closed_forms.tree import fill
 
 GLOBAL = """
 attention.self                             @encoder.attention

@@ -4,11 +4,8 @@ BERT; Ve·De + P·D + T·D + 2·D of entities, and De·D more where they are not
 from word to entity, from entity to word and among entities (section 3.2).
 """
 
-from dataclasses import replace
-
-from pytest_bertsize.closed_forms.declare import family, read_sizes, read_switches
+from pytest_bertsize.closed_forms.declare import extend, family, fill
 from pytest_bertsize.closed_forms.families import bert
-from pytest_bertsize.closed_forms.tree import fill
 from pytest_bertsize.config.keys import Ignored
 
 ENTITIES = """
@@ -45,15 +42,12 @@ entity_predictions
 """
 """D·De + 3·De + Ve; untied, which transformers 4 knows nothing of, Ve·De more."""
 
-KEYS = bert.ENCODER_KEYS.but(vocab_size=50267)
-KEYS = replace(
+KEYS = extend(bert.ENCODER_KEYS, "V 50267")
+KEYS = extend(
     KEYS,
-    sizes=(*KEYS.sizes, *read_sizes("Ve entity_vocab_size 500000, De entity_emb_size 256")),
-    switches=(*KEYS.switches, *read_switches("use_entity_aware_attention true")),
-    ignored={
-        **KEYS.ignored,
-        "classifier_bias": Ignored((False,), because="only the head for pairs of entities has none"),
-    },
+    "Ve entity_vocab_size 500000, De entity_emb_size 256",
+    switches="use_entity_aware_attention true",
+    more_ignored={"classifier_bias": Ignored((False,), because="only the head for pairs of entities has none")},
 )
 
 CLASSES = """

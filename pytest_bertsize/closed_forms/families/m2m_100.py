@@ -1,8 +1,6 @@
 """M2M-100 (Fan et al. 2020, arXiv 2010.11125) and NLLB: BART with positions that are computed, norms at the end."""
 
-from dataclasses import replace
-
-from pytest_bertsize.closed_forms.declare import read_activations
+from pytest_bertsize.closed_forms.declare import extend
 from pytest_bertsize.closed_forms.families import bart, pegasus
 from pytest_bertsize.config.keys import Rule
 
@@ -12,11 +10,7 @@ SOME_FREQUENCIES = Rule(
     "d_model {d_model} leaves one frequency for the sinusoidal positions, which the class divides by one less",
     "make d_model at least 4",
 )
-KEYS = replace(
-    pegasus.KEYS.but(vocab_size=128112),
-    rules=(SOME_FREQUENCIES,),
-    choices=read_activations("activation_function relu"),
-)
+KEYS = extend(pegasus.KEYS, "V 128112", rules=(SOME_FREQUENCIES,), activations="activation_function relu")
 
 FAMILY = bart.kin(
     "m2m_100",

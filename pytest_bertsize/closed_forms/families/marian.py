@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from pytest_bertsize.closed_forms.declare import read_sizes, read_switches
+from pytest_bertsize.closed_forms.declare import extend
 from pytest_bertsize.closed_forms.families import bart
 from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.config.keys import ConfigKeys, Index, Rule, Until
@@ -66,10 +66,10 @@ def _as_said(before: ConfigKeys) -> ConfigKeys:
     return replace(before, rules=tuple(rule for rule in before.rules if rule is not TIED_AS_SHARED))
 
 
-KEYS = replace(
+KEYS = extend(
     bart.KEYS,
-    sizes=(*bart.KEYS.but(vocab_size=58101).sizes, *read_sizes("Vd decoder_vocab_size none")),
-    switches=(*bart.KEYS.switches, *read_switches(f"{SHARES} true")),
+    "V 58101, Vd decoder_vocab_size none",
+    switches=f"{SHARES} true",
     indices=(Index("pad_token_id", 58100),),
     rules=(_pads_within("decoder_vocab_size"),),
     ignored=bart.old_keys(embedding_norm=False, sinusoids=True),

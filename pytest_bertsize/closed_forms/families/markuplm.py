@@ -3,11 +3,8 @@
 BERT; M·U·(X + Y) of tables for M steps of a path, 5·M·U·D + 4·D² + 6·D of matrices, of which the first is not used.
 """
 
-from dataclasses import replace
-
-from pytest_bertsize.closed_forms.declare import family, read_sizes
+from pytest_bertsize.closed_forms.declare import extend, family, fill
 from pytest_bertsize.closed_forms.families import bert
-from pytest_bertsize.closed_forms.tree import fill
 
 PATHS = """
 embeddings.xpath_embeddings                       @embeddings.path
@@ -21,7 +18,7 @@ SIZES = (
     "X max_xpath_tag_unit_embeddings 256, Y max_xpath_subs_unit_embeddings 1024, U xpath_unit_hidden_size 32,"
     "M max_depth 50 layers"
 )
-KEYS = replace(bert.ENCODER_KEYS, sizes=(*bert.ENCODER_KEYS.sizes, *read_sizes(SIZES)), switches=())
+KEYS = extend(bert.ENCODER_KEYS, SIZES, switches=())
 
 CLASSES = """
 MarkupLMModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True

@@ -10,10 +10,9 @@ and keys share one of their own, and N·D + 3·D out. A pooler with an activatio
 from collections.abc import Mapping
 from typing import Any
 
-from pytest_bertsize.closed_forms.declare import family, keys
+from pytest_bertsize.closed_forms.declare import family, fill, keys
 from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.closed_forms.parts.unused_keys import ADD_CROSS_ATTENTION, ADD_POOLING_LAYER
-from pytest_bertsize.closed_forms.tree import fill
 from pytest_bertsize.config.keys import Choice, Ignored, Rule, Until
 from pytest_bertsize.config.older_releases import file_in, without
 
@@ -122,6 +121,5 @@ FAMILY = family(
     CLASSES,
     body=fill(BODY, network=NETWORK, squeeze=SQUEEZE),
     masked_lm=fill(MASKED_LM, decoder=heads.DECODER, width="E", words=WORDS, bias="cls.predictions.bias"),
-    next_sentence=heads.NEXT_SENTENCE,
     rules=dict.fromkeys(("MobileBertForPreTraining", "MobileBertForMaskedLM"), (WIDER_THAN_WORDS,)),
 )

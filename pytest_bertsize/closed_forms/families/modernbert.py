@@ -59,7 +59,5 @@ FAMILY = family(
     body=BODY,
     transform=TRANSFORM,
     decoder=heads.projection("decoder", "model.embeddings.tok_embeddings.weight", bias="decoder_bias"),
-    classifier=heads.CLASSIFIER,
-    choice=heads.CHOICE,
     since=(4, 48),
 )

@@ -6,10 +6,9 @@ classes of sequences score each token: which of them is the last is looked up be
 
 from dataclasses import replace
 
-from pytest_bertsize.closed_forms.declare import family
+from pytest_bertsize.closed_forms.declare import extend, family, fill
 from pytest_bertsize.closed_forms.families import modernbert
 from pytest_bertsize.closed_forms.parts import heads
-from pytest_bertsize.closed_forms.tree import fill
 from pytest_bertsize.config.keys import ConfigKeys, Rule, Until
 from pytest_bertsize.config.older_releases import file_in
 
@@ -47,7 +46,7 @@ def _may_be_null(before: ConfigKeys) -> ConfigKeys:
     return replace(before, rules=tuple(rule for rule in before.rules if rule is not PADS))
 
 
-KEYS = replace(
+KEYS = extend(
     modernbert.KEYS,
     rules=(PADS, *modernbert.KEYS.rules),
     until=(Until((5, 4), _may_be_null, file_in("5.4.0", "modernbert_decoder", "configuration")),),

@@ -4,10 +4,9 @@ DistilBERT's embeddings, BERT's layers and pooler, and R·A of distances: for ea
 all layers the same.
 """
 
-from pytest_bertsize.closed_forms.declare import family, keys
+from pytest_bertsize.closed_forms.declare import family, fill, keys
 from pytest_bertsize.closed_forms.families import bert, distilbert, roberta
 from pytest_bertsize.closed_forms.parts.unused_keys import ADD_POOLING_LAYER
-from pytest_bertsize.closed_forms.tree import fill
 
 BODY = """
 embeddings

@@ -3,9 +3,9 @@
 Nyströmformer without a convolution.
 """
 
-from pytest_bertsize.closed_forms.declare import family
+from pytest_bertsize.closed_forms.declare import extend, family
 from pytest_bertsize.closed_forms.families import bert, nystromformer
 
-KEYS = bert.ENCODER_KEYS.but(vocab_size=50265, type_vocab_size=1)
+KEYS = extend(bert.ENCODER_KEYS, "V 50265, T 1")
 
 FAMILY = family("mra", KEYS, nystromformer.classes("Mra", "mra"), nystromformer.trees("mra", convolution=""))

@@ -1,14 +1,13 @@
 """mT5 (Xue et al. 2020, arXiv 2010.11934): T5 with gated feed-forward layers and a vocabulary for 101 languages."""
 
-from dataclasses import replace
-
-from pytest_bertsize.closed_forms.declare import family, read_switches
+from pytest_bertsize.closed_forms.declare import extend, family, read_switches
 from pytest_bertsize.closed_forms.families import t5
 
 DEFAULTS = {"feed_forward_proj": "gated-gelu", "dense_act_fn": "gelu_new"}
 
-KEYS = replace(
-    t5.KEYS.but(vocab_size=250112, d_ff=1024, num_layers=8, num_heads=6),
+KEYS = extend(
+    t5.KEYS,
+    "V 250112, I 1024, L 8, A 6",
     switches=read_switches("is_decoder false, is_gated_act true"),
     choices=tuple(choice._replace(default=DEFAULTS[choice.key]) for choice in t5.KEYS.choices),
     until=(t5.honoured(default=False), t5.HEAD_DIM),

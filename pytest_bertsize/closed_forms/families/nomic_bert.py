@@ -6,11 +6,10 @@ D² + D more. The masked language model's head is BERT's, but for the name of it
 
 from dataclasses import replace
 
-from pytest_bertsize.closed_forms.declare import family, keys
+from pytest_bertsize.closed_forms.declare import family, fill, keys
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.parts import heads, rotary
 from pytest_bertsize.closed_forms.parts.unused_keys import ADD_POOLING_LAYER, EMBEDDING_SIZE
-from pytest_bertsize.closed_forms.tree import fill
 from pytest_bertsize.config.keys import Ignored
 
 BODY = """
@@ -76,6 +75,5 @@ FAMILY = family(
     fill(CLASSES, name="nomic_bert").replace("*", "NomicBert"),
     body=body(bias="False"),
     masked_lm=heads.masked_lm("nomic_bert.embeddings.word_embeddings.weight").replace("LayerNorm", "layer_norm"),
-    classifier=heads.CLASSIFIER,
     since=(5, 5),
 )

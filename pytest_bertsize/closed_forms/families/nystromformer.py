@@ -4,13 +4,9 @@ BERT with L·A·K of convolution: one filter for each head, by which a token's v
 table of positions begins with two rows that no token uses, and P does not count them. No class has a pooler.
 """
 
-from dataclasses import replace
-
-from pytest_bertsize.closed_forms.declare import family, read_activations, read_sizes
+from pytest_bertsize.closed_forms.declare import extend, family, fill
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.families.distilbert import PRE_CLASSIFIER
-from pytest_bertsize.closed_forms.parts import heads
-from pytest_bertsize.closed_forms.tree import fill
 from pytest_bertsize.config.keys import Ignored
 
 BODY = """
@@ -46,17 +42,14 @@ def classes(prefix: str, name: str) -> str:
 def trees(name: str, convolution: str = CONVOLUTION) -> dict[str, str]:
     """Return the body of a family that has Nyströmformer's classes, and their heads."""
     body = fill(BODY, attention=bert.ATTENTION, convolution=convolution, feed_forward=bert.FEED_FORWARD)
-    return {**bert.trees(name, body), **heads.COMMON, "pre_classifier": PRE_CLASSIFIER}
+    return {**bert.trees(name, body), "pre_classifier": PRE_CLASSIFIER}
 
 
-KEYS = replace(
+KEYS = extend(
     bert.ENCODER_KEYS,
-    sizes=read_sizes("V 30000, D 768, L 12 layers from 0, A 12, I 3072, P 510, T 2, K conv_kernel_size 65"),
-    choices=read_activations("hidden_act gelu_new"),
-    ignored={
-        **bert.ENCODER_KEYS.ignored,
-        "add_pooling_layer": Ignored((False,), because="no class of this family has a pooler"),
-    },
+    "V 30000, P 510, K conv_kernel_size 65",
+    activations="hidden_act gelu_new",
+    more_ignored={"add_pooling_layer": Ignored((False,), because="no class of this family has a pooler")},
 )
 
 FAMILY = family("nystromformer", KEYS, classes("Nystromformer", "nystromformer"), trees("nystromformer"))

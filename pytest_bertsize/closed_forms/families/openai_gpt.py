@@ -7,7 +7,6 @@ the embeddings share it, as its map of ties says (since https://github.com/huggi
 from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.closed_forms.parts import sequence_summary as summary
-from pytest_bertsize.closed_forms.parts.unused_keys import ADD_CROSS_ATTENTION, PRUNED_HEADS
 from pytest_bertsize.config.keys import Choice
 
 BODY = """
@@ -32,7 +31,7 @@ KEYS = keys(
     switches="tie_word_embeddings true, summary_use_proj true, summary_proj_to_labels true",
     choices=(Choice("afn", "gelu", frozenset({"relu", "silu", "gelu", "swish"})), *summary.choices("cls_index")),
     divisible=(("n_embd", "n_head"),),
-    ignored={"add_cross_attention": ADD_CROSS_ATTENTION, "pruned_heads": PRUNED_HEADS},
+    ignored="add_cross_attention, pruned_heads",
 )
 
 CLASSES = """

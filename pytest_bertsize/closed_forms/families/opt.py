@@ -6,7 +6,6 @@ L·(4·D² + 2·D·I + 9·D + I), without ``enable_bias`` 5·D + I fewer; pre-no
 
 from pytest_bertsize.closed_forms.declare import family, keys
 from pytest_bertsize.closed_forms.parts import heads
-from pytest_bertsize.closed_forms.parts.unused_keys import ADD_CROSS_ATTENTION, PRUNED_HEADS
 
 BODY = """
 AFFINE := layer_norm_elementwise_affine
@@ -35,7 +34,7 @@ KEYS = keys(
     "layer_norm_elementwise_affine true, tie_word_embeddings true",
     activations="activation_function relu",
     divisible=(("hidden_size", "num_attention_heads"),),
-    ignored={"pruned_heads": PRUNED_HEADS, "add_cross_attention": ADD_CROSS_ATTENTION},
+    ignored="pruned_heads, add_cross_attention",
 )
 
 CLASSES = """

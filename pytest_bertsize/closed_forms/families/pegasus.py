@@ -1,10 +1,9 @@
 """PEGASUS (Zhang et al. 2019, arXiv 1912.08777): BART with sinusoidal positions, and norms where mBART has its last."""
 
-from dataclasses import replace
-
+from pytest_bertsize.closed_forms.declare import extend
 from pytest_bertsize.closed_forms.families import bart
 
-KEYS = replace(bart.KEYS, ignored=bart.old_keys(final_norm=True, embedding_norm=False, sinusoids=True))
+KEYS = extend(bart.KEYS, ignored=bart.old_keys(final_norm=True, embedding_norm=False, sinusoids=True))
 
 FAMILY = bart.kin(
     "pegasus",

@@ -1,8 +1,6 @@
 """Phi-3 (Abdin et al. 2024, arXiv 2404.14219): Llama with one matrix for all of attention, and one for both gates."""
 
-from dataclasses import replace
-
-from pytest_bertsize.closed_forms.declare import family
+from pytest_bertsize.closed_forms.declare import extend, family
 from pytest_bertsize.closed_forms.families import mistral, qwen2
 from pytest_bertsize.closed_forms.parts import decoder, heads, rotary
 from pytest_bertsize.config.keys import Index
@@ -27,8 +25,9 @@ SCORE_OF_EACH = f"""
 {decoder.SCORE_OF_EACH}   when not before(4, 48)
 """
 
-KEYS = replace(
-    mistral.KEYS.but(vocab_size=32064, hidden_size=3072, intermediate_size=8192, num_key_value_heads=None),
+KEYS = extend(
+    mistral.KEYS,
+    "V 32064, D 3072, I 8192, Q none",
     indices=(Index("pad_token_id", 32000),),
     rules=(rotary.PADS_WITHIN, *qwen2.KEYS.rules),
     until=(decoder.NO_TOKEN_BIAS, decoder.head_dim_since(4, 48, family="phi3")),

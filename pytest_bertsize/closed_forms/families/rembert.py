@@ -4,12 +4,9 @@ Embeddings of width E, E·D + D that widen them, and BERT's layers; D·O + 3·O 
 tied: no width of it is the input's.
 """
 
-from dataclasses import replace
-
-from pytest_bertsize.closed_forms.declare import family, read_sizes, read_switches
+from pytest_bertsize.closed_forms.declare import extend, family, fill, read_switches
 from pytest_bertsize.closed_forms.families import bert, electra
 from pytest_bertsize.closed_forms.parts.unused_keys import ADD_POOLING_LAYER, PRUNED_HEADS
-from pytest_bertsize.closed_forms.tree import fill
 from pytest_bertsize.config.keys import Ignored
 
 BODY = f"""
@@ -31,12 +28,9 @@ cls.predictions
   decoder                    linear O V              @head.decoder
 """
 
-KEYS = replace(
+KEYS = extend(
     bert.KEYS,
-    sizes=read_sizes(
-        "V 250300, D 1152, L 32 layers from 0, A 18, I 4608, P 512, T 2,"
-        "E input_embedding_size 256, O output_embedding_size 1664"
-    ),
+    "V 250300, D 1152, L 32, A 18, I 4608,E input_embedding_size 256, O output_embedding_size 1664",
     switches=read_switches("is_decoder false, add_cross_attention false needs is_decoder"),
     ignored={
         "tie_word_embeddings": Ignored((False,), because="the two word tables of this family are never one"),

@@ -1,9 +1,8 @@
 """RoBERTa (Liu et al. 2019, arXiv 1907.11692): BERT without its next sentence, and heads of its own."""
 
-from pytest_bertsize.closed_forms.declare import family
+from pytest_bertsize.closed_forms.declare import extend, family, fill
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.parts import heads
-from pytest_bertsize.closed_forms.tree import fill
 
 CLASSES = """
 *Model                       body(pooler=add_pooling_layer)   option add_pooling_layer=True
@@ -34,13 +33,9 @@ def trees(name: str, body: str = bert.BERT) -> dict[str, str]:
     return {
         "body": body,
         "lm_head": heads.lm_head(f"{name}.embeddings.word_embeddings.weight"),
-        "dense_classifier": heads.DENSE_CLASSIFIER,
-        "choice": heads.CHOICE,
-        "classifier": heads.CLASSIFIER,
-        "span": heads.SPAN,
     }
 
 
-KEYS = bert.KEYS.but(vocab_size=50265)
+KEYS = extend(bert.KEYS, "V 50265")
 
 FAMILY = family("roberta", KEYS, classes("Roberta", "roberta"), trees("roberta"))

@@ -3,10 +3,9 @@
 BERT, and 2·D of norm after the last layer.
 """
 
-from pytest_bertsize.closed_forms.declare import family
+from pytest_bertsize.closed_forms.declare import family, fill
 from pytest_bertsize.closed_forms.families import bert, roberta
 from pytest_bertsize.closed_forms.parts import relative_positions
-from pytest_bertsize.closed_forms.tree import fill
 
 NORMS_FIRST = """
 embeddings

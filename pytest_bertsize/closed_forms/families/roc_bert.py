@@ -4,9 +4,7 @@ BERT, and Vp·Ep + Vs·Es, which are there even where they are not used, and D·
 What is not used is not in the folded width; without ``concat_input`` nothing is folded.
 """
 
-from dataclasses import replace
-
-from pytest_bertsize.closed_forms.declare import family, read_sizes, read_switches
+from pytest_bertsize.closed_forms.declare import extend, family
 from pytest_bertsize.closed_forms.families import bert
 
 BODY = f"""
@@ -20,11 +18,7 @@ embeddings
 SIZES = (
     "Vp pronunciation_vocab_size 910, Ep pronunciation_embed_dim 768, Vs shape_vocab_size 24858, Es shape_embed_dim 512"
 )
-KEYS = replace(
-    bert.KEYS,
-    sizes=(*bert.KEYS.sizes, *read_sizes(SIZES)),
-    switches=(*bert.KEYS.switches, *read_switches("concat_input true, enable_pronunciation true, enable_shape true")),
-)
+KEYS = extend(bert.KEYS, SIZES, switches="concat_input true, enable_pronunciation true, enable_shape true")
 
 CLASSES = """
 RoCBertModel                       body(pooler=add_pooling_layer)   option add_pooling_layer=True

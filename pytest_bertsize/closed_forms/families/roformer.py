@@ -49,6 +49,5 @@ FAMILY = family(
     CLASSES,
     body=EMBEDDINGS + electra.ENCODER,
     masked_lm=heads.masked_lm("roformer.embeddings.word_embeddings.weight", width="get(E,D)"),
-    summary=heads.summary(),
     rules={"RoFormerForMultipleChoice": (summary.NO_ATTENTION,)},
 )

@@ -3,9 +3,8 @@
 D·J + J of a projection, as wide as the layers unless the config says so.
 """
 
-from pytest_bertsize.closed_forms.declare import family, keys
+from pytest_bertsize.closed_forms.declare import family, fill, keys
 from pytest_bertsize.closed_forms.families import clip_text_model as clip
-from pytest_bertsize.closed_forms.tree import fill
 from pytest_bertsize.config.keys import Until
 from pytest_bertsize.config.older_releases import file_in, without
 

@@ -3,12 +3,9 @@
 BERT without a pooler; 4·(D² + 3·D) of transforms, of question and text, of start and end, and 2·D² of scores.
 """
 
-from dataclasses import replace
-
-from pytest_bertsize.closed_forms.declare import family
+from pytest_bertsize.closed_forms.declare import extend, family, fill
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.closed_forms.parts import relative_positions
-from pytest_bertsize.closed_forms.tree import fill
 
 BODY = fill(
     bert.BODY,
@@ -28,7 +25,7 @@ splinter_qass
     LayerNorm                layer_norm D
   {end}_classifier           linear D D bias=False       @head.classifier   for end in ("start", "end")
 """
-KEYS = replace(bert.ENCODER_KEYS, switches=(), until=(relative_positions.read_until(4, 54),))
+KEYS = extend(bert.ENCODER_KEYS, switches=(), until=(relative_positions.read_until(4, 54),))
 
 CLASSES = """
 SplinterModel                  body

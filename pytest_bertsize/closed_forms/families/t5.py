@@ -9,9 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from pytest_bertsize.closed_forms.declare import family, keys, read_switches
-from pytest_bertsize.closed_forms.parts import heads
-from pytest_bertsize.closed_forms.tree import fill
+from pytest_bertsize.closed_forms.declare import family, fill, keys, read_switches
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.keys import Choice, ConfigKeys, Ignored, Until
 from pytest_bertsize.config.older_releases import V4, without_alias
@@ -61,9 +59,6 @@ def trees(*, in_each: bool = False) -> dict[str, str]:
         "both": f"{SHARED}{encoder}{decoder}",
         "alone": f"{SHARED}-   when not is_decoder\n{_inside(reader)}-   when is_decoder\n{_inside(writer)}",
         "lm_head": LM_HEAD,
-        "classification_head": heads.CLASSIFICATION_HEAD,
-        "classifier": heads.CLASSIFIER,
-        "span": heads.SPAN,
     }
 
 

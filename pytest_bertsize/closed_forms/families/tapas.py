@@ -4,11 +4,8 @@ BERT, with T·D for each of the token types; 2·(D + 1) of scores for cells and 
 aggregations, if any.
 """
 
-from dataclasses import replace
-
-from pytest_bertsize.closed_forms.declare import family, read_sizes
+from pytest_bertsize.closed_forms.declare import extend, family, fill, read_sizes
 from pytest_bertsize.closed_forms.families import bert
-from pytest_bertsize.closed_forms.tree import fill
 from pytest_bertsize.config.keys import Ignored, Listing
 
 EMBEDDINGS = """
@@ -35,12 +32,11 @@ aggregation_classifier   linear D G    @head.aggregation   when G > 0
 """
 
 TYPES = (3, 256, 256, 2, 256, 256, 10)
-KEYS = replace(
+KEYS = extend(
     bert.KEYS,
     sizes=read_sizes("V 30522, D 768, L 12 layers from 0, A 12, I 3072, P 1024, G num_aggregation_labels 0 from 0"),
     lists=(Listing("type_vocab_sizes", TYPES, of=int),),
-    ignored={
-        **bert.KEYS.ignored,
+    more_ignored={
         "position_embedding_type": Ignored(("absolute",), because="this family has absolute positions only"),
         "type_vocab_size": Ignored((list(TYPES),), because="this family reads type_vocab_sizes"),
     },

@@ -4,9 +4,7 @@
 not trained, and Pd·D of positions that are learned; no bias of keys, and 2·D of norm at the end of each stack.
 """
 
-from dataclasses import replace
-
-from pytest_bertsize.closed_forms.declare import family, read_sizes, read_switches
+from pytest_bertsize.closed_forms.declare import extend, family
 from pytest_bertsize.closed_forms.families import bart
 from pytest_bertsize.closed_forms.parts import heads, rotary
 from pytest_bertsize.config.keys import Index, Until
@@ -27,15 +25,13 @@ classifier                   linear F C     @head.classifier
 """F·D + F and C·F + C, and perhaps a weight for each layer."""
 
 ALIAS = without_alias("encoder_attention_heads", "num_key_value_heads")
-KEYS = replace(
+KEYS = extend(
     bart.KEYS,
-    sizes=read_sizes(
-        "V 51865, D d_model 384 or hidden_size, L encoder_layers 4 layers from 0 or num_hidden_layers,"
-        "A encoder_attention_heads 6 or num_attention_heads or num_key_value_heads, I encoder_ffn_dim 1536,"
-        "Ld decoder_layers 4 layers from 0, Ad decoder_attention_heads 6, Id decoder_ffn_dim 1536,"
-        "P max_source_positions 1500, Pd max_target_positions 448, M num_mel_bins 80, F classifier_proj_size 256"
-    ),
-    switches=(*bart.KEYS.switches, *read_switches("use_weighted_layer_sum false")),
+    "V 51865, D d_model 384 or hidden_size, L encoder_layers 4 layers from 0 or num_hidden_layers,"
+    "A encoder_attention_heads 6 or num_attention_heads or num_key_value_heads, I encoder_ffn_dim 1536,"
+    "Ld decoder_layers 4 layers from 0, Ad decoder_attention_heads 6, Id decoder_ffn_dim 1536,"
+    "P max_source_positions 1500, Pd max_target_positions 448, M num_mel_bins 80, F classifier_proj_size 256",
+    switches="use_weighted_layer_sum false",
     indices=(Index("pad_token_id", 50256),),
     until=(*bart.KEYS.until, Until((4, 43), ALIAS, file_in("4.43.0", "whisper", "configuration"))),
 )

@@ -8,12 +8,11 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
-from pytest_bertsize.closed_forms.declare import family, keys
+from pytest_bertsize.closed_forms.declare import family, fill, keys
 from pytest_bertsize.closed_forms.family import Family
 from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.closed_forms.parts import sequence_summary as summary
 from pytest_bertsize.closed_forms.parts.unused_keys import ADD_CROSS_ATTENTION, PRUNED_HEADS
-from pytest_bertsize.closed_forms.tree import fill
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.keys import Ignored, Listing, Rule
 
@@ -133,7 +132,6 @@ def named(name: str, prefix: str) -> Family:
         CLASSES.replace("*", prefix),
         body=BODY,
         language_model=LANGUAGE_MODEL,
-        summary=heads.summary(),
         logits="logits_proj   linear C 1   @head.classifier",
         searched_span=fill(heads.SEARCHED_SPAN, name="qa_outputs"),
         rules={

@@ -4,11 +4,9 @@ V·D, D for the word to be guessed, and L·(5·D² + 2·D·I + 10·D + I): 5·D�
 position, 3·D of biases, 2·D for the same segment and another. The shapes keep heads apart, which changes no count.
 """
 
-from pytest_bertsize.closed_forms.declare import family, keys
+from pytest_bertsize.closed_forms.declare import family, fill, keys
 from pytest_bertsize.closed_forms.parts import heads
 from pytest_bertsize.closed_forms.parts import sequence_summary as summary
-from pytest_bertsize.closed_forms.parts.unused_keys import ADD_CROSS_ATTENTION
-from pytest_bertsize.closed_forms.tree import fill
 from pytest_bertsize.config.keys import Rule
 
 BODY = """
@@ -49,7 +47,7 @@ KEYS = keys(
     choices=summary.choices("last", "tanh"),
     divisible=(("d_model", "n_head"),),
     rules=(NO_LIMIT, HEAD_WIDTH),
-    ignored={"add_cross_attention": ADD_CROSS_ATTENTION},
+    ignored="add_cross_attention",
 )
 
 CLASSES = """
@@ -68,11 +66,8 @@ FAMILY = family(
     CLASSES,
     body=BODY,
     lm_loss=heads.projection("lm_loss", "transformer.word_embedding.weight", bias="True"),
-    summary=heads.summary(),
     logits="logits_proj   linear D C   @head.classifier",
     choice="logits_proj   linear D 1   @head.classifier",
-    classifier=heads.CLASSIFIER,
-    span=heads.SPAN,
     searched_span=fill(heads.SEARCHED_SPAN, name="-"),
     rules=dict.fromkeys(("XLNetForSequenceClassification", "XLNetForMultipleChoice"), (summary.NO_ATTENTION,)),
 )

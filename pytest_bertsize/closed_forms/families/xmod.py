@@ -4,9 +4,7 @@ BERT, and L·(2·D·B + B + D) for each language, where B is D/R; a norm that th
 comes in, 2·D more after the last one.
 """
 
-from dataclasses import replace
-
-from pytest_bertsize.closed_forms.declare import family, read_sizes, read_switches
+from pytest_bertsize.closed_forms.declare import extend, family
 from pytest_bertsize.closed_forms.families import bert, roberta
 from pytest_bertsize.config.keys import Listing, Rule
 
@@ -43,10 +41,10 @@ FREE_NAMES = Rule(
     "languages {languages} has a name that torch's modules have taken: the class refuses that",
     "write it with a region: to_TO",
 )
-KEYS = replace(
+KEYS = extend(
     bert.KEYS,
-    sizes=(*bert.KEYS.sizes, *read_sizes("R adapter_reduction_factor 2")),
-    switches=(*bert.KEYS.switches, *read_switches("pre_norm false, adapter_layer_norm false")),
+    "R adapter_reduction_factor 2",
+    switches="pre_norm false, adapter_layer_norm false",
     lists=(Listing("languages", ("en_XX",), str),),
     rules=(SOME_ADAPTER, FREE_NAMES),
 )

@@ -54,7 +54,6 @@ def trees(*, bias: str = "False", last_bias: str = "", mlp_bias: str = "False", 
     return {
         "body": fill(DECODER, bias=bias, last_bias=last_bias or bias, mlp_bias=mlp_bias, **chosen),
         "lm_head": heads.projection("lm_head", "model.embed_tokens.weight"),
-        "score": heads.SCORE,
         "token_score": SCORE_OF_EACH,
         "span": heads.TWO_LABEL_SPAN,
     }

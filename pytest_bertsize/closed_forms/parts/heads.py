@@ -73,15 +73,6 @@ TWO_LABEL_SPAN = "qa_outputs  linear D 2  @head.qa_outputs"
 """Of classes that set their two labels themselves, whatever the config says."""
 SCORE = "score  linear D C bias=False  @head.classifier  reads token"
 """A classifier without a bias, as decoders have it: they score each token, and use the last."""
-COMMON = {
-    "classifier": CLASSIFIER,
-    "dense_classifier": DENSE_CLASSIFIER,
-    "choice": CHOICE,
-    "span": SPAN,
-    "two_label_span": TWO_LABEL_SPAN,
-    "score": SCORE,
-}
-"""Those that most families have some of, by the names that their classes are written with."""
 SEARCHED_SPAN = """
 {name}                       @head.qa_outputs
   start_logits.dense         linear D 1
@@ -105,3 +96,17 @@ _SUMMARY = """
 def summary(name: str = "sequence_summary", outputs: str = "C") -> str:
     """One vector for a sequence: outputs·D + outputs, or D² + D where it keeps the width; none without a projection."""
     return fill(_SUMMARY, name=name, outputs=outputs)
+
+
+COMMON = {
+    "next_sentence": NEXT_SENTENCE,
+    "classifier": CLASSIFIER,
+    "dense_classifier": DENSE_CLASSIFIER,
+    "choice": CHOICE,
+    "span": SPAN,
+    "two_label_span": TWO_LABEL_SPAN,
+    "score": SCORE,
+    "summary": summary(),
+    "classification_head": CLASSIFICATION_HEAD,
+}
+"""Those that most families have some of, by the names that their classes are written with."""

@@ -49,3 +49,5 @@ UNUSED_KEYS = {
     "add_pooling_layer": ADD_POOLING_LAYER,
 }
 """Those of BERT and of all that are built like it."""
+USUAL = {**UNUSED_KEYS, "add_cross_attention": ADD_CROSS_ATTENTION}
+"""Those that families name."""
