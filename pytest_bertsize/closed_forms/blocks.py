@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from pytest_bertsize.inventory import Tensor
 
 Count: TypeAlias = Any
-"""An ``int``, or an expression of the config's symbols (:mod:`pytest_bertsize.config.symbols`)."""
+"""An ``int``, or an expression of the config's symbols (:mod:`pytest_bertsize.closed_forms.symbols`)."""
 
 
 Kind: TypeAlias = Literal[

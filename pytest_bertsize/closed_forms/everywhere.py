@@ -7,32 +7,37 @@ them is a branch, with what it depends on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_bertsize.closed_forms.blocks import terms
-from pytest_bertsize.config.branches import End, NeedsNumber, conditions, end_at, ends, every_way, plain
-from pytest_bertsize.config.keys import LABELS, Size
-from pytest_bertsize.config.symbols import symbols_of
+from pytest_bertsize.closed_forms.symbols import Count, symbols_of
+from pytest_bertsize.closed_forms.tracing import (
+    End,
+    NeedsNumber,
+    Ways,
+    end_at,
+    follow_every_way,
+    list_conditions,
+    list_ends,
+    untraced,
+)
+from pytest_bertsize.config.keys import LABELS, ConfigKeys, Rule, Size
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import roll_up
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.derive import Derivation
-    from pytest_bertsize.config.branches import Ways
-    from pytest_bertsize.config.keys import ConfigKeys, Rule
-    from pytest_bertsize.config.symbols import Count
 
 NOT_WRITTEN = "not written: the library takes another size in its place"
 ONE_BY_ONE = "which parts there are depends on the number itself"
 OF_AN_ADAPTER = "the adapter's own file says it"
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """On one way."""
+class Counts(NamedTuple):
+    """The counts of one way."""
 
     own: Mapping[str, Count]
     """Parameters of each component itself, without those of the components below it."""
@@ -43,17 +48,14 @@ class Counts:
 
     @property
     def symbols(self) -> frozenset[str]:
-        every = (*self.own.values(), self.tensors, self.unrolled)
-        return frozenset(name for count in every for name in symbols_of(count))
+        return frozenset().union(*map(symbols_of, (*self.own.values(), self.tensors, self.unrolled)))
 
 
-@dataclass(frozen=True, slots=True)
-class Ruled:
-    """What the class asks of its sizes."""
+class Ruled(NamedTuple):
+    """A rule of the class on its sizes, and when it holds: ``None`` where the rule makes no sense of them."""
 
     rule: Rule
     holds: Ways[bool | None]
-    """``None`` where the rule itself makes no sense of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ class Everywhere:
     """All that one model can count."""
 
     free: Mapping[str, Size]
-    """By symbol, the keys that may have any value."""
+    """The keys that may have any value, by symbol."""
     fixed: Mapping[str, str]
     """Keys of sizes that keep theirs, and why."""
     counts: Ways[Counts | str]
@@ -71,24 +73,21 @@ class Everywhere:
     @property
     def counted(self) -> frozenset[str]:
         """The symbols that a count depends on."""
-        asked = (name for each in conditions(self.counts) for name in each.count.symbols)
-        return frozenset(asked).union(*(each.symbols for each in ends(self.counts) if isinstance(each, Counts)))
+        counts = (each.symbols for each in list_ends(self.counts) if isinstance(each, Counts))
+        return frozenset().union(*counts, *(each.count.symbols for each in list_conditions(self.counts)))
 
     @property
     def asked(self) -> frozenset[str]:
         """The symbols that a rule depends on."""
-        return frozenset(
-            name for ruled in self.rules for each in conditions(ruled.holds) for name in each.count.symbols
-        )
+        asked = (each for ruled in self.rules for each in list_conditions(ruled.holds))
+        return frozenset().union(*(each.count.symbols for each in asked))
 
     def components_at(self, sizes: Mapping[str, int]) -> dict[str, int] | str:
-        """Parameters of every component at every level; why there are none where there are none."""
+        """Return the parameters of every component at every level; why there are none where there are none."""
         found = end_at(self.counts, sizes)
         if isinstance(found, str):
             return found
-        return roll_up(
-            {name: count if isinstance(count, int) else int(count.at(sizes)) for name, count in found.own.items()}
-        )
+        return roll_up({name: int(n if isinstance(n, int) else n.at(sizes)) for name, n in found.own.items()})
 
 
 def everywhere(derivation: Derivation) -> Everywhere:
@@ -96,8 +95,10 @@ def everywhere(derivation: Derivation) -> Everywhere:
 
     :raises Unusable: where what was followed does not come to what the closed form counts.
     """
-    keys = _with_labels(derivation)
     dims = derivation.form.dims
+    keys = derivation.family.keys_of(dims)
+    if LABELS in dims.sizes and not any(size.symbol == LABELS for size in keys.sizes):
+        keys = replace(keys, sizes=(*keys.sizes, Size("num_labels", LABELS, keys.labels)))
     there = {size.symbol: size for size in keys.sizes if dims.sizes.get(size.symbol) is not None}
     fixed = {size.key: NOT_WRITTEN for size in keys.sizes if dims.sizes.get(size.symbol) is None}
     fixed |= {name: OF_AN_ADAPTER for name, size in dims.sizes.items() if size is not None and name not in there}
@@ -105,8 +106,8 @@ def everywhere(derivation: Derivation) -> Everywhere:
     while True:
         free = {name: size for name, size in there.items() if name not in pinned}
         try:
-            counts = every_way(lambda sizes: _counts(derivation, sizes), free)
-            rules = tuple(_ruled(derivation, keys, free))
+            counts = follow_every_way(lambda sizes: _counts(derivation, sizes), free)
+            rules = tuple(_list_rules(derivation, keys, free))
             break
         except NeedsNumber as needs:
             if not needs.symbols - pinned:
@@ -114,23 +115,12 @@ def everywhere(derivation: Derivation) -> Everywhere:
             pinned |= needs.symbols
     fixed |= {there[name].key: ONE_BY_ONE for name in there if name in pinned}
     found = Everywhere(free, fixed, counts, rules)
-    _check(found, derivation)
+    _check_count(found, derivation)
     return found
 
 
-def _with_labels(derivation: Derivation) -> ConfigKeys:
-    form = derivation.form
-    keys = derivation.family.keys_of(form.dims)
-    if LABELS not in form.dims.sizes or any(size.symbol == LABELS for size in keys.sizes):
-        return keys
-    return replace(keys, sizes=(*keys.sizes, Size("num_labels", LABELS, keys.labels)))
-
-
 def _counts(derivation: Derivation, sizes: Mapping[str, Any]) -> Counts | str:
-    """What one way comes to.
-
-    :param sizes: the free ones.
-    """
+    """Return what one way comes to with free sizes."""
     form = derivation.form
     mixed = {**form.dims.sizes, **sizes}
     try:
@@ -147,31 +137,31 @@ def _counts(derivation: Derivation, sizes: Mapping[str, Any]) -> Counts | str:
         return printable(
             f"the closed form for {form.architecture.name} gives no count: {type(error).__name__}: {error}"
         )
-    return Counts({name: plain(count) for name, count in own.items()}, plain(tensors), plain(unrolled))
+    return Counts({name: untraced(count) for name, count in own.items()}, untraced(tensors), untraced(unrolled))
 
 
-def _ruled(derivation: Derivation, keys: ConfigKeys, free: Mapping[str, Size]) -> Iterable[Ruled]:
-    """The rules that depend on a free size; what depends on none held when the config was read."""
+def _list_rules(derivation: Derivation, keys: ConfigKeys, free: Mapping[str, Size]) -> Iterator[Ruled]:
+    """Yield the rules that depend on a free size; what depends on none held when the config was read."""
     values = {**dict.fromkeys(keys.own), **derivation.values.assumed}
-
-    def asked(rule: Rule, sizes: Mapping[str, Any]) -> bool | None:
-        try:
-            return bool(rule.holds({**values, **{free[name].key: size for name, size in sizes.items()}}))
-        except NeedsNumber:
-            raise
-        except Exception:  # noqa: BLE001  (whatever a rule does with values that make no sense to it)
-            return None
-
     known: list[tuple[tuple[str, ...], Ways[bool | None]]] = []  # a model of several parts has some of theirs twice
     for rule in (*keys.all_rules, *derivation.form.architecture.rules):
-        ways = every_way(lambda sizes, rule=rule: asked(rule, sizes), free)  # type: ignore[misc]
+
+        def ask_rule(sizes: Mapping[str, Any], rule: Rule = rule) -> bool | None:
+            try:
+                return bool(rule.holds({**values, **{free[name].key: size for name, size in sizes.items()}}))
+            except NeedsNumber:
+                raise
+            except Exception:  # noqa: BLE001  (whatever a rule does with values that make no sense to it)
+                return None
+
+        ways = follow_every_way(ask_rule, free)
         if ways != End(value=True) and (rule.keys, ways) not in known:
             known.append((rule.keys, ways))
             yield Ruled(rule, ways)
 
 
-def _check(found: Everywhere, derivation: Derivation) -> None:
-    """Whether it comes to the model's own count at the model's own sizes."""
+def _check_count(found: Everywhere, derivation: Derivation) -> None:
+    """:raises Unusable: where it does not come to the model's own count at the model's own sizes."""
     form = derivation.form
     counts = found.components_at(form.dims.sizes)
     refused = [each.rule.message for each in found.rules if not end_at(each.holds, form.dims.sizes)]

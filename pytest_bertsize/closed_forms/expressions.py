@@ -1,7 +1,7 @@
 """Arithmetic and conditions of a closed form's text, walked against a list of what is allowed and never evaluated.
 
 ``3*E if trigram_input else E`` is a size, ``T > 0 and not before(5)`` a condition. What is decided is decided by
-integers; what is counted may be symbols (:mod:`pytest_bertsize.config.symbols`).
+integers; what is counted may be symbols (:mod:`pytest_bertsize.closed_forms.symbols`).
 """
 
 from __future__ import annotations

@@ -183,7 +183,9 @@ class ClosedForm:
     @property
     def symbolic(self) -> Iterator[Term]:
         """The :attr:`terms` once more, of symbols."""
-        return terms(self.architecture.blocks(self.dims.symbolic()))
+        from pytest_bertsize.closed_forms.symbols import symbolic
+
+        return terms(self.architecture.blocks(symbolic(self.dims)))
 
 
 class _Derived(Inventory):

@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.config.symbols import (
+from pytest_bertsize.closed_forms.symbols import (
     Expression,
     Floor,
     Monomial,
@@ -27,8 +27,8 @@ from pytest_bertsize.inventory import TOTAL, levels, parents_first
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.blocks import Term
+    from pytest_bertsize.closed_forms.symbols import Base, Count
     from pytest_bertsize.config.dims import Dims
-    from pytest_bertsize.config.symbols import Base, Count
 
 
 @dataclass(frozen=True)

@@ -42,10 +42,3 @@ class Dims:
     def either(self, symbol: str, otherwise: Any) -> Any:
         """A size that the config may leave out, or what the library takes in its place: ``dims.either("E", D)``."""
         return otherwise if self.sizes[symbol] is None else self.sizes[symbol]
-
-    def symbolic(self) -> Dims:
-        """The same switches, with a symbol for every size that is there."""
-        from pytest_bertsize.config.symbols import symbol
-
-        symbols = {name: None if size is None else symbol(name) for name, size in self.sizes.items()}
-        return replace(self, sizes=symbols, numbers=self.sizes)

@@ -10,7 +10,7 @@ import pytest
 from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.closed_forms.everywhere import NOT_WRITTEN, ONE_BY_ONE, everywhere
 from pytest_bertsize.closed_forms.families.encoder_decoder import CROSS_WIDTH
-from pytest_bertsize.config.branches import end_at, ends
+from pytest_bertsize.closed_forms.tracing import end_at, list_ends
 from tests.support.what_ifs import by_python, derived, fitting_values, odd_values, overriding
 
 PAIR = {
@@ -89,7 +89,7 @@ def test_a_projection_is_there_where_two_sizes_differ_and_gone_where_they_do_not
     """ELECTRA: E·D + D, of 128 and 256 (the library's defaults), and nothing for 256 and 256."""
     derivation = derived("electra", "ElectraModel", {})
     found, start = everywhere(derivation), derivation.form.dims.sizes
-    assert len(ends(found.counts)) == 2
+    assert len(list_ends(found.counts)) == 2
     at_start, equal = (found.components_at({**start, "E": width}) for width in (128, 256))
     assert isinstance(at_start, dict)
     assert isinstance(equal, dict)

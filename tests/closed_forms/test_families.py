@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from pytest_bertsize.closed_forms import FAMILIES, ClosedForm
 from pytest_bertsize.closed_forms.blocks import terms
+from pytest_bertsize.closed_forms.symbols import symbolic
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.vocabulary import INERT, PASSED
 from tests.support.family_configs import (
@@ -82,9 +83,9 @@ def test_count_tensors_components_and_formula_tell_one_story(
     assert form.total == form.inventory.unique == form.inventory["total"]
     assert form.components == form.inventory.components
     assert form.stored == form.inventory.stored
-    symbolic = form.dims.symbolic()
-    total = sum(term.total for term in terms(form.architecture.blocks(symbolic)))
-    assert symbolic.number(total) == form.total
+    symbols = symbolic(form.dims)
+    total = sum(term.total for term in terms(form.architecture.blocks(symbols)))
+    assert symbols.number(total) == form.total
 
 
 @pytest.mark.parametrize("name", FAMILIES)

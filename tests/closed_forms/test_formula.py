@@ -6,8 +6,8 @@ import pytest
 
 from pytest_bertsize.closed_forms.blocks import Count, block, layer_norm, linear, parameter, repeat, terms
 from pytest_bertsize.closed_forms.formula import Formula, Formulas
+from pytest_bertsize.closed_forms.symbols import symbol
 from pytest_bertsize.config.dims import Dims
-from pytest_bertsize.config.symbols import symbol
 from pytest_bertsize.inventory import TOTAL
 from tests.support.family_configs import PAIRS, typical
 from tests.support.formulas import value_of, value_of_latex

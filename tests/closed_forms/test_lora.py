@@ -21,8 +21,8 @@ from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.closed_forms.blocks import tensors, terms
 from pytest_bertsize.closed_forms.formula import Formulas
 from pytest_bertsize.closed_forms.lora import adapted, notes
+from pytest_bertsize.closed_forms.symbols import symbol, symbolic
 from pytest_bertsize.config.adapter import Adapter, parse
-from pytest_bertsize.config.symbols import symbol
 from pytest_bertsize.inventory import Inventory
 from tests.support.family_configs import PAIRS, Case, case, cases, sample, typical
 
@@ -231,7 +231,7 @@ def test_its_components_are_apart_from_the_model_s() -> None:
 
 def test_a_formula_for_any_rank() -> None:
     form = base("BertModel").closed_form()
-    dims = form.dims.symbolic()
+    dims = symbolic(form.dims)
     root = adapted(
         form.architecture.blocks(dims),
         adapter(**QUERY_VALUE),
@@ -245,7 +245,7 @@ def test_a_formula_for_any_rank() -> None:
 
 def test_a_rank_that_is_cut_is_a_side_of_its_matrix_in_the_formula() -> None:
     form = base("BertForSequenceClassification").closed_form()
-    dims = replace(form.dims, sizes={**form.dims.sizes, "r": 8}).symbolic()
+    dims = symbolic(replace(form.dims, sizes={**form.dims.sizes, "r": 8}))
     said = adapter(r=8, target_modules=["classifier"], init_lora_weights="pissa")
     root = adapted(form.architecture.blocks(dims), said, dims.r, dims.number)
     assert Formulas(form.dims).by_component(terms(root))["adapters.lora"].text == "C·D + C²"
@@ -280,7 +280,7 @@ def test_layers_that_are_not_alike_are_counted_apart() -> None:
     six = adapter(r=8, target_modules=["query"], rank_pattern={r"layer\.([6-9]|1[01])\..*": 4})
     assert expected_of(drawn, six)["adapters"] == 110_592
     dims = drawn.closed_form().dims
-    symbols = replace(dims, sizes={**dims.sizes, "r": 8}).symbolic()
+    symbols = symbolic(replace(dims, sizes={**dims.sizes, "r": 8}))
     root = adapted(drawn.architecture.blocks(symbols), six, symbols.r, symbols.number)
     formulas = Formulas(replace(dims, sizes={**dims.sizes, "r": 8})).by_component(terms(root))
     assert formulas["adapters.lora"].text == "6·(2·r·D + 8·D)"

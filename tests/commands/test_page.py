@@ -15,9 +15,9 @@ from pytest_bertsize.__main__ import main
 from pytest_bertsize.closed_forms.blocks import linear
 from pytest_bertsize.closed_forms.everywhere import everywhere
 from pytest_bertsize.closed_forms.family import Architecture, Family
+from pytest_bertsize.closed_forms.tracing import end_at, follow_every_way, untraced
 from pytest_bertsize.commands.console import GOOD, MISTAKEN
 from pytest_bertsize.commands.named_model import Named, explained
-from pytest_bertsize.config.branches import end_at, every_way, plain
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.reports.html.javascript import expression
 from pytest_bertsize.reports.html.page import is_ours as is_report
@@ -257,7 +257,7 @@ def in_python(script: str, sizes: dict[str, int]) -> int:
 )
 def test_a_count_is_written_in_whole_numbers_that_come_to_it(formula: Any) -> None:
     written = expression(
-        plain(end_at(every_way(lambda of: formula(of["V"], of["D"]), "VD"), {})), {"V": "x0", "D": "x1"}
+        untraced(end_at(follow_every_way(lambda of: formula(of["V"], of["D"]), "VD"), {})), {"V": "x0", "D": "x1"}
     )
     assert not re.search(r"\d+(?![\dn])(?<!x\d)", written), written  # BigInt throughout
     for V, D in ((1, 1), (30522, 768), (7, 12), (10**9, 999_999_937)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_bertsize.closed_forms.formula import Formula, Product
-from pytest_bertsize.config.symbols import symbol
+from pytest_bertsize.closed_forms.symbols import symbol
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import Inventory, Tensor
 from pytest_bertsize.review.off_closed_form import OWN, compare

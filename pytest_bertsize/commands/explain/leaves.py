@@ -6,6 +6,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pytest_bertsize.closed_forms.symbols import symbolic
 from pytest_bertsize.inventory import pattern
 
 if TYPE_CHECKING:
@@ -66,12 +67,12 @@ def leaves(form: ClosedForm) -> list[Leaf]:
     waiting: dict[str, deque[Term]] = {}
     for term in form.terms:
         waiting.setdefault(term.name, deque()).append(term)
-    found, number = [], form.dims.symbolic().number
-    for symbolic in form.symbolic:
-        here, times = waiting[symbolic.name], number(symbolic.times)
+    found, number = [], symbolic(form.dims).number
+    for written in form.symbolic:
+        here, times = waiting[written.name], number(written.times)
         runs = [here.popleft()]
         while sum(run.times for run in runs) < times:
             runs.append(here.popleft())
         passes, frozen = sum(run.passes for run in runs), sum(run.times for run in runs if not run.trainable)
-        found.append(Leaf(runs[0]._replace(times=times, passes=passes), symbolic, frozen))
+        found.append(Leaf(runs[0]._replace(times=times, passes=passes), written, frozen))
     return found

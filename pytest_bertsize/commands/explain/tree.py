@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.closed_forms.formula import Formulas
+from pytest_bertsize.closed_forms.symbols import in_one, symbols_of
 from pytest_bertsize.commands.explain.leaves import Leaf, leaves
-from pytest_bertsize.config.symbols import in_one, symbols_of
 from pytest_bertsize.inventory import TOTAL, parents_first
 from pytest_bertsize.wording import exact
 

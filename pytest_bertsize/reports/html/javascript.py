@@ -6,14 +6,10 @@ Sizes are named by their place, ``x0``, ``x1``, …, and never by a word from a 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from pytest_bertsize.config.branches import Branch
-from pytest_bertsize.config.symbols import Floor, over_one_line, terms_of
-
-if TYPE_CHECKING:
-    from pytest_bertsize.config.branches import Ways
-    from pytest_bertsize.config.symbols import Base, Count, Monomial
+from pytest_bertsize.closed_forms.symbols import Base, Count, Floor, Monomial, over_one_line, terms_of
+from pytest_bertsize.closed_forms.tracing import Branch, Ways
 
 T = TypeVar("T")
 

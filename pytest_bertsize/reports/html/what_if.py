@@ -19,8 +19,8 @@ from markupsafe import Markup
 from pytest_bertsize.builder.confined import MEGABYTE
 from pytest_bertsize.closed_forms import derive
 from pytest_bertsize.closed_forms.everywhere import Counts, Everywhere, everywhere
+from pytest_bertsize.closed_forms.tracing import list_ends
 from pytest_bertsize.closed_forms.what_if import Variants
-from pytest_bertsize.config.branches import ends
 from pytest_bertsize.config.keys import LABELS
 from pytest_bertsize.config.values import (
     LARGEST_SIZE,
@@ -112,7 +112,7 @@ def _formulas(found: Everywhere) -> str:
 
 def _names(found: Everywhere) -> list[str]:
     """The components that have parameters of their own, on any way."""
-    return list(dict.fromkeys(name for end in ends(found.counts) if isinstance(end, Counts) for name in end.own))
+    return list(dict.fromkeys(name for end in list_ends(found.counts) if isinstance(end, Counts) for name in end.own))
 
 
 def _said(found: Everywhere, model: Model, derivation: Derivation) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from pytest_bertsize.config import branches
-from pytest_bertsize.config.branches import Branch, NeedsNumber, end_at, ends, every_way, plain
+from pytest_bertsize.closed_forms import tracing
+from pytest_bertsize.closed_forms.tracing import Branch, NeedsNumber, end_at, follow_every_way, list_ends, untraced
 
 Sizes = Mapping[str, Any]
 
@@ -40,28 +40,28 @@ FUNCTIONS = (widened, heads_left, in_steps, compared)
 
 
 def value(count: Any, sizes: Mapping[str, int]) -> Any:
-    found = plain(count)
+    found = untraced(count)
     return found if isinstance(found, int | list) else found.at(sizes)
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda each: each.__name__)
 def test_the_end_of_the_way_is_what_the_function_returns(function: Callable[[Sizes], Any]) -> None:
-    ways = every_way(function, "DE")
+    ways = follow_every_way(function, "DE")
     for D, E in product(range(1, 16), range(1, 16)):
         sizes = {"D": D, "E": E}
         assert value(end_at(ways, sizes), sizes) == function(sizes)
 
 
 def test_a_comparison_is_one_branch_however_it_is_written() -> None:
-    ways = every_way(
+    ways = follow_every_way(
         lambda sizes: (sizes["D"] > sizes["E"], not sizes["D"] <= sizes["E"], sizes["E"] < sizes["D"]), "DE"
     )
     assert isinstance(ways, Branch)
-    assert sorted(ends(ways)) == [(False, False, False), (True, True, True)]
+    assert sorted(list_ends(ways)) == [(False, False, False), (True, True, True)]
 
 
 def test_what_nothing_is_asked_of_has_one_end() -> None:
-    assert not isinstance(every_way(lambda sizes: sizes["D"] * 2, "D"), Branch)
+    assert not isinstance(follow_every_way(lambda sizes: sizes["D"] * 2, "D"), Branch)
 
 
 @pytest.mark.parametrize(
@@ -81,16 +81,16 @@ def test_what_nothing_is_asked_of_has_one_end() -> None:
 )
 def test_what_no_formula_can_follow_is_said_with_the_size_that_it_is_asked_of(function: Callable[[Sizes], Any]) -> None:
     with pytest.raises(NeedsNumber) as needs:
-        every_way(function, ("D", "E"))
+        follow_every_way(function, ("D", "E"))
     assert needs.value.symbols == {"D"}
 
 
 def test_a_loop_over_all_values_of_a_size_is_not_followed_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(branches, "MOST_WAYS", 8)
+    monkeypatch.setattr(tracing, "MOST_WAYS", 8)
 
     def counted(sizes: Sizes) -> int:
         return next(number for number in range(9) if sizes["D"] == number)
 
     with pytest.raises(NeedsNumber) as needs:
-        every_way(counted, "D")
+        follow_every_way(counted, "D")
     assert needs.value.symbols == {"D"}

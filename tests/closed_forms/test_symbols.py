@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pytest_bertsize.config.symbols import expanded, symbol, symbols_of, with_even_quotients
+from pytest_bertsize.closed_forms.symbols import expanded, symbol, symbols_of, with_even_quotients
 
 SIZES = {"D": 768, "A": 7, "L": 12}
 D: Any

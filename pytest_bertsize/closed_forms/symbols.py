@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, TypeAlias
+
+from pytest_bertsize.config.dims import Dims
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +21,13 @@ class Floor:
     """A quotient, rounded down."""
 
     quotient: Expression
+
+    @property
+    def symbols(self) -> frozenset[str]:
+        return self.quotient.symbols
+
+    def at(self, sizes: Mapping[str, Any]) -> Fraction:
+        return Fraction(math.floor(self.quotient.at(sizes)))
 
 
 Base: TypeAlias = "str | Floor | Expression"
@@ -87,7 +96,8 @@ class Expression:
     @property
     def symbols(self) -> frozenset[str]:
         """The names of the sizes in it."""
-        return frozenset(name for term in self.terms for base, _ in term.powers for name in _symbols(base))
+        bases = [base for term in self.terms for base, _ in term.powers]
+        return frozenset().union(*({base} if isinstance(base, str) else base.symbols for base in bases))
 
     def at(self, sizes: Mapping[str, Any]) -> Fraction:
         """What it comes to with these sizes."""
@@ -146,44 +156,28 @@ def over_one_line(terms: Iterable[Monomial]) -> tuple[list[tuple[int, dict[Base,
     return above, (divisor, below)
 
 
-def substituted(count: Count, sizes: Mapping[str, Any]) -> Any:
-    """With other sizes in place of its symbols, by their own arithmetic: a whole number again, or what that makes.
-
-    :raises ValueError: for what is divided and not rounded, which no count is.
-    """
-
-    def product(number: int, powers: Mapping[Base, int]) -> Any:
-        return math.prod((of(base) ** exponent for base, exponent in powers.items() if exponent), start=number)
-
-    def of(base: Base) -> Any:
-        if isinstance(base, str):
-            return sizes[base]
-        if isinstance(base, Expression):
-            return substituted(base, sizes)
-        above, below = over_one_line(base.quotient.terms)
-        return sum(product(*each) for each in above) // product(*below)
-
-    above, below = over_one_line(terms_of(count))
-    if product(*below) != 1:
-        raise ValueError("a count is a whole number, and this one is divided")
-    return sum(product(*each) for each in above)
+def symbolic(dims: Dims) -> Dims:
+    """Return the same switches, with a symbol for every size that is there."""
+    sizes = {name: None if size is None else symbol(name) for name, size in dims.sizes.items()}
+    return replace(dims, sizes=sizes, numbers=dims.sizes)
 
 
 def with_even_quotients(count: Count, sizes: Mapping[str, Any]) -> Count:
-    """Without a floor where a quotient comes out even: ``A·floor(D/A)`` → ``D`` where A divides D."""
+    """Leave the floor of a quotient out that comes out even: ``A·floor(D/A)`` → ``D`` where A divides D."""
 
-    def even(base: Base) -> Count:
+    def simplify(base: Base) -> Count:
         if isinstance(base, str):
             return symbol(base)
         if isinstance(base, Expression):
             return with_even_quotients(base, sizes)
         quotient = with_even_quotients(base.quotient, sizes)
-        return quotient if _at(quotient, sizes).denominator == 1 else _floor(quotient)
+        is_even = isinstance(quotient, int) or quotient.at(sizes).denominator == 1
+        return quotient if is_even else _floor(quotient)
 
-    def of(term: Monomial) -> Monomial:
-        return _product([Monomial(term.number, ()), *(_power(even(base), exponent) for base, exponent in term.powers)])
-
-    return _sum(map(of, terms_of(count)))
+    return _sum(
+        _product([Monomial(term.number, ()), *(_power(simplify(base), exponent) for base, exponent in term.powers)])
+        for term in terms_of(count)
+    )
 
 
 def _sum(terms: Iterable[Monomial]) -> Count:
@@ -251,26 +245,10 @@ def _floor(quotient: Count) -> Count:
     return _sum((*whole, *terms_of(rounded)))
 
 
-def _at(count: Count, sizes: Mapping[str, Any]) -> Fraction:
-    return count.at(sizes) if isinstance(count, Expression) else Fraction(count)
-
-
 def _value(term: Monomial, sizes: Mapping[str, Any]) -> Fraction:
-    value = term.number
-    for base, exponent in term.powers:
-        if isinstance(base, str):
-            value *= Fraction(sizes[base]) ** exponent
-        elif isinstance(base, Floor):
-            value *= Fraction(math.floor(base.quotient.at(sizes))) ** exponent
-        else:
-            value *= base.at(sizes) ** exponent
-    return value
-
-
-def _symbols(base: Base) -> frozenset[str]:
-    if isinstance(base, str):
-        return frozenset((base,))
-    return base.quotient.symbols if isinstance(base, Floor) else base.symbols
+    values = (Fraction(sizes[base]) if isinstance(base, str) else base.at(sizes) for base, _ in term.powers)
+    powers = (value**exponent for value, (_, exponent) in zip(values, term.powers, strict=True))
+    return math.prod(powers, start=term.number)
 
 
 # one order
