@@ -11,9 +11,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from pytest_bertsize.config.dims import Dims
+if TYPE_CHECKING:
+    from pytest_bertsize.config.dims import Dims
 
 
 @dataclass(frozen=True, slots=True)

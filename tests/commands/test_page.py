@@ -19,9 +19,8 @@ from pytest_bertsize.closed_forms.tracing import end_at, follow_every_way, untra
 from pytest_bertsize.commands.console import GOOD, MISTAKEN
 from pytest_bertsize.commands.named_model import Named, explained
 from pytest_bertsize.findings import Unusable
-from pytest_bertsize.reports.html.javascript import expression
 from pytest_bertsize.reports.html.page import is_ours as is_report
-from pytest_bertsize.reports.html.what_if import is_ours
+from pytest_bertsize.reports.html.what_if import is_ours, write_count
 from tests.support.parsed_page import Page
 
 SIZES = {
@@ -256,7 +255,7 @@ def in_python(script: str, sizes: dict[str, int]) -> int:
     ],
 )
 def test_a_count_is_written_in_whole_numbers_that_come_to_it(formula: Any) -> None:
-    written = expression(
+    written = write_count(
         untraced(end_at(follow_every_way(lambda of: formula(of["V"], of["D"]), "VD"), {})), {"V": "x0", "D": "x1"}
     )
     assert not re.search(r"\d+(?![\dn])(?<!x\d)", written), written  # BigInt throughout

@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from importlib.metadata import version
 from importlib.resources import files
 from string import Formatter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from markupsafe import Markup
 
 from pytest_bertsize.builder.confined import MEGABYTE
 from pytest_bertsize.closed_forms import derive
 from pytest_bertsize.closed_forms.everywhere import Counts, Everywhere, everywhere
-from pytest_bertsize.closed_forms.tracing import list_ends
+from pytest_bertsize.closed_forms.symbols import Base, Count, Floor, Monomial, over_one_line, terms_of
+from pytest_bertsize.closed_forms.tracing import Branch, Ways, list_ends
 from pytest_bertsize.closed_forms.what_if import Variants
 from pytest_bertsize.config.keys import LABELS
 from pytest_bertsize.config.values import (
@@ -34,7 +35,6 @@ from pytest_bertsize.config.values import (
 from pytest_bertsize.dtypes import OF_PARAMETERS
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, levels, parents_first
 from pytest_bertsize.reports.html.bars import colour_of
-from pytest_bertsize.reports.html.javascript import expression, function
 from pytest_bertsize.reports.html.page import HEAD, templates
 from pytest_bertsize.reports.rows import NOTHING
 from pytest_bertsize.table.settings import dotted
@@ -51,6 +51,7 @@ SCRIPTS = ("what_if_counting.js", "what_if.js")
 """What counts, and what shows it."""
 GENERATOR = '<meta name="generator" content="bertsize explain'
 """In the head of every such page, and of no report."""
+T = TypeVar("T")
 WHY_FIXED = "another value may be another formula"
 
 
@@ -88,36 +89,25 @@ def is_ours(text: str) -> bool:
 
 
 def constants(found: Everywhere, model: Model, derivation: Derivation) -> str:
-    """What the script is about: ``COUNTS`` and ``HOLDS``, functions of an array of sizes, and ``MODEL``."""
-    return f"{_formulas(found)}\nconst MODEL = {_json(_said(found, model, derivation))}"
+    """Write ``COUNTS`` and ``HOLDS``, functions of an array of sizes, and ``MODEL``, which the script reads."""
+    ends = [end for end in list_ends(found.counts) if isinstance(end, Counts)]
+    own = list(dict.fromkeys(name for end in ends for name in end.own))
 
-
-def _formulas(found: Everywhere) -> str:
-    """What each component counts, and whether a rule holds."""
-    components = _names(found)
-
-    def counted(end: Counts | str, places: Mapping[str, str]) -> str:
+    def write_counts(end: Counts | str, names: Mapping[str, str]) -> str:
         if isinstance(end, str):
             return _json(end)
-        own = ", ".join(expression(end.own.get(name, 0), places) for name in components)
-        tensors, unrolled = expression(end.tensors, places), expression(end.unrolled, places)
-        return f"{{own: [{own}], tensors: {tensors}, unrolled: {unrolled}}}"
+        counts = ", ".join(write_count(end.own.get(name, 0), names) for name in own)
+        tensors, unrolled = write_count(end.tensors, names), write_count(end.unrolled, names)
+        return f"{{own: [{counts}], tensors: {tensors}, unrolled: {unrolled}}}"
 
-    def holds(end: bool | None, _: Mapping[str, str]) -> str:  # noqa: FBT001  (an end of a rule's ways)
-        return _json(end)
-
-    rules = [function(ruled.holds, found.free, holds) for ruled in found.rules]
-    return f"const COUNTS = {function(found.counts, found.free, counted)}\nconst HOLDS = [{', '.join(rules)}]"
-
-
-def _names(found: Everywhere) -> list[str]:
-    """The components that have parameters of their own, on any way."""
-    return list(dict.fromkeys(name for end in list_ends(found.counts) if isinstance(end, Counts) for name in end.own))
+    rules = [write_function(ruled.holds, found.free, lambda holds, _: _json(holds)) for ruled in found.rules]
+    counts = write_function(found.counts, found.free, write_counts)
+    facts = _json(_facts(found, own, model, derivation))
+    return f"const COUNTS = {counts}\nconst HOLDS = [{', '.join(rules)}]\nconst MODEL = {facts}"
 
 
-def _said(found: Everywhere, model: Model, derivation: Derivation) -> dict[str, Any]:
-    """What the script needs to know besides the formulas."""
-    own = _names(found)
+def _facts(found: Everywhere, own: list[str], model: Model, derivation: Derivation) -> dict[str, Any]:
+    """Return what the script needs to know besides the formulas."""
     limited = [each.component for each in model.limits if _is_counted(each)]
     rows = parents_first({level: None for name in (*own, *limited) if name != TOTAL for level in levels(name)})
     tops = [name for name in rows if "." not in name]
@@ -269,3 +259,51 @@ def _json(value: object) -> str:
     """As JavaScript in a page can hold it: nothing that ends the script or begins another element."""
     text = json.dumps(value, ensure_ascii=True)
     return text.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")
+
+
+# JavaScript: whole numbers of any length, rounded down as in Python. Sizes are named by their place, ``x0``, ``x1``, …,
+# and never by a word from a config.
+
+
+def write_function(ways: Ways[T], symbols: Iterable[str], write_end: Callable[[T, Mapping[str, str]], str]) -> str:
+    """Write a function of an array of sizes, in the order of their symbols.
+
+    :param write_end: is given the result of one way, and the names of the sizes.
+    """
+    names = {symbol: f"x{place}" for place, symbol in enumerate(symbols)}
+
+    def write(ways: Ways[T]) -> str:
+        if not isinstance(ways, Branch):
+            return write_end(ways.value, names)
+        asked = f"{write_count(ways.condition.count, names)} {'===' if ways.condition.is_zero else '>'} 0n"
+        return f"({asked} ? {write(ways.then)} : {write(ways.otherwise)})"
+
+    return f"([{', '.join(names.values())}]) => ({write(ways)})"
+
+
+def write_count(count: Count, names: Mapping[str, str]) -> str:
+    """Write a whole number, as a sum of products.
+
+    :param names: of the sizes, by their symbols.
+    :raises ValueError: for what is divided and not rounded, which no count is.
+    """
+
+    def write_fraction(terms: tuple[Monomial, ...]) -> tuple[str, str]:
+        above, below = over_one_line(terms)
+        return " + ".join(write_product(*each) for each in above) or "0n", write_product(*below)
+
+    def write_product(number: int, powers: Mapping[Base, int]) -> str:
+        factors = [write_factor(base) for base, exponent in powers.items() for _ in range(exponent)]
+        return "*".join(factors if factors and number == 1 else [f"{number}n", *factors])
+
+    def write_factor(base: Base) -> str:
+        if isinstance(base, str):
+            return names[base]
+        if isinstance(base, Floor):  # the page has a function of this name
+            return f"floor({', '.join(write_fraction(base.quotient.terms))})"
+        return f"({write_count(base, names)})"
+
+    above, below = write_fraction(terms_of(count))
+    if below != "1n":
+        raise ValueError("a count is a whole number, and this one is divided")
+    return above
