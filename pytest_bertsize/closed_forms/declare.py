@@ -155,7 +155,8 @@ def family(
     :param derive: sizes that follow from other keys, as :class:`~pytest_bertsize.closed_forms.family.Deriving` has it.
     :param rules: what a class asks on top of its family, by the class's name.
     """
-    trees = {**heads.COMMON, **trees, **more}
+    own = {**trees, **more}
+    trees = {**own, **heads.COMMON, **own}  # its own are the first that a message names
     known = {each: Tree(text) for each, text in trees.items()}
     rows = [_Row.read(line, known) for line in classes.splitlines() if line.strip()]
     arguments = {argument for row in rows for part in row.parts for argument in part.arguments}
