@@ -56,8 +56,8 @@ TESTS_OF = {
     "config/model_config": ["config/test_model_config.py"],
     "config/text_files": ["config/test_model_config.py"],
     "base/git": ["base/test_git_is_safe.py", "base/test_revision.py", "base/test_matching.py"],
-    "base/tree": ["base/test_three_answers.py", "base/test_symlinks.py", "commands/test_log.py"],
-    "base/revision": ["base/test_revision.py"],
+    "base/commit_files": ["base/test_three_answers.py", "base/test_symlinks.py", "commands/test_log.py"],
+    "base/run_base": ["base/test_revision.py", "base/test_interpreter.py"],
     "base/baseline": [
         "base/test_baseline.py",
         "base/test_three_answers.py",
@@ -67,6 +67,8 @@ TESTS_OF = {
         "review/test_since_base.py",
         "closed_forms/test_contributed.py",
     ],
+    "base/project_at_commit": ["base/test_baseline.py", "base/test_three_answers.py", "commands/test_log.py"],
+    "base/history": ["commands/test_log.py"],
     "base/matching": ["base/test_matching.py"],
     "base/comparison": [
         "base/test_baseline.py",

@@ -78,10 +78,10 @@ def _diff(given: argparse.Namespace) -> int:
 
 
 def _log(given: argparse.Namespace) -> int:
-    from pytest_bertsize.commands.log.command import Asked, log
+    from pytest_bertsize.commands.log import Asked, print_log
 
     asked = Asked(given.project, given.name, given.commits, given.tags, given.format)
-    return log(asked, sys.stdout, sys.stderr)
+    return print_log(asked, sys.stdout, sys.stderr)
 
 
 def _fit(given: argparse.Namespace) -> int:

@@ -16,7 +16,8 @@ from pytest_bertsize.config.vocabulary import IMPLEMENTATIONS
 from pytest_bertsize.wording import listed, printable
 
 if TYPE_CHECKING:
-    from pytest_bertsize.base.baseline import Baseline, Former
+    from pytest_bertsize.base.baseline import Baseline
+    from pytest_bertsize.base.project_at_commit import ModelAtCommit
     from pytest_bertsize.base.put_back import PutBack
     from pytest_bertsize.closed_forms.attribution import Moved
     from pytest_bertsize.closed_forms.derive import Derivation
@@ -86,9 +87,9 @@ def compared(today: Today, baseline: Baseline | None) -> Comparison | None:
     """Hold a model against the base; ``None`` where the run has none."""
     if baseline is None or baseline.commit is None:
         return None
-    former = baseline.former(today.model.name)
+    former = baseline.find_former(today.model.name)
     if former is None:
-        mistake = baseline.mistake(today.model)
+        mistake = baseline.find_mistake(today.model)
         said = f"new: {baseline.revision} declares no such model"
         if mistake:
             said = f"its table at {baseline.revision} cannot be read"
@@ -112,7 +113,7 @@ def compared(today: Today, baseline: Baseline | None) -> Comparison | None:
     )
 
 
-def _of_lock(former: Former, today: Today) -> Inventory | None:
+def _of_lock(former: ModelAtCommit, today: Today) -> Inventory | None:
     """What the base's lock has of a model, unless closed forms compare it."""
     if former.locked is None or (former.derivation and today.derivation):
         return None
@@ -143,7 +144,7 @@ def _by_lock(today: Today, locked: Inventory, tensors: Sequence[TensorChange]) -
     return replace(found, moved=tuple(row for row in found.moved if row.key != CODE))  # other names, and no count
 
 
-def _moved(former: Former, today: Today) -> Shared:
+def _moved(former: ModelAtCommit, today: Today) -> Shared:
     """The keys' rows, and behind them the code's."""
     if former.derivation is None or today.derivation is None:
         return Shared()
@@ -155,7 +156,7 @@ def _moved(former: Former, today: Today) -> Shared:
 
 
 def _in_words(
-    former: Former, today: Today, baseline: Baseline, moved: set[str], locked: Inventory | None
+    former: ModelAtCommit, today: Today, baseline: Baseline, moved: set[str], locked: Inventory | None
 ) -> Iterator[str]:
     """What is no number, and what is none that counts."""
     before, after = former.model, today.model
@@ -165,14 +166,14 @@ def _in_words(
         yield _config_moved(before.config, after.config, baseline.revision)
     if locked is None:
         if former.problem and not former.locked:
-            yield former.problem
+            yield f"at {baseline.revision} it cannot be counted: {former.problem}"
         if former.derivation is None or today.derivation is None:
             yield from _without_lock(former, today, baseline)
     if former.config and today.config and locked is None:
         yield from _other_keys(former, today, moved)
 
 
-def _without_lock(former: Former, today: Today, baseline: Baseline) -> Iterator[str]:
+def _without_lock(former: ModelAtCommit, today: Today, baseline: Baseline) -> Iterator[str]:
     """Where only a lock would say what changed: that there is none, and how to make one."""
     uncounted = not former.model.closed_form or not today.model.closed_form or former.model.is_made_by_code
     if uncounted and former.derivation is None and former.locked is None:
@@ -192,7 +193,7 @@ def _written(config: ModelConfig, model: Model) -> dict[str, object]:
     return {**config.flat, **model.overrides}
 
 
-def _other_keys(former: Former, today: Today, moved: set[str]) -> Iterator[str]:
+def _other_keys(former: ModelAtCommit, today: Today, moved: set[str]) -> Iterator[str]:
     """Keys that changed beside those with a row: a reviewer sees that they were looked at.
 
     That they moved nothing is known where closed forms of both sides leave nothing to explain.

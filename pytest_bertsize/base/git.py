@@ -1,4 +1,4 @@
-"""What git says of the project: which commit this is, and what was renamed since another. Nothing of it is executed.
+"""Ask git of the project: commits, renames, and the files of a commit. Nothing of the repository is executed.
 
 Whoever sends a change decides what lies in the work tree, and git takes a folder with ``HEAD``, ``objects`` and
 ``refs`` for a repository and runs what its ``config`` names. So the ``.git`` is looked for here, git is given it by
@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -51,6 +51,7 @@ _MEANS_ONE = re.compile(rf"(?:{_COMMIT.pattern}|HEAD|refs/[^~^@:]+)(?:[~^@:].*)?
 """Revisions of which git takes the one meaning, whatever tags and branches are called."""
 _STEPS = ("~", "^", "@{", ":")
 """What is no name that could be fetched has one of these in it."""
+Answer = subprocess.CompletedProcess[bytes]
 
 
 class NoRevision(Exception):
@@ -65,31 +66,31 @@ class Repository(NamedTuple):
     git_dir: Path
     """That ``.git``, or the folder that it names."""
 
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """Arguments by which git looks for no other repository."""
+        return (f"--git-dir={self.git_dir}", f"--work-tree={self.root}")
 
-def around(folder: Path) -> Repository:
-    """The repository whose work tree a folder lies in.
+
+def find_repository(folder: Path) -> Repository:
+    """Return the repository whose work tree a folder lies in.
 
     :raises NoRevision: where there is none, or where git does not trust it.
     """
-    found = next(_upwards(folder.resolve()), None)
-    if found is None:
-        raise NoRevision(f"{folder} is in no git repository; run it in a clone of the project")
-    _have_it_trusted(found)
-    return found
-
-
-def _upwards(folder: Path) -> Iterator[Repository]:
-    """Every ``.git`` from a folder up to where the user has git stop."""
+    real = folder.resolve()
     ceilings = {*filter(None, os.environ.get("GIT_CEILING_DIRECTORIES", "").split(os.pathsep))}
-    for root in (folder, *folder.parents):
-        if root != folder and str(root) in ceilings:
-            return
-        if git_dir := _git_dir(root / ".git"):
-            yield Repository(root, git_dir)
+    for root in (real, *real.parents):
+        if root != real and str(root) in ceilings:
+            break
+        if git_dir := _read_git_dir(root / ".git"):
+            found = Repository(root, git_dir)
+            _require_trust(found)
+            return found
+    raise NoRevision(f"{folder} is in no git repository; run it in a clone of the project")
 
 
-def _git_dir(entry: Path) -> Path | None:
-    """The repository that a ``.git`` is, or that it names, as those of submodules and further work trees do."""
+def _read_git_dir(entry: Path) -> Path | None:
+    """Return the repository that a ``.git`` is, or that it names, as those of submodules and further work trees do."""
     try:
         real = entry.resolve()
         if real.is_dir():
@@ -102,14 +103,13 @@ def _git_dir(entry: Path) -> Path | None:
 
 
 @lru_cache
-def _have_it_trusted(found: Repository) -> None:
-    """Have git find the repository by itself: to one that it is told of it would not object, whosever it is.
+def _require_trust(found: Repository) -> None:
+    """Have git find the repository by itself: to one that it is named it would not object, whosever it is.
 
     :raises NoRevision: when it finds none, or another.
     """
     answer = _run(found.root, "rev-parse", "--absolute-git-dir", above=found.root.parent)
-    said = answer.stderr.decode("utf-8", "replace")
-    if answer.returncode != 0 and "safe.directory" in said:
+    if answer.returncode != 0 and b"safe.directory" in answer.stderr:
         mend = f"run git config --global --add safe.directory {found.root}"
         raise NoRevision(f"the repository of {found.root} belongs to another user; {mend}")
     line = os.fsdecode(answer.stdout).rstrip("\r\n")
@@ -117,41 +117,40 @@ def _have_it_trusted(found: Repository) -> None:
         raise NoRevision(f"git knows no repository by {found.root / '.git'}; run it in a clone of the project")
 
 
-def commit(folder: Path) -> str | None:
-    """The full name of the commit that is checked out, ``None`` where git does not know of one."""
-    return _commit_of(folder, "HEAD")
+def find_head(folder: Path) -> str | None:
+    """Return the full name of the commit that is checked out; ``None`` where git does not know of one."""
+    return _find_commit(folder, "HEAD")
 
 
-def resolve(folder: Path, revision: str, reference: str | None = None) -> str:
-    """The full name of the one commit that a revision means.
+def resolve_commit(folder: Path, revision: str, reference: str | None = None) -> str:
+    """Return the full name of the one commit that a revision means.
 
     :param reference: the full name of the branch that is meant, where the revision is not somebody's own words.
     :raises NoRevision: where there is none, or where a tag, a branch or an abbreviated commit may be meant: git takes
         the tag, and whoever sends a change may have given it its name.
     """
-    around(folder)
-    found = _commit_of(folder, reference or revision)
+    find_repository(folder)
+    found = _find_commit(folder, reference or revision)
     if found is None:
-        raise NoRevision(_unknown(revision, folder))
-    if not _MEANS_ONE.fullmatch(reference or revision) and _is_ambiguous(folder, revision):
-        mend = "write which, as in refs/remotes/origin/main, refs/heads/main, refs/tags/v1 or a commit's full name"
-        raise NoRevision(f"{shown(revision)} may be a branch, a tag or a commit, and there is more than one; {mend}")
+        raise NoRevision(_explain_unknown(revision, folder))
+    if not _MEANS_ONE.fullmatch(reference or revision):
+        verify = ("rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
+        answer = ask_git(folder, "-c", "core.warnAmbiguousRefs=true", *verify)
+        if answer is None or b"is ambiguous" in answer.stderr:
+            mend = "write which, as in refs/remotes/origin/main, refs/heads/main, refs/tags/v1 or a commit's full name"
+            raise NoRevision(
+                f"{shown(revision)} may be a branch, a tag or a commit, and there is more than one; {mend}"
+            )
     return found
 
 
-def _is_ambiguous(folder: Path, revision: str) -> bool:
-    asked = ("-c", "core.warnAmbiguousRefs=true", "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
-    answer = git(folder, *asked)
-    return answer is None or b"is ambiguous" in answer.stderr
-
-
-def _commit_of(folder: Path, revision: str) -> str | None:
-    line = _first_line(git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"))
+def _find_commit(folder: Path, revision: str) -> str | None:
+    line = _ask_line(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     return line if line and _COMMIT.fullmatch(line) else None  # of ^main, rev-parse makes ^ and a commit
 
 
-def _unknown(revision: str, folder: Path) -> str:
-    """Why there is no such revision, and the command that brings it."""
+def _explain_unknown(revision: str, folder: Path) -> str:
+    """Say why there is no such revision, and which command brings it."""
     name = shown(revision)
     if not revision or revision.startswith("-"):
         return f"git knows no revision {name}; git branch --all lists what there is"
@@ -162,24 +161,24 @@ def _unknown(revision: str, folder: Path) -> str:
     is_name = not any(each in revision for each in _STEPS)
     is_of_origin = remote == "origin" and is_name
     fetched = f" origin +refs/heads/{printable(branch)}:refs/remotes/{printable(revision)}" if is_of_origin else ""
-    if _first_line(git(folder, "rev-parse", "--is-shallow-repository")) == "true":
+    if _ask_line(folder, "rev-parse", "--is-shallow-repository") == "true":
         full = f"git fetch --unshallow{fetched} (GitHub: fetch-depth: 0 under actions/checkout, GitLab: GIT_DEPTH: 0)"
         return f"this clone is shallow and does not reach {name}; run {full}"
     if not is_name and not revision.startswith("^"):
         return f"git knows no revision {name}; git log --oneline --all lists what there is"
-    references = git(folder, "for-each-ref", "--format=%(refname:short)")
+    references = ask_git(folder, "for-each-ref", "--format=%(refname:short)")
     known = references.stdout.decode("utf-8", "replace").split() if references else []
     fetch = f"run git fetch{fetched or f' origin {printable(revision)}'}"
     return f"git knows no revision {name}; {fetch if fetched else did_you_mean(revision, known, fetch)}"
 
 
-def merge_base(folder: Path, revision: str) -> str | None:
-    """Where the commit that is checked out has left another's line; ``None`` where git has no answer."""
-    return _first_line(git(folder, "merge-base", "--end-of-options", revision, "HEAD"))
+def find_merge_base(folder: Path, revision: str) -> str | None:
+    """Return where the commit that is checked out has left another's line; ``None`` where git has no answer."""
+    return _ask_line(folder, "merge-base", "--end-of-options", revision, "HEAD")
 
 
-def renamed(folder: Path, before: str, paths: Iterable[str], after: str | None = None) -> dict[str, str]:
-    """What some files were called at a commit, by their names at another, as git tells renames.
+def find_renames(folder: Path, before: str, paths: Iterable[str], after: str | None = None) -> dict[str, str]:
+    """Return the names of files at a commit by their names at another, as git detects renames.
 
     :param before: the full name of the commit.
     :param paths: the only ones that are looked at, old and new, relative to the folder.
@@ -188,52 +187,53 @@ def renamed(folder: Path, before: str, paths: Iterable[str], after: str | None =
     """
     how = ("-z", "--name-status", "--find-renames", "--diff-filter=R", "--relative", "--no-ext-diff", "--no-textconv")
     asked = ("diff-tree", "-r", *how, before, after) if after else ("diff-index", "--cached", *how, before)
-    answer = git(folder, *asked, "--", *paths)
+    answer = ask_git(folder, *asked, "--", *paths)
     if answer is None or answer.returncode != 0:
         return {}
     names = [os.fsdecode(each) for each in answer.stdout.split(b"\0")]
     return dict(zip(names[2::3], names[1::3], strict=False))
 
 
-def git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes] | None:
-    """Ask git in a folder; ``None`` where there is no repository, and where git does not answer."""
-    try:
-        return _run(folder, *of_repository(around(folder)), *arguments)
-    except NoRevision:
-        return None
-
-
-def walked(found: Repository, *arguments: str) -> list[str]:
-    """The lines of what ``git rev-list`` and its like say of a history.
+def list_lines(folder: Path, *arguments: str) -> list[str]:
+    """Return the lines that ``git rev-list`` and its like print of a history.
 
     :raises NoRevision: where git does not answer.
     """
-    answer = _run(found.root, *of_repository(found), *arguments, seconds=LONGEST_WALK)
+    found = find_repository(folder)
+    answer = _run(found.root, *found.arguments, *arguments, seconds=LONGEST_WALK)
     if answer.returncode != 0:
         why = printable(answer.stderr.decode("utf-8", "replace").strip().removeprefix("fatal: "))
         raise NoRevision(f"git does not list the commits: {why}; clone without --filter, or run git fsck")
     return answer.stdout.decode("utf-8", "surrogateescape").split("\n")[:-1]
 
 
-def of_repository(found: Repository) -> tuple[str, ...]:
-    """Arguments by which git looks for no other."""
-    return (f"--git-dir={found.git_dir}", f"--work-tree={found.root}")
+def ask_git(folder: Path, *arguments: str) -> Answer | None:
+    """Run git in a folder; return ``None`` where there is no repository, and where git does not answer."""
+    try:
+        return _run(folder, *find_repository(folder).arguments, *arguments)
+    except NoRevision:
+        return None
 
 
-def _run(
-    folder: Path, *arguments: str, above: Path | None = None, seconds: float | None = None
-) -> subprocess.CompletedProcess[bytes]:
+def _ask_line(folder: Path, *arguments: str) -> str | None:
+    answer = ask_git(folder, *arguments)
+    if answer is None or answer.returncode != 0:
+        return None
+    return answer.stdout.decode("utf-8", "replace").strip() or None
+
+
+def _run(folder: Path, *arguments: str, above: Path | None = None, seconds: float | None = None) -> Answer:
     """:raises NoRevision: where there is no git, or where it does not answer."""
     patience = SECONDS if seconds is None else seconds
     try:
         return subprocess.run(  # noqa: S603  (arguments of our own, and revisions behind --end-of-options)
-            command(*arguments),
+            make_command(*arguments),
             cwd=folder,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=patience,
             check=False,
-            env={**environment(), **({"GIT_CEILING_DIRECTORIES": str(above)} if above else {})},
+            env={**make_environment(), **({"GIT_CEILING_DIRECTORIES": str(above)} if above else {})},
         )
     except OSError:
         raise NoRevision("git is not installed; install it") from None
@@ -243,8 +243,8 @@ def _run(
         raise NoRevision("git knows nothing by a name with a NUL byte; write another") from None
 
 
-def command(*arguments: str) -> list[str]:
-    """The git that the user has: one beside the folder that it is called in, which a relative ``PATH`` finds, is none.
+def make_command(*arguments: str) -> list[str]:
+    """Name the git that the user has: one that a relative ``PATH`` finds beside the folder of the call is none.
 
     :raises FileNotFoundError: where there is no other.
     """
@@ -255,13 +255,7 @@ def command(*arguments: str) -> list[str]:
     return [program, *_SAFELY, *arguments]
 
 
-def environment() -> Mapping[str, str]:
-    """What git is called with."""
+def make_environment() -> Mapping[str, str]:
+    """Return the variables that git is called with."""
     own = {key: value for key, value in os.environ.items() if key not in _OF_ANOTHER_REPOSITORY}
     return {**own, **_SAFE_ENVIRONMENT}
-
-
-def _first_line(answer: subprocess.CompletedProcess[bytes] | None) -> str | None:
-    if answer is None or answer.returncode != 0:
-        return None
-    return answer.stdout.decode("utf-8", "replace").strip() or None

@@ -13,7 +13,7 @@ from pytest_bertsize.table.settings import SettingsError
 from pytest_bertsize.wording import printable
 
 if TYPE_CHECKING:
-    from pytest_bertsize.base.tree import Files
+    from pytest_bertsize.base.commit_files import CommitFiles
     from pytest_bertsize.builder.messages import Buffer, Built
     from pytest_bertsize.table.settings import Settings
 
@@ -41,7 +41,7 @@ def of_project(settings: Settings) -> Lock | None:
         raise SettingsError(str(bad)) from None
 
 
-def at_commit(files: Files, table: Mapping[str, object], revision: str) -> Lock | str:
+def at_commit(files: CommitFiles, table: Mapping[str, object], revision: str) -> Lock | str:
     """What the lock of a commit says, or why nothing does.
 
     :param table: of that commit, as it was parsed.

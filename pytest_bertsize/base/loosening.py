@@ -73,14 +73,15 @@ def lock_loosened(after: Model, before: str, revision: str) -> list[Finding]:
 def not_compared(model: Model, baseline: Baseline) -> list[Finding]:
     """What the base says of a model, and nobody can tell: an error where somebody has asked for that base."""
     severity: Severity = "error" if baseline.is_asked_for else "warning"
-    if mistake := baseline.mistake(model):
+    if mistake := baseline.find_mistake(model):
         way_out = f"compare with a commit in which it can be read, or {SAY_WHY.rpartition(', ')[2]}"
         by_reason, fix = explained(model, mistake.reason, way_out)
         message = f"its table at {baseline.revision} cannot be read: {mistake.problem}"
         return [Finding("not-compared", message, fix, severity if by_reason == "error" else "note", table_key=())]
-    former = baseline.former(model.name)
+    former = baseline.find_former(model.name)
     if former and former.unread:
-        return [Finding("not-compared", former.problem, former.unread.fix, severity)]
+        message = f"at {baseline.revision} it cannot be counted: {former.problem}"
+        return [Finding("not-compared", message, former.unread.fix, severity)]
     return []
 
 

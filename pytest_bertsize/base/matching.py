@@ -1,29 +1,21 @@
-"""Which model of the base each model of today was: names change, and files move."""
+"""Which model of a commit each model of a later one was: names change, and files move."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property, partial
-from pathlib import Path
+from dataclasses import dataclass
+from functools import cached_property
 from posixpath import join, normpath
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.base.git import renamed
-from pytest_bertsize.base.tree import Unreadable
-from pytest_bertsize.config import source
-from pytest_bertsize.findings import Unusable
 from pytest_bertsize.table.model import NAMES
 
 if TYPE_CHECKING:
-    from pytest_bertsize.base.baseline import Former
-    from pytest_bertsize.base.tree import Files
     from pytest_bertsize.config.model_config import ModelConfig
     from pytest_bertsize.table.model import Model
-    from pytest_bertsize.table.settings import Settings
 
-    Mark = Callable[["Candidate"], str | None]
+GIT_RENAME = "git rename"
 
 
 @dataclass(frozen=True)
@@ -33,8 +25,7 @@ class Candidate:
     model: Model
     is_file: Callable[[str], bool]
     """Whether the side has a file of that name."""
-    content: Callable[[], str | None]
-    """What tells its config from those of others, whatever the file is called."""
+    read_config: Callable[[], ModelConfig | None]
 
     @cached_property
     def file(self) -> str:
@@ -46,117 +37,68 @@ class Candidate:
         found = next(filter(self.is_file, (path, *(join(path, name) for name in NAMES))), path)
         return f"{found}#{inner}"
 
+    @property
+    def how(self) -> str:
+        """What tells models of one file from each other."""
+        model = self.model
+        return _join(model.architecture, model.factory, model.overrides, model.options, model.adapter)
 
-def matched(today: Settings, before: Mapping[str, Former], files: Files) -> dict[str, str]:
-    """What each model of today was called at the base."""
-    is_there, was_there = partial(_is_there, today.root), partial(_was_there, files)
-    return paired(
-        {
-            name: Candidate(model, is_there, partial(_content_today, today, model))
-            for name, model in today.models.items()
-        },
-        {
-            name: Candidate(former.model, was_there, partial(content_of, former.model, former.config))
-            for name, former in before.items()
-        },
-        partial(renamed, today.root, files.commit),
-    )
+    @cached_property
+    def content(self) -> str | None:
+        """What tells its config from others, whatever its file is called."""
+        config = self.read_config()
+        return None if config is None else _join(self.model.factory, config.data)
 
 
-def paired(
+KEYS: Mapping[str, Callable[[Candidate], str | None]] = {
+    "name": lambda each: each.model.name,
+    "file and options": lambda each: _join(each.file, each.how),
+    "file": lambda each: each.file,
+    "content": lambda each: each.content,
+    GIT_RENAME: lambda each: each.file,
+    "table": lambda each: _join(*each.model.table_key),
+}
+"""The keys by which a model of one side is one of the other, the surest first; by table, where that has many models."""
+
+
+def match_models(
     now: Mapping[str, Candidate],
     before: Mapping[str, Candidate],
-    renamed: Callable[[Iterable[str]], Mapping[str, str]],
+    find_renames: Callable[[Iterable[str]], Mapping[str, str]],
 ) -> dict[str, str]:
-    """What each model of one side was called on the other.
+    """Return the name that each model of one side had on the other; of several with one key, the first declared.
 
-    A model is the one of its name, else the one of its file, of its content, of the file that git takes for a renamed
-    one, or, where one table declares many, of its table.
-
-    :param renamed: what some files were called, by their names now.
+    :param find_renames: returns what some files were called, by their names now.
     """
-    left = _Left({**now}, {**before})
-    left.pair(lambda each: each.model.name)
-    left.pair(lambda each: _marks(each.file, _how(each.model)))
-    left.pair(lambda each: each.file)
-    left.pair(lambda each: each.content())
-    was = _renamed(left, renamed)
-    left.pair(lambda each: each.file, lambda each: was.get(each.file))
-    left.pair(lambda each: _marks(*each.model.table_key))
-    return left.became
-
-
-@dataclass
-class _Left:
-    """What has no other half yet."""
-
-    now: dict[str, Candidate]
-    before: dict[str, Candidate]
-    became: dict[str, str] = field(default_factory=dict)
-
-    def pair(self, mark: Mark, of_now: Mark | None = None) -> None:
-        """Have those with the same mark be the same model, of several the first that is declared.
-
-        :param of_now: of the later side, where it is another.
-        """
-        if not self.now or not self.before:
-            return
+    now, before = dict(now), dict(before)
+    became: dict[str, str] = {}
+    for kind, key in KEYS.items():
+        if not now or not before:
+            break
         waiting: dict[str | None, list[str]] = {}
-        for name, candidate in self.before.items():
-            waiting.setdefault(mark(candidate), []).append(name)
-        for name, candidate in [*self.now.items()]:
-            found = (of_now or mark)(candidate)
+        for name, candidate in before.items():
+            waiting.setdefault(key(candidate), []).append(name)
+        renamed = _rename_files(now, before, find_renames) if kind == GIT_RENAME else None
+        for name, candidate in [*now.items()]:
+            found = key(candidate) if renamed is None else renamed.get(candidate.file)
             if found is not None and waiting.get(found):
-                self.became[name] = waiting[found].pop(0)
-                del self.now[name], self.before[self.became[name]]
+                became[name] = waiting[found].pop(0)
+                del now[name], before[became[name]]
+    return became
 
 
-def _marks(*parts: str) -> str:
-    return json.dumps(parts)
-
-
-def _how(model: Model) -> str:
-    """What tells models of one file from each other."""
-    return json.dumps(
-        [model.architecture, model.factory, model.overrides, model.options, model.adapter], sort_keys=True, default=str
+def _rename_files(
+    now: Mapping[str, Candidate],
+    before: Mapping[str, Candidate],
+    find_renames: Callable[[Iterable[str]], Mapping[str, str]],
+) -> Mapping[str, str]:
+    """Return files of before, by those of now that git takes for the same."""
+    was, became = (
+        {each.file.partition("#")[0]: each.file for each in side.values() if each.model.file} for side in (before, now)
     )
+    found = find_renames([*was, *became]) if was and became else {}
+    return {became[new]: was[old] for new, old in found.items() if new in became and old in was}
 
 
-def _is_there(root: Path, path: str) -> bool:
-    try:
-        return (root / path).is_file()
-    except (OSError, ValueError):  # a name that is too long, a NUL byte
-        return False
-
-
-def _was_there(files: Files, path: str) -> bool:
-    try:
-        return files.read(path) is not None
-    except Unreadable:
-        return True
-
-
-def _content_today(today: Settings, model: Model) -> str | None:
-    if not model.config or model.is_made_by_code:
-        return None
-    try:
-        return content_of(model, source.read(model, today))
-    except Unusable:
-        return None
-
-
-def content_of(model: Model, config: ModelConfig | None) -> str | None:
-    """What tells a config from others, whatever its file is called."""
-    return None if config is None else json.dumps([model.factory, config.data], sort_keys=True, default=str)
-
-
-def _renamed(left: _Left, renamed: Callable[[Iterable[str]], Mapping[str, str]]) -> Mapping[str, str]:
-    """Files of now, and those of before that git takes for the same."""
-    before, after = (
-        {each.file.partition("#")[0]: each.file for each in side.values() if each.model.file}
-        for side in (left.before, left.now)
-    )
-    if not before or not after:
-        return {}
-    found = renamed([*before, *after])
-    return {after[new]: before[old] for new, old in found.items() if new in after and old in before}
+def _join(*parts: object) -> str:
+    return json.dumps(parts, sort_keys=True, default=str)

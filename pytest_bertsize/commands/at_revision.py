@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator
-from functools import partial
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.base.baseline import AtCommit, Missing, hub_of, table_of
-from pytest_bertsize.base.git import NoRevision, resolve
-from pytest_bertsize.base.tree import Files, Unreadable
-from pytest_bertsize.commands.named_model import DECLARED, TABLE
+from pytest_bertsize.base.commit_files import CommitFiles, Unreadable
+from pytest_bertsize.base.git import NoRevision, resolve_commit
+from pytest_bertsize.base.project_at_commit import AtCommit, Missing, read_hub, read_table
 from pytest_bertsize.config import source
 from pytest_bertsize.config.adapter import adapter_of
 from pytest_bertsize.findings import Finding, Unusable
-from pytest_bertsize.table.globs import find_matches_in
 from pytest_bertsize.table.settings import Settings
 from pytest_bertsize.wording import did_you_mean, printable, shown
 
@@ -23,104 +21,83 @@ if TYPE_CHECKING:
     from pytest_bertsize.config.adapter import Adapter
     from pytest_bertsize.config.model_config import ModelConfig
     from pytest_bertsize.table.model import Model
-    from pytest_bertsize.table.settings import Apart
 
 
-def config_at(reference: str) -> ModelConfig:
-    """``main:models/config.json``: a file as a commit has it, its path from the current folder.
+def read_config_at(reference: str) -> ModelConfig:
+    """Read ``main:models/config.json``: a file as a commit has it, its path from the current folder.
 
     :raises Unusable: in the words of the command line.
     """
     revision, _, inside = reference.partition(":")
-    folder, inside = _above(inside)
-    try:
-        with Files(folder, resolve(folder, revision)) as files:
-            return source.in_file(AtCommit(files, revision, root=folder), inside)
-    except NoRevision as error:
-        raise Unusable(Finding("config-invalid", str(error))) from None
-    except Missing as error:
-        raise Unusable(Finding("config-invalid", str(error), "write its path from the current folder")) from None
-    except Unreadable as unread:
-        raise Unusable(Finding("config-invalid", str(unread), unread.fix)) from None
-
-
-def _above(inside: str) -> tuple[Path, str]:
-    """The folder that ``../../models/config.json`` is read from, and its path from there."""
     location, hash_sign, inner = inside.partition("#")
     folder, parts = Path.cwd(), posixpath.normpath(location).split("/")
     while parts[1:] and parts[0] == "..":
         folder, parts = folder.parent, parts[1:]
-    return folder, f"{'/'.join(parts)}{hash_sign}{inner}"
+    with _open_files(folder, revision, "write its path from the current folder") as files:
+        return source.in_file(AtCommit(files, revision), f"{'/'.join(parts)}{hash_sign}{inner}")
 
 
-def is_declared_at(reference: str) -> bool:
-    """Whether it is ``main:pyproject.toml::encoder``, or ``main:encoder`` where the table at ``main`` declares that.
+def read_model_at(revision: str, name: str) -> tuple[Model, ModelConfig, Adapter | None]:
+    """Read a model as the table of a commit declares it, in the current folder.
 
-    What may as well be what a module of the folder has, ``sizes:small``, is taken for that.
+    :raises Unusable: where there is none, or none that can be read.
     """
-    revision, colon, inside = reference.partition(":")
-    if not colon or not revision or inside.startswith(":"):
+    here = _make_settings()
+    with _open_files(here.root, revision) as files:
+        then = read_table(files, here, revision, is_base=False)
+        if name in then.wrong:
+            raise Unusable(Finding("config-invalid", f"at {printable(revision)}, {then.wrong[name]}"))
+        if name not in then.models:
+            names = f"there are {', '.join(then.models)}" if then.models else "it declares none"
+            message = f"{here.file} at {printable(revision)} declares no model {shown(name)}"
+            raise Unusable(Finding("config-invalid", message, did_you_mean(name, then.models, names)))
+        reader = AtCommit(files, revision, read_hub(then.table))
+        model = then.models[name]
+        config = source.read(model, here, reader)
+        return model, config, adapter_of(model, here, config, reader)
+
+
+def is_declared_at(revision: str, name: str) -> bool:
+    """Tell whether the table of a commit declares a model; what a module of the folder may have is none."""
+    if not is_revision(revision):
         return False
-    if inside.startswith(f"{TABLE}{DECLARED}"):
-        return True
-    if _is_module(revision):
-        return False
+    here = _make_settings()
     try:
-        with Files(Path.cwd(), resolve(Path.cwd(), revision)) as files:
-            return inside in _table(files, revision).models
-    except (NoRevision, Unreadable):
+        with _open_files(here.root, revision) as files:
+            return name in read_table(files, here, revision, is_base=False).models
+    except Unusable:
         return False
 
 
 def is_revision(written: str) -> bool:
-    """Whether it is one in this folder, and no module of it."""
-    if _is_module(written):
+    """Tell whether it is one in this folder, and no module of it."""
+    top = written.partition(".")[0]
+    if Path(f"{top}.py").exists() or Path(top).is_dir():
         return False
     try:
-        resolve(Path.cwd(), written)
+        resolve_commit(Path.cwd(), written)
     except NoRevision:
         return False
     return True
 
 
-def _is_module(written: str) -> bool:
-    top = written.partition(".")[0]
-    return Path(f"{top}.py").exists() or Path(top).is_dir()
+@contextmanager
+def _open_files(folder: Path, revision: str, where_else: str = "") -> Iterator[CommitFiles]:
+    """Open the files of a commit.
 
-
-def declared_at(reference: str) -> tuple[Model, ModelConfig, Adapter | None]:
-    """A model as the table of a commit declares it, in the current folder.
-
-    :raises Unusable: where there is none, or none that can be read.
+    :param where_else: what to write where what is named is not there.
+    :raises Unusable: for a revision, or a file, that is not there or cannot be read.
     """
-    revision, _, inside = reference.partition(":")
-    name = inside.removeprefix(f"{TABLE}{DECLARED}")
     try:
-        with Files(Path.cwd(), resolve(Path.cwd(), revision)) as files:
-            then = _table(files, revision)
-            model = then.models.get(name)
-            if model is None:
-                raise Unusable(*_undeclared(name, revision, then))
-            reader = AtCommit(files, revision, hub_of(then.table), Path.cwd())
-            config = source.read(model, _here(), reader)
-            return model, config, adapter_of(model, _here(), config, reader)
-    except (NoRevision, Missing) as error:
+        with CommitFiles(folder, resolve_commit(folder, revision)) as files:
+            yield files
+    except NoRevision as error:
         raise Unusable(Finding("config-invalid", str(error))) from None
+    except Missing as missing:
+        raise Unusable(Finding("config-invalid", str(missing), where_else)) from None
     except Unreadable as unread:
         raise Unusable(Finding("config-invalid", str(unread), unread.fix)) from None
 
 
-def _here() -> Settings:
-    return Settings(Path.cwd() / TABLE, "", {})
-
-
-def _table(files: Files, revision: str) -> Apart:
-    return table_of(files, _here(), revision, partial(find_matches_in, files.listed))
-
-
-def _undeclared(name: str, revision: str, then: Apart) -> Iterator[Finding]:
-    if name in then.wrong:
-        yield Finding("config-invalid", f"at {printable(revision)}, {then.wrong[name]}")
-        return
-    fix = did_you_mean(name, then.models, f"there are {', '.join(then.models)}" if then.models else "it declares none")
-    yield Finding("config-invalid", f"{TABLE} at {printable(revision)} declares no model {shown(name)}", fix)
+def _make_settings() -> Settings:
+    return Settings(Path.cwd() / "pyproject.toml", "", {})

@@ -8,8 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from pytest_bertsize.base import interpreter
-from pytest_bertsize.base.of_run import base_of, lock_of
+from pytest_bertsize.base.run_base import check_interpreter, read_base, read_lock, replace_interpreter
 from pytest_bertsize.closed_forms.contributed import registry_of
 from pytest_bertsize.commands.console import FOUND, GOOD, MISTAKEN, say, style_of
 from pytest_bertsize.config.which_release import asked_about
@@ -49,12 +48,12 @@ def check(  # noqa: PLR0913  (what the command line says)
     :returns: the exit status.
     """
     try:
-        settings = interpreter.named(load(root / "pyproject.toml"), python, "--python")
+        settings = replace_interpreter(load(root / "pyproject.toml"), python, "--python")
         about = asked_about(settings)
         registry = registry_of(settings, about.release)
-        former = base_of(settings, base, registry, "--base")
-        interpreter.refuse(settings, python, former, "--python", builds=helper is not None)
-        lock = lock_of(settings)
+        former = read_base(settings, base, registry, "--base")
+        check_interpreter(settings, python, former, "--python", builds=helper is not None)
+        lock = read_lock(settings)
         asked = report_files(reports, Path.cwd(), settings, "--report")
     except SettingsError as error:
         return _mistaken([str(error)], err)

@@ -169,10 +169,11 @@ def _declared_at(named: Named) -> Explained:
 
     :raises Unusable: in the words of the table.
     """
-    from pytest_bertsize.commands.at_revision import declared_at
+    from pytest_bertsize.commands.at_revision import read_model_at
 
     _refuse_what_the_table_says(named)
-    model, config, adapter = declared_at(named.config)
+    revision, _, inside = named.config.partition(":")
+    model, config, adapter = read_model_at(revision, inside.removeprefix(f"{TABLE}{DECLARED}"))
     chosen = _choose_declared(model, config, _registry(_settings_with_closed_forms()), adapter)
     return Explained(model, config, derive(model, config, chosen))
 
@@ -228,11 +229,14 @@ def _options(written: Sequence[str]) -> dict[str, bool]:
 
 def _is_declared_at(written: str) -> bool:
     """Whether it is a model that the table of a revision declares."""
-    if ":" not in written or os.path.lexists(written) or os.path.lexists(written.partition(":")[0]):
+    revision, _, inside = written.partition(":")
+    if not revision or not inside or inside.startswith(":") or os.path.lexists(written) or os.path.lexists(revision):
         return False
+    if inside.startswith(f"{TABLE}{DECLARED}"):
+        return True
     from pytest_bertsize.commands.at_revision import is_declared_at
 
-    return is_declared_at(written)
+    return is_declared_at(revision, inside)
 
 
 def _is_a_declared_name(written: str) -> bool:
@@ -268,10 +272,10 @@ def _read(model: Model) -> ModelConfig:
     location = model.config.partition("#")[0]
     if not os.path.lexists(location):
         if ":" in location:
-            from pytest_bertsize.commands.at_revision import config_at, is_revision
+            from pytest_bertsize.commands.at_revision import is_revision, read_config_at
 
             if not model.is_made_by_code or is_revision(location.partition(":")[0]):
-                return config_at(model.config)
+                return read_config_at(model.config)
         if model.is_made_by_code:
             return Disk(Path.cwd()).made_by_code(model.config)
     return _on_disk(model.config)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_bertsize.base import interpreter
-from pytest_bertsize.base.of_run import base_of, lock_of
+from pytest_bertsize.base.run_base import check_interpreter, read_base, read_lock, replace_interpreter
 from pytest_bertsize.closed_forms.contributed import registry_of
 from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.plugin import ledger, refusals, xdist
@@ -45,12 +44,12 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
         verb = _read_verb(config)
         refusals.refuse_other_tables(config)
         python, option = config.getoption("bert_budget_python"), "--bert-budget-python"
-        settings = interpreter.named(load(refusals.table_path(config)), python, option)
+        settings = replace_interpreter(load(refusals.table_path(config)), python, option)
         lock = _read_lock(settings, verb)
         asked = asked_about(settings)
         registry = registry_of(settings, asked.release)
-        base = base_of(settings, config.getoption("bert_budget_base"), registry, "--bert-budget-base")
-        interpreter.refuse(settings, python, base, option, builds=builds)
+        base = read_base(settings, config.getoption("bert_budget_base"), registry, "--bert-budget-base")
+        check_interpreter(settings, python, base, option, builds=builds)
         reports = replace(ledger.report_files_of(config, settings), base=run_base(base), builds=builds, asked=asked)
     except SettingsError as error:
         raise pytest.UsageError(str(error)) from None
@@ -99,7 +98,7 @@ def _read_lock(settings: Settings, verb: Verb | None) -> Lock | None:
         from pytest_bertsize.table import rewrite
 
         rewrite.refuse_another(settings.path, settings.text)
-    lock = lock_of(settings)
+    lock = read_lock(settings)
     if verb == "update" and lock:
         from pytest_bertsize.table import rewrite
 
@@ -112,10 +111,10 @@ def arm_tests(config: pytest.Config, helper: Helper) -> None:
     config.pluginmanager.register(Attachments())
     try:
         settings = load(refusals.table_path(config))
-        interpreter.refuse(settings, None, None, "", builds=True)
+        check_interpreter(settings, None, None, "", builds=True)
         registry = registry_of(settings, asked_about(settings).release)
-        base = base_of(settings, None, registry, "--bert-budget-base") if _needs_base(settings) else None
-        gate = Gate(settings, registry, helper.result, base, lock=lock_of(settings))
+        base = read_base(settings, None, registry, "--bert-budget-base") if _needs_base(settings) else None
+        gate = Gate(settings, registry, helper.result, base, lock=read_lock(settings))
     except SettingsError as error:
         helper.stop()
         config.stash[GATE] = error

@@ -42,9 +42,9 @@ class ReportFiles:
     @cached_property
     def commit(self) -> str | None:
         """Asked of git where a report is written, which no xdist worker does."""
-        from pytest_bertsize.base import git as repository
+        from pytest_bertsize.base.git import find_head
 
-        return repository.commit(self.settings.root)
+        return find_head(self.settings.root)
 
     def __bool__(self) -> bool:
         return bool(self.paths or self.step_summary)

@@ -28,7 +28,7 @@ def held(found: Review, subject: Subject, settings: Settings, baseline: Baseline
     put_back = accepted.put_back.get(subject.model.name)
     today = Today(subject.model, subject.config, subject.derivation, found.actual, found.components, put_back)
     found = replace(found, comparison=compared(today, baseline))
-    if former := baseline.former(subject.model.name) if baseline else None:
+    if former := baseline.find_former(subject.model.name) if baseline else None:
         found = replace(found, measured=(*measures_at_base.with_base(found, today, former),))
     inventory = found.held if subject.derivation is None else None
     known = partial(by_structure.known, inventory) if inventory else subject.known_components
@@ -39,7 +39,7 @@ def held(found: Review, subject: Subject, settings: Settings, baseline: Baseline
 
 def _moved(model: Model, baseline: Baseline, actual: Inventory | None) -> list[Finding]:
     """Limits of components that hold less of today's model than by the base's table."""
-    former = baseline.former(model.name)
+    former = baseline.find_former(model.name)
     if former is None or actual is None or former.model.components == model.components:
         return []
     asked = [limit.component for limit in model.limits if limit.measure is None and limit.maximum is not None]
@@ -51,7 +51,7 @@ def _loosened(subject: Subject, baseline: Baseline | None, settings: Settings, b
     """What the budget lets pass that the base's did not, or of which nobody can tell."""
     if baseline is None:
         return []
-    former = baseline.former(subject.model.name)
+    former = baseline.find_former(subject.model.name)
     if former is None:
         return not_compared(subject.model, baseline)
     dtypes = _dtype(former.model, former.config), _dtype(subject.model, subject.config)

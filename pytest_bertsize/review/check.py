@@ -180,7 +180,7 @@ def conclude(
     :param extra: limits that a marker adds to those of the table.
     """
     before = _with_limits(subject, extra)
-    former = baseline.former(subject.model.name) if baseline else None
+    former = baseline.find_former(subject.model.name) if baseline else None
     found = before if built is None else _reviewed(before, subject, built, former.locked if former else None)
     if isinstance(built, Built) and accepted.lock:
         from pytest_bertsize.base.locked_models import locked

@@ -15,8 +15,8 @@ from pytest_bertsize.review import measures
 from pytest_bertsize.table.model import BYTES, FLOPS, AsBytes, Flops, Training
 
 if TYPE_CHECKING:
-    from pytest_bertsize.base.baseline import Former
     from pytest_bertsize.base.comparison import Today
+    from pytest_bertsize.base.project_at_commit import ModelAtCommit
     from pytest_bertsize.closed_forms.derive import Derivation
     from pytest_bertsize.config.model_config import ModelConfig
     from pytest_bertsize.inventory import Inventory
@@ -28,7 +28,7 @@ TOKENS = 128
 """Of the text whose forward pass is counted where the budget says no number of them, if the model takes as many."""
 
 
-def with_base(found: Review, today: Today, former: Former) -> Iterator[Measured]:
+def with_base(found: Review, today: Today, former: ModelAtCommit) -> Iterator[Measured]:
     """What is limited, with what it was at the base, and behind it what is not limited and has changed."""
     comparison = found.comparison
     inventory = comparison.inventory if comparison else None
@@ -45,7 +45,7 @@ def with_base(found: Review, today: Today, former: Former) -> Iterator[Measured]
             yield beside
 
 
-def _at_base(measure: Measure | None, now: Measured, former: Former, inventory: Inventory) -> int | None:
+def _at_base(measure: Measure | None, now: Measured, former: ModelAtCommit, inventory: Inventory) -> int | None:
     """As it is measured today; ``None`` where the base does not say it."""
     if isinstance(measure, Flops):
         return _passes(former.derivation, measure.seq_len) if now.expected in {None, now.actual} else None
@@ -61,7 +61,7 @@ def _at_base(measure: Measure | None, now: Measured, former: Former, inventory: 
     return None if dtype is None or count is None else bytes_of(count, dtype)
 
 
-def _bytes(held: Inventory, today: Today, former: Former, inventory: Inventory) -> Measured | None:
+def _bytes(held: Inventory, today: Today, former: ModelAtCommit, inventory: Inventory) -> Measured | None:
     now, then = _dtype(today.config, today.model), _dtype(former.config, former.model)
     if now is None or then is None:
         return None
@@ -70,7 +70,7 @@ def _bytes(held: Inventory, today: Today, former: Former, inventory: Inventory) 
     return measures.Measured(BYTES, what, bytes_of(held.unique, now), by_form, base=bytes_of(inventory.unique, then))
 
 
-def _flops(found: Review, today: Today, former: Former) -> Measured | None:
+def _flops(found: Review, today: Today, former: ModelAtCommit) -> Measured | None:
     """By the closed form, unless the model that was built is another one."""
     sides = [side for side in (today.derivation, former.derivation) if side]
     tokens = min(TOKENS, *(side.form.dims.sizes.get("P") or TOKENS for side in sides)) if sides else TOKENS

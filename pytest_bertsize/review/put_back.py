@@ -14,8 +14,9 @@ from pytest_bertsize.review import build_request
 from pytest_bertsize.wording import shown
 
 if TYPE_CHECKING:
-    from pytest_bertsize.base.baseline import Baseline, Former
+    from pytest_bertsize.base.baseline import Baseline
     from pytest_bertsize.base.lock import Lock
+    from pytest_bertsize.base.project_at_commit import ModelAtCommit
     from pytest_bertsize.base.put_back import PutBack
     from pytest_bertsize.builder.messages import Built, NotBuilt, Request
     from pytest_bertsize.review.check import Subject
@@ -58,13 +59,13 @@ def planned(
 
     :param result: what became of what was built, which is asked when it is needed; ``None`` where nothing is built.
     """
-    former = baseline.former(subject.model.name) if baseline and result else None
+    former = baseline.find_former(subject.model.name) if baseline and result else None
     if former and former.locked and not (former.derivation and subject.derivation) and subject.request:
         return replace(_plan(subject, subject.request, former), result=result)
     return None
 
 
-def _plan(subject: Subject, request: Request, former: Former) -> PutBack:
+def _plan(subject: Subject, request: Request, former: ModelAtCommit) -> PutBack:
     from pytest_bertsize.base.put_back import PutBack
 
     before = _said(former)
@@ -96,7 +97,7 @@ def _given(subject: Subject, request: Request) -> Mapping[str, Any]:
     return build_request.make_factory_config(subject.model, config) if subject.model.factory else request.config
 
 
-def _said(former: Former) -> dict[str, Any] | None:
+def _said(former: ModelAtCommit) -> dict[str, Any] | None:
     model, config = former.model, former.config
     if config is None:
         return None

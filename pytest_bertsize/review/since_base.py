@@ -95,9 +95,9 @@ def _not_held(found: Review, model: Model, baseline: Baseline | None) -> Finding
         return said("this run has none", GIVE_ONE)
     if baseline.commit is None:
         return said(f"{baseline.revision} cannot be read: {baseline.problem}", GIVE_ONE)
-    if former := baseline.former(model.name):
+    if former := baseline.find_former(model.name):
         reason, problem = former.model.reason, former.problem
-    elif mistake := baseline.mistake(model):
+    elif mistake := baseline.find_mistake(model):
         reason, problem = mistake.reason, mistake.problem
     else:
         return said(f"{baseline.revision} declares no such model: it is new, and nothing is held", "", "note")

@@ -328,7 +328,7 @@ def test_a_config_that_was_missing_is_said(base: GitProject, tiny: dict[str, Any
     base.commit()
     base.git("branch", "--force", "main")
     base.write("config.json", tiny)
-    assert base.said() == ("config.json is no file at main",)
+    assert base.said() == ("at main it cannot be counted: config.json is no file",)
 
 
 def test_a_folder_that_held_two_configs_is_said(tmp_path: Path, tiny: dict[str, Any]) -> None:
@@ -353,7 +353,7 @@ def test_a_symlink_that_led_to_no_file_of_the_repository_is_said(
     found.commit()
     (found.folder / "config.json").unlink()
     found.write("config.json", tiny)
-    assert found.said() == ("config.json is no file at main",)
+    assert found.said() == ("at main it cannot be counted: config.json is no file",)
 
 
 @pytest.mark.parametrize("outside", ["../../outside.json", "/outside.json", "a/../../../outside.json"])
@@ -373,7 +373,7 @@ def test_a_base_without_a_closed_form_is_said(base: GitProject) -> None:
     base.git("branch", "--force", "main")
     base.declare(FITS)
     assert base.said() == (
-        "at main it has closed_form = false, and is not counted",
+        "at main it cannot be counted: closed_form = false",
         (
             'at main there is no lock of it; a lock would say what changed: lock = "bertsize.lock" in [tool.bertsize], '
             "written by pytest --bert-budget --bert-budget-update, and committed"

@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 
 from pytest_bertsize.base import git as git_module
-from pytest_bertsize.base.git import NoRevision, around, commit, git, renamed, resolve
-from pytest_bertsize.base.growth import grown
-from pytest_bertsize.base.revision import base_revision
+from pytest_bertsize.base.git import NoRevision, ask_git, find_head, find_renames, find_repository, resolve_commit
+from pytest_bertsize.base.history import read_history
+from pytest_bertsize.base.run_base import find_base
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.commands.check import check
 from pytest_bertsize.commands.console import FOUND
@@ -175,16 +175,16 @@ def everything(project: GitProject, base: str = "HEAD^1") -> tuple[int, str]:
     """All that git is asked by any of our commands; the status and the words of ``check`` and its report."""
     folder, out = project.folder, io.StringIO()
     for asked in (None, "mian"):
-        base_revision(folder, asked, {"GITHUB_BASE_REF": "main", "GITHUB_REF": "refs/pull/1/merge"})
+        find_base(folder, asked, {"GITHUB_BASE_REF": "main", "GITHUB_REF": "refs/pull/1/merge"})
     list_files(folder)
-    commit(folder)
-    renamed(folder, git_head(folder), ["config.json"])
+    find_head(folder)
+    find_renames(folder, git_head(folder), ["config.json"])
     status = check(folder, None, [str(folder.parent / "report.json")], base=base, out=out, err=out)
     return status, out.getvalue()
 
 
 def git_head(folder: Path) -> str:
-    return commit(folder) or "HEAD"
+    return find_head(folder) or "HEAD"
 
 
 # a repository that the request brings
@@ -205,8 +205,8 @@ def test_no_program_is_run_that_a_repository_of_the_request_names(place: Place, 
 def test_no_repository_of_the_request_is_the_base(place: Place, where: str) -> None:
     place.bring(where)
     head = place.repository.git("rev-parse", "HEAD^1")
-    assert resolve(place.project.folder, "HEAD^1") == head
-    assert around(place.project.folder).root == place.repository.folder
+    assert resolve_commit(place.project.folder, "HEAD^1") == head
+    assert find_repository(place.project.folder).root == place.repository.folder
     status, said = everything(place.project)
     assert status == FOUND
     assert "60K at HEAD^1" in " ".join(said.split())
@@ -219,9 +219,9 @@ def test_without_a_git_folder_there_is_no_repository(place: Place, settings: dic
     shutil.rmtree(place.repository.folder / ".git")
     place.set(place.bring(), {**settings, **PROGRAMS["core.sshCommand"]})
     with pytest.raises(NoRevision, match="is in no git repository"):
-        resolve(place.project.folder, "HEAD^1")
-    assert commit(place.project.folder) is None
-    assert git(place.project.folder, "rev-parse", "HEAD") is None
+        resolve_commit(place.project.folder, "HEAD^1")
+    assert find_head(place.project.folder) is None
+    assert ask_git(place.project.folder, "rev-parse", "HEAD") is None
     assert not place.is_caught
 
 
@@ -229,7 +229,7 @@ def test_a_git_folder_that_is_none_does_not_lead_to_what_lies_beside_it(place: P
     place.bring()
     (place.project.folder / ".git").mkdir()
     with pytest.raises(NoRevision, match="git knows no repository by"):
-        resolve(place.project.folder, "HEAD^1")
+        resolve_commit(place.project.folder, "HEAD^1")
 
 
 # the repository itself, whose settings a CI or an archive may bring
@@ -251,8 +251,8 @@ def test_no_program_is_run_over_a_history_whatever_the_repository_names(place: P
     today = load(place.project.folder / "pyproject.toml")
     for settings in PROGRAMS.values():
         place.set(place.repository.folder / ".git/config", settings)
-    found = grown(today, Registry(), "", by_tag=by_tag)
-    assert [row.total for row in found.lines[0].rows][:1] == [59_549]
+    found = read_history(today, Registry(), "", by_tag=by_tag)
+    assert [row.total for row in found.models[0].rows][:1] == [59_549]
     assert not place.is_caught
 
 
@@ -275,8 +275,8 @@ def test_a_git_that_does_not_answer_is_not_waited_for(place: Place, monkeypatch:
     (place.program.parent / "git").chmod(0o755)
     monkeypatch.setattr(git_module, "SECONDS", 0.05)
     with pytest.raises(NoRevision, match=r"^git has not answered for 0\.05 seconds; try it again$"):
-        resolve(place.project.folder, "HEAD")
-    assert commit(place.project.folder) is None
+        resolve_commit(place.project.folder, "HEAD")
+    assert find_head(place.project.folder) is None
 
 
 @pytest.mark.parametrize("key", ["core.sshCommand", "remote.vcs", "protocol.ext.allow", "include.path"])
@@ -305,7 +305,7 @@ def test_a_git_of_the_request_is_not_called(place: Place, monkeypatch: pytest.Mo
     monkeypatch.chdir(folder)
     expected = place.repository.git("rev-parse", "HEAD")
     monkeypatch.setenv("PATH", os.pathsep.join([entry, os.environ["PATH"]]))
-    assert commit(folder) == expected
+    assert find_head(folder) == expected
     assert not place.is_caught
 
 
@@ -313,7 +313,7 @@ def test_a_repository_of_somebody_else_is_not_trusted(place: Place, monkeypatch:
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     with pytest.raises(NoRevision) as caught:
-        resolve(place.project.folder, "HEAD")
+        resolve_commit(place.project.folder, "HEAD")
     root = place.repository.folder
     assert str(caught.value) == (
         f"the repository of {root} belongs to another user; run git config --global --add safe.directory {root}"
@@ -323,7 +323,7 @@ def test_a_repository_of_somebody_else_is_not_trusted(place: Place, monkeypatch:
 def test_a_further_work_tree_is_that_of_its_repository(place: Place, tmp_path: Path) -> None:
     place.repository.git("worktree", "add", "--quiet", str(tmp_path / "tree"), "HEAD^1")
     place.bring()
-    assert commit(tmp_path / "tree" / PROJECT) == place.repository.git("rev-parse", "HEAD^1")
+    assert find_head(tmp_path / "tree" / PROJECT) == place.repository.git("rev-parse", "HEAD^1")
 
 
 def test_a_submodule_is_a_repository_of_its_own(place: Place, tmp_path: Path) -> None:
@@ -331,25 +331,25 @@ def test_a_submodule_is_a_repository_of_its_own(place: Place, tmp_path: Path) ->
     add = ("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(place.repository.folder), "inner")
     outer.git(*add)
     outer.commit()
-    assert commit(outer.folder / "inner" / PROJECT) == place.repository.git("rev-parse", "HEAD")
-    assert around(outer.folder / "inner").root == outer.folder / "inner"
+    assert find_head(outer.folder / "inner" / PROJECT) == place.repository.git("rev-parse", "HEAD")
+    assert find_repository(outer.folder / "inner").root == outer.folder / "inner"
 
 
 def test_a_folder_that_a_symlink_leads_to_is_where_it_is(place: Place, tmp_path: Path) -> None:
     (tmp_path / "linked").symlink_to(place.project.folder)
-    assert commit(tmp_path / "linked") == place.repository.git("rev-parse", "HEAD")
+    assert find_head(tmp_path / "linked") == place.repository.git("rev-parse", "HEAD")
 
 
 @pytest.mark.parametrize("text", ["", "x gitdir: .git", "\xff"], ids=repr)
 def test_a_file_that_is_only_called_git_is_passed_over(place: Place, text: str) -> None:
     (place.project.folder / ".git").write_text(text, encoding="latin-1")
-    assert commit(place.project.folder) == place.repository.git("rev-parse", "HEAD")
+    assert find_head(place.project.folder) == place.repository.git("rev-parse", "HEAD")
 
 
 @pytest.mark.parametrize("text", ["gitdir: ", "gitdir: nowhere", "gitdir: ..", "gitdir: " + "x" * 9_999])
 def test_a_git_file_that_names_no_repository_leads_to_none(place: Place, text: str) -> None:
     (place.project.folder / ".git").write_text(text)
-    assert commit(place.project.folder) is None
+    assert find_head(place.project.folder) is None
 
 
 def test_a_replaced_commit_is_what_its_name_says(place: Place) -> None:

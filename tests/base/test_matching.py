@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_bertsize.base.git import renamed
+from pytest_bertsize.base.git import find_renames
 from tests.support.git_projects import FITS, GitProject, repository
 
 LOOSENED = "the limit of total was 90K at main and is 999K now"
@@ -98,7 +98,7 @@ def test_a_file_that_moved_and_changed_is_known_to_git(tmp_path: Path, tiny: dic
     project.declare(declared("new", '"b.json"', "999K"))
     project.commit()
     main = project.git("rev-parse", "main")
-    assert renamed(project.folder, main, ["models/a.json", "b.json"]) == {"b.json": "models/a.json"}
+    assert find_renames(project.folder, main, ["models/a.json", "b.json"]) == {"b.json": "models/a.json"}
     assert is_called(project) == {"new": "old"}
     (error,) = project.errors("new")
     assert LOOSENED in error
@@ -119,9 +119,9 @@ def test_git_is_only_asked_of_files_that_models_are_of(tmp_path: Path, tiny: dic
     project.git("mv", "models/[a].json", "b.json")
     project.commit()
     main = project.git("rev-parse", "main")
-    assert renamed(project.folder, main, ["models/a.json", "b.json"]) == {}
-    assert renamed(project.folder, main, ["models/[a].json", "b.json"]) == {"b.json": "models/[a].json"}
-    assert renamed(project.folder, "0" * 40, ["models/[a].json", "b.json"]) == {}
+    assert find_renames(project.folder, main, ["models/a.json", "b.json"]) == {}
+    assert find_renames(project.folder, main, ["models/[a].json", "b.json"]) == {"b.json": "models/[a].json"}
+    assert find_renames(project.folder, "0" * 40, ["models/[a].json", "b.json"]) == {}
 
 
 def test_a_name_stands_before_the_file_that_another_has_now(tmp_path: Path, tiny: dict[str, Any]) -> None:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_bertsize.__main__ import parser
-from pytest_bertsize.base.git import NoRevision, commit, resolve
-from pytest_bertsize.base.revision import BaseRevision, base_revision
-from pytest_bertsize.base.tree import Files
+from pytest_bertsize.base.commit_files import CommitFiles
+from pytest_bertsize.base.git import NoRevision, find_head, resolve_commit
+from pytest_bertsize.base.run_base import BaseRevision, find_base
 from pytest_bertsize.builder.helper import Helper
 from pytest_bertsize.commands.check import check
 from pytest_bertsize.commands.console import MISTAKEN
@@ -59,7 +59,7 @@ def pull_request(origin: GitProject, folder: Path, depth: int) -> GitProject:
 
 def why_not(folder: Path, revision: str) -> str:
     with pytest.raises(NoRevision) as caught:
-        resolve(folder, revision)
+        resolve_commit(folder, revision)
     return str(caught.value)
 
 
@@ -68,7 +68,9 @@ def why_not(folder: Path, revision: str) -> str:
 
 def test_a_branch_means_its_tip(origin: GitProject) -> None:
     assert (
-        resolve(origin.folder, "main") == origin.git("rev-parse", "refs/heads/main") != origin.git("rev-parse", "HEAD")
+        resolve_commit(origin.folder, "main")
+        == origin.git("rev-parse", "refs/heads/main")
+        != origin.git("rev-parse", "HEAD")
     )
 
 
@@ -77,7 +79,12 @@ def test_any_name_of_a_commit_will_do(origin: GitProject, revision: str) -> None
     origin.git("tag", "v1")
     origin.git("tag", "--annotate", "--message", "two", "v2")
     head = origin.git("rev-parse", "HEAD")
-    assert resolve(origin.folder, revision) == resolve(origin.folder, head) == resolve(origin.folder, head[:12]) == head
+    assert (
+        resolve_commit(origin.folder, revision)
+        == resolve_commit(origin.folder, head)
+        == resolve_commit(origin.folder, head[:12])
+        == head
+    )
 
 
 @pytest.mark.parametrize(
@@ -86,7 +93,7 @@ def test_any_name_of_a_commit_will_do(origin: GitProject, revision: str) -> None
 )
 def test_a_name_that_a_tag_has_too_is_refused(origin: GitProject, revision: str, called: str) -> None:
     origin.git("update-ref", "refs/remotes/origin/main", "main")
-    main = resolve(origin.folder, revision)
+    main = resolve_commit(origin.folder, revision)
     origin.git("update-ref", called, "change")
     origin.git("config", "core.warnAmbiguousRefs", "false")
     mend = "write which, as in refs/remotes/origin/main, refs/heads/main, refs/tags/v1 or a commit's full name"
@@ -94,7 +101,7 @@ def test_a_name_that_a_tag_has_too_is_refused(origin: GitProject, revision: str,
         f'"{revision}" may be a branch, a tag or a commit, and there is more than one; {mend}'
     )
     for name in ("refs/heads/main", "refs/remotes/origin/main", main):
-        assert resolve(origin.folder, name) == main
+        assert resolve_commit(origin.folder, name) == main
 
 
 def test_a_tag_that_is_called_like_an_abbreviated_commit_is_not_taken_for_it(origin: GitProject) -> None:
@@ -107,21 +114,21 @@ def test_a_name_of_which_git_has_one_meaning_stays_one(origin: GitProject) -> No
     head, before = (origin.git("rev-parse", name) for name in ("HEAD", "HEAD^1"))
     for name in ("refs/tags/HEAD", f"refs/tags/{head}", "refs/heads/refs/heads/change"):
         origin.git("update-ref", name, before)
-    assert resolve(origin.folder, "HEAD") == resolve(origin.folder, "refs/heads/change") == head
-    assert (resolve(origin.folder, head), resolve(origin.folder, f"{head}^1")) == (head, before)
+    assert resolve_commit(origin.folder, "HEAD") == resolve_commit(origin.folder, "refs/heads/change") == head
+    assert (resolve_commit(origin.folder, head), resolve_commit(origin.folder, f"{head}^1")) == (head, before)
 
 
 def test_none_compares_with_nothing_not_even_in_a_request(origin: GitProject) -> None:
-    assert base_revision(origin.folder, "none", {"GITHUB_BASE_REF": "main"}) is None
+    assert find_base(origin.folder, "none", {"GITHUB_BASE_REF": "main"}) is None
 
 
 def test_without_a_request_nothing_is_compared(origin: GitProject) -> None:
-    assert base_revision(origin.folder, None, {}) is None
+    assert find_base(origin.folder, None, {}) is None
 
 
 def test_what_is_asked_for_precedes_the_request(origin: GitProject) -> None:
     environment = {"CI_MERGE_REQUEST_DIFF_BASE_SHA": origin.git("rev-parse", "main")}
-    found = base_revision(origin.folder, "change", environment)
+    found = find_base(origin.folder, "change", environment)
     assert found == BaseRevision("change", origin.git("rev-parse", "change"))
 
 
@@ -130,29 +137,29 @@ def test_what_is_asked_for_precedes_the_request(origin: GitProject) -> None:
 
 def test_gitlab_names_the_merge_base_itself(origin: GitProject) -> None:
     base = origin.git("rev-parse", "change~1")
-    assert base_revision(origin.folder, None, {"CI_MERGE_REQUEST_DIFF_BASE_SHA": base}) == BaseRevision(base, base)
+    assert find_base(origin.folder, None, {"CI_MERGE_REQUEST_DIFF_BASE_SHA": base}) == BaseRevision(base, base)
 
 
 def test_gitlab_s_merged_results_are_compared_with_the_target_itself(origin: GitProject) -> None:
     left, main = origin.git("rev-parse", "change~1"), origin.git("rev-parse", "main")
     environment = {"CI_MERGE_REQUEST_DIFF_BASE_SHA": left, "CI_MERGE_REQUEST_TARGET_BRANCH_SHA": main}
     origin.git("switch", "--quiet", "--detach", "refs/pull/1/merge")
-    assert base_revision(origin.folder, None, environment) == BaseRevision(main, main)
-    assert base_revision(origin.folder, main, {}) == BaseRevision(main, main)
+    assert find_base(origin.folder, None, environment) == BaseRevision(main, main)
+    assert find_base(origin.folder, main, {}) == BaseRevision(main, main)
 
 
 def test_a_branch_that_has_moved_on_is_compared_where_this_one_left_it(origin: GitProject) -> None:
     """``main`` is a commit ahead: what others have done there is no change of today's, nor their reason today's."""
     left = origin.git("rev-parse", "change~1")
     assert origin.git("rev-parse", "main") != left
-    assert base_revision(origin.folder, "main", {}) == BaseRevision("main", left)
+    assert find_base(origin.folder, "main", {}) == BaseRevision("main", left)
     origin.git("switch", "--quiet", "--detach", left)
-    assert base_revision(origin.folder, "change", {}) == BaseRevision("change", left)
+    assert find_base(origin.folder, "change", {}) == BaseRevision("change", left)
 
 
 def test_github_is_compared_where_the_change_left_its_base(origin: GitProject, tmp_path: Path) -> None:
     found = clone(origin, tmp_path / "clone")
-    base = base_revision(found.folder, None, {"GITHUB_BASE_REF": "main"})
+    base = find_base(found.folder, None, {"GITHUB_BASE_REF": "main"})
     assert base == BaseRevision("origin/main", origin.git("rev-parse", "change~1"))
     assert found.git("rev-parse", "origin/main") != base.commit
 
@@ -161,7 +168,7 @@ def test_a_tag_that_is_called_like_github_s_branch_is_not_the_base(origin: GitPr
     origin.git("update-ref", "refs/remotes/origin/main", "main")
     origin.git("tag", "origin/main", "change")
     expected = BaseRevision("origin/main", origin.git("merge-base", "main", "change"))
-    assert base_revision(origin.folder, None, {"GITHUB_BASE_REF": "main"}) == expected
+    assert find_base(origin.folder, None, {"GITHUB_BASE_REF": "main"}) == expected
 
 
 def test_a_base_without_a_common_ancestor_is_compared_as_it_is(origin: GitProject, tmp_path: Path) -> None:
@@ -169,13 +176,13 @@ def test_a_base_without_a_common_ancestor_is_compared_as_it_is(origin: GitProjec
     alone = origin.commit()
     origin.git("switch", "--quiet", "change")
     found = clone(origin, tmp_path / "clone")
-    assert base_revision(found.folder, None, {"GITHUB_BASE_REF": "alone"}) == BaseRevision("origin/alone", alone)
+    assert find_base(found.folder, None, {"GITHUB_BASE_REF": "alone"}) == BaseRevision("origin/alone", alone)
 
 
 def test_a_merge_commit_of_depth_two_is_compared_with_its_first_parent(origin: GitProject, tmp_path: Path) -> None:
     found = pull_request(origin, tmp_path / "clone", 2)
     environment = merge_of(found)
-    assert base_revision(found.folder, None, environment) == BaseRevision("HEAD^1", origin.git("rev-parse", "main"))
+    assert find_base(found.folder, None, environment) == BaseRevision("HEAD^1", origin.git("rev-parse", "main"))
 
 
 def merge_of(found: GitProject) -> dict[str, str]:
@@ -191,7 +198,7 @@ def test_the_parent_of_a_request_s_own_head_is_no_base(origin: GitProject, tmp_p
     found = pull_request(origin, tmp_path / "clone", 2)
     environment = merge_of(found)
     found.git("switch", "--quiet", "--detach", "HEAD^2")  # ref: ${{ github.event.pull_request.head.sha }}
-    base = base_revision(found.folder, None, environment)
+    base = find_base(found.folder, None, environment)
     assert base is not None
     assert (base.name, base.commit) == ("origin/main", None)
 
@@ -199,14 +206,14 @@ def test_the_parent_of_a_request_s_own_head_is_no_base(origin: GitProject, tmp_p
 @pytest.mark.parametrize("reference", ["refs/heads/change", "refs/pull/1/head", ""])
 def test_the_parent_of_another_commit_is_no_base(origin: GitProject, tmp_path: Path, reference: str) -> None:
     found = pull_request(origin, tmp_path / "clone", 2)
-    base = base_revision(found.folder, None, {**merge_of(found), "GITHUB_REF": reference})
+    base = find_base(found.folder, None, {**merge_of(found), "GITHUB_REF": reference})
     assert base is not None
     assert (base.name, base.commit) == ("origin/main", None)
 
 
 def test_a_merge_commit_of_depth_one_says_why_it_is_not_compared(origin: GitProject, tmp_path: Path) -> None:
     found = pull_request(origin, tmp_path / "clone", 1)
-    base = base_revision(found.folder, None, merge_of(found))
+    base = find_base(found.folder, None, merge_of(found))
     assert base is not None
     assert (base.name, base.commit) == ("origin/main", None)
     assert "fetch-depth: 0" in base.problem
@@ -218,7 +225,7 @@ def test_a_merge_commit_of_depth_one_says_why_it_is_not_compared(origin: GitProj
     ids=lambda environment: next(iter(environment.values())),
 )
 def test_a_default_that_git_does_not_have_is_no_mistake(origin: GitProject, environment: Mapping[str, str]) -> None:
-    base = base_revision(origin.folder, None, environment)
+    base = find_base(origin.folder, None, environment)
     assert base is not None
     assert base.commit is None
     assert base.problem.startswith("git knows no revision")
@@ -226,7 +233,7 @@ def test_a_default_that_git_does_not_have_is_no_mistake(origin: GitProject, envi
 
 @pytest.mark.parametrize("name", ["CI_MERGE_REQUEST_DIFF_BASE_SHA", "GITHUB_BASE_REF"])
 def test_a_variable_that_is_empty_is_not_set(origin: GitProject, name: str) -> None:
-    assert base_revision(origin.folder, None, {name: ""}) is None
+    assert find_base(origin.folder, None, {name: ""}) is None
 
 
 def test_a_run_says_that_it_was_not_compared_and_keeps_its_verdict(
@@ -263,19 +270,19 @@ def queued(origin: GitProject, tmp_path: Path) -> dict[str, str]:
 def test_a_merge_group_is_compared_with_what_it_merges_into(origin: GitProject, queued: dict[str, str]) -> None:
     main = origin.git("rev-parse", "main")
     origin.git("switch", "--quiet", "--detach", "refs/pull/1/merge")
-    assert base_revision(origin.folder, None, queued) == BaseRevision(main, main)
+    assert find_base(origin.folder, None, queued) == BaseRevision(main, main)
 
 
 def test_a_merge_group_of_depth_two_has_its_base(origin: GitProject, queued: dict[str, str], tmp_path: Path) -> None:
     main = origin.git("rev-parse", "main")
     found = pull_request(origin, tmp_path / "clone", 2)
-    assert base_revision(found.folder, None, queued) == BaseRevision(main, main)
+    assert find_base(found.folder, None, queued) == BaseRevision(main, main)
 
 
 def test_a_merge_group_of_depth_one_says_why_it_is_not_compared(
     origin: GitProject, queued: dict[str, str], tmp_path: Path
 ) -> None:
-    base = base_revision(pull_request(origin, tmp_path / "clone", 1).folder, None, queued)
+    base = find_base(pull_request(origin, tmp_path / "clone", 1).folder, None, queued)
     assert base is not None
     assert base.commit is None
     assert "fetch-depth: 0" in base.problem
@@ -301,20 +308,20 @@ def test_a_merge_group_of_depth_one_says_why_it_is_not_compared(
 def test_an_event_that_does_not_name_its_base_is_said(origin: GitProject, queued: dict[str, str], event: str) -> None:
     Path(queued["GITHUB_EVENT_PATH"]).write_text(event, encoding="utf-8", errors="surrogateescape")
     said = "the event's file (GITHUB_EVENT_PATH) does not say it; name the base by the option, or none"
-    assert base_revision(origin.folder, None, queued) == BaseRevision("merge_group.base_sha", None, said)
+    assert find_base(origin.folder, None, queued) == BaseRevision("merge_group.base_sha", None, said)
 
 
 def test_an_event_whose_file_is_missing_is_said(origin: GitProject, queued: dict[str, str]) -> None:
     Path(queued["GITHUB_EVENT_PATH"]).unlink()
-    found = base_revision(origin.folder, None, queued)
+    found = find_base(origin.folder, None, queued)
     assert found is not None
     assert found.commit is None
-    assert base_revision(origin.folder, None, {"GITHUB_EVENT_NAME": "merge_group"}) == found
+    assert find_base(origin.folder, None, {"GITHUB_EVENT_NAME": "merge_group"}) == found
 
 
 @pytest.mark.parametrize("name", ["push", "pull_request", "schedule", ""])
 def test_the_event_of_another_run_is_not_asked(origin: GitProject, queued: dict[str, str], name: str) -> None:
-    assert base_revision(origin.folder, None, {**queued, "GITHUB_EVENT_NAME": name}) is None
+    assert find_base(origin.folder, None, {**queued, "GITHUB_EVENT_NAME": name}) is None
 
 
 def test_a_merge_group_that_loosens_a_budget_fails(
@@ -428,7 +435,7 @@ def test_without_git_it_says_so(project: Project, tiny: dict[str, Any], monkeypa
 def test_in_a_repository_without_a_commit_nothing_is_found(tmp_path: Path) -> None:
     folder = repository(tmp_path).folder
     assert why_not(folder, "main").startswith('git knows no revision "main"')
-    assert commit(folder) is None
+    assert find_head(folder) is None
 
 
 def test_a_shallow_clone_says_how_it_becomes_whole(project: Project, origin: GitProject) -> None:
@@ -455,10 +462,10 @@ def test_what_the_message_says_mends_it(origin: GitProject, tmp_path: Path, opti
     found = clone(origin, tmp_path / "clone", *options)
     for _ in range(2):  # a shallow clone of one branch lacks two things
         try:
-            resolve(found.folder, revision)
+            resolve_commit(found.folder, revision)
         except NoRevision as error:
             do_as_told(found.folder, str(error))
-    assert resolve(found.folder, revision) == origin.git("rev-parse", revision.removeprefix("origin/"))
+    assert resolve_commit(found.folder, revision) == origin.git("rev-parse", revision.removeprefix("origin/"))
 
 
 # no other repository, and no program of this one
@@ -482,8 +489,8 @@ def test_what_a_hook_sets_leads_to_no_other_repository(
     other = committed(tmp_path / "other", {**tiny, "num_hidden_layers": 2})
     expected = own.git("rev-parse", "main")
     monkeypatch.setenv(name, str(other.folder / inner))
-    assert resolve(own.folder, "main") == expected != other.git("rev-parse", "main")
-    with Files(own.folder, expected) as files:
+    assert resolve_commit(own.folder, "main") == expected != other.git("rev-parse", "main")
+    with CommitFiles(own.folder, expected) as files:
         assert files.read("config.json") == (own.folder / "config.json").read_bytes()
 
 
@@ -517,7 +524,7 @@ def test_nothing_of_the_repository_is_run(tmp_path: Path, tiny: dict[str, Any]) 
     project.write("config.json", {**tiny, "num_hidden_layers": 4})
     review = project.review(asked="HEAD")
     assert review.comparison is not None
-    assert review.comparison.commit == commit(project.folder)
+    assert review.comparison.commit == find_head(project.folder)
     assert why_not(project.folder, "mian")
-    assert base_revision(project.folder, None, {"GITHUB_BASE_REF": "main"}) is not None
+    assert find_base(project.folder, None, {"GITHUB_BASE_REF": "main"}) is not None
     assert not caught.exists()

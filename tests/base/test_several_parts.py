@@ -55,4 +55,4 @@ def test_a_backbone_that_is_not_there_at_the_base_leaves_nothing_to_compare_with
     comparison = project.review().comparison
     assert comparison is not None
     assert comparison.inventory is None
-    assert comparison.said == ("other.json is no file at main",)
+    assert comparison.said == ("at main it cannot be counted: other.json is no file",)

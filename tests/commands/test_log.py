@@ -276,7 +276,7 @@ def test_the_mistake_of_one_table_is_no_row_of_another_model(history: History) -
     history.commit("mended", FITS + other)
     rows = history.models()
     assert [row["subject"] for row in rows["fits"]] == ["begin"]
-    assert rows["other"][1]["said"][0].startswith("not counted: its table cannot be read: 2 mistakes in ")
+    assert rows["other"][1]["said"][0].startswith("not counted: its table cannot be read: pyproject.toml:8: ")
 
 
 @pytest.mark.parametrize(
@@ -412,7 +412,7 @@ def test_what_is_the_same_is_counted_once_and_what_touches_nothing_is_not_read(
         counted.append(given)
         return derive(*given)
 
-    monkeypatch.setattr("pytest_bertsize.base.snapshot.derive", counting)
+    monkeypatch.setattr("pytest_bertsize.base.project_at_commit.derive", counting)
     document = json.loads(history.said("--format", "json"))
     assert (document["commits_read"], len(counted)) == (4, 2)
 
@@ -422,7 +422,7 @@ def test_a_terminal_shows_the_last_rows_and_says_how_many_were_before(
 ) -> None:
     history.commit("a layer more", num_hidden_layers=4)
     history.commit("ten words", vocab_size=111)
-    monkeypatch.setattr("pytest_bertsize.commands.log.drawing.MOST_ROWS", 1)
+    monkeypatch.setattr("pytest_bertsize.commands.log.MOST_ROWS", 1)
     said = " ".join(history.said().split())
     assert "(2 earlier rows not shown: --format json or md, or a range, has them)" in said
     assert "ten words" in said

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_bertsize.base.baseline import AtCommit, Missing
-from pytest_bertsize.base.tree import Files
+from pytest_bertsize.base.commit_files import CommitFiles
+from pytest_bertsize.base.project_at_commit import AtCommit, Missing
 from pytest_bertsize.config.source import of_hub, read
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.table.model import Model
@@ -120,7 +120,7 @@ def test_at_the_base_it_is_the_bases_own_table_that_says_what_a_name_means(tmp_p
     commit = project.commit()
     (project.folder / "old.json").unlink()
     declared = Model("m", "acme/x", None, None, {}, {}, (), ("tool", "bertsize", "models", "m"))
-    with Files(project.folder, commit) as files:
+    with CommitFiles(project.folder, commit) as files:
         reader = AtCommit(files, "main", {"acme/x": "old.json", "acme/y": "gone.json"})
         found = read(declared, settings(project.folder), reader)
         assert (found.data, found.file) == (SMALL, "old.json at main")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_bertsize.base.baseline import AtCommit
-from pytest_bertsize.base.tree import Files
+from pytest_bertsize.base.commit_files import CommitFiles
+from pytest_bertsize.base.project_at_commit import AtCommit
 from pytest_bertsize.closed_forms.families import bert
 from pytest_bertsize.config import yaml
 from pytest_bertsize.config.source import read, read_file
@@ -198,7 +198,7 @@ def test_a_revision_is_resolved_by_its_own_text(tmp_path: Path) -> None:
     project.write("m.yaml", "model:\n  x: ${.y}\n  y: 1e-3\n")
     project.commit()
     project.write("m.yaml", "model:\n  x: 2\n")
-    with Files(project.folder, project.git("rev-parse", "HEAD")) as files:
+    with CommitFiles(project.folder, project.git("rev-parse", "HEAD")) as files:
         today = Settings(project.folder / "pyproject.toml", "", {})
         then = read(model("m.yaml#model"), today, AtCommit(files, "main"))
     assert (then.data, then.place("x")) == ({"x": 1e-3, "y": 1e-3}, ("m.yaml at main", 2))

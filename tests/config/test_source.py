@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import tomli
 
-from pytest_bertsize.base.baseline import AtCommit, Missing
-from pytest_bertsize.base.tree import Files
+from pytest_bertsize.base.commit_files import CommitFiles
+from pytest_bertsize.base.project_at_commit import AtCommit, Missing
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.config.source import read, read_file
 from pytest_bertsize.findings import Finding, Unusable
@@ -211,7 +211,7 @@ def project(tmp_path: Path) -> GitProject:
 
 def config_at(project: GitProject, declared: Model) -> ModelConfig:
     commit = project.commit()
-    with Files(project.folder, commit) as files:
+    with CommitFiles(project.folder, commit) as files:
         return read(declared, Settings(project.folder / "pyproject.toml", "", {}), AtCommit(files, "main"))
 
 

@@ -175,7 +175,7 @@ def test_without_a_lock_the_base_says_that_there_is_none_and_how_to_make_one(tmp
     project = own_project(tmp_path / "project", TABLE.replace('lock = "bertsize.lock"', ""), locked=False)
     project.config(layers_num=4)
     assert compared(project).said == (
-        "at main it has closed_form = false, and is not counted",
+        "at main it cannot be counted: closed_form = false",
         (
             'at main there is no lock of it; a lock would say what changed: lock = "bertsize.lock" in [tool.bertsize], '
             "written by pytest --bert-budget --bert-budget-update, and committed"
@@ -282,7 +282,7 @@ def test_a_lock_of_the_base_that_cannot_be_read_is_said(own: OwnProject) -> None
     own.git.git("branch", "--force", "main")
     (own.git.folder / "bertsize.lock").unlink()
     own.accept()
-    assert any("bertsize.lock at main:2: a merge conflict is left in it" in said for said in compared(own).said)
+    assert any("at main bertsize.lock:2: a merge conflict is left in it" in said for said in compared(own).said)
 
 
 def test_a_lock_that_is_strict_no_more_is_a_loosened_budget(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_bertsize.base.of_run import base_of
+from pytest_bertsize.base.run_base import read_base
 from pytest_bertsize.builder.messages import Built
 from pytest_bertsize.closed_forms.contributed import registry_of
 from pytest_bertsize.closed_forms.registry import Registry
@@ -221,8 +221,8 @@ def test_another_name_makes_no_new_model_of_it(tmp_path: Path, tiny: dict[str, A
 @pytest.mark.parametrize(
     ("config", "table", "why"),
     [
-        ({"hidden_size": 47}, "", "what it was at main is not known: at main it cannot be counted: "),
-        ({}, "closed_form = false\n", "what it was at main is not known: at main it has closed_form = false"),
+        ({"hidden_size": 47}, "", "what it was at main is not known: "),
+        ({}, "closed_form = false\n", "what it was at main is not known: closed_form = false"),
         ({}, "frobnicate = 1\n", "what it was at main is not known: pyproject.toml:5: "),
     ],
     ids=["no config", "no closed form", "no table"],
@@ -261,8 +261,7 @@ def test_what_only_a_build_can_count_grows_against_a_lock_that_is_to_be_committe
     (error,) = growth(built(made))
     assert error.severity == "error"
     assert error.message == (
-        "budget.growth is held against a base, and what it was at main is not known: at main it has closed_form = "
-        "false, and is not counted"
+        "budget.growth is held against a base, and what it was at main is not known: closed_form = false"
     )
     assert error.fix == (
         'say why in the same change: reason = "…", and commit a lock with it, which later ones are held against: '
@@ -308,11 +307,11 @@ def test_what_a_closed_form_counts_that_the_base_did_not_have_is_no_count_of_the
     made.declare(table.format(name))
     settings = load(tmp_path / "pyproject.toml")
     forms = registry_of(settings, NEWEST)
-    then = base_of(settings, "main", forms, "--base")
+    then = read_base(settings, "main", forms, "--base")
     found = conclude_unbuilt(examine(settings.models["fits"], settings, forms), settings, (), then)
     assert [each.kind for each in growth(found)] == kinds
     if kinds:
-        assert "forms.toml is not what it was at main, so it says nothing of the base" in growth(found)[0].message
+        assert "forms.toml is not what it was, so it says nothing of the base" in growth(found)[0].message
 
 
 # what was over already

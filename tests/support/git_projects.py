@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_bertsize.base.of_run import base_of
+from pytest_bertsize.base.run_base import read_base
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.review.check import conclude, examine
 from pytest_bertsize.table.settings import load
@@ -77,7 +77,7 @@ class GitProject:
         return self.git("rev-parse", "HEAD")
 
     def baseline(self, asked: str | None = "main") -> Baseline | None:
-        return base_of(load(self.folder / "pyproject.toml"), asked, Registry(), "--base")
+        return read_base(load(self.folder / "pyproject.toml"), asked, Registry(), "--base")
 
     def review(self, name: str = "fits", asked: str = "main") -> Review:
         """What is found of a model before it is built: closed form, base and loosened limits."""

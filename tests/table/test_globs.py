@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_bertsize.base.tree import Files, Unreadable
+from pytest_bertsize.base.commit_files import CommitFiles, Unreadable
 from pytest_bertsize.table import globs
 from pytest_bertsize.table.globs import BadGlob, expand_models, find_matches, find_matches_in
 from tests.support.git_projects import repository
@@ -105,13 +105,13 @@ def test_the_files_of_a_commit_are_those_of_the_folder(tmp_path: Path) -> None:
     for file in ("pack/configs/ü.json", "pack/configs/a b.json", "pack/configs/x\ny.json", "configs/outside.json"):
         project.write(file, {})
     commit = project.commit()
-    with Files(project.folder / "pack", commit) as files:
-        names = sorted(files.listed("configs/"))
-        found = find_matches_in(files.listed, "configs/*.json")
+    with CommitFiles(project.folder / "pack", commit) as files:
+        names = sorted(files.list_folder("configs/"))
+        found = find_matches_in(files.list_folder, "configs/*.json")
     assert names == [(name, False, False) for name in ("a b.json", "x\ny.json", "ü.json")]
     assert found == find_matches(project.folder / "pack", "configs/*.json")
-    with Files(project.folder, "0" * 40) as files, pytest.raises(Unreadable, match="its files cannot be listed"):
-        files.listed("")
+    with CommitFiles(project.folder, "0" * 40) as files, pytest.raises(Unreadable, match="its files cannot be listed"):
+        files.list_folder("")
 
 
 def test_the_symlinks_of_a_commit_lead_where_those_of_the_folder_do(root: Path) -> None:
@@ -124,9 +124,9 @@ def test_the_symlinks_of_a_commit_lead_where_those_of_the_folder_do(root: Path) 
         "z.json": "../config.json",
     }.items():
         (root / "kept" / link).symlink_to(target)
-    with Files(root, project.commit()) as files:
+    with CommitFiles(root, project.commit()) as files:
         for pattern in ("kept/latest/*.json", "kept/*/?.json", "kept/**/d.json", "kept/*", "**/config.json"):
-            assert find_matches_in(files.listed, pattern) == find_matches(root, pattern) != [] or "**/d" in pattern
+            assert find_matches_in(files.list_folder, pattern) == find_matches(root, pattern) != [] or "**/d" in pattern
 
 
 def test_a_symlink_to_a_folder_is_a_folder_for_a_star_and_stars_for_folders_lead_through_none(root: Path) -> None:

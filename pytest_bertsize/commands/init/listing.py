@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from pytest_bertsize.base.git import git
+from pytest_bertsize.base.git import ask_git
 from pytest_bertsize.config.model_config import LARGEST
 from pytest_bertsize.files import regular
 from pytest_bertsize.table.model import NAMES
@@ -103,7 +103,7 @@ def list_files(root: Path) -> Listing:
 
 def _list_by_git(found: Listing) -> list[str]:
     """List what git tracks, and what is new and not ignored; nothing where there is no repository."""
-    answer = git(found.root, "ls-files", "--cached", "--others", "--exclude-standard", "-z")
+    answer = ask_git(found.root, "ls-files", "--cached", "--others", "--exclude-standard", "-z")
     if answer is None or answer.returncode != 0:
         here = found.root.absolute()
         if any((folder / ".git").exists() for folder in (here, *here.parents)):

@@ -1,0 +1,260 @@
+"""The files of one commit: there, not there, or not to be read.
+
+git hands out objects by their names, and the paths are followed here, tree by tree: asked for a path, git says
+*missing* of a file that the commit does not have and of one that the clone lacks alike.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import NamedTuple, Self
+
+from pytest_bertsize.base.git import find_renames, find_repository, make_command, make_environment
+from pytest_bertsize.wording import printable
+
+LARGEST = 1024 * 1024
+"""Bytes of a table or a config; of what has more, one more is read, by which readers know it."""
+MOST_LINKS = 40
+"""Symlinks on the way to one file, as Linux follows them."""
+MOST_TREES = 1_000
+"""Folders that are remembered, over all commits that one process reads."""
+_TREE, _LINK, _SUBMODULE = b"40000", b"120000", b"160000"
+"""How git writes what an entry of a tree is; all else is a file."""
+
+
+class Unreadable(Exception):
+    """What is there, or may be there, and could not be read."""
+
+    def __init__(self, message: str, fix: str) -> None:
+        """:param fix: what to do, or to write instead."""
+        super().__init__(message)
+        self.fix = fix
+
+
+class Entry(NamedTuple):
+    """An entry of a tree: what it is, and the name of its object."""
+
+    mode: bytes
+    name: str
+
+
+class CommitFiles:
+    """The files of a commit below one folder of the work tree: one process reads them all, of other commits too."""
+
+    def __init__(self, folder: Path, commit: str) -> None:
+        """:param commit: its full name."""
+        repository = find_repository(folder)
+        self._root = repository.root
+        self.commit = commit
+        self._folders = _find_folders(folder, repository.root)
+        self.looked: dict[tuple[tuple[bytes, ...], bool], Entry | None] = {}
+        """What every path led to that was followed: two commits in which all of it is the same read alike."""
+        self.places: set[bytes] = set()
+        """Where that stands, and the symlinks on the way to it: what no commit touches reads as before it."""
+        self._tree = lru_cache(MOST_TREES)(self._read_tree)
+        self._process = subprocess.Popen(  # noqa: S603
+            make_command(*repository.arguments, "cat-file", "--batch"),
+            cwd=folder,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=make_environment(),
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()  # it only reads
+        self._process.communicate()
+
+    def move_to(self, commit: str) -> None:
+        """Read another commit from here on.
+
+        :param commit: its full name.
+        """
+        self.commit = commit
+        vars(self).pop("prefix", None)
+
+    def follow_rename(self, file: str) -> None:
+        """Read from where the folder was, where git takes a file in it for one that was moved with it.
+
+        :raises Unreadable: when nobody can tell.
+        """
+        if self._find_own(file) is not None:
+            return
+        here = os.fsdecode(b"/".join((*self._folders[-1], os.fsencode(file))))
+        before, _, name = find_renames(self._root, self.commit, ()).get(here, "").rpartition("/")
+        if name == file:
+            self._folders = [[os.fsencode(part) for part in before.split("/") if part]]
+            vars(self).pop("prefix", None)
+
+    @cached_property
+    def prefix(self) -> list[bytes]:
+        """The folder's place: by the names that lead to it, if these lead anywhere, else by the real ones.
+
+        A change that lays a symlink in the way has moved nothing of the base; one that no commit has leads nowhere.
+
+        :raises ValueError, OSError: when git does not hand out what tells it.
+        """
+        there = (folder for folder in self._folders if self._walk(folder, is_read=False))
+        return next(there, self._folders[-1])
+
+    def find_prefix(self, file: str) -> list[bytes]:
+        """:raises Unreadable: when git does not hand out what leads to the folder, and to a file in it."""
+        try:
+            return self.prefix
+        except (OSError, ValueError):
+            raise self._explain_lack(file) from None
+
+    def read(self, path: str, largest: int = LARGEST) -> bytes | None:
+        """Return the content of a file, symlinks followed inside the repository; ``None`` where there is no file.
+
+        :param path: relative to the folder, with ``/``; what leads above it leads nowhere.
+        :param largest: bytes; of what has more, one more is read.
+        :raises Unreadable: when there is one, or when nobody can tell.
+        """
+        inside = os.path.normpath(path)
+        if inside.startswith(("..", "/")):
+            return None
+        try:
+            found = self._follow([*self.prefix, *os.fsencode(inside).split(b"/")])
+            is_file = found is not None and found.mode not in {_TREE, _SUBMODULE}
+            return self._read_object(found.name, b"blob", largest + 1) if found and is_file else None
+        except (OSError, ValueError):
+            raise self._explain_lack(inside) from None
+
+    def is_link(self, name: str) -> bool:
+        """Tell whether a symlink stands in the folder itself.
+
+        :raises Unreadable: when nobody can tell.
+        """
+        found = self._find_own(name)
+        return found is not None and found.mode == _LINK
+
+    def list_folder(self, folder: str) -> list[tuple[str, bool, bool]]:
+        """Return what a folder holds: names, whether each is a folder, and whether it is one by a symlink.
+
+        :param folder: relative to ours; of what is none there is nothing.
+        :raises Unreadable: when nobody can tell.
+        """
+        try:
+            path = [*self.prefix, *os.fsencode(folder).split(b"/")]
+            found = self._follow(path)
+            entries = self._tree(found.name) if found and found.mode == _TREE else {}
+            listed = []
+            for name, entry in entries.items():
+                target = self._follow([*path, name]) if entry.mode == _LINK else entry
+                is_folder = target is not None and target.mode == _TREE
+                listed.append((os.fsdecode(name), is_folder, is_folder and entry.mode == _LINK))
+        except (OSError, ValueError):
+            raise Unreadable("its files cannot be listed", _mend(f"git ls-tree -r {self.commit[:10]}")) from None
+        return listed
+
+    def leads_as_before(self, looked: dict[tuple[tuple[bytes, ...], bool], Entry | None]) -> bool:
+        """Tell whether paths that were followed in another commit lead to the same in this one."""
+        try:
+            return all(self._walk([*parts], to_the_end=end) == entry for (parts, end), entry in looked.items())
+        except (OSError, ValueError):  # whoever reads it says so
+            return False
+
+    def _find_own(self, name: str) -> Entry | None:
+        """:raises Unreadable: when nobody can tell what the folder itself has by a name."""
+        try:
+            return self._follow([*self.prefix, os.fsencode(name)], to_the_end=False)
+        except (OSError, ValueError):
+            raise self._explain_lack(name) from None
+
+    def _explain_lack(self, path: str) -> Unreadable:
+        message = f"{printable(path)} cannot be read, because this clone lacks it or is damaged"
+        whole = "/".join([*map(os.fsdecode, self._folders[-1]), path])
+        return Unreadable(message, _mend(f"git show {self.commit[:10]}:{printable(whole)}"))
+
+    def _follow(self, parts: list[bytes], *, to_the_end: bool = True) -> Entry | None:
+        found = self.looked[(*parts,), to_the_end] = self._walk(parts, to_the_end=to_the_end)
+        return found
+
+    def _walk(self, parts: list[bytes], *, to_the_end: bool = True, is_read: bool = True) -> Entry | None:
+        """Return what a path from the repository's root leads to; ``None`` where to nothing, or outside of it.
+
+        :param to_the_end: whether a symlink that the path itself ends in is followed.
+        :param is_read: whether the result depends on what stands there, and not only on whether something does.
+        """
+        trail = [Entry(_TREE, f"{self.commit}^{{tree}}")]
+        names: list[bytes] = []
+        waiting = parts[::-1]
+        links = 0
+        while waiting:
+            part = waiting.pop()
+            if part == b"..":
+                if not names:
+                    return None
+                trail.pop()
+                names.pop()
+            elif part not in {b"", b"."}:
+                entry = self._tree(trail[-1].name).get(part) if trail[-1].mode == _TREE else None
+                if entry is None:
+                    self.places.add(b"/".join((*names, part)))
+                    return None
+                if entry.mode != _LINK or not (waiting or to_the_end):
+                    trail.append(entry)
+                    names.append(part)
+                    continue
+                self.places.add(b"/".join((*names, part)))
+                target = self._read_object(entry.name, b"blob")
+                links += 1
+                if target.startswith(b"/") or links > MOST_LINKS:
+                    return None
+                waiting += target.split(b"/")[::-1]
+        if is_read:
+            self.places.add(b"/".join(names))
+        return trail[-1]
+
+    def _read_tree(self, name: str) -> dict[bytes, Entry]:
+        """Return the entries of a tree: each is a mode, a name, and as many bytes as the name of an object has."""
+        content, length = self._read_object(name, b"tree"), len(self.commit) // 2
+        found: dict[bytes, Entry] = {}
+        at = 0
+        while at < len(content):
+            blank = content.index(b" ", at)
+            zero = content.index(b"\0", blank)
+            found[content[blank + 1 : zero]] = Entry(content[at:blank], content[zero + 1 : zero + 1 + length].hex())
+            at = zero + 1 + length
+        return found
+
+    def _read_object(self, name: str, kind: bytes, most: int | None = None) -> bytes:
+        """:raises ValueError, OSError: when git hands out nothing, or another kind of object."""
+        questions, answers = self._process.stdin, self._process.stdout
+        assert questions
+        assert answers
+        questions.write(f"{name}\n".encode())
+        questions.flush()
+        header = answers.readline().split()
+        if len(header) != len(("name", "kind", "size")):
+            raise ValueError
+        size = int(header[2])
+        content = answers.read(size if most is None else min(size, most))
+        left = size + len("\n") - len(content)
+        while left and (behind := answers.read(min(left, LARGEST))):
+            left -= len(behind)
+        if left or header[1] != kind:
+            raise ValueError
+        return content
+
+
+def _find_folders(folder: Path, root: Path) -> list[list[bytes]]:
+    """Return a folder's paths from its repository's root: by its names, if they lead through the root, and as it is."""
+    named, found = folder.absolute(), [folder.resolve().relative_to(root)]
+    for above in reversed((named, *named.parents)):
+        if above.resolve() == root:
+            found.insert(0, Path(os.path.normpath(named)).relative_to(os.path.normpath(above)))
+            break
+    return [[os.fsencode(part) for part in path.parts] for path in found]
+
+
+def _mend(command: str) -> str:
+    full = "clone without --filter (GitHub: no filter under actions/checkout)"
+    return f"{full}, or run {command} before, which asks the remote for it"

@@ -1,0 +1,423 @@
+"""How each model of a project grew, commit by commit: what it counts to, what that changed by, and which key did it.
+
+The commits are those of one line of work, each beside the first of its parents: a merge is one step, of all that it
+brought, and what the steps add up to is what the model grew by.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from posixpath import normpath
+from typing import TYPE_CHECKING, NamedTuple
+
+from pytest_bertsize.base.commit_files import CommitFiles, Unreadable
+from pytest_bertsize.base.git import LONGEST_PATH, NoRevision, ask_git, find_renames, list_lines, resolve_commit
+from pytest_bertsize.base.matching import Candidate, match_models
+from pytest_bertsize.base.project_at_commit import ProjectReader
+from pytest_bertsize.base.tensor_changes import tensor_changes
+from pytest_bertsize.closed_forms.attribution import Side, attribute
+from pytest_bertsize.inventory import Inventory
+from pytest_bertsize.wording import printable, shown
+
+if TYPE_CHECKING:
+    from pytest_bertsize.base.project_at_commit import ModelAtCommit, ProjectAtCommit
+    from pytest_bertsize.closed_forms.attribution import Moved
+    from pytest_bertsize.closed_forms.registry import Registry
+    from pytest_bertsize.table.settings import Settings
+
+DOTS = ".."
+MOST_PLACES = 100
+"""Paths that git is given at once; of more, it is given the folders that they lie in."""
+MOST_NAMES = 1_000
+"""Tags, or commits, of which git is asked at once: no command line takes any number of them."""
+MOST_TENSORS = 6
+"""Changes of tensors that a row names, where a lock and no key has them."""
+SHORT = 10
+"""Characters of a commit's name that tell it from others."""
+_FIELDS = ("--encoding=UTF-8", "--format=%H%x00%P%x00%cI%x00%s")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T")
+"""What git makes of what a commit says; of what is no date, the letters of our own format."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What git says of one commit."""
+
+    name: str
+    parents: tuple[str, ...]
+    date: str
+    """Of the commit, as ISO 8601 has it; ``""`` where the commit says none, or one behind the year 9999."""
+    subject: str
+    """Foreign text."""
+    tags: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """Its tags where tags are asked for, else the beginning of its name."""
+        return ", ".join(self.tags) or self.name[:SHORT]
+
+
+class Span(NamedTuple):
+    """A line of commits, each the first parent of the next."""
+
+    asked: str
+    """``v1..HEAD``; ``""``: all that there are."""
+    end: str
+    """The full name of the last commit."""
+    without: str | None
+    """The full name of a commit whose history is left out."""
+    start: str | None
+    """The full name of the commit before the first; ``None``: there is none."""
+    first: str
+    """The full name of the first; that of :attr:`end` where there are none between the two."""
+
+    @property
+    def ends(self) -> list[str]:
+        """Arguments by which git walks it."""
+        return [self.end, *([f"^{self.without}"] if self.without else [])]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What one commit made of a model."""
+
+    commit: Commit
+    total: int | None = None
+    """Parameters; ``None``: not declared, or not counted."""
+    by: str = ""
+    """What the count is of, ``closed form`` or ``lock``; ``""`` where there is none."""
+    change: int | None = None
+    """Since the row before, or since :attr:`since`; ``None`` where there is nothing to compare with."""
+    since: str = ""
+    """What it is compared with, where that is not the row before: the last commit in which it was counted."""
+    said: tuple[str, ...] = ()
+    """What no number says: a new model, another name, why it is not counted, what a lock says of tensors."""
+    moved: tuple[Moved, ...] = ()
+    """The keys, the one that moved most first."""
+    method: str = ""
+    """How keys that act together share what they moved."""
+
+
+class Count(NamedTuple):
+    """What a model counts to in a commit."""
+
+    then: ModelAtCommit
+    total: int | None
+    by: str
+    why: str = ""
+    """Why it is not counted."""
+
+
+@dataclass
+class ModelHistory:
+    """One model through all commits."""
+
+    name: str
+    """The last that it had."""
+    names: dict[str, None] = field(default_factory=dict)
+    """All that it had."""
+    rows: list[Row] = field(default_factory=list)
+    then: ModelAtCommit | None = None
+    """As the last commit has it; ``None``: not declared there, or its table cannot be read."""
+    why: str = ""
+    """Why it is not counted there."""
+    counted: tuple[Commit, Count] | None = None
+    """As it was last counted."""
+    is_left: bool = False
+    """Whether the last commit does not declare it."""
+
+
+class History(NamedTuple):
+    """The models of a project in the commits of a range."""
+
+    span: Span
+    models: Sequence[ModelHistory]
+    """In the order in which they were declared."""
+    commits_read: int
+    """Commits that touch the table, or what it names; where tags are asked for, those that have one."""
+    is_cut: bool
+    """Whether there are commits before the first, which a shallow clone lacks."""
+
+
+def read_history(today: Settings, registry: Registry, asked: str, *, by_tag: bool) -> History:
+    """Read the history of a project.
+
+    :param asked: a range of commits, ``v1..HEAD``; ``""`` for all.
+    :param by_tag: whether a step is one from tag to tag.
+    :raises NoRevision: where there is no such range, or git does not answer.
+    """
+    span = find_span(today.root, asked)
+    try:
+        with CommitFiles(today.root, span.end) as files:
+            steps, projects = _read_steps(files, today, registry, span, by_tag=by_tag)
+            is_cut = span.start is None and _has_lost_parents(today.root, span.first)
+            beginning = {span.start, *([span.first] if is_cut else []), *(each.name for each in steps[:1] if by_tag)}
+            follower = _Follower(today, files, has_all_rows=by_tag)
+            for commit in steps:
+                follower.take_step(commit, projects[commit.name], is_start=commit.name in beginning)
+    except (OSError, ValueError, Unreadable):
+        raise NoRevision("this clone lacks commits, or is damaged; clone without --filter, or run git fsck") from None
+    return History(span, follower.models, len(steps), is_cut)
+
+
+# which commits
+
+
+def find_span(folder: Path, asked: str) -> Span:
+    """Return the commits that a range means.
+
+    :param asked: ``v1..HEAD``, ``v1..``; ``""`` for all up to the commit that is checked out.
+    :raises NoRevision: where it is none.
+    """
+    low, dots, high = asked.partition(DOTS)
+    if asked and (not dots or high.startswith(".") or not low):
+        raise NoRevision(f"{shown(asked)} is no range of commits; write one, as in v1..HEAD")
+    end = resolve_commit(folder, high or "HEAD")
+    without = resolve_commit(folder, low) if low else None
+    found = Span(asked, end, without, end, end)
+    line = list_lines(folder, "rev-list", "--first-parent", "--parents", *found.ends)
+    if not line:
+        return found
+    first, *parents = line[-1].split()
+    return found._replace(start=parents[0] if parents else None, first=first)
+
+
+def _has_lost_parents(folder: Path, commit: str) -> bool:
+    """Tell whether a commit has parents that a shallow clone lacks: asked for them, git says that there are none."""
+    answer = ask_git(folder, "cat-file", "commit", commit)
+    return answer is not None and b"\nparent " in answer.stdout.partition(b"\n\n")[0]
+
+
+def _read_steps(
+    files: CommitFiles, today: Settings, registry: Registry, span: Span, *, by_tag: bool
+) -> tuple[list[Commit], dict[str, ProjectAtCommit | str]]:
+    """Return the commits to report on, the oldest first, and what each declares, or why nobody can tell.
+
+    Which files a table names is known when it is read: commits that touch those are read then, until no file is new.
+    """
+    reader = ProjectReader(files, today, registry)
+    start = _describe(today.root, [span.start] if span.start else [])
+    found: dict[str, ProjectAtCommit | str] = {}
+    files.places.add(b"/".join((*files.prefix, today.file.encode())))
+    while True:
+        places = {*files.places}
+        steps = [*start, *(_list_tagged(today.root, span) if by_tag else _list_touching(today.root, span, places))]
+        for commit in steps:
+            if commit.name not in found:
+                files.move_to(commit.name)
+                try:
+                    found[commit.name] = reader.read_project()
+                except Unreadable as unread:
+                    found[commit.name] = str(unread)
+        if by_tag or files.places <= places:
+            return steps, found
+
+
+def _list_touching(folder: Path, span: Span, places: set[bytes]) -> list[Commit]:
+    """Return the commits of a range that touch one of some paths from the repository's root, the oldest first."""
+    found = {path for path in places if len(path) <= LONGEST_PATH}
+    while len(found) > MOST_PLACES:
+        found = {path.rpartition(b"/")[0] for path in found}
+    found -= {path for path in found if any(path.startswith(other + b"/") for other in found)}
+    paths = sorted(path.decode("utf-8", "surrogateescape") for path in found)
+    which = [] if "" in paths else ["--", *paths]
+    return _parse_commits(list_lines(folder, "rev-list", "--first-parent", *_FIELDS, *span.ends, *which))[::-1]
+
+
+def _list_tagged(folder: Path, span: Span) -> list[Commit]:
+    """Return the commits of a range that have tags, parents first, and the last commit of all."""
+    reached = [f"--merged={span.end}", *([f"--no-merged={span.without}"] if span.without else [])]
+    names = list_lines(folder, "for-each-ref", *reached, "--sort=version:refname", "--format=%(refname)", "refs/tags")
+    tags: dict[str, list[str]] = {}
+    commits = _list_in_parts(folder, ["rev-parse"], [f"{name}^{{commit}}" for name in names])
+    for name, commit in zip(names, commits, strict=True):
+        tags.setdefault(commit, []).append(name.removeprefix("refs/tags/"))
+    order = list_lines(folder, "rev-list", "--topo-order", "--reverse", *span.ends)
+    found = _describe(folder, [name for name in order if name in tags or name == span.end])
+    return [replace(each, tags=tuple(tags.get(each.name, ()))) for each in found]
+
+
+def _describe(folder: Path, names: Sequence[str]) -> list[Commit]:
+    return _parse_commits(_list_in_parts(folder, ["rev-list", "--no-walk=unsorted", *_FIELDS], names))
+
+
+def _list_in_parts(folder: Path, command: Sequence[str], names: Sequence[str]) -> list[str]:
+    parts = (names[at : at + MOST_NAMES] for at in range(0, len(names), MOST_NAMES))
+    return [line for part in parts for line in list_lines(folder, *command, *part)]
+
+
+def _parse_commits(lines: Sequence[str]) -> list[Commit]:
+    """Return commits from two lines each: ``commit`` with its name, and its fields."""
+    fields = (line.split("\0") for line in lines[1::2])
+    return [
+        Commit(name, tuple(parents.split()), date if _DATE.match(date) else "", subject)
+        for name, parents, date, subject in fields
+    ]
+
+
+# what became of each model
+
+
+class _Follower:
+    """Follows every model from commit to commit."""
+
+    def __init__(self, today: Settings, files: CommitFiles, *, has_all_rows: bool) -> None:
+        """:param has_all_rows: whether a model has a row for every commit, changed or not."""
+        self.models: list[ModelHistory] = []
+        self._today = today
+        self._files = files
+        self._has_all_rows = has_all_rows
+        self._last = ""
+
+    def take_step(self, commit: Commit, project: ProjectAtCommit | str, *, is_start: bool) -> None:
+        """Add the rows of one commit.
+
+        :param project: why nobody can tell what it declares, where that is text.
+        """
+        alive = [each for each in self.models if not each.is_left]
+        if isinstance(project, str):
+            for each in alive:
+                self._add_uncounted(each, commit, (), project)
+            return
+        became = self._match(commit, project.models, alive)
+        self._last = commit.name
+        taken: list[ModelHistory] = []
+        for name, then in project.models.items():
+            known = next((each for each in alive if each.name == became.get(name)), None)
+            taken.append(self._take_model(commit, then, project, known, is_start=is_start))
+        for name, why in project.wrong.items():
+            mistaken = [each for each in alive if name in _list_names(each)] or [self._begin(name)]
+            taken += mistaken
+            for each in mistaken:
+                self._add_uncounted(each, commit, (), f"its table cannot be read: {why}")
+        for each in alive:
+            if not any(each is other for other in taken):
+                reason = project.read_text("removed", each.name)
+                said = f"removed from the table{f': {printable(reason)}' if reason else ''}"
+                each.then, each.why, each.is_left = None, "", True
+                each.rows.append(Row(commit, said=(said,)))
+
+    def _match(
+        self, commit: Commit, now: Mapping[str, ModelAtCommit], alive: Iterable[ModelHistory]
+    ) -> Mapping[str, str]:
+        """Return the name that each model had in the commit before."""
+        before = {each.name: each.then for each in alive if each.then}
+        if before.keys() == now.keys():
+            return {name: name for name in before}
+        last = self._last or commit.name
+        later, earlier = (
+            {
+                name: Candidate(each.model, partial(self._is_file, at), partial(getattr, each, "config"))
+                for name, each in side.items()
+            }
+            for at, side in ((commit.name, now), (last, before))
+        )
+        return match_models(later, earlier, partial(find_renames, self._today.root, last, after=commit.name))
+
+    def _is_file(self, commit: str, path: str) -> bool:
+        self._files.move_to(commit)
+        try:
+            return self._files.read(path) is not None
+        except Unreadable:
+            return True
+
+    def _take_model(
+        self,
+        commit: Commit,
+        then: ModelAtCommit,
+        project: ProjectAtCommit,
+        known: ModelHistory | None,
+        *,
+        is_start: bool,
+    ) -> ModelHistory:
+        name = then.model.name
+        said: tuple[str, ...] = ()
+        if known is None:
+            again = next((each for each in self.models if each.name == name and each.then is None), None)
+            known = again or self._begin(name)
+            if known.is_left:
+                said = ("declared again",)
+            elif again is None:
+                new = "new" if commit.parents else "new, in the first commit of all"
+                said = ("where these commits begin" if is_start else new,)
+        elif known.then:
+            said = (*_describe_move(known.then, then),)
+        known.name, known.is_left, known.then = name, False, then
+        known.names[name] = None
+        count = count_model(then, project)
+        if count.total is None:
+            self._add_uncounted(known, commit, said, count.why)
+            known.then = then
+        else:
+            self._add_counted(known, commit, said, count)
+        return known
+
+    def _begin(self, name: str) -> ModelHistory:
+        found = ModelHistory(name, {name: None})
+        self.models.append(found)
+        return found
+
+    def _add_uncounted(self, model: ModelHistory, commit: Commit, said: tuple[str, ...], why: str) -> None:
+        if why != model.why or said or self._has_all_rows:
+            model.rows.append(Row(commit, said=(*said, f"not counted: {why}")))
+        model.then, model.why = None, why
+
+    def _add_counted(self, model: ModelHistory, commit: Commit, said: tuple[str, ...], count: Count) -> None:
+        before, was = model.counted, model.why
+        model.counted, model.why = (commit, count), ""
+        if before is None:
+            model.rows.append(Row(commit, count.total, count.by, said=said))
+            return
+        since = before[0].name[:SHORT] if was or model.rows[-1].total is None else ""
+        row = replace(_compare_counts(commit, before[1], count, said), since=since)
+        if self._has_all_rows or was or row.said or row.moved or row.change:
+            model.rows.append(row)
+
+
+def _list_names(model: ModelHistory) -> set[str]:
+    """Return the name of a model, and that of its table, which may declare many."""
+    then = model.then or (model.counted[1].then if model.counted else None)
+    return {model.name, *(then.model.table_key[-1:] if then else ())}
+
+
+def _describe_move(before: ModelAtCommit, now: ModelAtCommit) -> Iterator[str]:
+    was, became = before.model, now.model
+    if was.name != became.name:
+        yield f"renamed: it was called {was.name}"
+    if normpath(was.config) != normpath(became.config):
+        yield printable(f"its config is {became.config or 'none'}, and was {was.config or 'none'}")
+
+
+def count_model(then: ModelAtCommit, project: ProjectAtCommit) -> Count:
+    """Count a model by its closed form, and where none is meant to count it, by the commit's lock."""
+    if then.form:
+        return Count(then, then.form.total, "closed form")
+    if not then.has_no_form:
+        return Count(then, None, "", then.problem)
+    if then.locked:
+        return Count(then, sum(each.owned for each in then.locked.tensors), "lock")
+    no_lock = project.lock if isinstance(project.lock, str) else "its lock does not have this model"
+    return Count(then, None, "", f"{then.problem}; {no_lock}")
+
+
+def _compare_counts(commit: Commit, before: Count, now: Count, said: tuple[str, ...]) -> Row:
+    assert now.total is not None
+    assert before.total is not None
+    row = Row(commit, now.total, now.by, now.total - before.total, said=said)
+    old, new = before.then, now.then
+    if old.derivation and new.derivation:
+        if dict(old.derivation.form.own) == dict(new.derivation.form.own):
+            return row
+        found = attribute(Side.of(old.derivation), Side.of(new.derivation))
+        return replace(row, moved=tuple(each for each in found.moved if each.own), method=found.method)
+    if before.by == now.by == "lock" and old.locked and new.locked:
+        changes = tensor_changes(Inventory(old.locked.tensors), Inventory(new.locked.tensors))
+        rest = len(changes) - MOST_TENSORS
+        also = (f"and {rest:,} more changes of tensors",) if rest > 0 else ()
+        return replace(row, said=(*said, *(each.said for each in changes[:MOST_TENSORS]), *also))
+    other = f"counted by its {now.by} from here on, and by its {before.by} before: no key is known to have moved it"
+    return replace(row, said=(*said, other))

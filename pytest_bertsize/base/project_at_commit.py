@@ -1,0 +1,279 @@
+"""What a commit declares, and what it counts to: table, configs and lock are read through git, and nothing is executed.
+
+The one reader for the base of a run and for the history of a project. Of whatever it asks for there are three answers:
+it is there, it is not there, or it could not be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import PurePosixPath
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pytest_bertsize.base import locked_models
+from pytest_bertsize.base.commit_files import CommitFiles, Unreadable
+from pytest_bertsize.base.lock import Lock
+from pytest_bertsize.closed_forms.derive import choose, derive
+from pytest_bertsize.config import by_hub_name, source
+from pytest_bertsize.config.adapter import adapter_of
+from pytest_bertsize.config.by_hub_name import Found
+from pytest_bertsize.findings import Unusable
+from pytest_bertsize.table import settings
+from pytest_bertsize.table.globs import BadGlob, find_matches, find_matches_in
+from pytest_bertsize.table.model import NAMES
+from pytest_bertsize.table.settings import Apart, NothingDeclared, Settings, SettingsError
+from pytest_bertsize.wording import listed, printable
+
+if TYPE_CHECKING:
+    from pytest_bertsize.base.lock import Locked
+    from pytest_bertsize.closed_forms.derive import Derivation
+    from pytest_bertsize.closed_forms.family import ClosedForm
+    from pytest_bertsize.closed_forms.registry import Registry
+    from pytest_bertsize.config.model_config import ModelConfig
+    from pytest_bertsize.table.model import Model
+
+MOST_NAMED = 6
+"""Files that a sentence names before it counts the rest."""
+ANOTHER_COMMIT = "compare with a commit in which it can be read, as in --base=main~1"
+
+
+class Missing(Exception):
+    """What a model needs is not there in the commit."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAtCommit:
+    """A model as a commit declares it."""
+
+    model: Model
+    config: ModelConfig | None = None
+    derivation: Derivation | None = None
+    """By today's closed form; ``None`` where it cannot be counted, and :attr:`problem` says why."""
+    problem: str = ""
+    unread: Unreadable | None = None
+    """Why git does not hand out its files, which may be there."""
+    has_no_form: bool = False
+    """Whether no closed form is meant to count it, so that its lock may: a config that nobody can read is no such."""
+    locked: Locked | None = None
+    """As the commit's lock has it."""
+
+    @property
+    def form(self) -> ClosedForm | None:
+        return self.derivation.form if self.derivation else None
+
+
+class ProjectAtCommit(NamedTuple):
+    """What a commit declares."""
+
+    models: Mapping[str, ModelAtCommit]
+    wrong: Mapping[str, str]
+    """By the names of tables that have mistakes, which these are."""
+    table: Mapping[str, Any]
+    """As it was parsed."""
+    lock: Lock | str
+    """What its lock says, or why nothing does."""
+
+    def read_text(self, *path: str) -> str:
+        """Return the text that the table has at a path; ``""`` where that is none."""
+        found: object = self.table
+        for key in path:
+            found = found.get(key) if isinstance(found, dict) else None
+        return found if isinstance(found, str) else ""
+
+
+class ProjectReader:
+    """Reads one commit after another; what is the same in two of them is read and counted once."""
+
+    def __init__(self, files: CommitFiles, today: Settings, registry: Registry, base: str = "") -> None:
+        """Take what is read, and by what.
+
+        :param today: where the project is.
+        :param registry: today's closed forms: code of a commit is never run.
+        :param base: what messages call the commit, if it is the base: then budgets are read, and a closed form counts
+            only if the commit has it as well.
+        """
+        self._files = files
+        self._today = today
+        self._registry = registry
+        self._base = base
+        self._changed_forms: set[str] = set()
+        self._known: dict[object, list[tuple[dict[Any, Any], Any]]] = {}
+
+    def read_project(self) -> ProjectAtCommit:
+        """Read the commit that the files are of.
+
+        :raises Unreadable: when nobody can tell what it declares.
+        """
+        apart, keys, hub = self._once("table", self._read_declared)
+        if self._base:
+            self._changed_forms = self._find_changed_forms(apart.table)
+        reader = AtCommit(self._files, "", hub)
+        lock = self._once(
+            ("lock", repr(apart.table.get("lock"))), lambda: locked_models.at_commit(self._files, apart.table, "")
+        )
+        models = {}
+        for name, model in apart.models.items():
+            try:
+                found = self._once(keys[name], partial(self._read_model, model, reader))
+            except Unreadable as unread:
+                found = ModelAtCommit(model, problem=str(unread), unread=unread)
+            models[name] = replace(found, model=model, locked=lock.models.get(name) if isinstance(lock, Lock) else None)
+        return ProjectAtCommit(models, apart.wrong, apart.table, lock)
+
+    def _once(self, what: object, make: Callable[[], Any]) -> Any:
+        """Return what was made of the same files before, if it was.
+
+        What is made follows from ``what``, and from the files that making it looks at, one after another: where all of
+        these are as they were, it would look at the same ones again.
+        """
+        files = self._files
+        known = self._known.setdefault((*files.find_prefix(self._today.file), what), [])
+        for looked, found in reversed(known):
+            if files.leads_as_before(looked):
+                return found
+        files.looked = {}
+        found = make()
+        known.append((files.looked, found))
+        return found
+
+    def _read_declared(self) -> tuple[Apart, dict[str, str], dict[str, str]]:
+        """Return the table, by what each of its models is known, and files by names of the hub."""
+        apart = read_table(self._files, self._today, self._base, is_base=bool(self._base))
+        hub = read_hub(apart.table)
+        return apart, {name: f"{replace(model, reason='')!r} {hub!r}" for name, model in apart.models.items()}, hub
+
+    def _find_changed_forms(self, table: Mapping[str, Any]) -> set[str]:
+        """Return today's files of closed forms that the commit does not have, by any name."""
+        named = table.get("closed_forms")
+        names = [each for each in named if isinstance(each, str)] if isinstance(named, list) else []
+        try:
+            contents = map(self._files.read, names if self._today.closed_forms else [])
+            before = {content.replace(b"\r\n", b"\n") for content in contents if content is not None}
+        except Unreadable:
+            before = set()
+        now = {name: (self._today.root / name).read_bytes() for name in self._today.closed_forms}
+        return {name for name, content in now.items() if content.replace(b"\r\n", b"\n") not in before}
+
+    def _read_model(self, model: Model, reader: AtCommit) -> ModelAtCommit:
+        """Read one model, and count it if a closed form can.
+
+        :raises Unreadable: when git does not hand out its files.
+        """
+        config = None
+        changed = self._changed_forms
+        registry = self._registry.without(changed) if changed else self._registry
+        try:
+            config = source.read(model, self._today, reader)
+            if not model.closed_form:
+                return ModelAtCommit(model, config, problem="closed_form = false", has_no_form=True)
+            adapter = adapter_of(model, self._today, config, reader)
+            return ModelAtCommit(model, config, derive(model, config, choose(model, config, registry, adapter)))
+        except Missing as missing:
+            return ModelAtCommit(model, config, problem=str(missing), has_no_form=model.is_made_by_code)
+        except Unusable as unusable:
+            error = next((each for each in unusable.findings if each.severity == "error"), unusable.findings[0])
+            has_no_form = error.kind == "unknown-closed-form"
+            problem = f"{error.place}: {error.message}" if error.place else error.message
+            if has_no_form and changed:
+                names = listed(sorted(map(printable, changed)), MOST_NAMED)
+                are = "is" if len(changed) == 1 else "are"
+                problem = f"{names} {are} not what it was, so it says nothing of the base: "
+                problem += "a lock committed there would say what it counted to"
+            return ModelAtCommit(model, config, problem=problem, has_no_form=has_no_form)
+        except Unreadable:
+            raise
+        except Exception as error:  # noqa: BLE001  (one config of the past is no end of a run, nor of a history)
+            problem = printable(f"counting it failed: {type(error).__name__}: {error}")
+            return ModelAtCommit(model, config, problem=problem)
+
+
+class AtCommit:
+    """The files of a project as a commit has them, for whoever reads a config."""
+
+    def __init__(
+        self,
+        files: CommitFiles,
+        revision: str,
+        hub: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """:param revision: what messages call it; ``""`` where they need not.
+        :param hub: of the table there.
+        """
+        self.at = f" at {revision}" if revision else ""
+        self.file = files.read
+        self._hub = hub
+
+    def config(self, location: str) -> Found:
+        """Return the file, the only config of a folder, or what is published by that name.
+
+        :raises Missing: when there is none, or more than one.
+        """
+        try:
+            return self._find_config(location)
+        except Missing:
+            if found := by_hub_name.find(location, self._hub, self._find_config):
+                return found
+            raise
+
+    def _find_config(self, location: str) -> Found:
+        path = PurePosixPath(location)
+        found = {str(path): self.file(str(path))}
+        if found[str(path)] is None:
+            found = {str(path / name): self.file(str(path / name)) for name in NAMES}
+        there = [Found(name, printable(name), content) for name, content in found.items() if content is not None]
+        if len(there) != 1:
+            what = f"holds both {' and '.join(NAMES)}" if there else "is no file"
+            raise Missing(f"{printable(location)} {what}{self.at}")
+        return there[0]
+
+    def adapter(self, location: str) -> bytes:
+        content = self.file(location)
+        if content is None:
+            raise Missing(f"{printable(location)} is no file{self.at}")
+        return content
+
+    def made_by_code(self, reference: str) -> ModelConfig:
+        """:raises Missing: always: code of a commit is never run."""
+        raise Missing(f"its config is made by code ({printable(reference)}), which is not run{self.at}")
+
+    def line(self, key: Sequence[str], settings: Settings) -> None:
+        """Return nothing: the lines that the table has are today's."""
+
+
+def read_hub(table: Mapping[str, object]) -> dict[str, str]:
+    """Return files by names of the hub, as far as a table gives them rightly."""
+    hub = table.get("hub")
+    pairs = hub.items() if isinstance(hub, dict) else ()
+    return {name: file for name, file in pairs if isinstance(file, str)}
+
+
+def read_table(files: CommitFiles, today: Settings, revision: str, *, is_base: bool = True) -> Apart:
+    """Read what a commit declares.
+
+    :param revision: what messages call it; ``""`` where they need not.
+    :param is_base: whether budgets are read, and a pattern that matches nothing there is one of files of today.
+    :raises Unreadable: when nobody can tell.
+    """
+    at = f" at {revision}" if revision else ""
+    file = f"{today.file}{at}"
+    content = files.read(today.file)
+    if content is None and files.is_link(today.file):
+        raise Unreadable(f"{file} is a symlink that leads to no file of the repository", ANOTHER_COMMIT)
+
+    def match_files(pattern: str) -> list[str]:
+        try:
+            found = find_matches_in(files.list_folder, pattern)
+        except Unreadable as unread:
+            raise BadGlob(f"{unread}; {unread.fix}") from None
+        return found or (find_matches(today.root, pattern) if is_base else [])  # what git has no files of
+
+    try:
+        text = settings.decoded(content or b"", file)
+        return settings.parse_apart(text, today.path, match_files, limits=is_base)
+    except NothingDeclared:
+        return Apart({}, {}, {})
+    except SettingsError as error:
+        raise Unreadable(f"the table{at} cannot be read: {' '.join(str(error).split())}", ANOTHER_COMMIT) from None

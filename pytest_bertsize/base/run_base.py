@@ -1,0 +1,177 @@
+"""What a run is compared with: the revision that is named or that CI runs for, and the lock; and what may not change
+with the table alone, the interpreter. git, base and lock are loaded where a run has one: most runs have none.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from pytest_bertsize.files import regular
+from pytest_bertsize.table.model import NoInterpreter, in_folder
+from pytest_bertsize.table.schema import TABLE
+from pytest_bertsize.table.settings import SettingsError
+from pytest_bertsize.wording import printable, shown
+
+if TYPE_CHECKING:
+    from pytest_bertsize.base.baseline import Baseline
+    from pytest_bertsize.base.lock import Lock
+    from pytest_bertsize.closed_forms.registry import Registry
+    from pytest_bertsize.table.settings import Settings
+
+LARGEST_EVENT = 32 * 1024 * 1024
+"""Bytes; GitHub sends no event of more than 25 MB."""
+NONE = "none"
+"""``--bert-budget-base=none``: compare with nothing, not even in a pull request."""
+OF_GITLAB = ("CI_MERGE_REQUEST_TARGET_BRANCH_SHA", "CI_MERGE_REQUEST_DIFF_BASE_SHA")
+"""What a request is merged into, where that is what is checked out (merged results), else where it left its target."""
+PYTHON = (*TABLE, "python")
+
+
+class BaseRevision(NamedTuple):
+    """A revision to compare with."""
+
+    name: str
+    """As it was asked for: ``origin/main``."""
+    commit: str | None
+    """``None``: it cannot be read, and :attr:`problem` says why."""
+    problem: str = ""
+
+
+def read_base(today: Settings, asked: str | None, registry: Registry, option: str) -> Baseline | None:
+    """Return the project as it was at the base; ``None`` where the run has none.
+
+    :param asked: what the option says, ``None`` where it is not given.
+    :param option: what messages call it: ``"--bert-budget-base"``.
+    :raises SettingsError: when the revision that was asked for, or its table, cannot be read.
+    """
+    revision = find_base(today.root, asked)
+    if revision is None:
+        return None
+    from pytest_bertsize.base.baseline import read_baseline
+
+    found = read_baseline(today, revision, registry, is_asked_for=asked is not None)
+    if asked is not None and found.problem:
+        raise SettingsError(f"{option}={printable(asked)}: {found.problem}")
+    return found
+
+
+def read_lock(settings: Settings) -> Lock | None:
+    """Return what the table's lock says; ``None`` where it names none.
+
+    :raises SettingsError: for a lock that cannot be read, with its line.
+    """
+    if settings.lock is None:
+        return None
+    from pytest_bertsize.base.locked_models import of_project
+
+    return of_project(settings)
+
+
+def find_base(folder: Path, asked: str | None, environment: Mapping[str, str] = os.environ) -> BaseRevision | None:
+    """Return the revision that was asked for, else that of the pull or merge request that CI runs for, else ``None``.
+
+    Of a line that has moved on since, it is the commit in which today's left it: what others have done there meanwhile
+    is no change of today's.
+
+    :param asked: what the option says, ``None`` where it is not given.
+    """
+    if asked is not None:
+        return None if asked == NONE else _resolve_name(folder, asked)
+    problem: BaseRevision | None = None
+    if environment.get("GITHUB_EVENT_NAME") == "merge_group" and not _read_queue(environment):
+        said = "the event's file (GITHUB_EVENT_PATH) does not say it; name the base by the option, or none"
+        problem = BaseRevision("merge_group.base_sha", None, said)
+    for name in _list_request_names(folder, environment):
+        found = _resolve_name(folder, name, f"refs/remotes/{name}" if name.startswith("origin/") else None)
+        if found.commit:
+            return found
+        problem = problem or found
+    return problem
+
+
+def _resolve_name(folder: Path, name: str, reference: str | None = None) -> BaseRevision:
+    """Return the commit in which today's line left the one that a name means, or why there is none."""
+    from pytest_bertsize.base.git import NoRevision, find_merge_base, resolve_commit
+
+    try:
+        commit = resolve_commit(folder, name, reference)
+    except NoRevision as error:
+        return BaseRevision(name, None, str(error))
+    return BaseRevision(name, find_merge_base(folder, commit) or commit)
+
+
+def _list_request_names(folder: Path, environment: Mapping[str, str]) -> Iterator[str]:
+    """Yield what GitLab and GitHub say of the branch that a request goes into, the surest first.
+
+    What GitHub checks out is the merge into the base, whose first parent the base is; a workflow may check out the
+    request's own head instead, and what comes before that is the request's too.
+    """
+    yield from filter(None, map(environment.get, OF_GITLAB))
+    if queued := _read_queue(environment):
+        yield queued
+    if branch := environment.get("GITHUB_BASE_REF"):
+        yield f"origin/{branch}"
+        if environment.get("GITHUB_REF", "").endswith("/merge"):
+            from pytest_bertsize.base.git import find_head
+
+            if find_head(folder) == environment.get("GITHUB_SHA"):
+                yield "HEAD^1"
+
+
+def _read_queue(environment: Mapping[str, str]) -> str:
+    """Return what GitHub's merge queue merges into, by the event's file: no variable has it."""
+    if environment.get("GITHUB_EVENT_NAME") != "merge_group":
+        return ""
+    try:
+        with regular(os.path.realpath(environment.get("GITHUB_EVENT_PATH", ""))) as stream:
+            said = json.loads(stream.read(LARGEST_EVENT))["merge_group"]["base_sha"]
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return ""
+    return said if isinstance(said, str) and re.fullmatch(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", said) else ""
+
+
+def replace_interpreter(today: Settings, asked: str | None, option: str) -> Settings:
+    """Return the project's table with the interpreter that an option names in its place.
+
+    :raises SettingsError: for an option that names none.
+    """
+    if asked is None:
+        return today
+    if not asked:
+        raise SettingsError(f'{option}="": names no interpreter; write its path, as in {option}=.venv/bin/python')
+    return replace(today, interpreter=in_folder(Path.cwd(), asked))
+
+
+def check_interpreter(
+    today: Settings, asked: str | None, baseline: Baseline | None, option: str, *, builds: bool
+) -> None:
+    """Refuse an interpreter that may not be run, or cannot be.
+
+    It is a program, run before anything is counted, and says what every model counts to: one that the base does not
+    name is not run because a change to the table names it.
+
+    :param asked: what the option says; ``None``: nothing.
+    :param builds: whether it is run at all; where it is not, it need not be there.
+    :raises SettingsError: for another one than the base's, and for what is no interpreter.
+    """
+    line = today.line(PYTHON)
+    place = f"{today.file}{f':{line}' if line else ''}: {'.'.join(PYTHON)}"
+    now = today.interpreter.written if today.interpreter else ""
+    if asked is None and baseline and (baseline.models or baseline.mistaken) and now != baseline.python:
+        said = f"it is {shown(now)}" if now else "there is none"
+        before = f"{baseline.revision} has {shown(baseline.python) if baseline.python else 'none'}"
+        raise SettingsError(
+            f"{place}: {said}, and {before}: what is run to count every model is not changed by the table alone; "
+            f"name it in the command until the base has it, as in {option}={printable(now or baseline.python)}"
+        )
+    try:
+        if builds and today.interpreter:
+            today.interpreter.check()
+    except NoInterpreter as error:
+        raise SettingsError(f"{option if asked else place}: {error}") from None

@@ -1,0 +1,228 @@
+"""``bertsize log``: how each declared model grew, commit by commit or tag by tag, from git alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from rich.cells import cell_len
+from rich.console import Group
+from rich.text import Text
+
+from pytest_bertsize.base.git import NoRevision
+from pytest_bertsize.base.history import DOTS, SHORT, ModelHistory, read_history
+from pytest_bertsize.closed_forms.contributed import registry_of
+from pytest_bertsize.commands.console import GOOD, MISTAKEN, say, style_of
+from pytest_bertsize.config.which_release import asked_about
+from pytest_bertsize.reports.markdown.text import code, table, text
+from pytest_bertsize.reports.model_report import change_of
+from pytest_bertsize.reports.sentences import change
+from pytest_bertsize.reports.terminal.drawing import draw, hanging, usable
+from pytest_bertsize.table.settings import SettingsError, load
+from pytest_bertsize.wording import MOST_NAMED, did_you_mean, exact, listed, plural, printable, shown, signed
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from pytest_bertsize.base.history import History, Row
+    from pytest_bertsize.reports.terminal.drawing import Style
+
+SCHEMA = 1
+MOST_ROWS = 100
+"""Of one model in the terminal, the last ones; other forms have all."""
+LABEL = 24
+"""Characters of a tag's name."""
+DAY = len("2026-11-22")
+INDENT = "  "
+LEAST = 12
+"""Cells that are worth beginning a subject in."""
+COLUMNS = ("commit", "date", "subject", "what moved it", "parameters", "change")
+UNSHALLOW = "run git fetch --unshallow (GitHub: fetch-depth: 0 under actions/checkout, GitLab: GIT_DEPTH: 0)"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the command line says."""
+
+    root: Path
+    """The folder of the pyproject.toml."""
+    name: str = ""
+    """A model, by any name that it had; ``""`` for all."""
+    commits: str = ""
+    """``v1..HEAD``; ``""`` for all up to the one that is checked out."""
+    by_tag: bool = False
+    form: str = "text"
+    """``text``, ``md`` or ``json``."""
+
+
+def print_log(asked: Asked, out: TextIO, err: TextIO) -> int:
+    """Print the rows.
+
+    :returns: the exit status; that a model could not be counted in some commit is a row of its own.
+    """
+    name, span = asked.name, asked.commits
+    try:
+        settings = load(asked.root / "pyproject.toml")
+        if DOTS in name and not span and name not in settings.models:  # a range may stand alone
+            name, span = "", name
+        release = asked_about(settings)
+        history = read_history(settings, registry_of(settings, release.release), span, by_tag=asked.by_tag)
+        models = _select_models(history, name)
+    except (SettingsError, NoRevision) as error:
+        say(f"ERROR: {error}", err)
+        return MISTAKEN
+    versions = {"pytest_bertsize": version("pytest-bertsize"), "transformers": str(release)}
+    if asked.form == "json":
+        say(json.dumps(_make_document(history, models, versions), indent=2, ensure_ascii=True), out)
+    elif asked.form == "md":
+        say(_write_markdown(history, models, versions), out)
+    else:
+        say(_draw_text(history, models, style_of(out, 0)), out)
+    return GOOD
+
+
+def _select_models(history: History, name: str) -> list[ModelHistory]:
+    """:raises SettingsError: where no model ever had the name."""
+    models = [each for each in history.models if not name or name in each.names]
+    if name and not models:
+        names = [known for each in history.models for known in each.names]
+        fix = did_you_mean(name, names, f"there are {listed(names, MOST_NAMED)}" if names else "it declares none")
+        raise SettingsError(f"no table of these commits declares a model {shown(name)}; {fix}")
+    return models
+
+
+# what every form has beside its numbers
+
+
+def _write_headline(model: ModelHistory) -> str:
+    """``encoder: 102,290,312 → 116,602,170 (+14,311,858)``."""
+    totals = [row.total for row in model.rows if row.total is not None]
+    if not totals:
+        return f"{printable(model.name)}: never counted"
+    by = " by its lock" if model.counted and model.counted[1].by == "lock" else ""
+    left = ", no longer declared" if model.is_left else ""
+    last = f" → {exact(totals[-1])} ({signed(totals[-1] - totals[0])})" if len(totals) > 1 else ""
+    return f"{printable(model.name)}: {exact(totals[0])}{last}{by}{left}"
+
+
+def _list_sentences(row: Row) -> list[str]:
+    """Return what no number and no key of a row says."""
+    found = [*row.said]
+    if row.since:
+        found.append(f"the change is since {row.since}, which was the last that was counted")
+    if len(row.commit.parents) > 1 and row.change is not None:
+        found.append("a merge: this is all that it brought")
+    return found
+
+
+def _list_causes(row: Row) -> list[str]:
+    return [*(change(change_of(each)) for each in row.moved), *_list_sentences(row)]
+
+
+def _list_notes(history: History, models: Sequence[ModelHistory]) -> list[str]:
+    """Return what concerns all rows."""
+    rows = [row for model in models for row in model.rows]
+    found = [*dict.fromkeys(row.method for row in rows if row.method)]
+    if history.span.start == history.span.end:
+        found.append(f"no commit lies in {printable(history.span.asked)}")
+    elif quiet := history.commits_read - len({row.commit.name for row in rows}):
+        touch = "touches" if quiet == 1 else "touch"
+        found.append(
+            f"{plural(quiet, 'other commit')} {touch} the table or what it names, and moved none of these counts"
+        )
+    if history.is_cut:
+        found.append(f"this clone is shallow: what was before {history.span.first[:SHORT]} is not known; {UNSHALLOW}")
+    return found
+
+
+def _show_numbers(row: Row, same: str = "0") -> tuple[str, str]:
+    """Return the total and the change, each ``""`` where there is none."""
+    total = "" if row.total is None else exact(row.total)
+    return total, "" if row.change is None else signed(row.change) if row.change else same
+
+
+# text: the oldest above, so that the last line is the last that happened
+
+
+def _draw_text(history: History, models: Sequence[ModelHistory], style: Style) -> str:
+    parts = [draw(Group(*_draw_model(model, style)), style) for model in models]
+    notes = [draw(hanging("- ", "dim", each, style), style) for each in _list_notes(history, models)]
+    return "\n\n".join([*parts, "\n".join(notes)] if notes else parts)
+
+
+def _draw_model(model: ModelHistory, style: Style) -> Iterator[RenderableType]:
+    yield Text(_write_headline(model), style="bold")
+    rows = model.rows[-MOST_ROWS:]
+    if hidden := len(model.rows) - len(rows):
+        earlier = plural(hidden, "earlier row")
+        yield Text(f"{INDENT}({earlier} not shown: --format json or md, or a range, has them)", style="dim")
+    cells = [(printable(row.commit.label, LABEL), *_show_numbers(row, same="=")) for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for row, (label, total, moved) in zip(rows, cells, strict=True):
+        numbers = f"{total:>{widths[1]}}  {moved:>{widths[2]}}"
+        head = f"{INDENT}{label:<{widths[0]}}  {row.commit.date[:DAY]:{DAY}}  {numbers}"
+        room = usable(style) - cell_len(head) - len(INDENT)
+        subject = printable(row.commit.subject) if room >= LEAST else ""
+        while cell_len(subject) > room >= LEAST:
+            subject = f"{subject.removesuffix('…')[:-1]}…"
+        yield Text.assemble(head, *([(f"{INDENT}{subject}", "dim")] if room >= LEAST else []))
+        yield from (hanging(INDENT * 2, "", each, style) for each in _list_causes(row))
+
+
+# Markdown and JSON, with every row
+
+
+def _write_markdown(history: History, models: Sequence[ModelHistory], versions: dict[str, str]) -> str:
+    tools = ", ".join(f"{name.replace('_', '-')} {text(each)}" for name, each in versions.items())
+    sections = [
+        f"**{text(_write_headline(model))}**\n\n{table(COLUMNS, [*map(_make_cells, model.rows)], left=4)}"
+        for model in models
+    ]
+    return "\n\n".join([*sections, *(f"- {text(each)}" for each in _list_notes(history, models)), tools])
+
+
+def _make_cells(row: Row) -> tuple[str, ...]:
+    causes = "<br>".join(map(text, _list_causes(row)))
+    return code(row.commit.label), row.commit.date[:DAY], text(row.commit.subject), causes, *_show_numbers(row)
+
+
+def _make_document(history: History, models: Sequence[ModelHistory], versions: dict[str, str]) -> dict[str, Any]:
+    span = history.span
+    return {
+        "schema": SCHEMA,
+        "range": {"asked": span.asked, "after": span.start, "to": span.end, "shallow": history.is_cut},
+        "commits_read": history.commits_read,
+        "models": [
+            {
+                "name": model.name,
+                "names": [*model.names],
+                "declared": not model.is_left,
+                "rows": [*map(_make_row, model.rows)],
+            }
+            for model in models
+        ],
+        "notes": _list_notes(history, models),
+        "versions": versions,
+    }
+
+
+def _make_row(row: Row) -> dict[str, Any]:
+    commit = row.commit
+    return {
+        "commit": commit.name,
+        "tags": [*commit.tags],
+        "parents": [*commit.parents],
+        "date": commit.date,
+        "subject": commit.subject,
+        "total": row.total,
+        "by": row.by or None,
+        "change": row.change,
+        "since": row.since or None,
+        "keys": [dict(change_of(each)) for each in row.moved],
+        "method": row.method,
+        "said": _list_sentences(row),
+    }
