@@ -1,10 +1,14 @@
-"""Which release of transformers a run's closed forms are asked about: the one place where that is decided."""
+"""The release of transformers that a run's closed forms are asked about: the one that is installed where it builds."""
 
 from __future__ import annotations
 
+import os
+import re
+from importlib.metadata import PackageNotFoundError, distributions, version
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from pytest_bertsize.builder import installed
+from pytest_bertsize.files import regular
 from pytest_bertsize.release import LIBRARY, NEWEST, Release, Unsupported, is_said_by, of_metadata, parsed
 from pytest_bertsize.table.settings import SettingsError
 from pytest_bertsize.wording import printable
@@ -12,6 +16,7 @@ from pytest_bertsize.wording import printable
 if TYPE_CHECKING:
     from pytest_bertsize.table.settings import Settings
 
+LARGEST = 64 * 1024  # characters of a pyvenv.cfg or a ``.pth``; Python's own have a thousand at most
 KEY = ("tool", "bertsize", "transformers")
 
 
@@ -36,7 +41,7 @@ def asked_about(settings: Settings | None) -> AskedAbout:
     :raises SettingsError: where no closed forms are known for it, or the table says another.
     """
     another = settings.interpreter if settings else None
-    found = installed.find_release(LIBRARY, another.path if another else None)
+    found = find_release(LIBRARY, another.path if another else None)
     if found is not None:
         _refuse_another(settings, found)
         return AskedAbout(_release(found), found)
@@ -60,3 +65,65 @@ def _refuse_another(settings: Settings | None, found: str) -> None:
     place = f"{settings.file}:{line}" if line else settings.file
     message = f"transformers is {settings.transformers!r}, and {printable(found)} is installed, which builds"
     raise SettingsError(f"{place}: tool.bertsize.transformers: {message}; correct it, or install what it says")
+
+
+# what is installed, by its metadata, so that nothing of it is run
+
+
+def find_release(library: str, python: Path | None = None) -> str | None:
+    """Return the version that is installed, ``None`` where there is none, or where nobody can tell.
+
+    :param python: the interpreter that builds, which is not run; ``None`` for this one.
+    """
+    if python is None:
+        try:
+            return version(library)
+        except PackageNotFoundError:
+            return None
+    try:
+        folders = [*map(str, _find_folders(python))]
+        return next((each.version for each in distributions(name=library, path=folders)), None)
+    except (OSError, ValueError):  # a NUL byte, a loop of symlinks: who runs it says so
+        return None
+
+
+def _find_folders(python: Path) -> list[Path]:
+    """Return where an interpreter finds what is installed; the first that has a library is the one whose it is."""
+    real = Path(os.path.realpath(python))
+    named = re.fullmatch(r"python(3\.\d+)t?", real.name)
+    lines = [*_read_lines(python.parent / "pyvenv.cfg"), *_read_lines(python.parent.parent / "pyvenv.cfg")]
+    if not lines:
+        return _list_packages(real, named[1] if named else "")
+    settings = {key.strip().lower(): value.strip() for key, _, value in (line.partition("=") for line in lines)}
+    written = re.match(r"3\.\d+", settings.get("version_info") or settings.get("version") or "")
+    folders = _list_packages(python, written[0] if written else named[1] if named else "")
+    shares = settings.get("include-system-site-packages", "").lower() == "true"
+    return [*folders, *_find_folders(real)] if shares else folders
+
+
+def _read_lines(path: Path) -> list[str]:
+    try:
+        with regular(os.path.realpath(path)) as stream:
+            return stream.read(LARGEST).decode("utf-8", "replace").splitlines()
+    except OSError:
+        return []
+
+
+def _list_packages(python: Path, minor: str) -> list[Path]:
+    """Return the folders of one installation, Debian's and Windows' among them, and those that a ``.pth`` adds.
+
+    Of several Pythons in one place nobody can tell which is meant where neither name nor settings say it.
+    """
+    prefix = python.parent.parent if python.parent.name in {"bin", "Scripts"} else python.parent
+    names = [f"python{minor}", f"python{minor}t", "python3"] if minor else ["python3*"]
+    libs = [
+        path for lib in ("lib", "lib64", "local/lib") for name in names for path in sorted((prefix / lib).glob(name))
+    ]
+    if not minor and len({path.name for path in libs}) > 1:
+        libs = []
+    found = [lib / each for lib in libs for each in ("site-packages", "dist-packages")]
+    there = [each for each in (*found, prefix / "Lib" / "site-packages") if each.is_dir()]
+    linked = [
+        folder / line.strip() for folder in there for file in sorted(folder.glob("*.pth")) for line in _read_lines(file)
+    ]
+    return [*there, *(each for each in linked if each not in there and each.is_dir())]

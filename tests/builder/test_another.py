@@ -23,9 +23,9 @@ from pytest_bertsize.builder import own_process
 from pytest_bertsize.builder.child.start import OLDEST
 from pytest_bertsize.builder.failures import suggest_fix
 from pytest_bertsize.builder.helper import Helper, Limits
-from pytest_bertsize.builder.installed import find_release
 from pytest_bertsize.builder.messages import NotBuilt, Request, Why
 from pytest_bertsize.closed_forms.registry import Registry
+from pytest_bertsize.config.which_release import find_release
 from pytest_bertsize.review.check import examine
 from pytest_bertsize.table.settings import load
 

@@ -296,7 +296,7 @@ def test_what_becomes_of_one_fork_is_its_models_alone(tmp_path: Path) -> None:
     names = ("never", "takes", "has_open", "kills", "line")
     own = [Request(each, "", "", {}, {}, "", str(tmp_path), f"own:{each}", config_given=False) for each in names]
     requests = [request("a"), *own[:3], request("b", vocab_size=12), *own[3:], request("c", vocab_size=13)]
-    helper = Helper(Limits(building=4, own_memory=100 * 2**20), _at_once=3)
+    helper = Helper(Limits(building=6, own_memory=100 * 2**20), _at_once=3)
     try:
         helper.ask(requests)
         found = {each.name: helper.result(each.name) for each in requests}
@@ -304,7 +304,7 @@ def test_what_becomes_of_one_fork_is_its_models_alone(tmp_path: Path) -> None:
         helper.stop()
     assert {name: each for name, each in found.items() if isinstance(each, NotBuilt)} == {
         "kills": NotBuilt(Why.KILLED, "the helper process was killed by SIGKILL"),
-        "never": NotBuilt(Why.TIME, limit=4),
+        "never": NotBuilt(Why.TIME, limit=6),
         "takes": NotBuilt(Why.MEMORY, limit=100),
         "has_open": NotBuilt(Why.RAISED, "ValueError: ['pipe'] (own.py:6)"),
     }

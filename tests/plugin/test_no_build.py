@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_bertsize.builder import installed
+from pytest_bertsize.config import which_release
 from tests.conftest import alone_and_spread
 from tests.support.git_projects import LAYER, committed
 from tests.support.tables import FITS, TABLE
@@ -437,7 +437,7 @@ ASSUMED = "closed forms are those of transformers "
 def test_the_release_that_is_assumed_where_none_is_installed_is_said(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(installed, "release", lambda *_: None)
+    monkeypatch.setattr(which_release, "find_release", lambda *_: None)
     result = project(FITS).runpytest(*OPTIONS, "--bert-budget-report=size.json")
     result.stdout.fnmatch_lines([f"{ASSUMED}5.23 (the newest that is known: none is installed)"])
     said = report()["versions"]["closed_forms_of_transformers"]
@@ -449,7 +449,7 @@ def test_a_model_is_counted_as_the_release_of_the_table_builds_it(
     project: Project, tiny: dict[str, Any], monkeypatch: pytest.MonkeyPatch, release: str, biases: int
 ) -> None:
     """Untied, the tiny model has 101·48 more of its decoder, and from 5 on a second bias of 101."""
-    monkeypatch.setattr(installed, "release", lambda *_: None)
+    monkeypatch.setattr(which_release, "find_release", lambda *_: None)
     untied = {**tiny, "tie_word_embeddings": False}
     rows, width = tiny["vocab_size"], tiny["hidden_size"]
     result = project(RELEASE.format(release) + FITS, untied).runpytest(*OPTIONS, "--bert-budget-report=size.json")
@@ -469,7 +469,7 @@ def test_a_table_that_names_another_release_than_the_installed_one_is_a_mistake(
 def test_a_release_without_closed_forms_is_refused_before_anything_is_counted(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(installed, "release", lambda *_: "5.0.2")
+    monkeypatch.setattr(which_release, "find_release", lambda *_: "5.0.2")
     result = project(FITS).runpytest(*OPTIONS)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(
