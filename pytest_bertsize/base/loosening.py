@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from pytest_bertsize.inventory import Inventory
     from pytest_bertsize.table.model import Limit, Measure, Model
 
-SAY_WHY = 'if that is meant, say why in the same change: reason = "…"'
+REASON = 'say why in the same change: reason = "…"'
+SAY_WHY = f"if that is meant, {REASON}"
 COUNTS = ("unique", "stored", "unrolled")
 """What bytes may be counted of; none is less than the one before it."""
 
@@ -74,7 +75,7 @@ def not_compared(model: Model, baseline: Baseline) -> list[Finding]:
     """What the base says of a model, and nobody can tell: an error where somebody has asked for that base."""
     severity: Severity = "error" if baseline.is_asked_for else "warning"
     if mistake := baseline.find_mistake(model):
-        way_out = f"compare with a commit in which it can be read, or {SAY_WHY.rpartition(', ')[2]}"
+        way_out = f"compare with a commit in which it can be read, or {REASON}"
         by_reason, fix = explained(model, mistake.reason, way_out)
         message = f"its table at {baseline.revision} cannot be read: {mistake.problem}"
         return [Finding("not-compared", message, fix, severity if by_reason == "error" else "note", table_key=())]

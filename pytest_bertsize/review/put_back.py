@@ -15,9 +15,9 @@ from pytest_bertsize.wording import shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.base.baseline import Baseline
+    from pytest_bertsize.base.comparison import PutBack
     from pytest_bertsize.base.lock import Lock
     from pytest_bertsize.base.project_at_commit import ModelAtCommit
-    from pytest_bertsize.base.put_back import PutBack
     from pytest_bertsize.builder.messages import Built, NotBuilt, Request
     from pytest_bertsize.review.check import Subject
 
@@ -66,7 +66,7 @@ def planned(
 
 
 def _plan(subject: Subject, request: Request, former: ModelAtCommit) -> PutBack:
-    from pytest_bertsize.base.put_back import PutBack
+    from pytest_bertsize.base.comparison import PutBack
 
     before = _said(former)
     if before is None:

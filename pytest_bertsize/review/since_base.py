@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.base.comparison import WRITTEN
-from pytest_bertsize.base.loosening import SAY_WHY, explained
+from pytest_bertsize.base.loosening import REASON, explained
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import TOTAL, TRAINABLE
 from pytest_bertsize.review import measures
@@ -101,10 +101,9 @@ def _not_held(found: Review, model: Model, baseline: Baseline | None) -> Finding
         reason, problem = mistake.reason, mistake.problem
     else:
         return said(f"{baseline.revision} declares no such model: it is new, and nothing is held", "", "note")
-    say_why = SAY_WHY.rpartition(", ")[2]
-    way_out = f"compare with a commit in which it can be counted, or {say_why}"
+    way_out = f"compare with a commit in which it can be counted, or {REASON}"
     if not model.closed_form and not (former and former.locked):
-        way_out = f"{say_why}, and commit a lock with it, which later ones are held against: {WRITTEN}"
+        way_out = f"{REASON}, and commit a lock with it, which later ones are held against: {WRITTEN}"
     severity, fix = explained(model, reason, way_out)
     return said(f"what it was at {baseline.revision} is not known: {problem}", fix, severity)
 

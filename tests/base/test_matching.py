@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_bertsize.base.git import find_renames
-from tests.support.git_projects import FITS, GitProject, repository
+from tests.support.git_projects import GitProject, repository
 
 LOOSENED = "the limit of total was 90K at main and is 999K now"
 PATTERN = '\n[tool.bertsize.models."enc-{stem}"]\nconfig = "configs/*.json"\nbudget.total = "90K"\n'
@@ -45,8 +46,7 @@ SPELLINGS = [
 ]
 
 
-@pytest.mark.parametrize("before", SPELLINGS)
-@pytest.mark.parametrize("after", SPELLINGS)
+@pytest.mark.parametrize(("before", "after"), [(each, SPELLINGS[2]) for each in SPELLINGS] + [*pairwise(SPELLINGS)])
 def test_a_file_is_the_same_however_it_is_spelt(tmp_path: Path, tiny: dict[str, Any], before: str, after: str) -> None:
     project = at_main(tmp_path, tiny, "models/enc/config.json", declared("old", f'"{before}"'))
     project.write("models/enc/config.json", {**tiny, "num_hidden_layers": 2})
@@ -114,16 +114,6 @@ def test_a_file_that_git_has_moved_and_no_commit_has_yet_is_known_to_git(tmp_pat
     assert LOOSENED in error
 
 
-def test_git_is_only_asked_of_files_that_models_are_of(tmp_path: Path, tiny: dict[str, Any]) -> None:
-    project = at_main(tmp_path, tiny, "models/[a].json", declared("old", '"models/[a].json"'))
-    project.git("mv", "models/[a].json", "b.json")
-    project.commit()
-    main = project.git("rev-parse", "main")
-    assert find_renames(project.folder, main, ["models/a.json", "b.json"]) == {}
-    assert find_renames(project.folder, main, ["models/[a].json", "b.json"]) == {"b.json": "models/[a].json"}
-    assert find_renames(project.folder, "0" * 40, ["models/[a].json", "b.json"]) == {}
-
-
 def test_a_name_stands_before_the_file_that_another_has_now(tmp_path: Path, tiny: dict[str, Any]) -> None:
     project = at_main(tmp_path, tiny, "a.json", declared("one", '"a.json"') + declared("two", '"b.json"'))
     project.write("b.json", {**tiny, "vocab_size": 9})
@@ -148,12 +138,6 @@ def test_what_is_no_file_is_known_by_its_name_alone(tmp_path: Path, tiny: dict[s
     assert is_called(project) == {"new": "old"}
 
 
-def test_a_name_that_git_cannot_be_asked_for_is_that_of_no_renamed_file(tmp_path: Path, tiny: dict[str, Any]) -> None:
-    project = at_main(tmp_path, tiny, "a.json", declared("old", '"a.json"'))
-    project.declare(declared("new", '"x\\u0000"'))
-    assert is_called(project) == {}
-
-
 def test_a_factory_is_known_by_its_name(tmp_path: Path, tiny: dict[str, Any]) -> None:
     table = '\n[tool.bertsize.models.{}]\nfactory = "acme:{}"\nclosed_form = false\nbudget.total = "90K"\n'
     project = at_main(tmp_path, tiny, "a.json", table.format("a", "build_a") + table.format("b", "build_b"))
@@ -173,13 +157,6 @@ def test_the_next_file_of_a_pattern_is_held_to_the_limit_of_the_last(tmp_path: P
     assert project.errors("enc-2026-11") == []
 
 
-def test_names_come_first(tmp_path: Path, tiny: dict[str, Any]) -> None:
-    project = at_main(tmp_path, tiny, "a.json", declared("a", '"a.json"', "70K") + declared("b", '"a.json"', "80K"))
-    project.write("b.json", {**tiny, "num_hidden_layers": 2})
-    project.declare(declared("b", '"b.json"', "80K") + declared("a", '"a.json"', "70K"))
-    assert is_called(project) == {"a": "a", "b": "b"}
-
-
 def test_a_file_that_the_clone_lacks_is_still_the_file_that_is_meant(tmp_path: Path, tiny: dict[str, Any]) -> None:
     project = at_main(tmp_path, tiny, "models/enc/config.json", declared("old", '"models/enc"'))
     project.lose("main:models/enc/config.json")
@@ -187,8 +164,3 @@ def test_a_file_that_the_clone_lacks_is_still_the_file_that_is_meant(tmp_path: P
     loosened, lacks = project.errors("new")
     assert LOOSENED in loosened
     assert "cannot be read" in lacks
-
-
-def test_a_model_that_keeps_its_name_needs_no_second_look(tmp_path: Path, tiny: dict[str, Any]) -> None:
-    project = at_main(tmp_path, tiny, "config.json", FITS)
-    assert is_called(project) == {"fits": "fits"}

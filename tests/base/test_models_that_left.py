@@ -73,11 +73,6 @@ def test_pytest_says_and_does_the_same(project: Project, tiny: dict[str, Any]) -
     result.stdout.fnmatch_lines([f"{SAID}, and this table does not; *", "1 configured, 1 checked, 1 failed*"])
 
 
-def test_github_is_told_of_it_first(change: GitProject, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    assert f"::error title=bertsize::{SAID}, and this table does not; " in outer(change)[1]
-
-
 def test_a_reason_lets_it_leave_and_is_shown(change: GitProject) -> None:
     change.declare(OTHER + REMOVED)
     status, said = outer(change, "r.json", "r.md", "r.html")

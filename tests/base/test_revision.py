@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import json
 import os
 import re
 import shlex
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -71,19 +69,6 @@ def test_a_branch_means_its_tip(origin: GitProject) -> None:
         resolve_commit(origin.folder, "main")
         == origin.git("rev-parse", "refs/heads/main")
         != origin.git("rev-parse", "HEAD")
-    )
-
-
-@pytest.mark.parametrize("revision", ["HEAD", "change~0", "@", "refs/heads/change", "v1", "v2"])
-def test_any_name_of_a_commit_will_do(origin: GitProject, revision: str) -> None:
-    origin.git("tag", "v1")
-    origin.git("tag", "--annotate", "--message", "two", "v2")
-    head = origin.git("rev-parse", "HEAD")
-    assert (
-        resolve_commit(origin.folder, revision)
-        == resolve_commit(origin.folder, head)
-        == resolve_commit(origin.folder, head[:12])
-        == head
     )
 
 
@@ -492,39 +477,3 @@ def test_what_a_hook_sets_leads_to_no_other_repository(
     assert resolve_commit(own.folder, "main") == expected != other.git("rev-parse", "main")
     with CommitFiles(own.folder, expected) as files:
         assert files.read("config.json") == (own.folder / "config.json").read_bytes()
-
-
-def trap(project: GitProject) -> Path:
-    """Everything by which a repository makes git run a program, each of which would leave a file."""
-    caught = project.folder.parent / "caught"
-    script = project.folder.parent / "trap"
-    script.write_text(f"#!/bin/sh\ntouch {shlex.quote(str(caught))}\n")
-    script.chmod(0o755)
-    hooks = project.folder.parent / "hooks"
-    hooks.mkdir()
-    for name in ("post-checkout", "post-index-change", "reference-transaction", "pre-auto-gc"):
-        (hooks / name).symlink_to(script)
-    project.write("conftest.py", f"from pathlib import Path\nPath({str(caught)!r}).touch()\n")
-    project.write(".gitattributes", "* filter=trap diff=trap merge=trap\n")
-    project.commit()
-    settings = ("filter.trap.clean", "filter.trap.smudge", "filter.trap.process", "diff.trap.textconv", "core.pager")
-    for name in (*settings, "diff.trap.command", "diff.external", "core.fsmonitor", "core.sshCommand", "core.editor"):
-        project.git("config", name, str(script))
-    project.git("config", "core.hooksPath", str(hooks))
-    return caught
-
-
-def test_nothing_of_the_repository_is_run(tmp_path: Path, tiny: dict[str, Any]) -> None:
-    project = committed(tmp_path / "project", tiny)
-    caught = trap(project)
-    with contextlib.suppress(subprocess.CalledProcessError):  # the trap is no filter
-        project.git("status")
-    assert caught.exists()
-    caught.unlink()
-    project.write("config.json", {**tiny, "num_hidden_layers": 4})
-    review = project.review(asked="HEAD")
-    assert review.comparison is not None
-    assert review.comparison.commit == find_head(project.folder)
-    assert why_not(project.folder, "mian")
-    assert find_base(project.folder, None, {"GITHUB_BASE_REF": "main"}) is not None
-    assert not caught.exists()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -139,11 +138,6 @@ def test_a_range_without_a_commit_says_so(history: History) -> None:
     said = history.said("HEAD..HEAD")
     assert said.splitlines()[0] == "fits: 59,549"
     assert "- no commit lies in HEAD..HEAD\n" in said
-
-
-def test_what_is_not_committed_is_no_commit(history: History, tiny: dict[str, Any]) -> None:
-    history.project.write("config.json", {**tiny, "num_hidden_layers": 9})
-    assert history.told() == [("begin", TOTAL, None)]
 
 
 def test_the_end_of_a_shallow_clone_is_no_beginning(
@@ -370,32 +364,6 @@ def test_a_path_that_no_command_line_takes_is_no_file(history: History) -> None:
 
 
 # what it costs
-
-
-def test_a_longer_history_takes_no_more_processes(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
-    started: list[object] = []
-    popen = subprocess.Popen.__init__
-
-    def counted(self: Any, arguments: Any, *more: Any, **settings: Any) -> None:
-        started.append(arguments)
-        popen(self, arguments, *more, **settings)
-
-    def processes() -> int:
-        started.clear()
-        history.rows()
-        return len(started)
-
-    history.commit("a layer more", num_hidden_layers=4)
-    history.rows()  # git is asked once whether it trusts the repository
-    with monkeypatch.context() as patched:
-        patched.setattr(subprocess.Popen, "__init__", counted)
-        before = processes()
-    for words in range(102, 106):
-        history.commit("a word more", vocab_size=words)
-    with monkeypatch.context() as patched:
-        patched.setattr(subprocess.Popen, "__init__", counted)
-        assert processes() == before
-    assert before > 0
 
 
 def test_what_is_the_same_is_counted_once_and_what_touches_nothing_is_not_read(
