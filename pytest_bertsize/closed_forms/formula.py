@@ -1,6 +1,6 @@
 """Formulas as people write them: ``V·D``, as the tensors have it, squares first.
 
-A formula is a sum of products in that order; a writer for each of text and LaTeX has the signs.
+A formula is a sum of products in that order; text and LaTeX have a writer each.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Formula:
-    """A sum: what it is of, and how it is written."""
+    """A sum of products, and how it is written."""
 
     products: tuple[Product, ...]
 
@@ -43,12 +43,12 @@ class Formula:
     @cached_property
     def text(self) -> str:
         """``L·(4·D² + 4·D)``: what a table cell can hold; ``0`` for what owns nothing."""
-        return _formula(self, _Text())
+        return _Text().write_formula(self)
 
     @property
     def latex(self) -> str:
         r"""``L \cdot (4 \cdot D^{2} + 4 \cdot D)``."""
-        return _formula(self, _Latex())
+        return _Latex().write_formula(self)
 
     @property
     def symbols(self) -> set[str]:
@@ -56,8 +56,8 @@ class Formula:
         return {name for product in self.products for factor in product.factors for name in factor.symbols}
 
     def in_numbers(self, sizes: Mapping[str, int]) -> str:
-        """With sizes in place of their symbols: ``4·768² + 4·768``."""
-        return _formula(self, _Text(sizes))
+        """Write sizes in place of their symbols: ``4·768² + 4·768``."""
+        return _Text(sizes).write_formula(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,17 +81,17 @@ class Formulas:
         self._known: dict[tuple[Count, ...], list[_Term]] = {}
 
     def by_component(self, terms: Iterable[Term]) -> dict[str, Formula]:
-        """For every component at every level, and their own in a row for the total."""
+        """Return a formula for every component at every level, and their sum for the total."""
         members: dict[str, list[Term]] = {}
         for term in terms:
             for level in levels(term.component):
                 members.setdefault(level, []).append(term)
-        found = {component: self.all(members[component]) for component in members}
+        found = {component: self.sum_all_copies(members[component]) for component in members}
         tops = (found[name] for name in parents_first(found) if "." not in name)
         return {**found, TOTAL: Formula(tuple(product for top in tops for product in top.products))}
 
-    def all(self, terms: Iterable[Term]) -> Formula:
-        """All copies of some parameters, what is repeated kept as a factor: ``L·(4·D² + 4·D) + D``."""
+    def sum_all_copies(self, terms: Iterable[Term]) -> Formula:
+        """Sum all copies of some parameters, what is repeated kept as a factor: ``L·(4·D² + 4·D) + D``."""
         by_repeat: dict[Count, list[Term]] = {}
         for term in terms:
             by_repeat.setdefault(term.times, []).append(term)
@@ -101,8 +101,8 @@ class Formulas:
                 numbers[product.factors] = numbers.get(product.factors, 0) + product.number
         return Formula(tuple(Product(number, factors) for factors, number in numbers.items() if number))
 
-    def one(self, terms: Iterable[Term]) -> Formula:
-        """A single copy of some parameters: ``4·D² + 4·D``, like terms together."""
+    def sum_one_copy(self, terms: Iterable[Term]) -> Formula:
+        """Sum a single copy of some parameters: ``4·D² + 4·D``, like terms together."""
         numbers: dict[Monomial, int] = {}
         factors: dict[Monomial, tuple[Expression, ...]] = {}
         for term in terms:
@@ -114,7 +114,7 @@ class Formulas:
         return Formula(tuple(Product(numbers[rest], factors[rest]) for rest in rests))
 
     def _repeated(self, times: Count, members: Iterable[Term]) -> list[Product]:
-        single = self.one(members)
+        single = self.sum_one_copy(members)
         repeats = self._even(times)
         if repeats == 0 or not single.products:
             return []
@@ -146,13 +146,13 @@ class _Term:
 
 
 def _split(total: Count, shape: Sequence[Count]) -> list[_Term]:
-    """The terms of a sum, each with its factors in the order of a shape: rows before columns."""
+    """Return the terms of a sum, each with its factors in the order of a shape: rows before columns."""
     place = {name: index for index, size in reversed(list(enumerate(shape))) for name in symbols_of(size)}
     return [_term(monomial, place) for monomial in terms_of(total)]
 
 
 def _term(monomial: Monomial, place: Mapping[str, int]) -> _Term:
-    """A quotient stays whole."""
+    """Take a monomial apart; a quotient stays whole."""
     number = monomial.number
     if not monomial.is_whole:
         rest = replace(monomial, number=abs(number))
@@ -172,107 +172,89 @@ _SUBSCRIPT = re.compile(r"([^\W\d_])(?:_(\w+)|([a-z0-9]{1,2}))")
 """``d_kv``, ``De``, ``P2``."""
 
 
-def _formula(formula: Formula, writer: _Text) -> str:
-    return _sum([(each.number, _product(each, writer)) for each in formula.products], writer)
-
-
-def _sum(signed: Iterable[tuple[int | Fraction, str]], writer: _Text) -> str:
-    """Products with their signs between them."""
-    written = ""
-    for number, product in signed:
-        sign = (" - " if written else "-") if number < 0 else " + " if written else ""
-        written += sign + product
-    return written or writer.number(0)
-
-
-def _product(product: Product, writer: _Text) -> str:
-    number = abs(product.number)
-    factors = [_factor(each, writer) for each in product.factors]
-    return writer.times.join(factors if factors and number == 1 else [writer.number(number), *factors])
-
-
-def _factor(factor: Expression | Formula, writer: _Text) -> str:
-    if isinstance(factor, Formula):
-        return writer.bracketed(_formula(factor, writer))
-    written = _expression(factor, writer)
-    return writer.bracketed(written) if len(factor.terms) > 1 else written
-
-
-def _expression(expression: Expression, writer: _Text) -> str:
-    return _sum([(each.number, _monomial(each, writer)) for each in expression.terms], writer)
-
-
-def _monomial(monomial: Monomial, writer: _Text) -> str:
-    """Without its sign."""
-    above = [_power(base, exponent, writer) for base, exponent in monomial.powers if exponent > 0]
-    below = [_power(base, -exponent, writer) for base, exponent in monomial.powers if exponent < 0]
-    number, divisor = abs(monomial.number).as_integer_ratio()
-    written = writer.times.join(above if above and number == 1 else [writer.number(number), *above])
-    below = below if divisor == 1 else [writer.number(divisor), *below]
-    return writer.fraction(written, below) if below else written
-
-
-def _power(base: Base, exponent: int, writer: _Text) -> str:
-    if isinstance(base, str):
-        written = writer.symbol(base)
-    elif isinstance(base, Floor):
-        written = writer.floor(_expression(base.quotient, writer))
-    else:
-        written = writer.bracketed(_expression(base, writer))
-    return written if exponent == 1 else writer.power(written, exponent)
-
-
 class _Text:
-    """Has the signs, and puts together what is written already."""
+    """Writes formulas in Unicode, with sizes in place of their symbols where they are given."""
 
     times = "·"
 
     def __init__(self, sizes: Mapping[str, int] | None = None) -> None:
         self._sizes = sizes or {}
 
-    def number(self, number: int) -> str:
-        return str(number)
+    def write_formula(self, formula: Formula) -> str:
+        return self._write_sum((each.number, self._write_product(each)) for each in formula.products)
 
-    def symbol(self, name: str) -> str:
+    def _write_sum(self, signed: Iterable[tuple[int | Fraction, str]]) -> str:
+        """Write products with their signs between them."""
+        written = ""
+        for number, product in signed:
+            sign = (" - " if written else "-") if number < 0 else " + " if written else ""
+            written += sign + product
+        return written or "0"
+
+    def _write_product(self, product: Product) -> str:
+        number = abs(product.number)
+        factors = map(self._write_factor, product.factors)
+        return self.times.join([*([str(number)] if number != 1 or not product.factors else []), *factors])
+
+    def _write_factor(self, factor: Expression | Formula) -> str:
+        if isinstance(factor, Formula):
+            return f"({self.write_formula(factor)})"
+        written = self._write_expression(factor)
+        return f"({written})" if len(factor.terms) > 1 else written
+
+    def _write_expression(self, expression: Expression) -> str:
+        return self._write_sum((each.number, self._write_monomial(each)) for each in expression.terms)
+
+    def _write_monomial(self, monomial: Monomial) -> str:
+        """Write it without its sign."""
+        above = [self._write_power(base, exponent) for base, exponent in monomial.powers if exponent > 0]
+        below = [self._write_power(base, -exponent) for base, exponent in monomial.powers if exponent < 0]
+        number, divisor = abs(monomial.number).as_integer_ratio()
+        written = self.times.join(above if above and number == 1 else [str(number), *above])
+        below = below if divisor == 1 else [str(divisor), *below]
+        return self.write_fraction(written, below) if below else written
+
+    def _write_power(self, base: Base, exponent: int) -> str:
+        if isinstance(base, str):
+            written = self.write_symbol(base)
+        elif isinstance(base, Floor):
+            written = self.write_floor(self._write_expression(base.quotient))
+        else:
+            written = f"({self._write_expression(base)})"
+        return written if exponent == 1 else self.write_exponent(written, exponent)
+
+    def write_symbol(self, name: str) -> str:
         return str(self._sizes.get(name, name))
 
-    def bracketed(self, inside: str) -> str:
-        return f"({inside})"
-
-    def floor(self, inside: str) -> str:
+    def write_floor(self, inside: str) -> str:
         return f"floor({inside})"
 
-    def power(self, base: str, exponent: int) -> str:
+    def write_exponent(self, base: str, exponent: int) -> str:
         return base + str(exponent).translate(_SUPERSCRIPT)
 
-    def fraction(self, above: str, below: Sequence[str]) -> str:
-        return f"{above}/{below[0] if len(below) == 1 else self.bracketed(self.times.join(below))}"
+    def write_fraction(self, above: str, below: Sequence[str]) -> str:
+        return f"{above}/{below[0] if len(below) == 1 else f'({self.times.join(below)})'}"
 
 
 class _Latex(_Text):
     times = r" \cdot "
 
-    def symbol(self, name: str) -> str:
-        """What is more than a letter stands upright: in italics it would read as a product."""
-        letter, below = _letter_and_subscript(name)
+    def write_symbol(self, name: str) -> str:
+        """Write a symbol of several letters with a subscript, so that it is no product; another name is one word."""
+        parts = _SUBSCRIPT.fullmatch(name)
+        letter, below = (parts[1], parts[2] or parts[3]) if parts else (name, "")
         if below:
-            return f"{letter}_{{{below if below.isdecimal() else self._upright(below)}}}"
-        return letter if len(letter) == 1 else self._upright(letter)
+            return f"{letter}_{{{below if below.isdecimal() else self._write_upright(below)}}}"
+        return letter if len(letter) == 1 else self._write_upright(letter)
 
-    def floor(self, inside: str) -> str:
+    def write_floor(self, inside: str) -> str:
         return rf"\left\lfloor{{{inside}}}\right\rfloor"
 
-    def power(self, base: str, exponent: int) -> str:
+    def write_exponent(self, base: str, exponent: int) -> str:
         return f"{base}^{{{exponent}}}"
 
-    def fraction(self, above: str, below: Sequence[str]) -> str:
+    def write_fraction(self, above: str, below: Sequence[str]) -> str:
         return rf"\frac{{{above}}}{{{self.times.join(below)}}}"
 
-    def _upright(self, name: str) -> str:
+    def _write_upright(self, name: str) -> str:
         return rf"\mathrm{{{re.sub(r'[^A-Za-z0-9]', ' ', name)}}}".replace(" ", r"\_")
-
-
-def _letter_and_subscript(name: str) -> tuple[str, str]:
-    """A symbol of several letters has a subscript, so that it is no product; another name is one word."""
-    parts = _SUBSCRIPT.fullmatch(name)
-    return (parts[1], parts[2] or parts[3]) if parts else (name, "")

@@ -214,7 +214,7 @@ class Axes:
         return found
 
 
-def shapes(
+def find_shapes(
     derivation: Derivation,
     limits: Sequence[Limit],
     wish: Wish,
@@ -236,7 +236,7 @@ def shapes(
     return Found(found, search.axes.varied, search.seq_len)
 
 
-def fits(derivation: Derivation, budget: Sequence[Limit]) -> tuple[Shape, ...]:
+def find_fitting_shapes(derivation: Derivation, budget: Sequence[Limit]) -> tuple[Shape, ...]:
     """Return a few shapes near today's that hold the counts and FLOPs of a budget that the closed form is over.
 
     None has more parameters than today's, so that limits of bytes need no look; growth is a matter of the base.
@@ -247,7 +247,7 @@ def fits(derivation: Derivation, budget: Sequence[Limit]) -> tuple[Shape, ...]:
     limits = [limit for limit in budget if limit.measure is None or isinstance(limit.measure, Flops)]
     limits.append(Limit(TOTAL, None, total, total, ""))
     try:
-        return shapes(derivation, limits, Wish(), most=MOST_IN_A_REPORT, furthest=FURTHEST_IN_A_REPORT).shapes
+        return find_shapes(derivation, limits, Wish(), most=MOST_IN_A_REPORT, furthest=FURTHEST_IN_A_REPORT).shapes
     except Unusable:
         return ()
 

@@ -105,7 +105,7 @@ def _fit_model(chosen: Explained, asked: Asked) -> Fitting:
         return measured([limit], Subject(form.inventory, form, config, None))[0].actual
 
     wish = shapes.Wish(frozenset(asked.keep), asked.multiple, asked.head_width, asked.seq_len)
-    found = shapes.shapes(chosen.derivation, limits, wish, most=MOST, weigh=measure)
+    found = shapes.find_shapes(chosen.derivation, limits, wish, most=MOST, weigh=measure)
     if not found.varied:
         what = f"{chosen.form.architecture.name} has no size left to vary"
         is_pair = not keys and any(symbol.startswith("L") for symbol in chosen.form.dims.sizes)

@@ -229,9 +229,9 @@ def _fits(derivation: Derivation, limits: tuple[Limit, ...]) -> tuple[Shape, ...
     """Shapes that hold a budget which is broken; a run without one does not read the search."""
     if not any(what_if.is_over(limit, derivation.form) for limit in limits):
         return ()
-    from pytest_bertsize.closed_forms.shapes import fits
+    from pytest_bertsize.closed_forms.shapes import find_fitting_shapes
 
-    return fits(derivation, limits)
+    return find_fitting_shapes(derivation, limits)
 
 
 def _with_limits(subject: Subject, extra: tuple[Limit, ...]) -> Review:

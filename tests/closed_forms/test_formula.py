@@ -20,7 +20,7 @@ MINUS = "\N{MINUS SIGN}"
 def written(*shapes: tuple[Count, ...], times: Count = 1) -> Formula:
     """The formula of some tensors."""
     root = repeat("layer", times, *(parameter(f"p{index}", *shape) for index, shape in enumerate(shapes)))
-    return Formulas(Dims(SIZES, {})).all(terms(root))
+    return Formulas(Dims(SIZES, {})).sum_all_copies(terms(root))
 
 
 @pytest.mark.parametrize("switches", ["on", pytest.param("off", marks=pytest.mark.long)])

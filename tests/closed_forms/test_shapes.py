@@ -10,7 +10,7 @@ import pytest
 
 from pytest_bertsize.closed_forms import FAMILIES, flops
 from pytest_bertsize.closed_forms.derive import Derivation
-from pytest_bertsize.closed_forms.shapes import Found, Shape, Wish, fits, shapes
+from pytest_bertsize.closed_forms.shapes import Found, Shape, Wish, find_fitting_shapes, find_shapes
 from pytest_bertsize.closed_forms.what_if import Variants
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.table.model import Flops, Limit
@@ -49,7 +49,7 @@ def bert(**changes: Any) -> Derivation:
 
 def under(derivation: Derivation, *keep: str, most: int = 10, **limits: Any) -> Found:
     """What a search says, 64 being the step."""
-    return shapes(derivation, limits_from(limits, file="x", line=1), Wish(frozenset(keep)), most=most)
+    return find_shapes(derivation, limits_from(limits, file="x", line=1), Wish(frozenset(keep)), most=most)
 
 
 def of_flops(most: int) -> Limit:
@@ -58,7 +58,7 @@ def of_flops(most: int) -> Limit:
 
 def near(derivation: Derivation, **limits: Any) -> list[dict[str, int]]:
     """What a report says."""
-    return [dict(shape.changes) for shape in fits(derivation, limits_from(limits, file="x", line=1))]
+    return [dict(shape.changes) for shape in find_fitting_shapes(derivation, limits_from(limits, file="x", line=1))]
 
 
 def masked_lm(sizes: dict[str, int]) -> int:
@@ -132,7 +132,9 @@ def test_a_search_takes_less_than_three_seconds() -> None:
 
 
 def test_a_limit_on_flops_holds_too() -> None:
-    found = shapes(bert(), [of_flops(22 * 10**9), *limits_from({"total": "110M"}, file="x", line=1)], Wish(), most=10)
+    found = find_shapes(
+        bert(), [of_flops(22 * 10**9), *limits_from({"total": "110M"}, file="x", line=1)], Wish(), most=10
+    )
     assert len(found.shapes) == 10
     for shape in found.shapes:
         assert shape.flops is not None
@@ -142,7 +144,7 @@ def test_a_limit_on_flops_holds_too() -> None:
 
 def test_flops_of_a_class_without_a_closed_form_of_them_are_a_sentence() -> None:
     with pytest.raises(Unusable, match="there is no closed form for the FLOPs of DebertaModel"):
-        shapes(derived(case("deberta", "DebertaModel", {})), [of_flops(22 * 10**9)], Wish(), most=10)
+        find_shapes(derived(case("deberta", "DebertaModel", {})), [of_flops(22 * 10**9)], Wish(), most=10)
 
 
 def test_what_is_kept_is_as_it_is() -> None:
@@ -161,7 +163,7 @@ def test_where_the_heads_are_kept_the_width_is_a_multiple_of_them() -> None:
 
 def test_heads_are_as_wide_as_asked() -> None:
     limits = limits_from({"total": "60M"}, file="x", line=1)
-    found = shapes(bert(), limits, Wish(head=128), most=5).shapes
+    found = find_shapes(bert(), limits, Wish(head=128), most=5).shapes
     assert {shape.form.dims.sizes["D"] // shape.form.dims.sizes["A"] for shape in found} == {128}
 
 
@@ -216,7 +218,7 @@ def test_a_report_shows_three_shapes_at_most_and_each_holds_the_whole_budget() -
 
 def test_none_of_them_is_larger_than_today() -> None:
     limits = limits_from({"encoder": "80M"}, file="x", line=1)
-    assert all(shape.form.total <= MASKED_LM for shape in fits(bert(), limits))
+    assert all(shape.form.total <= MASKED_LM for shape in find_fitting_shapes(bert(), limits))
 
 
 def test_a_width_that_nobody_would_train_is_never_proposed() -> None:
@@ -264,6 +266,6 @@ def test_the_reader_of_a_config_takes_every_shape(family: str) -> None:
     name = next(architecture for of, architecture in PAIRS if of == family)
     model = by_default(family, name)
     limits = limits_from({"total": model.form.total * 3 // 4}, file="x", line=1)
-    found: tuple[Shape, ...] = fits(model, limits)
+    found: tuple[Shape, ...] = find_fitting_shapes(model, limits)
     for shape in found:
         assert by_default(family, name, **shape.changes).form.total == shape.form.total <= model.form.total * 3 // 4

@@ -199,8 +199,11 @@ def test_every_written_formula_gives_its_number(family: str) -> None:
         form = case.closed_form()
         formulas = Formulas(form.dims)
         for leaf in leaves(form):
-            assert value_of(formulas.one([leaf.symbolic]).text, form.dims.sizes) == leaf.owned, leaf
-        assert value_of(formulas.all(leaf.symbolic for leaf in leaves(form)).text, form.dims.sizes) == form.total
+            assert value_of(formulas.sum_one_copy([leaf.symbolic]).text, form.dims.sizes) == leaf.owned, leaf
+        assert (
+            value_of(formulas.sum_all_copies(leaf.symbolic for leaf in leaves(form)).text, form.dims.sizes)
+            == form.total
+        )
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from pytest_bertsize.__main__ import main
+from pytest_bertsize.closed_forms.all_sizes import follow_all_sizes
 from pytest_bertsize.closed_forms.blocks import linear
-from pytest_bertsize.closed_forms.everywhere import everywhere
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.tracing import end_at, follow_every_way, untraced
 from pytest_bertsize.commands.console import GOOD, MISTAKEN
@@ -215,7 +215,7 @@ def test_a_class_of_the_projects_own_is_followed_with_what_it_adds_and_lacks(
     Path("pyproject.toml").write_text(OWN, "utf-8")
     Path("other.json").write_text(json.dumps({**BERT, "num_hidden_layers": 2}), "utf-8")
     derivation = explained(Named(model)).derivation
-    found, sizes = everywhere(derivation), derivation.form.dims.sizes
+    found, sizes = follow_all_sizes(derivation), derivation.form.dims.sizes
     assert found.fixed.keys() == fixed
     Path("config.json").write_text(json.dumps({**BERT, "hidden_size": 960}), "utf-8")
     assert found.components_at({**sizes, key: 960}) == explained(Named(model)).form.components
@@ -229,7 +229,7 @@ def test_a_class_whose_count_changes_from_call_to_call_is_one_sentence(folder: P
     form = type(derivation.form)(moody, derivation.form.dims)
     assert form.total
     with pytest.raises(Unusable, match="the closed form of Moody holds for this config alone"):
-        everywhere(type(derivation)(Family("x", derivation.family.keys, (moody,)), form, derivation.values, {}))
+        follow_all_sizes(type(derivation)(Family("x", derivation.family.keys, (moody,)), form, derivation.values, {}))
 
 
 # formulas as JavaScript

@@ -15,7 +15,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 from pytest_bertsize.__main__ import main
 from pytest_bertsize.closed_forms import FAMILIES
-from pytest_bertsize.closed_forms.everywhere import everywhere
+from pytest_bertsize.closed_forms.all_sizes import follow_all_sizes
 from pytest_bertsize.closed_forms.families.encoder_decoder import CROSS_WIDTH
 from pytest_bertsize.reports.html.what_if import SCRIPTS, constants, source
 from pytest_bertsize.reports.rows import NOTHING
@@ -72,7 +72,7 @@ def models_of(family: str) -> list[tuple[str, list[list[str]], list[Any]]]:
         architecture = architectures[number % len(architectures)].name
         case = drawn(family, architecture, rng)
         derivation = derived(family, architecture, case.config, case.options)
-        page, start = everywhere(derivation), derivation.form.dims.sizes
+        page, start = follow_all_sizes(derivation), derivation.form.dims.sizes
         written, expected = [], []
         for at in range(OF_ONE):
             other = drawn(family, architecture, rng).values().sizes if at % 4 else None

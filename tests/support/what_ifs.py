@@ -14,7 +14,7 @@ from pytest_bertsize.findings import Unusable
 from pytest_bertsize.table.model import Model
 
 if TYPE_CHECKING:
-    from pytest_bertsize.closed_forms.everywhere import Everywhere
+    from pytest_bertsize.closed_forms.all_sizes import AllSizes
     from pytest_bertsize.config.keys import Size
 
 ODD = (-1, 0, 1, 2, 3, 5, 7, 9, 10, 12, 64, 100, 768, 1_000, 1_001, 100_001, 10**9, 10**9 + 1, 2**63)
@@ -65,7 +65,7 @@ def by_python(
     return {**form.components, "total": form.total}
 
 
-def odd_values(found: Everywhere, start: Mapping[str, int], rng: Random) -> dict[str, int]:
+def odd_values(found: AllSizes, start: Mapping[str, int], rng: Random) -> dict[str, int]:
     """A few sizes at which something may change, the others as they are."""
     values = {symbol: start[symbol] for symbol in found.free}
     for symbol in rng.sample([*values], min(len(values), rng.randint(1, 3))):
@@ -74,7 +74,7 @@ def odd_values(found: Everywhere, start: Mapping[str, int], rng: Random) -> dict
 
 
 def fitting_values(
-    found: Everywhere, start: Mapping[str, int], other: Mapping[str, int | None], rng: Random
+    found: AllSizes, start: Mapping[str, int], other: Mapping[str, int | None], rng: Random
 ) -> dict[str, int]:
     """The sizes of another model of the class, as they are or all of its widths so many times as large."""
     scale = rng.choice((1, 1, 64, 1_000, 10**6))

@@ -59,10 +59,13 @@ class _Naming:
             return lines
         total = sum(leaf.times * leaf.owned for leaf in members)
         numbers = " + ".join(sums) if any("·" in each for each in sums) else ""
-        return [*lines, Line(0, name, self.formulas.all(leaf.symbolic for leaf in members).text, numbers, total)]
+        return [
+            *lines,
+            Line(0, name, self.formulas.sum_all_copies(leaf.symbolic for leaf in members).text, numbers, total),
+        ]
 
     def _one(self, members: Sequence[Leaf]) -> Formula:
-        return self.formulas.one(leaf.symbolic for leaf in members)
+        return self.formulas.sum_one_copy(leaf.symbolic for leaf in members)
 
     def _lines(self, members: list[Leaf], times: int | None) -> list[Line]:
         groups: dict[str, list[Leaf]] = {}

@@ -97,12 +97,12 @@ class _Tree:
             label = self._label(name, repeats, group[0])
             below.append(Line(1, label, self._one(group).text, "", single, times * single))
             below += self._inside(name, group, 2, times)
-        formula = self.formulas.all(leaf.symbolic for leaf in members)
+        formula = self.formulas.sum_all_copies(leaf.symbolic for leaf in members)
         numbers = self._in_numbers(groups) if below else formula.in_numbers(self.sizes)
         return [Line(0, name, formula.text, numbers, total), *below]
 
     def _one(self, members: Iterable[Leaf]) -> Formula:
-        return self.formulas.one(leaf.symbolic for leaf in members)
+        return self.formulas.sum_one_copy(leaf.symbolic for leaf in members)
 
     def _label(self, name: str, repeats: Count, leaf: Leaf) -> str:
         of_layers = in_one(repeats).number == 1 and symbols_of(repeats) <= self.layers

@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from pytest_bertsize.builder.confined import MEGABYTE
 from pytest_bertsize.closed_forms import derive
-from pytest_bertsize.closed_forms.everywhere import Counts, Everywhere, everywhere
+from pytest_bertsize.closed_forms.all_sizes import AllSizes, Counts, follow_all_sizes
 from pytest_bertsize.closed_forms.symbols import Base, Count, Floor, Monomial, over_one_line, terms_of
 from pytest_bertsize.closed_forms.tracing import Branch, Ways, list_ends
 from pytest_bertsize.closed_forms.what_if import Variants
@@ -60,7 +60,7 @@ def render(model: Model, config: ModelConfig, derivation: Derivation) -> str:
 
     :raises Unusable: where its closed form cannot be followed for other sizes.
     """
-    found = everywhere(derivation)
+    found = follow_all_sizes(derivation)
     script = "\n".join(["'use strict'", constants(found, model, derivation), *map(source, SCRIPTS)])
     digest = b64encode(sha256(script.encode()).digest()).decode()
     return (
@@ -88,7 +88,7 @@ def is_ours(text: str) -> bool:
     return GENERATOR in text[:HEAD]
 
 
-def constants(found: Everywhere, model: Model, derivation: Derivation) -> str:
+def constants(found: AllSizes, model: Model, derivation: Derivation) -> str:
     """Write ``COUNTS`` and ``HOLDS``, functions of an array of sizes, and ``MODEL``, which the script reads."""
     ends = [end for end in list_ends(found.counts) if isinstance(end, Counts)]
     own = list(dict.fromkeys(name for end in ends for name in end.own))
@@ -106,7 +106,7 @@ def constants(found: Everywhere, model: Model, derivation: Derivation) -> str:
     return f"const COUNTS = {counts}\nconst HOLDS = [{', '.join(rules)}]\nconst MODEL = {facts}"
 
 
-def _facts(found: Everywhere, own: list[str], model: Model, derivation: Derivation) -> dict[str, Any]:
+def _facts(found: AllSizes, own: list[str], model: Model, derivation: Derivation) -> dict[str, Any]:
     """Return what the script needs to know besides the formulas."""
     limited = [each.component for each in model.limits if _is_counted(each)]
     rows = parents_first({level: None for name in (*own, *limited) if name != TOTAL for level in levels(name)})
@@ -202,14 +202,14 @@ def _written(value: object, form: str | None) -> str:
     return exact(value) if form and isinstance(value, int) else str(value)
 
 
-def _field(size: Size, found: Everywhere, derivation: Derivation) -> dict[str, Any]:
+def _field(size: Size, found: AllSizes, derivation: Derivation) -> dict[str, Any]:
     """What is written beside an input."""
     counted, asked = size.symbol in found.counted, size.symbol in found.asked
     note = "" if counted else "in no formula; the class asks for it" if asked else "changes no count"
     return {"key": size.key, "symbol": size.symbol, "start": derivation.form.dims.sizes[size.symbol], "note": note}
 
 
-def _fixed(found: Everywhere, derivation: Derivation) -> Iterable[tuple[str, str, str]]:
+def _fixed(found: AllSizes, derivation: Derivation) -> Iterable[tuple[str, str, str]]:
     """What has no slider: key, value and why."""
     dims = derivation.form.dims
     keys = derivation.family.keys_of(dims)

@@ -59,7 +59,7 @@ class Ruled(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Everywhere:
+class AllSizes:
     """All that one model can count."""
 
     free: Mapping[str, Size]
@@ -90,7 +90,7 @@ class Everywhere:
         return roll_up({name: int(n if isinstance(n, int) else n.at(sizes)) for name, n in found.own.items()})
 
 
-def everywhere(derivation: Derivation) -> Everywhere:
+def follow_all_sizes(derivation: Derivation) -> AllSizes:
     """Follow the closed form of one model, and the rules of its class.
 
     :raises Unusable: where what was followed does not come to what the closed form counts.
@@ -114,7 +114,7 @@ def everywhere(derivation: Derivation) -> Everywhere:
                 raise
             pinned |= needs.symbols
     fixed |= {there[name].key: ONE_BY_ONE for name in there if name in pinned}
-    found = Everywhere(free, fixed, counts, rules)
+    found = AllSizes(free, fixed, counts, rules)
     _check_count(found, derivation)
     return found
 
@@ -160,7 +160,7 @@ def _list_rules(derivation: Derivation, keys: ConfigKeys, free: Mapping[str, Siz
             yield Ruled(rule, ways)
 
 
-def _check_count(found: Everywhere, derivation: Derivation) -> None:
+def _check_count(found: AllSizes, derivation: Derivation) -> None:
     """:raises Unusable: where it does not come to the model's own count at the model's own sizes."""
     form = derivation.form
     counts = found.components_at(form.dims.sizes)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pytest_bertsize.closed_forms import FAMILIES
-from pytest_bertsize.closed_forms.everywhere import NOT_WRITTEN, ONE_BY_ONE, everywhere
+from pytest_bertsize.closed_forms.all_sizes import NOT_WRITTEN, ONE_BY_ONE, follow_all_sizes
 from pytest_bertsize.closed_forms.families.encoder_decoder import CROSS_WIDTH
 from pytest_bertsize.closed_forms.tracing import end_at, list_ends
 from tests.support.what_ifs import by_python, derived, fitting_values, odd_values, overriding
@@ -41,7 +41,7 @@ BRANCHING = {
 def held(family: str, architecture: str, draws: int) -> None:
     config = SMALL.get(family, {})
     derivation = derived(family, architecture, config)
-    found = everywhere(derivation)
+    found = follow_all_sizes(derivation)
     start = derivation.form.dims.sizes
     rng = Random(f"{family} {architecture}")  # noqa: S311
     for _ in range(draws):
@@ -88,7 +88,7 @@ def test_every_class_of_every_family_is_followed(family: str, architecture: str)
 def test_a_projection_is_there_where_two_sizes_differ_and_gone_where_they_do_not() -> None:
     """ELECTRA: E·D + D, of 128 and 256 (the library's defaults), and nothing for 256 and 256."""
     derivation = derived("electra", "ElectraModel", {})
-    found, start = everywhere(derivation), derivation.form.dims.sizes
+    found, start = follow_all_sizes(derivation), derivation.form.dims.sizes
     assert len(list_ends(found.counts)) == 2
     at_start, equal = (found.components_at({**start, "E": width}) for width in (128, 256))
     assert isinstance(at_start, dict)
@@ -98,12 +98,12 @@ def test_a_projection_is_there_where_two_sizes_differ_and_gone_where_they_do_not
 
 
 def test_a_size_that_the_config_leaves_out_and_one_that_is_asked_for_itself_are_fixed() -> None:
-    assert everywhere(derived("canine", "CanineModel", {})).fixed == {"num_hash_functions": ONE_BY_ONE}
-    assert everywhere(derived("gpt2", "GPT2Model", {})).fixed == {"n_inner": NOT_WRITTEN}
+    assert follow_all_sizes(derived("canine", "CanineModel", {})).fixed == {"num_hash_functions": ONE_BY_ONE}
+    assert follow_all_sizes(derived("gpt2", "GPT2Model", {})).fixed == {"n_inner": NOT_WRITTEN}
 
 
 def test_a_pair_has_the_sizes_and_rules_of_both_sides() -> None:
-    found = everywhere(derived("encoder-decoder", "EncoderDecoderModel", PAIR))
+    found = follow_all_sizes(derived("encoder-decoder", "EncoderDecoderModel", PAIR))
     keys = {size.key for size in found.free.values()}
     assert {"encoder.hidden_size", "decoder.hidden_size", "decoder.vocab_size"} <= keys
     assert [ruled.rule.keys for ruled in found.rules] == [
@@ -115,6 +115,6 @@ def test_a_pair_has_the_sizes_and_rules_of_both_sides() -> None:
 def test_a_pair_whose_decoder_says_how_wide_its_encoder_is_refuses_another_width() -> None:
     pair = {**PAIR, "decoder": {**PAIR["decoder"], CROSS_WIDTH: 96}}
     derivation = derived("encoder-decoder", "EncoderDecoderModel", pair)
-    (rule,) = [ruled for ruled in everywhere(derivation).rules if CROSS_WIDTH in ruled.rule.message]
+    (rule,) = [ruled for ruled in follow_all_sizes(derivation).rules if CROSS_WIDTH in ruled.rule.message]
     holds = [end_at(rule.holds, {**derivation.form.dims.sizes, "De": width}) for width in (96, 120)]
     assert holds == [True, False]
