@@ -196,14 +196,6 @@ def test_the_parent_of_another_commit_is_no_base(origin: GitProject, tmp_path: P
     assert (base.name, base.commit) == ("origin/main", None)
 
 
-def test_a_merge_commit_of_depth_one_says_why_it_is_not_compared(origin: GitProject, tmp_path: Path) -> None:
-    found = pull_request(origin, tmp_path / "clone", 1)
-    base = find_base(found.folder, None, merge_of(found))
-    assert base is not None
-    assert (base.name, base.commit) == ("origin/main", None)
-    assert "fetch-depth: 0" in base.problem
-
-
 @pytest.mark.parametrize(
     "environment",
     [{"CI_MERGE_REQUEST_DIFF_BASE_SHA": "0" * 40}, {"GITHUB_BASE_REF": "gone"}, {"GITHUB_BASE_REF": "--help"}],
@@ -258,21 +250,6 @@ def test_a_merge_group_is_compared_with_what_it_merges_into(origin: GitProject, 
     assert find_base(origin.folder, None, queued) == BaseRevision(main, main)
 
 
-def test_a_merge_group_of_depth_two_has_its_base(origin: GitProject, queued: dict[str, str], tmp_path: Path) -> None:
-    main = origin.git("rev-parse", "main")
-    found = pull_request(origin, tmp_path / "clone", 2)
-    assert find_base(found.folder, None, queued) == BaseRevision(main, main)
-
-
-def test_a_merge_group_of_depth_one_says_why_it_is_not_compared(
-    origin: GitProject, queued: dict[str, str], tmp_path: Path
-) -> None:
-    base = find_base(pull_request(origin, tmp_path / "clone", 1).folder, None, queued)
-    assert base is not None
-    assert base.commit is None
-    assert "fetch-depth: 0" in base.problem
-
-
 @pytest.mark.parametrize(
     "event",
     [
@@ -294,14 +271,6 @@ def test_an_event_that_does_not_name_its_base_is_said(origin: GitProject, queued
     Path(queued["GITHUB_EVENT_PATH"]).write_text(event, encoding="utf-8", errors="surrogateescape")
     said = "the event's file (GITHUB_EVENT_PATH) does not say it; name the base by the option, or none"
     assert find_base(origin.folder, None, queued) == BaseRevision("merge_group.base_sha", None, said)
-
-
-def test_an_event_whose_file_is_missing_is_said(origin: GitProject, queued: dict[str, str]) -> None:
-    Path(queued["GITHUB_EVENT_PATH"]).unlink()
-    found = find_base(origin.folder, None, queued)
-    assert found is not None
-    assert found.commit is None
-    assert find_base(origin.folder, None, {"GITHUB_EVENT_NAME": "merge_group"}) == found
 
 
 @pytest.mark.parametrize("name", ["push", "pull_request", "schedule", ""])

@@ -212,12 +212,6 @@ def test_a_new_model_has_nothing_to_grow_from_and_a_note_says_so(tmp_path: Path,
     )
 
 
-def test_another_name_makes_no_new_model_of_it(tmp_path: Path, tiny: dict[str, Any]) -> None:
-    made = project(tmp_path, tiny, "budget.growth = 0", num_hidden_layers=4)
-    made.declare(MODEL.format(budget="budget.growth = 0").replace("fits", "renamed"))
-    assert [each.actual for each in growth(review(made, name="renamed"))] == [LAYER]
-
-
 @pytest.mark.parametrize(
     ("config", "table", "why"),
     [
@@ -337,12 +331,6 @@ def test_an_overrun_that_the_base_had_is_said_as_such(
     assert [each.fix.endswith(let_it) for each in found.errors] == ([not said.endswith("16,632")] if said else [])
 
 
-def test_an_overrun_that_came_with_the_change_is_none_that_was_there(tmp_path: Path, tiny: dict[str, Any]) -> None:
-    budget = f"budget.total = {TOTAL}\n{LETS_IT}"
-    (error,) = review(project(tmp_path, tiny, budget, num_hidden_layers=4)).errors
-    assert error.message == "total is 76,181, 16,632 over its limit of 59,549"
-
-
 @pytest.mark.parametrize(
     ("changes", "passes"),
     [({}, True), ({"num_hidden_layers": 4}, False), ({"intermediate_size": 73}, False), ({"type_vocab_size": 1}, True)],
@@ -430,17 +418,6 @@ def test_each_of_several_measures_was_over_by_its_own(tmp_path: Path, tiny: dict
         "bytes": [f"{4 * TOTAL - 200_000:,}"],
         "training_bytes": [f"{16 * TOTAL + 4 * 58 - 900_000:,}"],
     }
-
-
-@pytest.mark.parametrize(("word", "said"), [("", False), (LETS_IT, True)])
-def test_what_nothing_passes_by_is_said_only_where_something_would(
-    tmp_path: Path, tiny: dict[str, Any], word: str, *, said: bool
-) -> None:
-    budget = MODEL.format(budget=f"budget.total = 50_000\n{word}")
-    made = committed(tmp_path, {**tiny, "hidden_size": 47}, budget)  # which nobody can count
-    made.write("config.json", tiny)
-    (error,) = [each for each in review(made).errors if each.kind == "over-budget"]
-    assert ("already_over" in error.fix) == said
 
 
 def test_the_same_parameters_in_a_wider_dtype_are_more_bytes_than_at_the_base(
