@@ -15,8 +15,8 @@ from pytest_bertsize.closed_forms.derive import CONTRIBUTE, choose, derive
 from pytest_bertsize.closed_forms.families import FAMILIES
 from pytest_bertsize.config import source
 from pytest_bertsize.config.adapter import adapter_of
+from pytest_bertsize.config.model_config import rename_keys
 from pytest_bertsize.config.parts import MODULES
-from pytest_bertsize.config.renamed_keys import renamed
 from pytest_bertsize.config.source import Disk, read_file, refuse_code
 from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.findings import Finding, Unusable
@@ -124,7 +124,7 @@ def explained(named: Named) -> Explained:
     try:
         model = Model("", named.config, named.family, named.architecture, {}, _options(named.options), (), ())
         config = _read(model)
-        config = renamed(config, renaming) if (renaming := _renaming(named.keys)) else config
+        config = rename_keys(config, renaming) if (renaming := _renaming(named.keys)) else config
         chosen = choose(model, config, registry)
         return Explained(model, config, derive(model, config, chosen))
     except Unusable as unusable:

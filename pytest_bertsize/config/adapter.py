@@ -1,6 +1,6 @@
 """What a LoRA adapter of PEFT consists of: PEFT's ``adapter_config.json``, or a table that says the same.
 
-Each field of peft 0.21.2's ``LoraConfig`` is one of four: it changes what is counted here (:class:`Adapter`), it never
+Each field of peft 0.21.2's ``LoraConfig`` is one of four: it changes what is counted here (:data:`FIELDS`), it never
 changes a count, a name, a shape or what trains (:data:`INERT`), it changes them in a way that has no closed form
 (:data:`WITHOUT_CLOSED_FORM`), or it makes PEFT run code that the file names (:data:`REFUSED`).
 """
@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
 
-from pytest_bertsize.config.peft_methods import METHODS, TARGETS, given, wrong
 from pytest_bertsize.config.source import Disk
 from pytest_bertsize.config.text_files import parse_json
 from pytest_bertsize.findings import Finding, Kind, Unusable
-from pytest_bertsize.wording import did_you_mean, number, printable, shown
+from pytest_bertsize.wording import did_you_mean, printable, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.config.model_config import ModelConfig
@@ -27,15 +27,101 @@ if TYPE_CHECKING:
     Place: TypeAlias = Callable[[str], Mapping[str, Any]]
     """Where a key stands, as keyword arguments of a :class:`~pytest_bertsize.findings.Finding`."""
 
-Bias: TypeAlias = Literal["none", "all", "lora_only"]
-
 ALL_LINEAR = "all-linear"
 LARGEST_RANK = 1_000_000
+LARGEST_NUMBER = 10_000_000
+"""Of any number in a method that is passed on."""
 MOST_NAMES = 1_000
-"""Module names in one list."""
 LONGEST_PATTERN = 1_000
-"""Characters."""
+Bias: TypeAlias = Literal["none", "all", "lora_only"]
+TASKS = ("SEQ_CLS", "SEQ_2_SEQ_LM", "CAUSAL_LM", "TOKEN_CLS", "QUESTION_ANS", "FEATURE_EXTRACTION")
 
+
+def _is_rank(value: object) -> bool:
+    return type(value) is int and 1 <= value <= LARGEST_RANK
+
+
+def _is_index(value: object) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _is_pattern(value: object) -> bool:
+    return isinstance(value, str) and len(value) <= LONGEST_PATTERN
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"[\w.-]{1,200}", value, re.ASCII) is not None
+
+
+def _is_identifier(value: object) -> bool:
+    return isinstance(value, str) and value.isidentifier()
+
+
+def _is_list_of(is_one: Callable[[object], bool], value: object) -> bool:
+    return isinstance(value, list) and len(value) <= MOST_NAMES and all(map(is_one, value))
+
+
+def _is_ranks(value: object) -> bool:
+    if not isinstance(value, dict) or len(value) > MOST_NAMES:
+        return False
+    return all(_is_pattern(key) and _is_rank(rank) for key, rank in value.items())
+
+
+class Field(NamedTuple):
+    """How a key of LoRA's that is counted here is read."""
+
+    takes: Callable[[Any], bool]
+    default: Any
+    must_be: str
+    fix: str = ""
+    words: tuple[str, ...] = ()
+
+    @property
+    def takes_null(self) -> bool:
+        return not isinstance(self.default, int | str)
+
+
+_TARGETS = Field(
+    lambda value: _is_pattern(value) or _is_list_of(_is_name, value),
+    (),
+    "a list of module names, or a pattern of at most 1,000 characters",
+    'write a list, as in ["query", "value"]',
+)
+_SWITCH = Field(lambda value: type(value) is bool, default=False, must_be="true or false", fix="write true or false")
+FIELDS: Mapping[str, Field] = {
+    "r": Field(_is_rank, 8, f"a rank from 1 to {LARGEST_RANK:,}", "write the rank that the adapter has, as in 8"),
+    "target_modules": _TARGETS,
+    "exclude_modules": _TARGETS,
+    "modules_to_save": Field(
+        partial(_is_list_of, _is_name), (), "a list of module names", 'write a list, as in ["classifier"]'
+    ),
+    "bias": Field(lambda _: False, "none", "known to PEFT", words=get_args(Bias)),
+    "use_dora": _SWITCH,
+    "lora_bias": _SWITCH,
+    "inference_mode": _SWITCH,
+    "rank_pattern": Field(
+        _is_ranks,
+        {},
+        f"an object of patterns of module names and their ranks from 1 to {LARGEST_RANK:,}",
+        'write { "output.dense" = 16 }, for example',
+    ),
+    "task_type": Field(lambda _: False, None, "known to PEFT", words=TASKS),
+    "layers_to_transform": Field(
+        lambda value: _is_index(value) or _is_list_of(_is_index, value),
+        (),
+        "an index of a layer, or a list of them",
+        "write a list, as in [0, 1, 2]",
+    ),
+    "layers_pattern": Field(
+        lambda value: _is_list_of(_is_identifier, value if isinstance(value, list) else [value]),
+        (),
+        "the name of a list of layers, or a list of names",
+        'write the last part of its name, as in "layer"',
+    ),
+}
+MAY_BE_EMPTY = ("exclude_modules", "layers_pattern")
+"""Keys that say nothing by an empty string."""
+COUNTED = (*FIELDS, "peft_type", "init_lora_weights")
 INERT = frozenset(
     {
         *("alpha_pattern", "lora_alpha", "lora_dropout", "use_rslora", "fan_in_fan_out", "alora_invocation_tokens"),
@@ -50,20 +136,40 @@ WITHOUT_CLOSED_FORM = (
     "use_bdlora",
 )
 REFUSED = ("megatron_config",)
-COUNTED = (
-    *("r", "target_modules", "exclude_modules", "modules_to_save", "bias", "use_dora", "lora_bias", "rank_pattern"),
-    *("layers_to_transform", "layers_pattern", "task_type", "peft_type", "inference_mode", "init_lora_weights"),
-)
 KNOWN = frozenset((*COUNTED, *INERT, *WITHOUT_CLOSED_FORM, *REFUSED))
 
-TASKS = ("SEQ_CLS", "SEQ_2_SEQ_LM", "CAUSAL_LM", "TOKEN_CLS", "QUESTION_ANS", "FEATURE_EXTRACTION")
-BIASES = ("none", "all", "lora_only")
 STARTS = ("gaussian", "eva", "olora", "pissa", "corda", "loftq", "orthogonal", "mica", "lora_ga")
 """What ``init_lora_weights`` may say beside true, false and ``pissa_niter_N``."""
 CUTTING = ("pissa", "olora", "loftq")
 """Those that take a weight apart, which has no more parts than it has rows, or columns: a rank above that is cut."""
 HANDED_OVER = ("pissa", "olora", "orthogonal")
 """Those that PEFT is told: they cut a rank, or need an even one. LoftQ cannot be had on the meta device."""
+TARGETS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("bert", "roberta", "xlm-roberta", "electra", "layoutlm"), ("query", "value")),
+    **dict.fromkeys(("t5", "mt5"), ("q", "v")),
+    **dict.fromkeys(("bart", "opt", "llama", "mistral", "qwen2", "qwen3"), ("q_proj", "v_proj")),
+    **dict.fromkeys(("gemma", "gemma2", "gemma3_text"), ("q_proj", "v_proj")),
+    "gpt2": ("c_attn",),
+    "gpt_neox": ("query_key_value",),
+    "deberta": ("in_proj",),
+    "deberta-v2": ("query_proj", "value_proj"),
+}
+"""What PEFT takes for a family where ``target_modules`` is left out: its
+``TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING``."""
+METHODS = (
+    *("ADALORA", "BOFT", "FOURIERFT", "HRA", "IA3", "LN_TUNING", "LOHA", "LOKR", "OFT", "PREFIX_TUNING"),
+    *("PROMPT_TUNING", "P_TUNING", "TRAINABLE_TOKENS", "VERA"),
+)
+"""Methods without a closed form that PEFT builds from numbers and names alone: no other model, no file, no code."""
+NEVER_PASSED_ON = frozenset(
+    {
+        *("auto_mapping", "base_model_name_or_path", "peft_version", "revision", "runtime_config", "megatron_core"),
+        *("prompt_tuning_init", "prompt_tuning_init_text", "tokenizer_name_or_path", "tokenizer_kwargs"),
+        *("inference_mode", "peft_type", "loftq_config", "corda_config", "eva_config", "lora_ga_config"),
+    }
+)
+"""Initial values of a method, and the files and models that they come from."""
+BUDGET_ALONE = "write closed_form = false to hold the model to its budget alone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +210,13 @@ class Adapter:
         """
         if self.method != "LORA":
             return {"peft_type": self.method, **self.passed_on}
-        listed = self.target_modules if isinstance(self.target_modules, str) else list(self.target_modules)
-        excluded = self.exclude_modules if isinstance(self.exclude_modules, str) else list(self.exclude_modules)
+        lists = ("target_modules", "layers_to_transform", "layers_pattern", "modules_to_save")
+        excluded = _tuple_as_list(self.exclude_modules)
         return {
             "r": self.r,
-            "target_modules": listed or None,
-            "layers_to_transform": list(self.layers_to_transform) or None,
-            "layers_pattern": list(self.layers_pattern) or None,
-            "modules_to_save": list(self.modules_to_save) or None,
+            **{
+                key: (list(value) if isinstance(value := getattr(self, key), tuple) else value) or None for key in lists
+            },
             "bias": self.bias,
             "use_dora": self.use_dora,
             "rank_pattern": dict(self.rank_pattern),
@@ -122,6 +227,10 @@ class Adapter:
             **({"init_lora_weights": self.start} if self.start.startswith(HANDED_OVER) else {}),
             **self.passed_on,
         }
+
+
+def _tuple_as_list(said: object) -> object:
+    return list(said) if isinstance(said, tuple) else said
 
 
 def in_table(key: str) -> Mapping[str, Any]:
@@ -145,9 +254,8 @@ def parse(
         passed on to PEFT.
     :raises Unusable: with a finding for everything that is wrong, all at once.
     """
-    reading = _Reading(data, place)
-    is_lora = data.get("peft_type") in (None, "LORA")
-    adapter = reading.adapter(family, closed_form=closed_form) if is_lora else reading.other(closed_form=closed_form)
+    reading = _Reading(data, place, closed_form=closed_form)
+    adapter = reading.read_lora(family) if data.get("peft_type") in (None, "LORA") else reading.read_other()
     if reading.findings:
         raise Unusable(*reading.findings)
     return adapter
@@ -156,96 +264,102 @@ def parse(
 class _Reading:
     """One adapter's keys; findings gather here."""
 
-    def __init__(self, data: Mapping[str, object], place: Place) -> None:
+    def __init__(self, data: Mapping[str, object], place: Place, *, closed_form: bool) -> None:
         self.data = data
         self.place = place
+        self.closed_form = closed_form
         self.findings: list[Finding] = []
-        self.patterns: list[tuple[str, str]] = []
-        """Regular expressions, and the keys that they stand at."""
 
     def note(self, key: str, message: str, fix: str, kind: Kind = "config-invalid") -> None:
         written = key if key in self.data else ""
         self.findings.append(Finding(kind, message, fix, component="adapters", **self.place(written)))
 
-    def adapter(self, family: str, *, closed_form: bool) -> Adapter:
-        self._check_keys()
-        passed_on = self._without_closed_form(closed_form=closed_form)
-        self._switch("inference_mode")
-        adapter = Adapter(
-            r=self._rank("r", self.data.get("r", 8)),
-            target_modules=self._targets(family, closed_form=closed_form),
-            targets_of=family if self.data.get("target_modules") is None else "",
-            layers_to_transform=self._layers(),
-            layers_pattern=self._lists(),
-            exclude_modules=self._names_or_pattern("exclude_modules"),
-            modules_to_save=self._names("modules_to_save", 'write a list, as in ["classifier"]'),
-            bias=cast("Bias", self._word("bias", BIASES, "none")),
-            use_dora=self._switch("use_dora"),
-            lora_bias=self._switch("lora_bias"),
-            rank_pattern=self._rank_pattern(),
-            task_type=self._word("task_type", TASKS, None),
-            start=self._start(),
-            passed_on=passed_on,
-        )
-        self._check_patterns()
-        if adapter.use_dora and adapter.lora_bias:
-            self.note(
-                "lora_bias", "lora_bias is true beside use_dora: PEFT refuses that", "write false for one of them"
-            )
-        if adapter.layers_to_transform and isinstance(adapter.target_modules, str):
-            said = f"layers_to_transform stands beside target_modules = {shown(adapter.target_modules)}"
-            self.note("layers_to_transform", f"{said}: PEFT refuses that", "write a list of targets, or leave it out")
-        if adapter.layers_pattern and not adapter.layers_to_transform:
-            message = "layers_pattern says which list layers_to_transform counts in, and there is none"
-            self.note("layers_pattern", message, "write layers_to_transform too, or leave it out")
-        start = self.data.get("init_lora_weights", True)
-        if adapter.lora_bias and start not in (True, False):
-            message = f"lora_bias is true beside init_lora_weights = {shown(start)}: PEFT refuses that"
-            self.note("lora_bias", message, "write false, or leave init_lora_weights out")
-        return adapter
-
-    def _check_keys(self) -> None:
+    def read_lora(self, family: str) -> Adapter:
         for key in self.data:
             if key not in KNOWN:
                 fix = did_you_mean(key, KNOWN, "remove it", written=str)
                 self.note(key, f"the key {shown(key)} is none of LoRA's in PEFT", fix)
-            elif key in REFUSED and self.data[key] is not None:
-                message = f"{key} makes PEFT import the module that megatron_core names"
-                self.note(key, message, "remove it: it says how to train, not what", "config-refused")
+        self._refuse_code()
+        passed_on = self._pass_on()
+        values = {key: self._read_field(key) for key in FIELDS if key != "target_modules"}
+        del values["inference_mode"]
+        adapter = Adapter(
+            target_modules=self._read_targets(family),
+            targets_of=family if self.data.get("target_modules") is None else "",
+            start=self._read_start(),
+            passed_on=passed_on,
+            **values,
+        )
+        self._check_patterns(adapter)
+        self._check_together(adapter)
+        return adapter
 
-    def other(self, *, closed_form: bool) -> Adapter:
+    def read_other(self) -> Adapter:
         """A method that PEFT builds, and that nothing is held against but the budget."""
         kind = self.data["peft_type"]
         if not isinstance(kind, str) or kind not in METHODS:
-            fix = (
-                f"write LORA, one of {', '.join(METHODS)} with closed_form = false, or a factory that applies it itself"
-            )
+            known = f"one of {', '.join(METHODS)} with closed_form = false"
+            fix = f"write LORA, {known}, or a factory that applies it itself"
             self.note("peft_type", f"peft_type is {shown(kind)}, which is not known here", fix)
-        elif closed_form:
-            fix = "write closed_form = false to hold the model to its budget alone"
-            self.note("peft_type", f"there is no closed form for peft_type {kind}", fix, "unknown-closed-form")
-        for key, message, fix in wrong(self.data):
-            self.note(key, message, fix, "config-refused")
-        return Adapter(1, (), method=str(kind), passed_on=given(self.data))
+        elif self.closed_form:
+            self.note("peft_type", f"there is no closed form for peft_type {kind}", BUDGET_ALONE, "unknown-closed-form")
+        self._refuse_code()
+        for key, value in self.data.items():
+            if isinstance(value, int) and value > LARGEST_NUMBER:
+                message = f"{key} is {shown(value)}, more than {LARGEST_NUMBER:,}"
+                self.note(key, message, "write the number that the adapter has", "config-refused")
+        given = {key: each for key, each in self.data.items() if key not in NEVER_PASSED_ON and each is not None}
+        return Adapter(1, (), method=str(kind), passed_on=given)
 
-    def _without_closed_form(self, *, closed_form: bool) -> dict[str, object]:
+    def _refuse_code(self) -> None:
+        for key in REFUSED:
+            if self.data.get(key) is not None:
+                message = f"{key} makes PEFT import the module that megatron_core names"
+                self.note(key, message, "remove it: it says how to train, not what", "config-refused")
+
+    def _pass_on(self) -> dict[str, object]:
         """The keys that PEFT has to be given where there is no closed form to compare with."""
         found = {key: self.data[key] for key in WITHOUT_CLOSED_FORM if self.data.get(key) not in (None, False, [], {})}
         start = self.data.get("init_lora_weights")
         is_mica = isinstance(start, str) and start.lower() == "mica"
         if is_mica or (start == "eva" and not self.data.get("rank_pattern")):
             found["init_lora_weights"] = start
-        if closed_form:
-            because = {"mica": ", which freezes lora_B", "eva": ", which chooses ranks by the training data"}
-            for key, value in found.items():
-                message = f"there is no closed form for {key} = {shown(value)}{because.get(str(value).lower(), '')}"
-                fix = "write closed_form = false to hold the model to its budget alone, or leave the key out"
-                self.note(key, message, fix, "unknown-closed-form")
+        because = {"mica": ", which freezes lora_B", "eva": ", which chooses ranks by the training data"}
+        for key, value in found.items() if self.closed_form else ():
+            message = f"there is no closed form for {key} = {shown(value)}{because.get(str(value).lower(), '')}"
+            self.note(key, message, f"{BUDGET_ALONE}, or leave the key out", "unknown-closed-form")
         return found
 
-    # single values
+    def _read_field(self, key: str) -> Any:
+        known = FIELDS[key]
+        value = self.data.get(key, known.default)
+        is_default = type(value) is type(known.default) and value == known.default
+        if is_default or (value is None and known.takes_null) or (value == "" and key in MAY_BE_EMPTY):
+            return known.default
+        if not known.takes(value) and value not in known.words:
+            fix = (
+                did_you_mean(value, known.words, f"write one of {', '.join(known.words)}") if known.words else known.fix
+            )
+            self.note(key, f"{key} is {shown(value)}, which is not {known.must_be}", fix)
+            return known.default
+        is_one_of_several = key in ("layers_to_transform", "layers_pattern") and not isinstance(value, list)
+        return (value,) if is_one_of_several else tuple(value) if isinstance(value, list) else value
 
-    def _start(self) -> str:
+    def _read_targets(self, family: str) -> tuple[str, ...] | str:
+        value = self.data.get("target_modules")
+        known = TARGETS.get(family, ())
+        if value is None and (known or not self.closed_form):
+            return known
+        if value is None or value in ([], ""):
+            fix = f"write target_modules = {shown(list(known))}" if known else "name the modules that get an adapter"
+            self.note("target_modules", "target_modules names no module", fix)
+            return ()
+        if isinstance(value, str) and value.lower() == ALL_LINEAR:
+            return ALL_LINEAR
+        found: tuple[str, ...] | str = self._read_field("target_modules")
+        return found
+
+    def _read_start(self) -> str:
         """PEFT compares some of these names in small letters, and others as they are written."""
         value = self.data.get("init_lora_weights")
         if value is None or isinstance(value, bool):
@@ -256,124 +370,37 @@ class _Reading:
             or re.fullmatch(r"pissa_niter_[0-9]{1,9}", value)
         ):
             fix = did_you_mean(value, STARTS, f"write one of {', '.join(STARTS)}, or true")
-            self.note("init_lora_weights", f"init_lora_weights is {shown(value)}, which PEFT does not know", fix)
+            self.note("init_lora_weights", f"init_lora_weights is {shown(value)}, which is not known to PEFT", fix)
             return ""
         return value.lower() if value.lower().startswith((*CUTTING, *HANDED_OVER)) else ""
 
-    def _rank(self, key: str, value: object) -> int:
-        what = key if key == "r" else f"the rank of {shown(key)}"
-        place = key if key == "r" else "rank_pattern"
-        if type(value) is not int or value < 1:
-            self.note(place, f"{what} is {shown(value)}, which is no rank", "write a whole number from 1 on, as in 8")
-        elif value > LARGEST_RANK:
-            message = f"{what} is {number(value)}, more than {LARGEST_RANK:,}"
-            self.note(place, message, "write the rank that the adapter has", "config-refused")
-        else:
-            return value
-        return 1
-
-    def _switch(self, key: str) -> bool:
-        value = self.data.get(key, False)
-        if type(value) is not bool:
-            self.note(key, f"{key} is {shown(value)}, not true or false", "write true or false")
-        return value is True
-
-    def _word(self, key: str, words: tuple[str, ...], default: str | None) -> str | None:
-        value = self.data.get(key, default)
-        if value == default or (isinstance(value, str) and value in words):
-            return value
-        fix = did_you_mean(value, words, f"write one of {', '.join(words)}")
-        self.note(key, f"{key} is {shown(value)}, which PEFT does not know", fix)
-        return default
-
-    # names of modules
-
-    def _targets(self, family: str, *, closed_form: bool) -> tuple[str, ...] | str:
-        value = self.data.get("target_modules")
-        known = TARGETS.get(family, ())
-        if value is None and (known or not closed_form):
-            return known
-        if value is None or value == []:
-            fix = f"write target_modules = {shown(list(known))}" if known else "name the modules that get an adapter"
-            self.note("target_modules", "target_modules names no module", fix)
-            return ()
-        if isinstance(value, str) and value.lower() == ALL_LINEAR:
-            return ALL_LINEAR
-        return self._names_or_pattern("target_modules")
-
-    def _names_or_pattern(self, key: str) -> tuple[str, ...] | str:
-        value = self.data.get(key)
-        if isinstance(value, str):
-            self.patterns.append((key, value))
-            return value
-        return self._names(key, 'write a list, as in ["query", "value"]')
-
-    def _names(self, key: str, example: str) -> tuple[str, ...]:
-        value = self.data.get(key)
-        if value is None:
-            return ()
-        if not isinstance(value, list):
-            self.note(key, f"{key} is {shown(value)}, not a list of module names", example)
-        elif len(value) > MOST_NAMES:
-            message = f"{key} has {len(value):,} names, more than {MOST_NAMES:,}"
-            self.note(key, message, "name the ends that they share", "config-refused")
-        elif odd := [each for each in value if not (isinstance(each, str) and is_plain(each))]:
-            self.note(key, f"{key} has {shown(odd[0])}, which is no module's name", example)
-        else:
-            return tuple(value)
-        return ()
-
-    def _layers(self) -> tuple[int, ...]:
-        value = self.data.get("layers_to_transform")
-        found = value if isinstance(value, list) else [] if value is None else [value]
-        if len(found) <= MOST_NAMES and all(type(each) is int and each >= 0 for each in found):
-            return tuple(found)
-        message = f"layers_to_transform is {shown(value)}, neither an index of a layer nor a list of them"
-        self.note("layers_to_transform", message, "write a list, as in [0, 1, 2]")
-        return ()
-
-    def _lists(self) -> tuple[str, ...]:
-        value = self.data.get("layers_pattern")
-        found = [value] if isinstance(value, str) and value else value or []
-        if isinstance(found, list) and all(isinstance(each, str) and each.isidentifier() for each in found):
-            return tuple(found)
-        message = f"layers_pattern is {shown(value)}, neither the name of a list of layers nor a list of names"
-        self.note("layers_pattern", message, 'write the last part of its name, as in "layer"')
-        return ()
-
-    def _rank_pattern(self) -> dict[str, int]:
-        value = self.data.get("rank_pattern")
-        if value is None:
-            return {}
-        if not isinstance(value, dict) or len(value) > MOST_NAMES:
-            message = f"rank_pattern is {shown(value)}, not an object of module names and their ranks"
-            self.note("rank_pattern", message, 'write { "output.dense" = 16 }, for example')
-            return {}
-        self.patterns += [("rank_pattern", pattern) for pattern in value]
-        return {pattern: self._rank(pattern, rank) for pattern, rank in value.items()}
-
-    def _check_patterns(self) -> None:
-        for key, each in self.patterns:
-            said = f"{key}: the regular expression {shown(each)}"
-            if is_plain(each):
-                continue
-            if len(each) > LONGEST_PATTERN:
-                longer = f"{said} has {len(each):,} characters, more than {LONGEST_PATTERN:,}"
-                self._note_pattern(key, longer, "config-refused")
-                continue
+    def _check_patterns(self, adapter: Adapter) -> None:
+        whole = {"target_modules": adapter.target_modules, "exclude_modules": adapter.exclude_modules}
+        asked = [(key, each, each) for key, each in whole.items() if isinstance(each, str)]
+        asked += [("rank_pattern", each, at_the_end(each)) for each in adapter.rank_pattern]
+        for key, written, matched in asked:
             try:
-                re.compile(at_the_end(each) if key == "rank_pattern" else each)
+                re.compile(matched)
             except (re.error, RecursionError, OverflowError) as error:
-                self._note_pattern(key, f"{said} is none: {printable(str(error))}", "config-invalid")
+                ends = "the end of a module's name" if key == "rank_pattern" else "the ends of the names as a list"
+                message = f"{key}: the regular expression {shown(written)} is none: {printable(str(error))}"
+                self.note(key, message, f"write {ends}")
 
-    def _note_pattern(self, key: str, message: str, kind: Kind) -> None:
-        ends = "write the end of a module's name" if key == "rank_pattern" else "write the ends of the names as a list"
-        self.note(key, message, ends, kind)
-
-
-def is_plain(expression: str) -> bool:
-    """Return whether it is a module's name, in which each dot may be anything."""
-    return re.fullmatch(r"[\w.-]{1,200}", expression, re.ASCII) is not None
+    def _check_together(self, adapter: Adapter) -> None:
+        if adapter.lora_bias and adapter.use_dora:
+            message = "lora_bias is true beside use_dora: PEFT refuses that"
+            self.note("lora_bias", message, "write false for one of them")
+        start = self.data.get("init_lora_weights", True)
+        if adapter.lora_bias and start not in (True, False):
+            message = f"lora_bias is true beside init_lora_weights = {shown(start)}: PEFT refuses that"
+            self.note("lora_bias", message, "write false, or leave init_lora_weights out")
+        if adapter.layers_to_transform and isinstance(adapter.target_modules, str):
+            message = f"layers_to_transform stands beside target_modules = {shown(adapter.target_modules)}"
+            fix = "write a list of targets, or leave it out"
+            self.note("layers_to_transform", f"{message}: PEFT refuses that", fix)
+        if adapter.layers_pattern and not adapter.layers_to_transform:
+            message = "layers_pattern says which list layers_to_transform counts in, and there is none"
+            self.note("layers_pattern", message, "write layers_to_transform too, or leave it out")
 
 
 def at_the_end(pattern: str) -> str:

@@ -15,8 +15,16 @@ from pytest_bertsize.builder.own_process import Allowed, Lost, answer_of
 from pytest_bertsize.builder.published import is_name
 from pytest_bertsize.config import by_hub_name, parts
 from pytest_bertsize.config.by_hub_name import Found
-from pytest_bertsize.config.model_config import IN_TOML, LARGEST, ModelConfig, fail, keys_of, made, not_plain
-from pytest_bertsize.config.renamed_keys import renamed
+from pytest_bertsize.config.model_config import (
+    IN_TOML,
+    LARGEST,
+    ModelConfig,
+    fail,
+    keys_of,
+    made,
+    not_plain,
+    rename_keys,
+)
 from pytest_bertsize.config.text_files import parse_json, parse_toml, read_content
 from pytest_bertsize.files import Place
 from pytest_bertsize.findings import Finding, Unusable
@@ -135,7 +143,7 @@ def read(model: Model, settings: Settings, reader: Reader | None = None) -> Mode
         config = in_file(reader, model.config)
     else:
         config = _whole(reader, model.config, model)
-    config = renamed(config, model.keys) if model.keys else config
+    config = rename_keys(config, model.keys) if model.keys else config
     _refuse_what_is_unknown(config, model)
     return replace(config, ignored=model.ignored) if model.ignored else config
 

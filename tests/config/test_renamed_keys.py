@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_bertsize.config.model_config import ModelConfig, made
-from pytest_bertsize.config.renamed_keys import renamed
+from pytest_bertsize.config.model_config import rename_keys
 from pytest_bertsize.config.text_files import parse_json
 from pytest_bertsize.findings import Unusable
+
+if TYPE_CHECKING:
+    from pytest_bertsize.config.model_config import ModelConfig
 
 FILE = """{
   "train": {
@@ -33,13 +36,13 @@ def config(text: str = FILE, inner: str = "train") -> ModelConfig:
 
 def refused(keys: dict[str, str], found: ModelConfig | None = None) -> list[tuple[str, str, tuple[str, ...] | None]]:
     with pytest.raises(Unusable) as unusable:
-        renamed(found or config(), keys)
+        rename_keys(found or config(), keys)
     assert {each.kind for each in unusable.value.findings} == {"config-invalid"}
     return [(each.message, each.fix, each.table_key) for each in unusable.value.findings]
 
 
 def test_a_config_has_its_own_names_and_the_values_of_the_file() -> None:
-    found = renamed(config(), {"num_blks": "num_hidden_layers", "dim": "hidden_size"})
+    found = rename_keys(config(), {"num_blks": "num_hidden_layers", "dim": "hidden_size"})
     rest = {"encoder": {"heads": 12, "drop": 0.1}, "a.b": 1}
     assert found.data == {"num_hidden_layers": 12, "hidden_size": 768, **rest}
     assert found.as_written == config().data
@@ -47,7 +50,7 @@ def test_a_config_has_its_own_names_and_the_values_of_the_file() -> None:
 
 
 def test_a_renamed_key_stands_where_the_file_has_its_own() -> None:
-    found = renamed(config(), {"num_blks": "num_hidden_layers", "encoder": "inner"})
+    found = rename_keys(config(), {"num_blks": "num_hidden_layers", "encoder": "inner"})
     assert found.line("num_hidden_layers") == 3
     assert found.line("dim") == 4
     assert found.line("inner", "heads") == 6
@@ -56,7 +59,7 @@ def test_a_renamed_key_stands_where_the_file_has_its_own() -> None:
 
 
 def test_a_message_names_the_key_by_both_names() -> None:
-    found = renamed(config(), {"num_blks": "num_hidden_layers"})
+    found = rename_keys(config(), {"num_blks": "num_hidden_layers"})
     with pytest.raises(Unusable) as unusable:
         found.refuse("num_hidden_layers", "num_hidden_layers is 12", "write 6")
     (finding,) = unusable.value.findings
@@ -65,7 +68,7 @@ def test_a_message_names_the_key_by_both_names() -> None:
 
 
 def test_dots_lead_into_an_object_of_which_the_rest_stays() -> None:
-    found = renamed(config(), {"encoder.heads": "num_attention_heads"})
+    found = rename_keys(config(), {"encoder.heads": "num_attention_heads"})
     assert found.data["num_attention_heads"] == 12
     assert found.data["encoder"] == {"drop": 0.1}
     assert found.line("num_attention_heads") == 6
@@ -73,23 +76,13 @@ def test_dots_lead_into_an_object_of_which_the_rest_stays() -> None:
 
 
 def test_an_object_of_which_nothing_is_left_is_gone() -> None:
-    found = renamed(config(), {"encoder.heads": "num_attention_heads", "encoder.drop": "hidden_dropout_prob"})
+    found = rename_keys(config(), {"encoder.heads": "num_attention_heads", "encoder.drop": "hidden_dropout_prob"})
     assert "encoder" not in found.data
 
 
-def test_a_key_that_has_a_dot_itself_is_that_key() -> None:
-    assert renamed(config(), {"a.b": "x"}).data["x"] == 1
-
-
 def test_two_keys_can_change_their_names() -> None:
-    found = renamed(config('{"a": 1, "b": 2}', ""), {"a": "b", "b": "a"})
+    found = rename_keys(config('{"a": 1, "b": 2}', ""), {"a": "b", "b": "a"})
     assert found.data == {"a": 2, "b": 1}
-
-
-def test_the_config_of_a_side_keeps_its_lines() -> None:
-    found = renamed(config(), {"encoder": "side"})
-    side = found.inner("side", {"heads": 12, "drop": 0.1})
-    assert (side.line("heads"), side.as_written) == (6, {"heads": 12, "drop": 0.1})
 
 
 def test_an_alias_that_the_file_lacks_is_refused() -> None:
@@ -126,21 +119,8 @@ NAMES = st.sampled_from("abcdef")
 def test_renaming_loses_and_invents_no_value(data: dict[str, int], keys: dict[str, str]) -> None:
     found = config(json.dumps(data), "")
     try:
-        after = renamed(found, keys)
+        after = rename_keys(found, keys)
     except Unusable:
         return
     assert {keys.get(key, key): value for key, value in data.items()} == after.data
     assert all(after.line(keys.get(key, key)) == found.line(key) for key in data)
-
-
-def test_a_name_is_never_proposed_for_itself() -> None:
-    config = made({"num_hidden_layers": 12, "n_heads": 3}, "train.json")
-    with pytest.raises(Unusable) as unusable:
-        renamed(config, {"num_hidden_layer": "num_hidden_layers", "n_head": "num_attention_heads"})
-    assert [(each.message, each.fix) for each in unusable.value.findings] == [
-        (
-            "keys names num_hidden_layer, which is not in train.json, and num_hidden_layers is",
-            "remove num_hidden_layer from keys",
-        ),
-        ("keys names n_head, which is not in train.json", 'did you mean n_heads = "num_attention_heads"?'),
-    ]

@@ -85,12 +85,6 @@ def test_a_file_is_read_as_what_its_name_says(tmp_path: Path, name: str, text: s
         assert (config.line("hidden_size"), config.sha256) == (1, hashlib.sha256(text.encode()).hexdigest())
 
 
-def test_a_folder_stands_for_the_json_file_in_it(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text("{}", encoding="utf-8")
-    (tmp_path / "config.yaml").write_text("a: 1", encoding="utf-8")
-    assert of(tmp_path, model(".")).file == "config.json"
-
-
 @pytest.mark.parametrize("name", ["config.json", "config.yaml"])
 def test_a_file_outside_the_project_is_refused_whatever_its_type(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("{}", encoding="utf-8")
@@ -131,14 +125,6 @@ def test_a_config_in_the_table_is_the_same_however_it_is_laid_out() -> None:
     assert read(*in_table(TABLE.replace("384", "385"))).sha256 != read(*in_table(TABLE)).sha256
 
 
-def test_a_config_in_the_table_may_be_empty_and_may_have_names_of_its_own() -> None:
-    declared, settings = in_table(TABLE)
-    assert read(replace(declared, inline={}), settings).data == {}
-    found = read(replace(declared, keys={"attention.heads": "num_attention_heads"}), settings)
-    assert found.data == {"hidden_size": 384, "num_attention_heads": 12}
-    assert found.line("num_attention_heads") == 6
-
-
 INLINE = {
     "2024-01-01": "attention.heads is 2024-01-01, which JSON cannot say",
     "07:30:00": "attention.heads is 07:30:00, which JSON cannot say",
@@ -156,12 +142,6 @@ INLINE = {
 def test_what_json_cannot_say_is_refused_in_the_table_with_its_line(value: str) -> None:
     finding = refused(*in_table(OWN_TABLE.replace("heads = 12", f"heads = {value}")))
     assert (finding.place, finding.message) == ("pyproject.toml:6", INLINE[value])
-
-
-def test_a_value_of_the_table_that_is_refused_later_has_its_line() -> None:
-    with pytest.raises(Unusable) as unusable:
-        read(*in_table(TABLE)).refuse("hidden_size", "it is 384", "write 768")
-    assert unusable.value.findings[0].place == "pyproject.toml:6"
 
 
 # code
@@ -184,10 +164,6 @@ def test_a_function_is_told_from_a_file() -> None:
     ]
     assert [name for name in code if not model(name).is_made_by_code] == []
     assert [name for name in files if model(name).is_made_by_code] == []
-
-
-def test_a_config_in_the_table_is_never_taken_for_code() -> None:
-    assert not model("pkg.cfg:make", {"hidden_size": 1}).is_made_by_code
 
 
 def test_a_function_makes_the_config(tmp_path: Path) -> None:
@@ -245,11 +221,6 @@ def test_what_is_no_file_at_a_revision_is_said(project: GitProject) -> None:
     project.write("both/config.json", {})
     project.write("both/bert_config.json", {})
     assert missing_at(project, model("both")) == "both holds both config.json and bert_config.json at main"
-
-
-def test_names_that_a_revision_has_not_are_refused(project: GitProject) -> None:
-    with pytest.raises(Unusable, match=r"keys names num_blk, which is not in train.yaml at main#model"):
-        config_at(project, model("train.yaml#model", num_blk="num_hidden_layers"))
 
 
 # what a config is known by
