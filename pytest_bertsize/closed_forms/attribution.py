@@ -37,9 +37,7 @@ class Side:
 
     @classmethod
     def of(cls, derivation: Derivation) -> Side:
-        found = cls(derivation.family, derivation.form.architecture, derivation.form.dims)
-        vars(found)["own"] = dict(derivation.form.own)
-        return found
+        return cls(derivation.family, derivation.form.architecture, derivation.form.dims)
 
     @cached_property
     def own(self) -> Counts:

@@ -136,10 +136,10 @@ def _in_words(adapter: Adapter) -> str:
 
 
 def _frozen(architecture: Architecture, model: Model, dims: Dims) -> Block:
-    from pytest_bertsize.closed_forms.freezing import freeze
+    from pytest_bertsize.closed_forms.changes import freeze_modules
 
     try:
-        return freeze(architecture.blocks(dims), model.frozen)
+        return freeze_modules(architecture.blocks(dims), model.frozen)
     except ValueError as error:
         raise Unusable(Finding("config-invalid", str(error), "correct frozen", table_key=("frozen",))) from None
 
@@ -160,13 +160,16 @@ def _counted(architecture: Architecture, dims: Dims) -> ClosedForm:
     """
     form = ClosedForm(architecture, dims)
     try:
-        form.total  # noqa: B018  (asked, not used)
+        total = form.total
     except Unusable:
         raise
     except Exception as error:
         why = str(error) if isinstance(error, BadExpression) else f"{type(error).__name__}: {error}"
         message = f"the closed form for {architecture.name} gives no count: {why}"
         raise Unusable(Finding("unknown-closed-form", printable(message), "correct its text")) from error
+    if total < 0:
+        message = f"the closed form for {architecture.name} gives no count: it comes to {total:,}"
+        raise Unusable(Finding("unknown-closed-form", message, "correct its text"))
     return form
 
 

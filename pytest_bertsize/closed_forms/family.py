@@ -192,7 +192,7 @@ class _Derived(Inventory):
     """What a closed form lists: counted by its terms, and unrolled where tensors are asked for."""
 
     def __init__(self, form: ClosedForm) -> None:
-        vars(self)["form"] = form  # the dataclass is frozen
+        object.__setattr__(self, "form", form)  # the dataclass is frozen
 
     form: ClosedForm
 

@@ -7,10 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.closed_forms import blocks
-from pytest_bertsize.closed_forms.changes import Trees, sharing, without
+from pytest_bertsize.closed_forms.changes import Trees, find_modules, remove_modules, tie_modules
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.parts.variations import held_at
-from pytest_bertsize.closed_forms.paths import concrete
 from pytest_bertsize.closed_forms.several import Several
 from pytest_bertsize.config.keys import LABELS, ConfigKeys, Size
 from pytest_bertsize.config.values import MOST_LAYERS
@@ -87,9 +86,9 @@ def _backbone(model: Model, backbone: Architecture, dims: Dims) -> Trees:
     known = written if dims.numbers is None else held_at(model.backbone, backbone.blocks(dims.known))
     key = "without"
     try:
-        left = without(Trees(written, known), model.without)
+        left = remove_modules(Trees(written, known), model.without)
         key = "tied"
-        return sharing(left, model.tied)
+        return tie_modules(left, model.tied)
     except ValueError as error:
         raise Unusable(Finding("config-invalid", str(error), f"correct {key}", table_key=(key,))) from None
 
@@ -146,7 +145,7 @@ def _names(extra: Extra, held: Trees | None) -> list[str]:
         return [extra.name]
     names = [tensor.name for tensor in blocks.tensors(held.known)] if held else []
     try:
-        return [f"{path}{rest}" for path in concrete("extra", f"{layers}]", names)]
+        return [f"{path}{rest}" for path in find_modules("extra", f"{layers}]", names)]
     except ValueError as error:
         fix = 'for a list of the class\'s own, write count, as in name = "classifiers", count = 6'
         raise Unusable(Finding("config-invalid", str(error), fix, table_key=("extra",))) from None

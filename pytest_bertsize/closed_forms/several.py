@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from pytest_bertsize.closed_forms import declare
 from pytest_bertsize.closed_forms.blocks import Block, Parameter
 from pytest_bertsize.closed_forms.family import Architecture, Family
 from pytest_bertsize.closed_forms.parts.variations import held_at
-from pytest_bertsize.closed_forms.sentence_modules import MODULES
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.keys import LABELS, ConfigKeys, Rule, Size, Values
 from pytest_bertsize.config.parts import BY_FACTORY
@@ -33,6 +33,24 @@ TASKS = {"feature-extraction": "Model", "fill-mask": "ForMaskedLM"}
 """What sentence-transformers makes of a config, by the ending of the class."""
 ENCODERS = {"t5": "T5EncoderModel", "mt5": "MT5EncoderModel"}
 """Families of which it takes the encoder alone."""
+MODULES = {
+    "Dense": declare.family(
+        "Dense",
+        declare.keys(
+            "I in_features 768, O out_features 768",
+            switches="bias true, use_residual false",
+        ),
+        "Dense   dense",
+        {"dense": "linear     linear I O bias=bias\nresidual   linear I O bias=False   when use_residual and I != O"},
+    ),
+    "LayerNorm": declare.family(
+        "LayerNorm", declare.keys("D dimension 768"), "LayerNorm   body", {"body": "norm   layer_norm D"}
+    ),
+}
+"""Modules of sentence-transformers (Reimers and Gurevych 2019, arXiv 1908.10084) beside its transformer, by the names
+of their classes: each a family of one class, of the keys of the config in its folder. A residual of another width than
+what it is added to has a projection.
+"""
 
 
 @dataclass(frozen=True, slots=True)

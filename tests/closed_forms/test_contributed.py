@@ -244,6 +244,7 @@ def test_what_is_no_file_of_the_project_is_a_mistake(example: Path, written: str
         ("linear D 2**W bias=False", "a power is 128, and must be from 0 to 16"),
         ("linear D (((W**16)**16)**16)**16 bias=False", "a product is larger than 100,000 bits or terms"),
         ("linear D X bias=False\nX := X + 1", "RecursionError"),
+        ("linear D W-10**9 bias=False", "it comes to -"),
     ],
 )
 def test_a_tree_that_gives_no_count_fails_its_model(example: Path, projection: str, says: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 import transformers
 
 from pytest_bertsize.closed_forms.blocks import block, each, linear, repeat, tensors, terms
-from pytest_bertsize.closed_forms.freezing import freeze
+from pytest_bertsize.closed_forms.changes import freeze_modules
 from pytest_bertsize.inventory import Inventory
 from pytest_bertsize.reports.frozen import frozen_parts
 from tests.support.family_configs import Case, case, typical
@@ -24,7 +24,7 @@ def bert(architecture: str = "BertForSequenceClassification", sizes: dict[str, A
 
 
 def inventory(drawn: Case, *modules: str) -> Inventory:
-    return Inventory(tuple(tensors(freeze(drawn.closed_form().root, modules))))
+    return Inventory(tuple(tensors(freeze_modules(drawn.closed_form().root, modules))))
 
 
 def layers(drawn: Case, *modules: str) -> list[int]:
@@ -107,24 +107,24 @@ def test_paths_may_overlap() -> None:
 
 def test_nothing_frozen_is_the_same_tree() -> None:
     root = bert().closed_form().root
-    assert freeze(root, []) is root
+    assert freeze_modules(root, []) is root
 
 
 def test_a_layer_with_more_than_the_others_is_counted_among_them() -> None:
     root = block("", repeat("layers", 3, linear("dense", 2, 2)), repeat("layers", 2, linear("more", 2, 2), start=1))
-    still = [t.name for t in tensors(freeze(root, ["layers[-1]"])) if not t.trainable]
+    still = [t.name for t in tensors(freeze_modules(root, ["layers[-1]"])) if not t.trainable]
     assert still == [f"layers.2.{name}.{part}" for name in ("dense", "more") for part in ("weight", "bias")]
 
 
 def test_a_layer_of_which_there_is_none_is_still_in_the_tree() -> None:
     """As the second of ModernBERT's where there is one: a formula says L - 1 of it."""
     root = block("", repeat("layers", 1, linear("dense", 2, 2)), repeat("layers", 0, linear("more", 2, 2), start=1))
-    assert [term.name for term in terms(freeze(root, ["layers"]))] == [term.name for term in terms(root)]
+    assert [term.name for term in terms(freeze_modules(root, ["layers"]))] == [term.name for term in terms(root)]
 
 
 def test_copies_that_have_names_are_frozen_by_name() -> None:
     root = block("", each("adapters", ("de", "en", "hi"), linear("dense", 2, 2, bias=False)))
-    frozen = freeze(root, ["adapters.en"])
+    frozen = freeze_modules(root, ["adapters.en"])
     assert [(t.name, t.trainable) for t in tensors(frozen)] == [
         ("adapters.de.dense.weight", True),
         ("adapters.en.dense.weight", False),
@@ -135,7 +135,7 @@ def test_copies_that_have_names_are_frozen_by_name() -> None:
 def test_shared_layers_are_passed_as_often_as_before() -> None:
     root = block("", repeat("groups", 3, linear("dense", 2, 2), passes=10))
     before = sum(term.passes * term.size for term in terms(root))
-    assert sum(term.passes * term.size for term in terms(freeze(root, ["groups[:1]"]))) == before
+    assert sum(term.passes * term.size for term in terms(freeze_modules(root, ["groups[:1]"]))) == before
 
 
 def test_t5_s_first_layer_includes_what_only_it_has() -> None:
@@ -183,7 +183,7 @@ def test_t5_s_first_layer_includes_what_only_it_has() -> None:
 )
 def test_a_path_that_leads_nowhere_is_said(written: str, said: str) -> None:
     with pytest.raises(ValueError, match=r"^frozen: ") as raised:
-        freeze(bert().closed_form().root, [written])
+        freeze_modules(bert().closed_form().root, [written])
     assert str(raised.value) == said
 
 

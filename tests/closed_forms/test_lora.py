@@ -524,7 +524,7 @@ def test_the_closed_form_loads_neither_peft_nor_torch() -> None:
     code = """
 import sys
 import pytest_bertsize.closed_forms.lora
-import pytest_bertsize.closed_forms.freezing
+import pytest_bertsize.closed_forms.changes
 print(sorted({"torch", "transformers", "peft", "sympy"} & sys.modules.keys()))
 """
     assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout == "[]\n"

@@ -14,9 +14,9 @@ from rich.cells import cell_len
 
 from pytest_bertsize.__main__ import main
 from pytest_bertsize.closed_forms import FAMILIES
+from pytest_bertsize.closed_forms.changes import freeze_modules
 from pytest_bertsize.closed_forms.family import ClosedForm
 from pytest_bertsize.closed_forms.formula import Formulas
-from pytest_bertsize.closed_forms.freezing import freeze
 from pytest_bertsize.commands.console import GOOD, MISTAKEN
 from pytest_bertsize.commands.explain.drawing import table
 from pytest_bertsize.commands.explain.leaves import leaves
@@ -221,7 +221,7 @@ def test_layers_that_train_apart_are_one_in_every_family(family: str) -> None:
 
 
 def in_part(architecture: Architecture, still: list[str], dims: Dims) -> Block:
-    return freeze(architecture.blocks(dims), still)
+    return freeze_modules(architecture.blocks(dims), still)
 
 
 # width, colour, encoding
