@@ -14,9 +14,6 @@ from typing import NamedTuple
 TOTAL = "total"
 TRAINABLE = "trainable"
 
-FLOAT32 = "float32"
-"""What a module is built in unless it says otherwise."""
-
 CANONICAL = ("embeddings", "encoder", "decoder", "pooler", "head", "adapters")
 """The components that all families share, in the order of a forward pass."""
 
@@ -34,8 +31,6 @@ class Tensor(NamedTuple):
     trainable: bool = True
     tied_to: str | None = None
     """Name of the tensor whose storage this one shares; that one owns the parameters."""
-    dtype: str = FLOAT32
-    """As torch calls it; of a closed form always :data:`FLOAT32`, which says nothing of it."""
 
     @property
     def size(self) -> int:

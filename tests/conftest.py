@@ -41,7 +41,7 @@ def pytest_collection(session: pytest.Session) -> None:
         import tomlkit
         from transformers import BertConfig, BertForMaskedLM, BertModel
 
-        from pytest_bertsize.base import baseline, locked_models
+        from pytest_bertsize.base import baseline, lock
         from pytest_bertsize.closed_forms import formula, own_class
         from pytest_bertsize.config import adapter
         from pytest_bertsize.plugin import failures, items, ledger, marker, update, xdist
@@ -49,7 +49,7 @@ def pytest_collection(session: pytest.Session) -> None:
         from pytest_bertsize.review import against_base, against_lock, missing_rows, off_closed_form
 
         assert all((BertConfig, BertForMaskedLM, BertModel, tomlkit))
-        assert all((baseline, locked_models, formula, own_class, adapter, component_table))
+        assert all((baseline, lock, formula, own_class, adapter, component_table))
         assert all((failures, items, ledger, marker, update, xdist))
         assert all((against_base, against_lock, missing_rows, off_closed_form))
 

@@ -48,10 +48,6 @@ MODEL = Inventory((WORDS, POSITIONS, DECODER, BIAS))
 # a tensor
 
 
-def test_a_tensor_is_of_32_bits_unless_it_says_otherwise() -> None:
-    assert WORDS.dtype == "float32"
-
-
 def test_a_tensor_has_the_product_of_its_shape() -> None:
     assert WORDS.size == WORDS.owned == 16_226_304  # Embedding-Token: SOURCES E
     assert Tensor("scale", (), "a").size == 1

@@ -3,6 +3,6 @@
 In: today's Settings and a revision. Out: a Baseline, a Comparison for each model, ``budget-loosened``,
 ``not-compared``, and the models that left.
 Doors: ``run_base`` for the base and the lock of a run, ``comparison`` and ``loosening`` for what a review says of them,
-``history`` for what every commit of a range made of the models, ``git``; ``locked_models`` and ``lock_text`` for the
-lock, ``tensor_changes`` for what became of tensors. ``project_at_commit`` reads a commit for both base and history.
+``history`` for what every commit of a range made of the models, ``git``; ``lock`` for the lock.
+``project_at_commit`` reads a commit for both base and history.
 """

@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.base import locked_models
 from pytest_bertsize.base.commit_files import CommitFiles, Unreadable
 from pytest_bertsize.base.git import find_renames
+from pytest_bertsize.base.lock import is_strict
 from pytest_bertsize.base.matching import Candidate, match_models
 from pytest_bertsize.base.project_at_commit import ProjectReader
 from pytest_bertsize.config import source
@@ -114,7 +114,7 @@ def read_baseline(
             name: Mistaken(problem, then.read_text("models", name, "reason")) for name, problem in then.wrong.items()
         },
         no_lock=then.lock if isinstance(then.lock, str) else "",
-        is_strict=locked_models.is_strict(then.table),
+        is_strict=is_strict(then.table),
         python=then.read_text("python"),
     )
     not_compared = (model.name for model in today.models.values() if _is_not_compared(found, model))

@@ -8,10 +8,10 @@ from functools import cached_property, partial
 from posixpath import normpath
 from typing import TYPE_CHECKING, Literal
 
-from pytest_bertsize.base.tensor_changes import TensorChange, tensor_changes
 from pytest_bertsize.builder import structure
 from pytest_bertsize.builder.messages import Built
 from pytest_bertsize.config.vocabulary import IMPLEMENTATIONS
+from pytest_bertsize.differences import Difference, compare_inventories
 from pytest_bertsize.wording import listed, plural, printable
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Comparison:
     moved: tuple[Moved, ...] = ()
     method: str = ""
     now: Inventory | None = None
-    tensors: tuple[TensorChange, ...] = ()
+    tensors: tuple[Difference, ...] = ()
     """What became of its tensors; empty where both have a closed form, whose keys say it."""
     by: Literal["", "closed form", "lock"] = "closed form"
     """What the base's count is of; ``""`` where it has none."""
@@ -122,7 +122,7 @@ def compared(today: Today, baseline: Baseline | None) -> Comparison | None:
             said = f"its table at {baseline.revision} cannot be read"
         return Comparison(baseline.revision, baseline.commit, None, None, (said,))
     locked = _of_lock(former, today)
-    tensors = (*tensor_changes(locked, today.actual),) if locked and today.actual else ()
+    tensors = (*compare_inventories(locked, today.actual),) if locked and today.actual else ()
     found = _by_lock(today, locked, tensors) if locked else _moved(former, today)
     expected = today.derivation.form.inventory if today.derivation else None
     form = former.form.inventory if former.form else None
@@ -162,7 +162,7 @@ def _components(today: Today) -> Callable[[Built], Inventory]:
     return named
 
 
-def _by_lock(today: Today, locked: Inventory, tensors: Sequence[TensorChange]) -> Shared:
+def _by_lock(today: Today, locked: Inventory, tensors: Sequence[Difference]) -> Shared:
     if today.actual is None or today.put_back is None:
         return Shared()
     found = divide_change(today.put_back, locked.own, today.actual, _components(today))

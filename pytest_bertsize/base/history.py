@@ -18,8 +18,8 @@ from pytest_bertsize.base.commit_files import CommitFiles, Unreadable
 from pytest_bertsize.base.git import LONGEST_PATH, NoRevision, ask_git, find_renames, list_lines, resolve_commit
 from pytest_bertsize.base.matching import Candidate, match_models
 from pytest_bertsize.base.project_at_commit import ProjectReader
-from pytest_bertsize.base.tensor_changes import tensor_changes
 from pytest_bertsize.closed_forms.attribution import Side, attribute
+from pytest_bertsize.differences import compare_inventories
 from pytest_bertsize.inventory import Inventory
 from pytest_bertsize.wording import printable, shown
 
@@ -415,9 +415,9 @@ def _compare_counts(commit: Commit, before: Count, now: Count, said: tuple[str, 
         found = attribute(Side.of(old.derivation), Side.of(new.derivation))
         return replace(row, moved=tuple(each for each in found.moved if each.own), method=found.method)
     if before.by == now.by == "lock" and old.locked and new.locked:
-        changes = tensor_changes(Inventory(old.locked.tensors), Inventory(new.locked.tensors))
+        changes = compare_inventories(Inventory(old.locked.tensors), Inventory(new.locked.tensors))
         rest = len(changes) - MOST_TENSORS
         also = (f"and {rest:,} more changes of tensors",) if rest > 0 else ()
-        return replace(row, said=(*said, *(each.said for each in changes[:MOST_TENSORS]), *also))
+        return replace(row, said=(*said, *(each.sentence for each in changes[:MOST_TENSORS]), *also))
     other = f"counted by its {now.by} from here on, and by its {before.by} before: no key is known to have moved it"
     return replace(row, said=(*said, other))

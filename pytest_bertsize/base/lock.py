@@ -1,49 +1,61 @@
 """The lock: a file with the tensors of every model as they were last accepted. Text that git diffs and people merge.
 
-One model a block, sorted by name; layers are folded; nothing in a block changes unless its model does. Read strictly:
-what is written by hand and means nothing is a mistake with its line.
+One model a block, sorted by name; layers are folded; nothing in a block changes unless its model does. It is read
+strictly: each mistake is an error with its line.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any, NoReturn, TypeGuard
+from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard
 
 import tomli
 
-from pytest_bertsize.base.ranges import STAR, unescaped, unfolded
-from pytest_bertsize.inventory import FLOAT32, Tensor
+from pytest_bertsize.files import Place
+from pytest_bertsize.findings import Unusable
+from pytest_bertsize.folding import (
+    STAR,
+    escape_name,
+    group_indices,
+    split_indices,
+    unescape_name,
+    unfold_name,
+    write_folded,
+)
+from pytest_bertsize.inventory import Tensor
 from pytest_bertsize.quantity import LARGEST
+from pytest_bertsize.table.settings import SettingsError
 from pytest_bertsize.wording import printable, reason, shown
+
+if TYPE_CHECKING:
+    from pytest_bertsize.base.commit_files import CommitFiles
+    from pytest_bertsize.builder.messages import Built
+    from pytest_bertsize.table.settings import Settings
 
 FORMAT = 1
 LARGEST_FILE = 8 * 1024 * 1024
 """Bytes of a lock: a thousand models have 3 MB."""
 MOST_AXES = 64
-"""As torch has it."""
+"""Torch's own limit."""
 MOST_TENSORS = 500_000
 """Of all models together."""
 ANEW = "pytest --bert-budget --bert-budget-update"
+HEAD = f"""\
+# The tensors of every model, as they were last accepted: {ANEW} writes this file.
+# A model is one block. After a merge, keep either side's and run that again.
+lock = {FORMAT}
+"""
 _MARKERS = re.compile(r"^(?:<{7}|={7}|>{7}|\|{7})(?=[ \r]|$)", re.MULTILINE)
-_DTYPE = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
-_KEYS = {"config", "built-with", "tensors", "buffers"}
 
 
 class BadLock(Exception):
     """A lock that cannot be read; the message has its file and line, and what to write."""
-
-
-@dataclass(frozen=True, slots=True)
-class Weight:
-    """A buffer that weighs: numbers that a model holds and that are no parameters."""
-
-    numbers: int
-    dtype: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,22 +64,21 @@ class Locked:
 
     tensors: tuple[Tensor, ...]
     """Without components: those are of today."""
-    buffers: Mapping[str, Weight] = field(default_factory=dict)
     config: str = ""
     """Hash of all that it is built from beside code; ``""`` where that is nothing."""
     built_with: str = ""
-    """``transformers 5.23.0, torch 2.13.0``: as these tensors were first built."""
+    """``transformers 5.23.0, torch 2.13.0``: the libraries that first built these tensors."""
 
-    def is_as(self, other: Locked | None) -> bool:
-        """Whether the two say the same, whatever built them."""
-        if other is None or (self.config, dict(self.buffers)) != (other.config, dict(other.buffers)):
+    def is_same(self, other: Locked | None) -> bool:
+        """Return whether the two are equal, whatever built them."""
+        if other is None or self.config != other.config:
             return False
         return {each.name: each for each in self.tensors} == {each.name: each for each in other.tensors}
 
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """What a lock says of all models."""
+    """The lock of a project."""
 
     file: str
     """As the table names it."""
@@ -78,11 +89,75 @@ class Lock:
     """``None``: there is no such file yet."""
 
 
-def parse(text: str, file: str) -> dict[str, Locked]:
-    """The models of a lock.
+# where it is read
+
+
+def read_lock(settings: Settings) -> Lock | None:
+    """Read the lock that the table names; ``None`` where it names none.
+
+    :raises SettingsError: for a lock that cannot be read, with its line.
+    """
+    declared = settings.lock
+    if declared is None:
+        return None
+    place = Place(settings.root, declared.file, "lock", "config-invalid")
+    try:
+        if not os.path.lexists(place.path):
+            return Lock(place.file, declared.strict)
+        text = place.text(place.content(LARGEST_FILE))
+        return Lock(place.file, declared.strict, parse_lock(text, place.file), text)
+    except Unusable as unusable:
+        raise SettingsError(f"{settings.place('lock')}: {unusable.findings[0].sentence}") from None
+    except BadLock as bad:
+        raise SettingsError(str(bad)) from None
+
+
+def read_lock_at(files: CommitFiles, table: Mapping[str, object], revision: str) -> Lock | str:
+    """Read the lock of a commit; return why there is none to read.
+
+    :param table: of that commit, as it was parsed.
+    :param revision: what messages call it; ``""`` where they need not.
+    """
+    declared = table.get("lock")
+    name = declared.get("file") if isinstance(declared, dict) else declared
+    if not isinstance(name, str) or not name:
+        return "there is no lock of it"
+    content = files.read(name, LARGEST_FILE)
+    if content is None:
+        return f"its lock {printable(name)} is not committed"
+    at = f" at {printable(revision)}" if revision else ""
+    try:
+        return Lock(name, is_strict(table), parse_lock(content.decode("utf-8"), f"{printable(name)}{at}"))
+    except UnicodeDecodeError:
+        return f"{printable(name)} is no UTF-8"
+    except BadLock as bad:
+        return str(bad)
+
+
+def is_strict(table: Mapping[str, object]) -> bool:
+    """Return whether a table makes a difference from its lock an error."""
+    declared = table.get("lock")
+    return isinstance(declared, dict) and declared.get("strict") is True
+
+
+def lock_model(built: Built, config: str) -> Locked:
+    """Return a built model as the lock records it.
+
+    :param config: hash of all that it was built from beside code.
+    """
+    libraries = (("transformers", built.transformers), ("torch", built.torch))
+    versions = ", ".join(f"{library} {version}" for library, version in libraries if version)
+    return Locked(built.tensors, config, versions)
+
+
+# how it is read
+
+
+def parse_lock(text: str, file: str) -> dict[str, Locked]:
+    """Parse the models of a lock.
 
     :param file: what messages call it.
-    :raises BadLock: with the line, for whatever it should not say.
+    :raises BadLock: with the line of the first mistake.
     """
     if marker := _MARKERS.search(text):
         line = text.count("\n", 0, marker.start()) + 1
@@ -96,28 +171,22 @@ def parse(text: str, file: str) -> dict[str, Locked]:
         data = tomli.loads(text)
     except (tomli.TOMLDecodeError, RecursionError, ValueError) as error:
         at = f":{error.lineno}" if isinstance(error, tomli.TOMLDecodeError) else ""
-        said = printable(error.msg) if isinstance(error, tomli.TOMLDecodeError) else reason(error)
-        raise BadLock(f"{file}{at}: not TOML: {said}; {_mend(file)}") from None
-    return _Reader(text, file).models(data)
+        why = printable(error.msg) if isinstance(error, tomli.TOMLDecodeError) else reason(error)
+        raise BadLock(f"{file}{at}: not TOML: {why}; {_way_out(file)}") from None
+    return _Reader(text, file).read_models(data)
 
 
-def key_of(name: str) -> str:
-    """As a header of a lock has it."""
-    return name if _BARE.fullmatch(name) else quoted(name)
+def _way_out(file: str) -> str:
+    return f"take {file} from git again (git checkout -- {file}), or remove it, and run {ANEW}"
 
 
-def quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+def find_line(text: str, key: Sequence[str]) -> int | None:
+    """Return the line of a key, else of the block that it is in; ``None`` where a lock is not laid out as we write it.
 
-
-def line_of(text: str, key: Sequence[str]) -> int | None:
-    """The line of a key, else of the block that it is in; ``None`` where a lock has been written otherwise.
-
-    Its lines are as :mod:`~pytest_bertsize.base.lock_text` writes them, of which a large one has more than a reader of
-    any TOML gets through in the time of a run.
+    A large lock has more lines than a reader of any TOML gets through in the time of a run.
     """
-    headers = {f"[{'.'.join(map(key_of, key[:depth]))}]": depth for depth in range(1, len(key) + 1)}
-    starts = tuple(f"{each}{end}" for each in (key[-1], quoted(key[-1])) for end in (" ", "="))
+    headers = {f"[{'.'.join(map(_write_key, key[:depth]))}]": depth for depth in range(1, len(key) + 1)}
+    starts = tuple(f"{each}{end}" for each in (key[-1], _quote(key[-1])) for end in (" ", "="))
     found: int | None = None
     inside = deepest = 0
     for number, line in enumerate(map(str.strip, text.split("\n")), 1):
@@ -130,10 +199,6 @@ def line_of(text: str, key: Sequence[str]) -> int | None:
     return found
 
 
-def _mend(file: str) -> str:
-    return f"take {file} from git again (git checkout -- {file}), or remove it, and run {ANEW}"
-
-
 class _Reader:
     """Checks a lock key by key."""
 
@@ -141,66 +206,57 @@ class _Reader:
         self.text, self.file = text, file
         self.count = 0
 
-    def models(self, data: Mapping[str, Any]) -> dict[str, Locked]:
+    def read_models(self, data: Mapping[str, Any]) -> dict[str, Locked]:
         if "lock" not in data:
             raise BadLock(
                 f"{self.file}: this is no lock of pytest-bertsize: name a file of its own, or remove this one"
             )
         if type(data["lock"]) is not int or data["lock"] != FORMAT:
             self._fail(("lock",), f"it is of the format {shown(data['lock'])}, and this release reads {FORMAT}")
-        self._known(data, {"lock", "models"}, ())
-        models = self._table(data.get("models", {}), ("models",))
-        return {
-            name: self._model(self._table(said, ("models", name)), ("models", name)) for name, said in models.items()
-        }
+        self._check_keys(data, {"lock", "models"}, ())
+        models = self._check_table(data.get("models", {}), ("models",))
+        return {name: self._read_model(each, ("models", name)) for name, each in models.items()}
 
-    def _model(self, said: Mapping[str, Any], key: tuple[str, ...]) -> Locked:
-        self._known(said, _KEYS, key)
-        for text in ("config", "built-with"):
-            if not isinstance(value := said.get(text, ""), str) or value != printable(value):
-                self._fail((*key, text), f"{text} is {shown(value)}, and no text of a line")
-        tensors = self._tensors(self._table(said.get("tensors", {}), (*key, "tensors")), (*key, "tensors"))
-        buffers = self._buffers(self._table(said.get("buffers", {}), (*key, "buffers")), (*key, "buffers"))
-        if not tensors:
+    def _read_model(self, value: object, key: tuple[str, ...]) -> Locked:
+        table = self._check_table(value, key)
+        self._check_keys(table, {"config", "built-with", "tensors"}, key)
+        for name in ("config", "built-with"):
+            if not isinstance(text := table.get(name, ""), str) or text != printable(text):
+                self._fail((*key, name), f"{name} is {shown(text)}, and no text of a line")
+        rows = self._check_table(table.get("tensors", {}), (*key, "tensors"))
+        if not rows:
             self._fail(key, "it has no tensors")
-        return Locked(tensors, buffers, said.get("config", ""), said.get("built-with", ""))
-
-    def _tensors(self, said: Mapping[str, Any], key: tuple[str, ...]) -> tuple[Tensor, ...]:
         found: dict[str, Tensor] = {}
-        lines: dict[str, tuple[str, ...]] = {}
-        for written, value in said.items():
-            for tensor in self._row(written, value, (*key, written)):
+        keys: dict[str, tuple[str, ...]] = {}
+        for row, shape in rows.items():
+            for tensor in self._read_row(row, shape, at := (*key, "tensors", row)):
                 if tensor.name in found:
-                    self._fail((*key, written), f"{shown(tensor.name)} stands there twice")
-                found[tensor.name], lines[tensor.name] = tensor, (*key, written)
-        return tuple(self._with_owner(each, found, lines[each.name]) for each in found.values())
+                    self._fail(at, f"{shown(tensor.name)} stands there twice")
+                found[tensor.name], keys[tensor.name] = tensor, at
+        tensors = tuple(self._find_owner(each, found, keys[each.name]) for each in found.values())
+        return Locked(tensors, table.get("config", ""), table.get("built-with", ""))
 
-    def _row(self, written: str, value: object, key: tuple[str, ...]) -> Iterator[Tensor]:
-        shape, trains, dtype = _taken_apart(value)
-        if isinstance(shape, str) and shape is value:
-            for name, place in self._names(written, key):
-                yield Tensor(name, (), "", tied_to=_at(shape, place))
-        elif _is_shape(shape):
-            for name, _ in self._names(written, key):
-                yield Tensor(name, (*shape,), "", trains, dtype=dtype)
-        else:
-            self._fail(
-                key, f"{shown(value)} is no shape: it is written [768, 768], or as the name of the tensor that it is"
-            )
-
-    def _names(self, written: str, key: tuple[str, ...]) -> Iterator[tuple[str, tuple[int, ...]]]:
+    def _read_row(self, row: str, value: object, key: tuple[str, ...]) -> Iterator[Tensor]:
+        trains = not (isinstance(value, dict) and value.keys() == {"frozen"})
+        shape = value if trains else value["frozen"]  # type: ignore[index]
+        if not isinstance(value, str) and not _is_shape(shape):
+            fix = "it is written [768, 768], or as the name of the tensor that it is"
+            self._fail(key, f"{shown(value)} is no shape: {fix}")
         try:
-            for found in unfolded(written):
+            for name, place in unfold_name(row):
                 self.count += 1
                 if self.count > MOST_TENSORS:
                     self._fail(key, f"these are more than {MOST_TENSORS:,} tensors")
-                if "" in found[0].split(".") or found[0] != printable(found[0]):
-                    self._fail(key, f"{shown(written)} is no name that a tensor has")
-                yield found
+                if "" in name.split(".") or name != printable(name):
+                    self._fail(key, f"{shown(row)} is no name that a tensor has")
+                if isinstance(value, str):
+                    yield Tensor(name, (), "", tied_to=_put_layer(value, place))
+                else:
+                    yield Tensor(name, (*shape,), "", trains)  # type: ignore[misc]
         except ValueError as error:
-            self._fail(key, f"{shown(written)} is no name: {error}")
+            self._fail(key, f"{shown(row)} is no name: {error}")
 
-    def _with_owner(self, tensor: Tensor, found: Mapping[str, Tensor], key: tuple[str, ...]) -> Tensor:
+    def _find_owner(self, tensor: Tensor, found: Mapping[str, Tensor], key: tuple[str, ...]) -> Tensor:
         if tensor.tied_to is None:
             return tensor
         owner = found.get(tensor.tied_to)
@@ -208,61 +264,93 @@ class _Reader:
             self._fail(key, f"{shown(tensor.tied_to)} is no tensor with a shape of this model")
         return owner._replace(name=tensor.name, tied_to=owner.name)
 
-    def _buffers(self, said: Mapping[str, Any], key: tuple[str, ...]) -> dict[str, Weight]:
-        found: dict[str, Weight] = {}
-        for written, value in said.items():
-            weight = _weight(value)
-            if weight is None:
-                message = f'{shown(value)} is no buffer: it is written {{ numbers = 512, dtype = "float32" }}'
-                self._fail((*key, written), message)
-            for name, _ in self._names(written, (*key, written)):
-                if found.setdefault(name, weight) is not weight:
-                    self._fail((*key, written), f"{shown(name)} stands there twice")
-        return found
-
-    def _table(self, value: object, key: tuple[str, ...]) -> Mapping[str, Any]:
+    def _check_table(self, value: object, key: tuple[str, ...]) -> Mapping[str, Any]:
         if not isinstance(value, dict):
             self._fail(key, f"{shown(value)} is no table")
         return value
 
-    def _known(self, said: Iterable[str], keys: set[str], at: tuple[str, ...]) -> None:
-        for key in said:
-            if key not in keys:
-                self._fail((*at, key), f"a lock says nothing by {shown(key)}: there are {', '.join(sorted(keys))}")
+    def _check_keys(self, table: Iterable[str], known: set[str], at: tuple[str, ...]) -> None:
+        for key in table:
+            if key not in known:
+                self._fail((*at, key), f"a lock says nothing by {shown(key)}: there are {', '.join(sorted(known))}")
 
     def _fail(self, key: tuple[str, ...], message: str) -> NoReturn:
-        line = line_of(self.text, key)
-        raise BadLock(f"{self.file}{f':{line}' if line else ''}: {message}; {_mend(self.file)}")
+        line = find_line(self.text, key)
+        raise BadLock(f"{self.file}{f':{line}' if line else ''}: {message}; {_way_out(self.file)}")
 
 
 def _is_shape(value: object) -> TypeGuard[list[int]]:
-    """Whether it is one of a tensor that is no larger than any model."""
+    """Return whether it is the shape of a tensor that is no larger than any model."""
     if not isinstance(value, list) or len(value) > MOST_AXES:
         return False
     return all(type(size) is int and 0 <= size <= LARGEST for size in value) and prod(value) <= LARGEST
 
 
-def _weight(value: object) -> Weight | None:
-    if not isinstance(value, dict) or value.keys() != {"numbers", "dtype"}:
-        return None
-    numbers, dtype = value["numbers"], value["dtype"]
-    is_one = type(numbers) is int and 0 <= numbers <= LARGEST and isinstance(dtype, str) and _DTYPE.fullmatch(dtype)
-    return Weight(numbers, dtype) if is_one else None
-
-
-def _taken_apart(value: object) -> tuple[object, bool, str]:
-    """A shape, whether it trains, and its dtype: ``[9, 4]``, or a table of what is not as everywhere."""
-    if isinstance(value, dict) and value.keys() in ({"frozen"}, {"frozen", "dtype"}, {"shape", "dtype"}):
-        trains, dtype = "shape" in value, value.get("dtype", FLOAT32)
-        if isinstance(dtype, str) and _DTYPE.fullmatch(dtype):
-            return value["shape" if trains else "frozen"], trains, dtype
-    return value, True, FLOAT32
-
-
-def _at(owner: str, place: Sequence[int]) -> str:
-    """``layer[*].w`` in the third layer → ``layer.2.w``; the name as it is, where it has no star."""
+def _put_layer(owner: str, place: Sequence[int]) -> str:
+    """``layer[*].w`` in the third layer → ``layer.2.w``; a name without a star stays."""
     first, *rest = owner.split(STAR)
     name = first
     for index, part in zip(place, rest, strict=False):
         name += f"{'.' if name else ''}{index}{part}"
-    return unescaped(name)
+    return unescape_name(name)
+
+
+# how it is written
+
+
+def render_lock(models: Mapping[str, Locked]) -> str:
+    """Return the whole file, its models sorted by name."""
+    return HEAD + "".join(f"\n{render_model(name, models[name])}" for name in sorted(models))
+
+
+def render_model(name: str, locked: Locked) -> str:
+    """Return the block of one model, its tensors sorted by name."""
+    table = f"models.{_write_key(name)}"
+    pairs = (("config", locked.config), ("built-with", locked.built_with))
+    keys = "".join(f"{key} = {_quote(value)}\n" for key, value in pairs if value)
+    rows = sorted(_fold_rows(locked.tensors), key=lambda row: (_split_numbers(row[0]), row[0]))
+    tensors = "".join(f"{_quote(row)} = {value}\n" for row, value in rows)
+    return f"[{table}]\n{keys}\n[{table}.tensors]\n{tensors}"
+
+
+def merge_accepted(
+    before: Mapping[str, Locked], now: Mapping[str, Locked], declared: Iterable[str]
+) -> dict[str, Locked]:
+    """Return what is accepted now, and what was not built unchanged; models that left are dropped."""
+    kept = {name: locked for name, locked in before.items() if name in {*declared}}
+    return {**kept, **{name: locked for name, locked in now.items() if not locked.is_same(before.get(name))}}
+
+
+def _fold_rows(tensors: Iterable[Tensor]) -> Iterator[tuple[str, str]]:
+    groups: dict[tuple[str, str, bool], list[tuple[int, ...]]] = {}
+    for tensor in tensors:
+        template, place = split_indices(escape_name(tensor.name))
+        groups.setdefault((template, *_write_value(tensor, place)), []).append(place)
+    for (template, value, is_of_layer), places in groups.items():
+        for box in group_indices(places):
+            row = write_folded(template, box)
+            yield row, _quote(write_folded(value, box, STAR)) if is_of_layer else value
+
+
+def _write_value(tensor: Tensor, place: Sequence[int]) -> tuple[str, bool]:
+    """Return a shape, or the tensor that it is, and whether that is one of the same layer."""
+    if tensor.tied_to:
+        template, owners_place = split_indices(escape_name(tensor.tied_to))
+        is_of_layer = bool(place) and owners_place == place
+        return (template, True) if is_of_layer else (_quote(escape_name(tensor.tied_to)), False)
+    shape = f"[{', '.join(map(str, tensor.shape))}]"
+    return (shape if tensor.trainable else f"{{ frozen = {shape} }}"), False
+
+
+def _split_numbers(name: str) -> list[str | tuple[int, str]]:
+    """Split a name into words and, between them, numbers by how many digits they have."""
+    parts = re.split(r"0*([0-9]+)", name)
+    return [(len(part), part) if at % 2 else part for at, part in enumerate(parts)]
+
+
+def _write_key(name: str) -> str:
+    return name if _BARE.fullmatch(name) else _quote(name)
+
+
+def _quote(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

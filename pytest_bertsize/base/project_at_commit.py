@@ -13,9 +13,8 @@ from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_bertsize.base import locked_models
 from pytest_bertsize.base.commit_files import CommitFiles, Unreadable
-from pytest_bertsize.base.lock import Lock
+from pytest_bertsize.base.lock import Lock, read_lock_at
 from pytest_bertsize.closed_forms.derive import choose, derive
 from pytest_bertsize.config import by_hub_name, source
 from pytest_bertsize.config.adapter import adapter_of
@@ -111,9 +110,7 @@ class ProjectReader:
         if self._base:
             self._changed_forms = self._find_changed_forms(apart.table)
         reader = AtCommit(self._files, "", hub)
-        lock = self._once(
-            ("lock", repr(apart.table.get("lock"))), lambda: locked_models.at_commit(self._files, apart.table, "")
-        )
+        lock = self._once(("lock", repr(apart.table.get("lock"))), lambda: read_lock_at(self._files, apart.table, ""))
         models = {}
         for name, model in apart.models.items():
             try:

@@ -68,9 +68,9 @@ def read_lock(settings: Settings) -> Lock | None:
     """
     if settings.lock is None:
         return None
-    from pytest_bertsize.base.locked_models import of_project
+    from pytest_bertsize.base.lock import read_lock
 
-    return of_project(settings)
+    return read_lock(settings)
 
 
 def find_base(folder: Path, asked: str | None, environment: Mapping[str, str] = os.environ) -> BaseRevision | None:

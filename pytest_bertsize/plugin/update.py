@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 from rich.text import Text
 
-from pytest_bertsize.base.lock import BadLock, parse
-from pytest_bertsize.base.lock_text import HEAD, accepted, render
+from pytest_bertsize.base.lock import HEAD, BadLock, merge_accepted, parse_lock, render_lock
 from pytest_bertsize.plugin.failures import terminal_style
 from pytest_bertsize.reports.ci import sign_of_ci
 from pytest_bertsize.reports.terminal.drawing import draw, hanging
@@ -122,12 +121,12 @@ class Rewriter:
     def _write_lock(self, lock: Lock, *, broken_off: bool) -> None:
         """Have the lock say what was built, of the models that were looked at and do not fail."""
         try:
-            now = parse("".join((HEAD, *self._blocks.values())), lock.file)
+            now = parse_lock("".join((HEAD, *self._blocks.values())), lock.file)
         except BadLock as bad:  # names that a class has, and a lock cannot
             self.problem = str(bad)
             return
-        models = accepted(lock.models, now, self._read.names)
-        text = render(models)
+        models = merge_accepted(lock.models, now, self._read.names)
+        text = render_lock(models)
         if text == lock.text or not models:
             return
         if broken_off:

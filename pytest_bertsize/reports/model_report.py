@@ -36,9 +36,9 @@ from pytest_bertsize.wording import printable
 if TYPE_CHECKING:
     from pytest_bertsize.base.baseline import Baseline, Left
     from pytest_bertsize.base.comparison import Comparison
-    from pytest_bertsize.base.tensor_changes import TensorChange as Changed
     from pytest_bertsize.checkpoint.headers import Stored
     from pytest_bertsize.closed_forms.attribution import Moved
+    from pytest_bertsize.differences import Difference
     from pytest_bertsize.findings import Finding
     from pytest_bertsize.review.against_lock import AgainstLock
     from pytest_bertsize.review.measures import Measured
@@ -157,13 +157,13 @@ def _lock(against: AgainstLock) -> Lock:
         file=printable(against.file),
         known=against.is_there,
         tensors=[_tensor_change(each) for each in against.changes],
-        buffers=[*against.said],
+        buffers=[],
         why=against.why,
     )
 
 
-def _tensor_change(each: Changed) -> TensorChange:
-    return TensorChange(kind=each.kind, name=printable(each.name), count=each.count, said=each.said)
+def _tensor_change(each: Difference) -> TensorChange:
+    return TensorChange(kind=each.kind, name=printable(each.name), count=each.count, said=each.sentence)
 
 
 def change_of(row: Moved) -> Change:

@@ -183,10 +183,10 @@ def conclude(
     former = baseline.find_former(subject.model.name) if baseline else None
     found = before if built is None else _reviewed(before, subject, built, former.locked if former else None)
     if isinstance(built, Built) and accepted.lock:
-        from pytest_bertsize.base.locked_models import locked
+        from pytest_bertsize.base.lock import lock_model
         from pytest_bertsize.review import against_lock
 
-        found = against_lock.held(found, subject, locked(built, fingerprint(subject)), accepted.lock)
+        found = against_lock.compare_with_lock(found, subject, lock_model(built, fingerprint(subject)), accepted.lock)
     return _against_base(found, subject, settings, baseline, accepted)
 
 
@@ -214,7 +214,7 @@ def conclude_unbuilt(
         from pytest_bertsize.base.lock import Locked
         from pytest_bertsize.review import against_lock
 
-        found = against_lock.held(found, subject, Locked(found.expected.tensors), accepted.lock)
+        found = against_lock.compare_with_lock(found, subject, Locked(found.expected.tensors), accepted.lock)
     return _against_base(found, subject, settings, baseline, accepted)
 
 
@@ -270,7 +270,8 @@ def _reviewed(before: Review, subject: Subject, built: Built | NotBuilt, former:
                 Finding("build-failed", message, _suggest_fix(subject, built)),
             ),
         )
-    from pytest_bertsize.review import by_structure, missing_rows, one_module_twice
+    from pytest_bertsize.review import by_structure
+    from pytest_bertsize.review.off_closed_form import OwnClass
     from pytest_bertsize.review.with_checkpoint import with_checkpoint
 
     said = (
@@ -288,13 +289,10 @@ def _reviewed(before: Review, subject: Subject, built: Built | NotBuilt, former:
     actual = inventory_of(built, before.expected, before.components)
     before = _measured(before, subject, built, actual)
     known_components = subject.known_components if form else lambda: by_structure.known(actual)
-    concluded = review_built(before, actual, known_components)
+    own_class = OwnClass(built.kinds, bool(subject.model.extra)) if subject.model.factory else None
+    concluded = review_built(before, actual, known_components, own_class)
     if form and not before.formulas and any(f.kind == "off-closed-form" for f in concluded.findings):
-        concluded = review_built(replace(before, formulas=form.formulas()), actual, known_components)
-    if subject.model.factory and before.expected:
-        said = one_module_twice.told_once(concluded.findings, before.expected, actual, subject.model)
-        said = missing_rows.with_rows(said, before.expected, actual, built.kinds, subject.model)
-        concluded = replace(concluded, findings=said)
+        concluded = review_built(replace(before, formulas=form.formulas()), actual, known_components, own_class)
     otherwise = _read_otherwise(concluded, subject, built)  # the cause of what is off, and told before it
     own = subject.model.factory is not None
     also = (*build_findings.check_ties(built), *build_findings.note_large_buffers(actual, built.buffers, own=own))

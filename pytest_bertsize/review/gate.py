@@ -115,14 +115,13 @@ class Gate:
 
     def to_lock(self, name: str) -> str:
         """The block of a model for the lock, where a run writes it; ``""`` for one that fails for what is no budget."""
-        from pytest_bertsize.base.lock_text import block
-        from pytest_bertsize.base.locked_models import locked
+        from pytest_bertsize.base.lock import lock_model, render_model
         from pytest_bertsize.builder.messages import Built
 
         built = self._result(name) if self._result and self.subjects[name].request else None
         if self.review(name).verdict == "failed" or not isinstance(built, Built):
             return ""
-        return block(name, locked(built, fingerprint(self.subjects[name])))
+        return render_model(name, lock_model(built, fingerprint(self.subjects[name])))
 
     def _concluded(self, subject: Subject, extra: tuple[Limit, ...] = ()) -> Review:
         if self._result is None:

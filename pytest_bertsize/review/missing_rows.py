@@ -9,13 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.closed_forms.blocks import tensors
 from pytest_bertsize.closed_forms.own_class import MAKERS
-from pytest_bertsize.review.off_closed_form import SAY_IT, unexpected
 from pytest_bertsize.table.extra import LARGEST, LONGEST_SHAPE, MODULE_PATH, TIED
 
 if TYPE_CHECKING:
-    from pytest_bertsize.findings import Finding
-    from pytest_bertsize.inventory import Inventory, Tensor
-    from pytest_bertsize.table.model import Model
+    from pytest_bertsize.inventory import Tensor
 
     Shapes = Mapping[str, tuple[int, ...]]
 
@@ -23,25 +20,7 @@ MOST_ROWS = 40
 """That anybody pastes; what would take more is rather a backbone at another attribute."""
 
 
-def with_rows(
-    findings: tuple[Finding, ...], expected: Inventory, actual: Inventory, kinds: Mapping[str, str], model: Model
-) -> tuple[Finding, ...]:
-    """The findings; with each that is about something undeclared, what to paste into the table."""
-    if not any(each.kind == "off-closed-form" for each in findings):
-        return findings
-    beyond = unexpected(expected, actual)
-
-    def told(finding: Finding) -> Finding:
-        rows = proposed([each for each in beyond if each.component == finding.component], kinds)
-        if finding.kind != "off-closed-form" or not rows:
-            return finding
-        said = f"add to extra {', '.join(rows)}" if model.extra else f"write extra = [ {', '.join(rows)} ]"
-        return finding._replace(fix=finding.fix.replace(SAY_IT, said))
-
-    return tuple(map(told, findings))
-
-
-def proposed(undeclared: Sequence[Tensor], kinds: Mapping[str, str]) -> list[str]:
+def propose_rows(undeclared: Sequence[Tensor], kinds: Mapping[str, str]) -> list[str]:
     """Rows such as ``{ name = "classifier", linear = [768, 9] }``; ``[]`` where no few rows would say it.
 
     :param undeclared: what is built and not in the table.

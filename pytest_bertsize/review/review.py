@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.what_if import Cost
     from pytest_bertsize.review.against_lock import AgainstLock
     from pytest_bertsize.review.measures import Measured
+    from pytest_bertsize.review.off_closed_form import OwnClass
     from pytest_bertsize.table.model import Limit
 
 
@@ -144,7 +145,9 @@ class Review:
         return found
 
 
-def review_built(subject: Review, actual: Inventory, known_components: Callable[[], list[str]]) -> Review:
+def review_built(
+    subject: Review, actual: Inventory, known_components: Callable[[], list[str]], own: OwnClass | None = None
+) -> Review:
     """Compare a built model with its closed form and its budget.
 
     :param subject: what is known before the build; its ``expected`` is set, unless it has a budget alone.
@@ -154,10 +157,9 @@ def review_built(subject: Review, actual: Inventory, known_components: Callable[
         raise ValueError("a model without a closed form cannot be compared with it")
     findings = [*subject.findings]
     if subject.expected:
-        from pytest_bertsize.review.off_closed_form import LIBRARY, OWN, compare
+        from pytest_bertsize.review.off_closed_form import compare_with_closed_form
 
-        whose = OWN if subject.own_class else LIBRARY
-        findings += compare(subject.expected, actual, subject.formulas, subject.symbols, whose)
+        findings += compare_with_closed_form(subject.expected, actual, subject.formulas, subject.symbols, own)
     findings += check_limits(subject, actual, known_components)
     return replace(subject, actual=actual, findings=tuple(findings))
 

@@ -63,7 +63,7 @@ def inventory(model: Any) -> Inventory:
                 trainable,
                 tied,
             )
-            for name, shape, _, trainable, tied, _ in take_inventory(model).tensors
+            for name, shape, _, trainable, tied in take_inventory(model).tensors
         )
     )
 

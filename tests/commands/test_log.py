@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_bertsize.__main__ import main
-from pytest_bertsize.base.lock import Locked
-from pytest_bertsize.base.lock_text import render as lock_text
+from pytest_bertsize.base.lock import Locked, render_lock
 from pytest_bertsize.closed_forms.derive import Derivation, derive
 from pytest_bertsize.inventory import Tensor
 from tests.support.git_projects import FITS, LAYER, GitProject, git, repository
@@ -299,7 +298,7 @@ OWN = '[tool.bertsize]\nlock = "x.lock"\n[tool.bertsize.models.own]\nfactory = "
 
 
 def locked(*tensors: Tensor) -> str:
-    return lock_text({"own": Locked(tensors)})
+    return render_lock({"own": Locked(tensors)})
 
 
 def test_what_has_no_closed_form_is_counted_by_the_lock_of_each_commit(history: History) -> None:
@@ -321,7 +320,7 @@ def test_what_has_no_closed_form_is_counted_by_the_lock_of_each_commit(history: 
 
 def test_a_config_that_cannot_be_read_is_not_counted_by_the_lock_of_what_it_was(history: History) -> None:
     own = OWN.replace("models.own", "models.fits").replace('factory = "own:build"', 'config = "config.json"')
-    history.project.write("x.lock", lock_text({"fits": Locked((Tensor("w", (9, 4), ""),))}))
+    history.project.write("x.lock", render_lock({"fits": Locked((Tensor("w", (9, 4), ""),))}))
     history.commit("locked", own)
     history.commit("misspelt", num_hiden_layers=4)
     row = history.rows()[-1]

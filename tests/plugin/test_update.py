@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 import tomlkit
 
-from pytest_bertsize.base.lock import Locked, parse
-from pytest_bertsize.base.lock_text import block, render
-from pytest_bertsize.base.locked_models import of_project
+from pytest_bertsize.base.lock import Locked, parse_lock, read_lock, render_lock, render_model
 from pytest_bertsize.inventory import Tensor
 from pytest_bertsize.plugin.update import Rewriter, verb_of_run
 from pytest_bertsize.reports.ci import VARIABLES
@@ -396,11 +394,11 @@ def locking(folder: Path) -> Rewriter:
     table = '[tool.bertsize]\nlock = "x.lock"\n[tool.bertsize.models.a]\nconfig = "c.json"\nbudget.total = "50K"\n'
     (folder / "pyproject.toml").write_text(table + table[table.index("[tool.bertsize.models") :].replace(".a]", ".b]"))
     settings = load(folder / "pyproject.toml")
-    return Rewriter(settings, "update", of_project(settings))
+    return Rewriter(settings, "update", read_lock(settings))
 
 
 def a_block(name: str, layers: int = 2) -> dict[str, str]:
-    return {name: block(name, Locked(tree({f"layer[0:{layers}].w": [4]}).tensors, {}, "", "torch 2.13.0"))}
+    return {name: render_model(name, Locked(tree({f"layer[0:{layers}].w": [4]}).tensors, "", "torch 2.13.0"))}
 
 
 def looked_at(rewriter: Rewriter, **blocks: str) -> None:
@@ -425,19 +423,19 @@ def test_a_lock_is_written_once_with_a_block_for_each_model(tmp_path: Path) -> N
 
 
 def test_what_was_not_looked_at_keeps_its_lines_and_what_left_loses_them(tmp_path: Path) -> None:
-    text = render({name: Locked(tree({"w": [3]}).tensors) for name in ("a", "b", "left")})
+    text = render_lock({name: Locked(tree({"w": [3]}).tensors) for name in ("a", "b", "left")})
     (tmp_path / "x.lock").write_text(text)
     rewriter = locking(tmp_path)
     looked_at(rewriter, **a_block("a", 3))
     finished(rewriter)
-    found = parse((tmp_path / "x.lock").read_text("utf-8"), "x.lock")
+    found = parse_lock((tmp_path / "x.lock").read_text("utf-8"), "x.lock")
     assert {name: len(each.tensors) for name, each in found.items()} == {"a": 3, "b": 1}
     assert printed(rewriter)[1:] == ["→ x.lock: written for a, left (which has left); commit it"]
 
 
 def test_what_a_class_calls_a_tensor_and_no_lock_can_is_one_line(tmp_path: Path) -> None:
     rewriter = locking(tmp_path)
-    looked_at(rewriter, a=block("a", Locked((Tensor("a..w", (2,), ""),))))
+    looked_at(rewriter, a=render_model("a", Locked((Tensor("a..w", (2,), ""),))))
     assert finished(rewriter) == pytest.ExitCode.TESTS_FAILED
     assert not (tmp_path / "x.lock").exists()
     assert printed(rewriter)[-1].startswith('red: x.lock:7: "a..w" is no name that a tensor has; ')
@@ -473,7 +471,7 @@ def test_accepting_raises_a_budget_and_writes_the_lock(project: Project, workers
     result = project(LOCKED).runpytest(*UPDATE, *workers)
     assert result.ret == pytest.ExitCode.OK
     assert "→ bertsize.lock: written for bursts; commit it" in said(result)
-    found = parse(Path("bertsize.lock").read_text("utf-8"), "bertsize.lock")["bursts"]
+    found = parse_lock(Path("bertsize.lock").read_text("utf-8"), "bertsize.lock")["bursts"]
     assert sum(each.owned for each in found.tensors) == 59_549
     assert found.config.startswith("sha256:")
     assert found.built_with.startswith("transformers ")

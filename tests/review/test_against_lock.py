@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_bertsize.base.lock_text import render
-from pytest_bertsize.builder.messages import Buffer
 from pytest_bertsize.table.settings import SettingsError
 from tests.support.own_encoder import EMBED, HEAD, LAYER, TABLE, TOTAL, OwnProject, own_project
 
@@ -41,11 +39,6 @@ def compared(project: OwnProject) -> Comparison:
 # against today's lock
 
 
-def test_a_model_that_is_as_it_was_accepted_says_nothing(own: OwnProject) -> None:
-    assert of_lock(own) == []
-    assert own.gate().review("own").verdict == "passed"
-
-
 def test_a_difference_is_a_note_with_the_line_of_its_block(own: OwnProject) -> None:
     own.code = {"pool.weight": (8, 8)}
     (found,) = of_lock(own)
@@ -57,69 +50,6 @@ def test_a_difference_is_a_note_with_the_line_of_its_block(own: OwnProject) -> N
     assert own.gate().review("own").verdict == "passed"
 
 
-def test_a_strict_lock_makes_it_an_error(own: OwnProject) -> None:
-    own.git.declare(STRICT)
-    assert own.gate().review("own").verdict == "passed"
-    own.code = {"pool.weight": (8, 8)}
-    assert [found.severity for found in of_lock(own)] == ["error"]
-    assert own.gate().review("own").verdict == "failed"
-
-
-def test_another_release_is_named_where_the_config_is_the_same(own: OwnProject) -> None:
-    lock = own.git.folder / "bertsize.lock"
-    lock.write_text(lock.read_text("utf-8").replace("5.23.0", "5.22.0"), encoding="utf-8")
-    assert of_lock(own) == []
-    own.code = {"pool.weight": (8, 8)}
-    (found,) = of_lock(own)
-    assert (
-        "it was built with transformers 5.22.0, torch 2.13.0, and is with transformers 5.23.0, torch" in found.message
-    )
-
-
-def test_a_config_that_changed_is_said_to_have(own: OwnProject) -> None:
-    own.config(layers_num=4)
-    (found,) = of_lock(own)
-    assert (
-        f"encoder.layers.3 is new: {LAYER}, like the other 3 (what it is built from has changed as well)"
-        in found.message
-    )
-
-
-def test_a_buffer_that_weighs_is_told(own: OwnProject) -> None:
-    own.buffers = (
-        Buffer("pe", 20_000, "float32", 80_000, saved=False),
-        Buffer("ids", 20_000, "int64", 160_000, saved=False),
-    )
-    (found,) = of_lock(own)
-    assert "it is not as bertsize.lock has it: the buffer pe is new: 20,000 numbers of float32 (" in found.message
-    own.accept()
-    assert of_lock(own) == []
-
-
-def test_a_buffer_of_each_layer_is_told_once(own: OwnProject) -> None:
-    masks = [Buffer(f"encoder.layers.{index}.mask", 20_000, "float32", 80_000, saved=False) for index in range(3)]
-    own.buffers = (*masks,)
-    (found,) = of_lock(own)
-    assert "the buffers encoder.layers[0:3].mask are new: 3 × 20,000 numbers of float32 (" in found.message
-    own.accept()
-    own.buffers = (*(each._replace(dtype="float16", bytes=40_000) for each in masks),)
-    (found,) = of_lock(own)
-    told = "the buffers encoder.layers[0:3].mask: 3 × 20,000 numbers of float32 → 3 × 20,000 numbers of float16"
-    assert f"{told} (" in found.message
-
-
-def test_another_dtype_is_told_by_name_and_is_accepted_like_any_difference(own: OwnProject) -> None:
-    own.dtypes = {"head.weight": "bfloat16"}
-    (found,) = of_lock(own)
-    assert "it is not as bertsize.lock has it: head is of bfloat16 now, and was of float32: 16 (" in found.message
-    own.accept()
-    assert '"head.weight" = { shape = [2, 8], dtype = "bfloat16" }' in own.lock
-    assert of_lock(own) == []
-    own.dtypes = {}
-    (found,) = of_lock(own)
-    assert "head is of float32 now, and was of bfloat16: 16 (" in found.message
-
-
 @pytest.mark.parametrize(("table", "severity"), [(TABLE, "note"), (STRICT, "error")])
 def test_a_lock_that_is_not_there_yet_is_said_with_how_to_make_it(tmp_path: Path, table: str, severity: str) -> None:
     (found,) = of_lock(own_project(tmp_path / "project", table, locked=False))
@@ -128,12 +58,6 @@ def test_a_lock_that_is_not_there_yet_is_said_with_how_to_make_it(tmp_path: Path
         "have it written: pytest --bert-budget --bert-budget-update"
     )
     assert found.severity == severity
-
-
-def test_a_lock_without_the_model_says_so(own: OwnProject) -> None:
-    (own.git.folder / "bertsize.lock").write_text(render({}), encoding="utf-8")
-    (found,) = of_lock(own)
-    assert found.message == "bertsize.lock does not have this model"
 
 
 @pytest.mark.parametrize(
@@ -197,7 +121,7 @@ def test_a_key_moved_what_a_build_with_the_others_put_back_says(own: OwnProject)
         ("layers_num", "3", "4", LAYER),
         ("dropout", "0.1", "0.2", 0),
     ]
-    assert [each.said for each in found.tensors] == [f"encoder.layers.3 is new: {LAYER}, like the other 3"]
+    assert [each.sentence for each in found.tensors] == [f"encoder.layers.3 is new: {LAYER}, like the other 3"]
     assert (found.said, found.by) == ((), "lock")
     assert found.inventory
     assert (found.inventory.unique, found.grown) == (TOTAL, LAYER)
@@ -429,7 +353,7 @@ def test_another_name_alone_is_no_parameter_of_the_code(own: OwnProject) -> None
     own.git.git("branch", "--force", "main")
     own.code = {"summary.weight": (8, 8)}
     found = compared(own)
-    assert ([each.said for each in found.tensors], found.moved) == (
+    assert ([each.sentence for each in found.tensors], found.moved) == (
         ["pool is summary now, of the same shapes: 64"],
         (),
     )

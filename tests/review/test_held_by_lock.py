@@ -1,4 +1,4 @@
-"""What a lock has otherwise of one model, to the word: tensors, buffers, and whose change it is."""
+"""Findings about one model's differences from the lock: their words, and whose change it is."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_bertsize.base.lock import Lock, Locked, Weight
-from pytest_bertsize.base.lock_text import render
+from pytest_bertsize.base.lock import Lock, Locked, render_lock
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import Tensor
-from pytest_bertsize.review.against_lock import AgainstLock, held
+from pytest_bertsize.review.against_lock import AgainstLock, compare_with_lock
 from pytest_bertsize.review.check import Subject
 from pytest_bertsize.table.model import Model
 from tests.support.bert_reviews import subject as bert
@@ -25,7 +24,6 @@ ACCEPT = f"if that is meant, accept it: {ANEW}"
 MODEL = Model("own", "config.json", "", "OwnModel", {}, {}, (), ("tool", "bertsize", "models", "own"))
 BEFORE = Locked(
     tuple(Tensor(f"part{at}.weight", (at + 2, 3), "part") for at in range(8)),
-    {"ids": Weight(20_000, "int64")},
     "sha256:1",
     "transformers 5.23.0, torch 2.13.0",
 )
@@ -35,9 +33,9 @@ def found(
     now: Locked, *, before: Locked | None = BEFORE, unbuilt: bool = False, strict: bool = False, is_there: bool = True
 ) -> Review:
     models = {"own": before} if before else {}
-    lock = Lock(FILE, strict, models, render(models) if is_there else None)
+    lock = Lock(FILE, strict, models, render_lock(models) if is_there else None)
     known = replace(bert(), name="own", unbuilt=unbuilt)
-    return held(known, Subject(known, None, list, MODEL), now, lock)
+    return compare_with_lock(known, Subject(known, None, list, MODEL), now, lock)
 
 
 def without(*names: str) -> Locked:
@@ -54,14 +52,14 @@ def one(review: Review) -> Finding:
 
 def test_a_run_without_a_lock_says_nothing_of_one() -> None:
     known = bert()
-    assert held(known, Subject(known, None, list, MODEL), BEFORE, None) is known
+    assert compare_with_lock(known, Subject(known, None, list, MODEL), BEFORE, None) is known
 
 
 def test_what_is_as_it_was_accepted_says_so_and_nothing_else() -> None:
     review = found(BEFORE)
     assert review.findings == ()
     assert review.locked == AgainstLock(FILE, is_there=True)
-    assert (review.locked.changes, review.locked.said, review.locked.why) == ((), (), "")
+    assert (review.locked.changes, review.locked.why) == ((), "")
 
 
 @pytest.mark.parametrize(("strict", "severity"), [(False, "note"), (True, "error")])
@@ -86,22 +84,6 @@ def test_a_lock_that_is_no_file_yet_has_no_place() -> None:
 # tensors
 
 
-def test_a_tensor_that_is_gone_is_told_with_the_line_of_its_model() -> None:
-    review = found(without("part0.weight"))
-    assert one(review) == Finding(
-        "differs-from-lock",
-        f"it is not as {FILE} has it: part0 is gone: 6 (weight 2×3) "
-        "(what it is built from is the same: the code has changed)",
-        ACCEPT,
-        "note",
-        file=FILE,
-        line=5,
-    )
-    assert review.locked
-    assert [each.kind for each in review.locked.changes] == ["gone"]
-    assert review.locked.why == "what it is built from is the same: the code has changed"
-
-
 def test_six_differences_are_named_and_the_rest_is_counted() -> None:
     said = one(found(replace(BEFORE, tensors=()))).message
     assert "part7 is gone: 27 (weight 9×3); part6 is gone: " in said  # the largest first
@@ -109,23 +91,13 @@ def test_six_differences_are_named_and_the_rest_is_counted() -> None:
     assert "part1" not in said
 
 
-@pytest.mark.parametrize("kind", ["new", "gone", "recast"])
-def test_what_counts_nothing_is_told_only_where_the_model_was_built(kind: str) -> None:
-    """A class of the project's own may have more names for one tensor than its closed form has, or fewer."""
-    alias = Tensor("alias.weight", (2, 3), "part", tied_to="part0.weight")
-    with_alias = replace(BEFORE, tensors=(*BEFORE.tensors, alias))
-    half = replace(BEFORE, tensors=(BEFORE.tensors[0]._replace(dtype="float16"), *BEFORE.tensors[1:]))
-    before, now = {"new": (BEFORE, with_alias), "gone": (with_alias, BEFORE), "recast": (BEFORE, half)}[kind]
-    assert [each.kind for each in _changes(found(now, before=before))] == [kind]
-    assert found(now, before=before, unbuilt=True).findings == ()
-
-
 def test_what_counts_is_told_where_nothing_is_built_without_a_word_on_whose_change_it_is() -> None:
-    more = replace(BEFORE, tensors=(*BEFORE.tensors, Tensor("pool.weight", (8, 8), "pool")), buffers={})
+    more = replace(BEFORE, tensors=(*BEFORE.tensors, Tensor("pool.weight", (8, 8), "pool")))
     review = found(more, unbuilt=True)
     assert one(review).message == f"it is not as {FILE} has it: pool is new: 64 (weight 8×8)"
     assert _changes(review)[0].count == 64
-    assert (review.locked and review.locked.said, review.locked and review.locked.why) == ((), "")
+    assert review.locked
+    assert review.locked.why == ""
     untied = replace(BEFORE, tensors=(*BEFORE.tensors, Tensor("x.weight", (2, 3), "part", tied_to="part0.weight")))
     freed = replace(BEFORE, tensors=(*BEFORE.tensors, Tensor("x.weight", (2, 3), "part")))
     assert [each.kind for each in _changes(found(freed, before=untied, unbuilt=True))] == ["untied"]
@@ -134,30 +106,6 @@ def test_what_counts_is_told_where_nothing_is_built_without_a_word_on_whose_chan
 def _changes(review: Review) -> tuple:  # type: ignore[type-arg]
     assert review.locked
     return review.locked.changes
-
-
-# buffers
-
-
-@pytest.mark.parametrize(
-    ("buffers", "said"),
-    [
-        ({}, "the buffer ids is gone: 20,000 numbers of int64"),
-        ({"ids": Weight(9, "int64")}, "the buffer ids: 20,000 numbers of int64 → 9 numbers of int64"),
-        (
-            {"ids": Weight(20_000, "int64"), "a.0.m": Weight(7, "bool"), "a.1.m": Weight(7, "bool")},
-            "the buffers a[0:2].m are new: 2 × 7 numbers of bool",
-        ),
-    ],
-)
-def test_a_buffer_is_told_with_what_it_weighs(buffers: dict[str, Weight], said: str) -> None:
-    review = found(replace(BEFORE, buffers=buffers))
-    assert one(review).message == (
-        f"it is not as {FILE} has it: {said} (what it is built from is the same: the code has changed)"
-    )
-    assert review.locked
-    assert review.locked.said == (said,)
-    assert found(replace(BEFORE, buffers=buffers), unbuilt=True).findings == ()
 
 
 # whose change it is

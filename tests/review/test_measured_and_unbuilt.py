@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-import pytest
-
 from pytest_bertsize.base.comparison import Comparison
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import Inventory, Tensor
 from pytest_bertsize.review.measures import Measured
-from pytest_bertsize.review.off_closed_form import LIBRARY, OWN
 from pytest_bertsize.review.review import Review, review_built, review_unbuilt
 from tests.support.bert_reviews import BERT, changed, chinese, only, subject
 
@@ -64,14 +61,6 @@ def test_bytes_that_are_not_the_closed_forms_cannot_be_accepted() -> None:
 
 
 # whose class it is
-
-
-@pytest.mark.parametrize(("own", "fix"), [(False, LIBRARY), (True, OWN)])
-def test_what_is_off_the_closed_form_is_mended_by_whose_class_it_is(*, own: bool, fix: str) -> None:
-    bias = Tensor("cls.predictions.bias", (21_127,), "head.decoder")
-    known = replace(subject(), own_class=own)
-    assert only(review_built(known, changed(**{bias.name: bias}), known_components=list)).fix.endswith(fix)
-    assert OWN == "mend the class, or say in the table what it has: extra, without, options, frozen"
 
 
 def test_a_count_that_is_off_the_closed_form_cannot_be_accepted_either() -> None:

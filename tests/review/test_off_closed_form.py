@@ -1,4 +1,4 @@
-"""Where a built model is not what its closed form says: each component once, each tensor by its name."""
+"""Differences of a built model from its closed form: one finding for each component, with what it probably is."""
 
 from __future__ import annotations
 
@@ -8,11 +8,19 @@ from pytest_bertsize.closed_forms.formula import Formula, Product
 from pytest_bertsize.closed_forms.symbols import symbol
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import Inventory, Tensor
-from pytest_bertsize.review.off_closed_form import OWN, compare
+from pytest_bertsize.review.off_closed_form import OwnClass, compare_with_closed_form, find_unexpected
+from tests.support.bert_reviews import changed, chinese, only, reviewed
 
+V, D = 21_128, 768
+SYMBOLS = {"V": V, "D": D}
+LAYER = 7_087_872
+"""Of BERT-base: 4·(768² + 768) + 2·768·3,072 + 3,072 + 768 + 4·768."""
 NORM = Tensor("encoder.norm.weight", (768,), "encoder.norm")
-FROZEN = Tensor("encoder.norm.weight", (768,), "encoder.norm", trainable=False)
+FROZEN = NORM._replace(trainable=False)
+SHARED = Tensor("b.weight", (768,), "encoder.norm", tied_to=NORM.name)
 FORMULAS = {"encoder.norm": Formula((Product(1, (symbol("D"),)),))}
+OWN = OwnClass({}, has_extra=False)
+MEND = "mend the class, or say in the table what it has: extra, without, options, frozen"
 
 
 def parts(count: int) -> tuple[Tensor, ...]:
@@ -20,12 +28,8 @@ def parts(count: int) -> tuple[Tensor, ...]:
     return tuple(Tensor(f"encoder.part{index}", (2,), "encoder") for index in range(count))
 
 
-def layers(count: int) -> tuple[Tensor, ...]:
-    return tuple(Tensor(f"encoder.layer.{index}.norm", (768,), "encoder.norm") for index in range(count))
-
-
-def compared(expected: tuple[Tensor, ...], actual: tuple[Tensor, ...]) -> list[Finding]:
-    return compare(Inventory(expected), Inventory(actual), FORMULAS, {"D": 768})
+def compared(expected: tuple[Tensor, ...], actual: tuple[Tensor, ...], own: OwnClass | None = None) -> list[Finding]:
+    return compare_with_closed_form(Inventory(expected), Inventory(actual), FORMULAS, SYMBOLS, own)
 
 
 def message(expected: tuple[Tensor, ...], actual: tuple[Tensor, ...]) -> str:
@@ -33,15 +37,22 @@ def message(expected: tuple[Tensor, ...], actual: tuple[Tensor, ...]) -> str:
     return found.message
 
 
-def test_what_is_the_same_has_no_difference_in_whatever_order_it_stands() -> None:
+def tensor(name: str) -> Tensor:
+    return chinese().inventory.by_name[name]
+
+
+# findings
+
+
+def test_what_is_the_same_in_any_order_is_no_finding() -> None:
     assert compared((NORM, *parts(3)), (*parts(3), NORM)) == []
 
 
 def test_a_difference_names_both_counts_and_a_way_out() -> None:
-    assert compared((NORM,), ()) == [
+    assert compared((NORM, *parts(1)), parts(1)) == [
         Finding(
             "off-closed-form",
-            "encoder.norm is -768 off the closed form D = 768: encoder.norm.weight (768) is missing from the built model",
+            "encoder.norm is -768 off the closed form D = 768: encoder.norm is gone: 768 (weight 768)",
             "the class does not build what the config says: check the class, and report it if it is the library's own",
             component="encoder.norm",
             expected=768,
@@ -50,80 +61,153 @@ def test_a_difference_names_both_counts_and_a_way_out() -> None:
     ]
 
 
-def test_a_component_without_a_formula_has_its_count_alone() -> None:
-    assert message((), parts(1)) == "encoder is +2 off the closed form 0: encoder.part0 (2) is not in the closed form"
-
-
 def test_each_component_that_differs_is_found_once() -> None:
-    found = compared((NORM, *parts(2)), layers(2))
-    assert [(each.component, each.expected, each.actual) for each in found] == [
-        ("encoder.norm", 768, 1_536),
-        ("encoder", 772, 1_536),  # its norm's, and two parts of two
-    ]
+    layers = tuple(Tensor(f"encoder.layer.{index}.norm", (768,), "encoder.norm") for index in range(2))
+    found = compared((NORM, *parts(2)), (*layers, parts(1)[0]))
+    assert {each.component: (each.expected, each.actual) for each in found} == {
+        "encoder.norm": (768, 1_536),
+        "encoder": (772, 1_538),  # its norm's, and parts of two
+    }
 
 
 @pytest.mark.parametrize(("count", "rest"), [(4, ""), (5, "; and 1 more"), (7, "; and 3 more")])
 def test_four_differences_are_named_and_the_rest_counted(count: int, rest: str) -> None:
-    named = "; ".join(f"encoder.part{index} (2) is not in the closed form" for index in range(4))
-    assert message((), parts(count)) == f"encoder is +{2 * count} off the closed form 0: {named}{rest}"
-
-
-@pytest.mark.parametrize(
-    ("count", "named"),
-    [
-        (1, "encoder.layer.0.norm (768)"),
-        (2, "encoder.layer.*.norm (×2) (768)"),
-        (12, "encoder.layer.*.norm (×12) (768)"),
-    ],
-)
-def test_identical_layers_are_one_difference(count: int, named: str) -> None:
-    assert message(layers(count), ()).endswith(f": {named} is missing from the built model")
-
-
-def test_each_dimension_of_a_shape_is_shown() -> None:
-    assert (
-        message((), (Tensor("a", (21128, 768), "head"),))
-        == (
-            "head is +16,226,304 off the closed form 0: a (21,128, 768) is not in the closed form"  # Embedding-Token: SOURCES E
-        )
-    )
+    named = "; ".join(f"encoder.part{index} is new: 2 (2)" for index in range(4))
+    assert message((NORM,), (NORM, *parts(count))) == f"encoder is +{2 * count} off the closed form 768: {named}{rest}"
 
 
 def test_a_resized_tensor_is_shown_with_both_its_shapes_even_where_the_count_is_the_same() -> None:
     same = "encoder.norm counts as the closed form D = 768 but differs within: encoder.norm.weight"
     resized = Tensor("encoder.norm.weight", (384, 2), "encoder.norm")
-    assert message((NORM,), (resized,)) == f"{same} is (384, 2), by the closed form (768)"
+    assert message((NORM,), (resized,)) == f"{same}: 768 → 384×2, no count changed"
 
 
 def test_a_tensor_that_trains_where_it_should_not_differs_and_the_other_way_round() -> None:
-    same = "encoder.norm counts as the closed form D = 768 but differs within: encoder.norm.weight"
-    assert message((FROZEN,), (NORM,)) == f"{same} trains, by the closed form it is frozen"
-    assert message((NORM,), (FROZEN,)) == f"{same} is frozen, by the closed form it trains"
-
-
-SHARED = Tensor("b.weight", (768,), "encoder.norm", tied_to=NORM.name)
+    same = "encoder.norm counts as the closed form D = 768 but differs within: encoder is"
+    assert message((FROZEN,), (NORM,)) == f"{same} trained now: 768"
+    assert message((NORM,), (FROZEN,)) == f"{same} frozen now: 768"
 
 
 def test_a_class_of_the_project_may_have_more_names_for_a_tensor_or_fewer() -> None:
     """``self.ctx_model = self.question_model``; a BERT that was copied without ``cls.predictions.decoder.bias``."""
-    mine = {"fix": OWN}
-    assert compare(Inventory((NORM,)), Inventory((NORM, SHARED)), FORMULAS, {"D": 768}, **mine) == []
-    assert compare(Inventory((NORM, SHARED)), Inventory((NORM,)), FORMULAS, {"D": 768}, **mine) == []
-    lost = SHARED._replace(tied_to=None)
-    (found,) = compare(Inventory((NORM, SHARED)), Inventory((NORM, lost)), FORMULAS, {"D": 768}, **mine)
+    assert compared((NORM,), (NORM, SHARED), OWN) == []
+    assert compared((NORM, SHARED), (NORM,), OWN) == []
+    (found,) = compared((NORM, SHARED), (NORM, SHARED._replace(tied_to=None)), OWN)
     assert found.actual == 2 * 768
 
 
 def test_a_class_of_the_library_has_its_names_one_by_one() -> None:
-    end = "counts as the closed form D = 768 but differs within: b.weight (768) is"
-    assert message((NORM,), (NORM, SHARED)) == f"encoder.norm {end} not in the closed form"
-    assert message((NORM, SHARED), (NORM,)) == f"encoder.norm {end} missing from the built model"
+    for expected, actual in (((NORM,), (NORM, SHARED)), ((NORM, SHARED), (NORM,))):
+        (found,) = compared(expected, actual)
+        assert (found.component, found.expected, found.actual) == ("encoder.norm", 768, 768)
 
 
-def test_a_name_cannot_write_over_the_line_that_shows_it() -> None:
-    hostile = Tensor("a\r\x1b[2K", (1,), "head")
-    assert message((), (hostile,)) == r"head is +1 off the closed form 0: a\r\x1b[2K (1) is not in the closed form"
-    tied = Tensor("b", (1,), "head", tied_to=hostile.name)
-    assert message((Tensor("b", (1,), "head"),), (tied,)) == (
-        r"head is -1 off the closed form 1: b shares a\r\x1b[2K, by the closed form it is a tensor of its own"
+def test_a_backbone_that_is_another_is_told_with_the_row_that_says_so() -> None:
+    two = tuple(Tensor(f"{name}.words.weight", (V, D), name) for name in ("question", "answer"))
+    one = (two[0], two[1]._replace(tied_to=two[0].name))
+    (found,) = compared(two, one, OWN)
+    assert (found.component, found.expected, found.actual) == ("answer", V * D, 0)
+    assert found.fix.endswith('write tied = { answer = "question" }, or mend the class')
+
+
+# one change of code is one finding
+
+
+def test_a_layer_more_is_one_difference() -> None:
+    built, last = chinese().inventory.tensors, "bert.encoder.layer.11."
+    more = [e._replace(name=e.name.replace(last, "bert.encoder.layer.12.")) for e in built if e.name.startswith(last)]
+    (found,) = compared(built, (*built, *more), OWN)
+    assert (found.component, found.actual, found.expected) == ("encoder", 13 * LAYER, 12 * LAYER)
+    assert found.message.endswith(f": bert.encoder.layer.12 is new: {LAYER:,}, like the other 12")
+    assert found.fix == MEND
+
+
+def test_a_module_by_another_name_is_no_loss_and_no_gain() -> None:
+    built = chinese().inventory.tensors
+    renamed = tuple(each._replace(name=each.name.replace("encoder.layer.", "encoder.layers.")) for each in built)
+    (found,) = compared(built, renamed, OWN)
+    assert found.message.endswith(f"layer is bert.encoder.layers now, of the same shapes: {12 * LAYER:,}")
+
+
+def test_layers_that_share_what_another_has_are_one_difference() -> None:
+    """As ALBERT's do; the same the other way round."""
+    built, first, second = chinese().inventory.tensors, "bert.encoder.layer.0.", "bert.encoder.layer.1."
+    shared = tuple(
+        each._replace(tied_to=first + each.name.removeprefix(second)) if each.name.startswith(second) else each
+        for each in built
     )
+    for expected, actual, counts in ((built, shared, (12, 11)), (shared, built, (11, 12))):
+        (found,) = compared(expected, actual, OWN)
+        assert (found.component, found.expected, found.actual) == ("encoder", counts[0] * LAYER, counts[1] * LAYER)
+
+
+# causes (SOURCES D)
+
+
+def test_a_decoder_with_a_matrix_of_its_own() -> None:
+    name = "cls.predictions.decoder.weight"
+    built = changed(**{name: tensor(name)._replace(tied_to=None)})
+    assert only(reviewed(built)).fix.startswith(
+        f"perhaps an untied decoder: {name} is V·D = 16,226,304; the class does not build what the config says"
+    )
+    assert V * D == 16_226_304
+
+
+def test_a_pooler_that_the_closed_form_does_not_have() -> None:
+    built = changed(
+        weight=Tensor("bert.pooler.dense.weight", (D, D), "pooler"),
+        bias=Tensor("bert.pooler.dense.bias", (D,), "pooler"),
+    )
+    assert "perhaps a pooler or a dense layer more: bert.pooler.dense is D² + D = 590,592" in only(reviewed(built)).fix
+
+
+def test_a_dense_layer_in_each_of_twelve_layers_is_one_cause() -> None:
+    more = [
+        Tensor(f"bert.encoder.layer.{layer}.extra.{name}", shape, "encoder.attention")
+        for layer in range(12)
+        for name, shape in {"weight": (D, D), "bias": (D,)}.items()
+    ]
+    fix = only(reviewed(Inventory((*chinese().inventory.tensors, *more)))).fix
+    assert "a dense layer more: bert.encoder.layer.*.extra (×12) is D² + D = 590,592" in fix
+    assert fix.count("perhaps") == 1
+
+
+def test_a_dense_layer_that_was_not_built() -> None:
+    name = "cls.predictions.transform.dense"
+    found = reviewed(changed(**{f"{name}.weight": None, f"{name}.bias": None}))
+    assert f"perhaps no pooler, or a dense layer less: {name} is D² + D = 590,592" in only(found).fix
+
+
+@pytest.mark.parametrize(
+    ("rows", "what"), [(522, "10 rows more"), (513, "1 row more"), (511, "1 row fewer"), (500, "12 rows fewer")]
+)
+def test_a_table_of_other_rows(rows: int, what: str) -> None:
+    name = "bert.embeddings.position_embeddings.weight"
+    found = only(reviewed(changed(**{name: tensor(name)._replace(shape=(rows, D))})))
+    k = abs(rows - 512)
+    assert f"perhaps {what}: {name}, {k}·768 = {k * D:,};" in found.fix
+
+
+def test_a_table_that_is_factorised_is_of_its_own_width() -> None:
+    """ALBERT's: V·E, and not V·D."""
+    words = Tensor("embeddings.words.weight", (V, 128), "embeddings")
+    decoder = Tensor("decoder.weight", (V, 128), "head", tied_to=words.name)
+    tied, untied = Inventory((words, decoder)), Inventory((words, decoder._replace(tied_to=None)))
+    for expected, actual, cause in (
+        (tied, untied, "an untied decoder"),
+        (untied, tied, "a decoder that is tied after all"),
+    ):
+        (found,) = compare_with_closed_form(expected, actual, {}, {**SYMBOLS, "E": 128})
+        assert f"perhaps {cause}: decoder.weight is V·E = {V * 128:,}" in found.fix
+
+
+@pytest.mark.parametrize(("name", "shape"), [("bert.odd", (D * D + D,)), ("bert.odd.weight", (D, D))])
+def test_a_total_or_a_square_alone_is_no_cause(name: str, shape: tuple[int, ...]) -> None:
+    """D² + D parameters that are no dense layer: as many, in one vector."""
+    assert "perhaps" not in only(reviewed(changed(odd=Tensor(name, shape, "encoder")))).fix
+
+
+def test_what_a_class_has_and_its_table_does_not_say_are_tensors_of_its_own() -> None:
+    crf = Tensor("crf.transitions", (18, 18), "unexpected")
+    alias = Tensor("crf.words", (V, D), "unexpected", tied_to="bert.embeddings.word_embeddings.weight")
+    assert find_unexpected(chinese().inventory, changed(crf=crf, alias=alias)) == [crf]

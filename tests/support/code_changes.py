@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pytest_bertsize.base.ranges import unfolded
+from pytest_bertsize.folding import unfold_name
 from pytest_bertsize.inventory import Inventory, Tensor
 
 FILE = Path(__file__).parents[1] / "data" / "code-changes.toml"
@@ -37,7 +37,7 @@ def tree(written: dict[str, Any]) -> Inventory:
             name, () if isinstance(said, str) else tuple(said), "", tied_to=said if isinstance(said, str) else None
         )
         for folded, said in written.items()
-        for name, _ in unfolded(folded)
+        for name, _ in unfold_name(folded)
     }
     return Inventory(tuple(_with_shape(each, tensors) for each in tensors.values()))
 
@@ -59,14 +59,14 @@ Tensors = dict[str, Tensor]
 
 
 def _inside(tensors: Tensors, written: str) -> list[Tensor]:
-    paths = [path for path, _ in unfolded(written)]
+    paths = [path for path, _ in unfold_name(written)]
     found = [each for each in tensors.values() if any(f"{each.name}.".startswith(f"{path}.") for path in paths)]
     assert found, f"there is no {written}"
     return found
 
 
 def _add(tensors: Tensors, names: str, shape: list[int]) -> Tensors:
-    return tensors | {name: Tensor(name, tuple(shape), "") for name, _ in unfolded(names)}
+    return tensors | {name: Tensor(name, tuple(shape), "") for name, _ in unfold_name(names)}
 
 
 def _drop(tensors: Tensors, names: str) -> Tensors:
@@ -76,7 +76,7 @@ def _drop(tensors: Tensors, names: str) -> Tensors:
 
 def _copy(tensors: Tensors, names: str, to: str) -> Tensors:
     found = dict(tensors)
-    for path, _ in unfolded(to):
+    for path, _ in unfold_name(to):
         for each in _inside(tensors, names):
             name = path + each.name.removeprefix(names)
             found[name] = each._replace(name=name)
@@ -85,7 +85,7 @@ def _copy(tensors: Tensors, names: str, to: str) -> Tensors:
 
 def _move(tensors: Tensors, names: str, to: str) -> Tensors:
     found: Tensors = {}
-    moved = dict(zip((path for path, _ in unfolded(names)), (path for path, _ in unfolded(to)), strict=True))
+    moved = dict(zip((path for path, _ in unfold_name(names)), (path for path, _ in unfold_name(to)), strict=True))
 
     def now(name: str) -> str:
         old = next((path for path in moved if f"{name}.".startswith(f"{path}.")), None)
@@ -99,7 +99,7 @@ def _move(tensors: Tensors, names: str, to: str) -> Tensors:
 
 def _tie(tensors: Tensors, names: str, to: str) -> Tensors:
     found = dict(tensors)
-    for path, _ in unfolded(names):
+    for path, _ in unfold_name(names):
         for each in _inside(tensors, path):
             found[each.name] = each._replace(tied_to=to + each.name.removeprefix(path))
     return found
@@ -115,13 +115,8 @@ def _freeze(tensors: Tensors, names: str) -> Tensors:
     return tensors | {name: tensors[name]._replace(trainable=not tensors[name].trainable) for name in both}
 
 
-def _cast(tensors: Tensors, names: str, to: str) -> Tensors:
-    inside = {each.name for each in _inside(tensors, names)}
-    return {n: each._replace(dtype=to) if {n, each.tied_to} & inside else each for n, each in tensors.items()}
-
-
 def _shape(tensors: Tensors, names: str, to: list[int]) -> Tensors:
-    return tensors | {name: tensors[name]._replace(shape=tuple(to)) for name, _ in unfolded(names)}
+    return tensors | {name: tensors[name]._replace(shape=tuple(to)) for name, _ in unfold_name(names)}
 
 
 def _size(tensors: Tensors, size: int, to: int) -> Tensors:
@@ -139,7 +134,6 @@ _STEPS: dict[str, Any] = {
     "tie": _tie,
     "untie": _untie,
     "freeze": _freeze,
-    "cast": _cast,
     "shape": _shape,
     "size": _size,
 }

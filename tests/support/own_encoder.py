@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_bertsize.base import locked_models
-from pytest_bertsize.base.lock_text import render
+from pytest_bertsize.base.lock import read_lock, render_lock
 from pytest_bertsize.builder.messages import Buffer, Built, NotBuilt, Why
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.inventory import Tensor
@@ -35,11 +34,10 @@ TABLE = """
 Code = dict[str, tuple[int, ...]]
 
 
-def tensors(config: Mapping[str, Any], code: Code, dtypes: Mapping[str, str]) -> tuple[Tensor, ...]:
+def tensors(config: Mapping[str, Any], code: Code) -> tuple[Tensor, ...]:
     """What the class builds from a config.
 
     :param code: what it builds whatever the config says.
-    :param dtypes: of what is not of float32.
     """
     width = config["width"]
     layers = {
@@ -48,7 +46,7 @@ def tensors(config: Mapping[str, Any], code: Code, dtypes: Mapping[str, str]) ->
         for name, shape in {"attn.weight": (width, width), "norm.weight": (width,)}.items()
     }
     shapes = {"embed.weight": (config["words"], width), **layers, "head.weight": (2, width), **code}
-    return tuple(Tensor(name, shape, "", dtype=dtypes.get(name, "float32")) for name, shape in shapes.items())
+    return tuple(Tensor(name, shape, "") for name, shape in shapes.items())
 
 
 @dataclass
@@ -57,7 +55,6 @@ class OwnProject:
 
     git: GitProject
     code: Code = field(default_factory=dict)
-    dtypes: Mapping[str, str] = field(default_factory=dict)
     buffers: tuple[Buffer, ...] = ()
     refuses: Callable[[Mapping[str, Any]], bool] = lambda _: False
     built: list[str] = field(default_factory=list)
@@ -66,16 +63,14 @@ class OwnProject:
     def gate(self, base: str | None = None, verb: Verb | None = None) -> Gate:
         settings = load(self.git.folder / "pyproject.toml")
         baseline = self.git.baseline(base) if base else None
-        lock = locked_models.of_project(settings)
+        lock = read_lock(settings)
 
         def result(name: str) -> Built | NotBuilt:
             self.built.append(name)
             config = gate.requests[name].config
             if self.refuses(config):
                 return NotBuilt(Why.RAISED, "ValueError: no")
-            return Built(
-                tensors(config, self.code, self.dtypes), {}, self.buffers, transformers="5.23.0", torch="2.13.0"
-            )
+            return Built(tensors(config, self.code), {}, self.buffers, transformers="5.23.0", torch="2.13.0")
 
         gate = Gate(settings, Registry(), result, baseline, Mode(verb=verb), lock)
         return gate
@@ -87,7 +82,7 @@ class OwnProject:
     def accept(self) -> None:
         """What ``--bert-budget-update`` writes to the lock."""
         gate = self.gate(verb="update")
-        head = render({})
+        head = render_lock({})
         (self.git.folder / "bertsize.lock").write_text(f"{head}\n{gate.to_lock('own')}", encoding="utf-8")
 
     def config(self, **changed: Any) -> None:

@@ -52,7 +52,6 @@ def take_inventory(model: nn.Module, *, own: bool = False) -> Built:
             "",
             bool(each.requires_grad),
             owner[name] if owner[name] != name else None,
-            _name_dtype(each),
         )
         for name, each in parameters.items()
     )

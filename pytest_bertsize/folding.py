@@ -22,19 +22,19 @@ MOST_NAMES = 200_000
 """That one written name may stand for."""
 
 
-def taken_apart(name: str) -> tuple[str, Indices]:
+def split_indices(name: str) -> tuple[str, Indices]:
     """``layer.3.weight`` → ``layer.*.weight``, with a NUL for the ``*``, and ``(3,)``."""
     return _INDEX.sub(_HOLE, name), tuple(int(found[0]) for found in _INDEX.finditer(name))
 
 
-def put_together(template: str, indices: Iterable[int]) -> str:
-    """What :func:`taken_apart` has taken apart."""
+def join_indices(template: str, indices: Iterable[int]) -> str:
+    """Put indices back where :func:`split_indices` has taken them out."""
     left = iter(indices)
     return "".join(str(next(left)) if part == _HOLE else part for part in re.split(f"({_HOLE})", template))
 
 
-def boxes(places: Iterable[Indices]) -> list[Box]:
-    """Places as few blocks of neighbours: every place is in just one block."""
+def group_indices(places: Iterable[Indices]) -> list[Box]:
+    """Return places as few blocks of neighbours; every place is in just one block."""
     rest: dict[int, list[Indices]] = {}
     for place in sorted(set(places)):
         if not place:
@@ -42,7 +42,7 @@ def boxes(places: Iterable[Indices]) -> list[Box]:
         rest.setdefault(place[0], []).append(place[1:])
     runs: list[tuple[range, list[Box]]] = []
     for index, below in rest.items():
-        inner = boxes(below)
+        inner = group_indices(below)
         if runs and runs[-1][0].stop == index and runs[-1][1] == inner:
             runs[-1] = (range(runs[-1][0].start, index + 1), inner)
         else:
@@ -50,7 +50,7 @@ def boxes(places: Iterable[Indices]) -> list[Box]:
     return [(run, *box) for run, inner in runs for box in inner]
 
 
-def written(template: str, box: Sequence[range], several: str = "") -> str:
+def write_folded(template: str, box: Sequence[range], several: str = "") -> str:
     """``layer.*.weight`` and 0 to 11 → ``layer[0:12].weight``.
 
     :param several: what stands for more than one, in place of the range.
@@ -67,47 +67,51 @@ def written(template: str, box: Sequence[range], several: str = "") -> str:
     return text
 
 
-def folded(names: Iterable[str]) -> list[tuple[str, int]]:
-    """Names with their layers folded, and how many each stands for."""
+def fold_names(names: Iterable[str]) -> list[tuple[str, int]]:
+    """Return names with their layers folded, and how many each stands for."""
     found: dict[str, list[Indices]] = {}
     for name in names:
-        template, place = taken_apart(name)
+        template, place = split_indices(name)
         found.setdefault(template, []).append(place)
-    return [(written(template, box), times(box)) for template, places in found.items() for box in boxes(places)]
+    return [
+        (write_folded(template, box), count_indices(box))
+        for template, places in found.items()
+        for box in group_indices(places)
+    ]
 
 
-def times(box: Sequence[range]) -> int:
+def count_indices(box: Sequence[range]) -> int:
     count = 1
     for run in box:
         count *= len(run)
     return count
 
 
-def escaped(name: str) -> str:
-    """A name that has brackets of its own, so that none is taken for a range."""
+def escape_name(name: str) -> str:
+    """Escape the brackets that a name has of its own, so that none is read as a range."""
     return re.sub(r"[%\[\]]", lambda found: _ESCAPED[found[0]], name)
 
 
-def unfolded(text: str) -> Iterator[tuple[str, Indices]]:
-    """The names that a written one stands for, each with its places in the ranges.
+def unfold_name(text: str) -> Iterator[tuple[str, Indices]]:
+    """Return the names that a folded one stands for, each with its places in the ranges.
 
-    :raises ValueError: in words, for a range that is none.
+    :raises ValueError: for a range that is not one.
     """
     parts = _RANGE.split(text)
     runs = [range(int(low), int(high)) for low, high in zip(parts[1::3], parts[2::3], strict=True)]
     plain = parts[::3]
     if any("[" in part or "]" in part for part in plain):
         raise ValueError("a range is written [0:12]")
-    if not all(len(run) for run in runs) or times(runs) > MOST_NAMES:
+    if not all(len(run) for run in runs) or count_indices(runs) > MOST_NAMES:
         raise ValueError(f"a range goes up, as in [0:12], and stands for at most {MOST_NAMES:,} tensors")
     for place in product(*runs):
         name = plain[0]
         for index, part in zip(place, plain[1:], strict=True):
             name += f"{'.' if name else ''}{index}{part}"
-        yield unescaped(name), place
+        yield unescape_name(name), place
 
 
-def unescaped(name: str) -> str:
+def unescape_name(name: str) -> str:
     for sign, code in reversed(_ESCAPED.items()):
         name = name.replace(code, sign)
     return name

@@ -1,18 +1,18 @@
-"""What became of a model's tensors: forty changes of code, each with the sentence that a good reviewer would write."""
+"""Differences of two inventories: changes of code, each with its sentences."""
 
 from __future__ import annotations
 
 import pytest
 
-from pytest_bertsize.base.tensor_changes import tensor_changes
+from pytest_bertsize.differences import compare_inventories
 from pytest_bertsize.inventory import Inventory, Tensor
 from tests.support.code_changes import Case, corpus
 
 
 @pytest.mark.parametrize("case", corpus(), ids=lambda case: case.name)
 def test_a_change_of_code_is_said_as_a_reviewer_would(case: Case) -> None:
-    found = tensor_changes(case.before, case.after)
-    assert [each.said for each in found] == [*case.says]
+    found = compare_inventories(case.before, case.after)
+    assert [each.sentence for each in found] == [*case.says]
     assert sum(each.count for each in found) == case.after.unique - case.before.unique
 
 
@@ -23,15 +23,15 @@ def test_the_corpus_is_forty_changes_and_more() -> None:
 
 @pytest.mark.parametrize("case", corpus(), ids=lambda case: case.name)
 def test_what_is_the_same_has_not_changed(case: Case) -> None:
-    assert tensor_changes(case.after, case.after) == []
+    assert compare_inventories(case.after, case.after) == []
 
 
 def test_a_tie_that_another_name_owns_is_the_same_tie() -> None:
     one, other = Tensor("a.weight", (3, 2), ""), Tensor("b.weight", (3, 2), "", tied_to="a.weight")
     turned = Tensor("a.weight", (3, 2), "", tied_to="b.weight"), Tensor("b.weight", (3, 2), "")
-    assert tensor_changes(Inventory((one, other)), Inventory(turned)) == []
+    assert compare_inventories(Inventory((one, other)), Inventory(turned)) == []
 
 
 def test_a_name_cannot_write_over_the_line_that_shows_it() -> None:
-    (found,) = tensor_changes(Inventory(()), Inventory((Tensor("a\r\x1b[2K", (1,), ""),)))
-    assert found.said == r"a\r\x1b[2K is new: 1 (1)"
+    (found,) = compare_inventories(Inventory(()), Inventory((Tensor("a\r\x1b[2K", (1,), ""),)))
+    assert found.sentence == r"a\r\x1b[2K is new: 1 (1)"

@@ -1,0 +1,391 @@
+"""Compare two inventories: what is new, gone, renamed, resized, tied, untied, frozen or trained, layers folded.
+
+The one comparison of tensors by name: a built model with its closed form, with its lock, and with the base.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice, takewhile
+from typing import Literal, TypeAlias
+
+from pytest_bertsize.folding import fold_names, group_indices, join_indices, split_indices, write_folded
+from pytest_bertsize.inventory import Inventory, Tensor, levels
+from pytest_bertsize.wording import exact, listed, plural, printable, signed
+
+Kind: TypeAlias = Literal["new", "gone", "renamed", "resized", "tied", "untied", "frozen", "trained"]
+
+MOST_ALIKE = 64
+"""Modules of the same shapes, of which that with the name most alike is taken."""
+DISTINCT = 4
+"""Tensors of a module that is known by its shapes, whatever it is called and wherever it stands."""
+MOST_SHAPES = 2
+"""Tensors of a module that are shown with their shapes."""
+MOST_NAMED = 3
+AXES = {1: ("length",), 2: ("rows", "columns")}
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One difference, however many tensors it is made of."""
+
+    kind: Kind
+    name: str
+    """The modules or tensors it is about, layers folded: ``bert.encoder.layer[12:14]``."""
+    count: int
+    """Parameters that it adds; negative for what it takes."""
+    tensors: tuple[str, ...]
+    """The names of those that are there now, and of those that were and are not."""
+    detail: str
+    """How many parameters, which shapes."""
+    other: str = ""
+    """The former name, or that of the tensor that it is or was."""
+    is_plural: bool = False
+    is_name_alone: bool = False
+    """Whether every tensor of it is another tensor as well: a name came or went, and no parameter."""
+
+    @property
+    def sentence(self) -> str:
+        """``bert.encoder.layer.12 is new: 7,087,872, like the other 12``, without a full stop."""
+        name, verb, own = printable(self.name), "are" if self.is_plural else "is", "their" if self.is_plural else "its"
+        other = printable(self.other)
+        if self.is_name_alone:
+            return f"{name} {verb} {self.kind} by name alone, for {other}: no count changed"
+        template = {
+            "renamed": f"{other} {verb} {name} now, of the same shapes",
+            "resized": name or "the model",
+            "tied": f"{name} {verb} {other} now, and no tensor of {own} own",
+            "untied": f"{name} {verb} of {own} own now, and no longer {other}",
+            "frozen": f"{name} {verb} frozen now",
+            "trained": f"{name} {verb} trained now",
+        }
+        return f"{template.get(self.kind, f'{name} {verb} {self.kind}')}: {self.detail}"
+
+
+def compare_inventories(before: Inventory, after: Inventory) -> list[Difference]:
+    """Return the differences, the largest first; none where names, shapes, ties and what trains are the same.
+
+    Their counts add up to the difference of the two totals.
+    """
+    return sorted(_Comparison(_Side(before), _Side(after)).find_all(), key=lambda each: -abs(each.count))
+
+
+class _Side:
+    """One of the two inventories, by its modules."""
+
+    def __init__(self, inventory: Inventory) -> None:
+        self.tensors = inventory.by_name
+
+    @cached_property
+    def paths(self) -> dict[str, list[Tensor]]:
+        """Every module, and every tensor as one, with the tensors in it."""
+        found: dict[str, list[Tensor]] = {}
+        for tensor in self.tensors.values():
+            for path in levels(tensor.name):
+                found.setdefault(path, []).append(tensor)
+        return found
+
+    @cached_property
+    def modules_in(self) -> dict[str, list[str]]:
+        """The modules right below each module."""
+        found: dict[str, list[str]] = {}
+        for path in self.paths:
+            if path and path not in self.tensors:  # a name that begins with a dot is in a module of no name
+                found.setdefault(path.rpartition(".")[0], []).append(path)
+        return found
+
+    @cached_property
+    def groups(self) -> dict[str, set[str]]:
+        """All names of each tensor that has several."""
+        found: dict[str, set[str]] = {}
+        for tensor in self.tensors.values():
+            found.setdefault(tensor.tied_to or tensor.name, set()).add(tensor.name)
+        return {name: group for group in found.values() if len(group) > 1 for name in group}
+
+    def signature(self, path: str) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        """Names inside a module, and shapes: equal for modules that were built alike."""
+        return tuple(sorted((each.name.removeprefix(path), each.shape) for each in self.paths[path]))
+
+    def count_owned(self, path: str) -> int:
+        return sum(each.owned for each in self.paths[path])
+
+    def names_within(self, paths: Iterable[str]) -> tuple[str, ...]:
+        return tuple(each.name for path in paths for each in self.paths[path])
+
+    def find_roots(self, names: Collection[str]) -> list[str]:
+        """Return the outermost modules all of whose tensors are among these; a tensor itself where there is none."""
+        left = Counter(path for name in names for path in _outer_modules(name))
+        found = (
+            next((path for path in _outer_modules(name) if left[path] == len(self.paths[path])), name) for name in names
+        )
+        return list(dict.fromkeys(found))
+
+    def with_heirs(self, leaving: Collection[str]) -> _Side:
+        """Give tensors that share one which comes or goes an owner that stays: then only a name comes or goes."""
+        heirs: dict[str, str] = {}
+        for each in self.tensors.values():
+            if each.tied_to in leaving and each.name not in leaving:
+                heirs.setdefault(str(each.tied_to), each.name)
+        if not heirs:
+            return self
+        found = []
+        for each in self.tensors.values():
+            heir = heirs.get(each.tied_to or each.name)
+            found.append(each._replace(tied_to=heir if heir != each.name else None) if heir else each)
+        return _Side(Inventory(tuple(found)))
+
+
+class _Comparison:
+    def __init__(self, before: _Side, after: _Side) -> None:
+        self.before, self.after = before, after
+        self.stay = [name for name in after.tensors if name in before.tensors]
+        self.new = {name: None for name in after.tensors if name not in before.tensors}
+        self.gone = {name: None for name in before.tensors if name not in after.tensors}
+
+    def find_all(self) -> list[Difference]:
+        found = [*self._find_renamed()]  # what has another name is neither new nor gone
+        self.before, self.after = self.before.with_heirs(self.gone), self.after.with_heirs(self.new)
+        return [
+            *found,
+            *self._find_whole("new", self.new, self.after, self.before, 1),
+            *self._find_whole("gone", self.gone, self.before, self.after, -1),
+            *self._find_resized(),
+            *self._find_ties("tied", self.after, self.before),
+            *self._find_ties("untied", self.before, self.after),
+            *self._find_trained(),
+        ]
+
+    def _find_whole(
+        self, kind: Kind, names: Collection[str], side: _Side, other: _Side, sign: int
+    ) -> Iterator[Difference]:
+        """Find modules that one side has, and the other has not."""
+
+        def alike(path: str) -> Hashable:
+            return side.signature(path), side.count_owned(path)
+
+        for name, paths in _fold_paths(side.find_roots(names), alike):
+            each, inside = side.count_owned(paths[0]), side.paths[paths[0]]
+            detail = exact(each) if len(paths) == 1 else f"{len(paths):,} × {exact(each)} = {exact(each * len(paths))}"
+            twins = self._count_twins(paths, side, other)
+            like = f", like the other{f' {exact(twins)}' if twins > 1 else ''}" if twins else ""
+            yield Difference(
+                kind,
+                name,
+                sign * each * len(paths),
+                side.names_within(paths),
+                detail + (like or _describe(paths[0], side)),
+                other=next((str(tensor.tied_to) for tensor in inside if tensor.tied_to), ""),
+                is_plural=_is_list(paths),
+                is_name_alone=all(tensor.tied_to for tensor in inside),
+            )
+
+    @staticmethod
+    def _count_twins(paths: Sequence[str], side: _Side, other: _Side) -> int:
+        """Return how many layers the list had, if all of them are built like the new one."""
+        parent, _, index = paths[0].rpartition(".")
+        if not index.isdigit():
+            return 0
+        heads = (path.rpartition(".")[2] for path in (side.modules_in.get(parent, []) if parent else side.paths))
+        siblings = [f"{parent}.{head}" if parent else head for head in heads if head.isdigit()]
+        there = [path for path in dict.fromkeys(siblings) if path not in paths and path in other.paths]
+        signature = side.signature(paths[0])
+        return len(there) if all(side.signature(path) == signature for path in there) else 0
+
+    # renamed
+
+    def _find_renamed(self) -> Iterator[Difference]:
+        was: dict[str, str] = {}
+        for old, new in self._pair_renamed():
+            for names, side, path in ((self.gone, self.before, old), (self.new, self.after, new)):
+                for each in side.paths[path]:
+                    names.pop(each.name, None)
+            was[new] = old
+        for name, paths in _fold_paths(was, lambda path: (split_indices(was[path])[0], self.after.signature(path))):
+            former = [was[path] for path in paths]
+            both = (*self.after.names_within(paths), *self.before.names_within(former))
+            detail = exact(sum(map(self.after.count_owned, paths)))
+            yield Difference("renamed", name, 0, both, detail, _join_names(former), is_plural=_is_list(former))
+
+    def _pair_renamed(self) -> Iterator[tuple[str, str]]:
+        """Pair modules that are gone with those of the same shapes that are new; the outermost first."""
+        waiting: dict[Hashable, list[str]] = {}  # new modules by shapes and places in lists, and by shapes alone
+        for path, inside in self.after.paths.items() if self.gone else ():
+            if all(each.name in self.new for each in inside):
+                signature = self.after.signature(path)
+                waiting.setdefault((signature, split_indices(path)[1]), []).append(path)
+                if len(of_any := waiting.setdefault((signature, None), [])) < MOST_ALIKE:
+                    of_any.append(path)
+        asked = deque(self.before.find_roots(self.gone) if waiting else ())
+        taken: set[str] = set()
+        around: set[str] = set()  # the modules that are taken, and those that these are in
+        while asked:
+            old = asked.popleft()
+            signature = self.before.signature(old)
+            for place in (split_indices(old)[1], None):  # of the same layer, else of any
+                free = (
+                    each
+                    for each in waiting.get((signature, place), ())
+                    if each not in around and taken.isdisjoint(_outer_modules(each)) and self._is_same(old, each)
+                )
+                if fitting := [*islice(free, MOST_ALIKE)]:
+                    new = max(fitting, key=lambda each: _count_common_parts(old, each))
+                    taken.add(new)
+                    around.update(levels(new))
+                    yield old, new
+                    break
+            else:
+                asked.extend(self.before.modules_in.get(old, ()))
+
+    def _is_same(self, old: str, new: str) -> bool:
+        """Return whether modules of the same shapes are one: by name, by place, one in the other, or many tensors."""
+        (parent, _, name), (other, _, now) = old.rpartition("."), new.rpartition(".")
+        is_nested = f"{new}.".startswith(f"{old}.") or f"{old}.".startswith(f"{new}.")
+        return is_nested or len(self.before.paths[old]) >= DISTINCT or name == now or parent == other
+
+    # what stayed
+
+    def _find_resized(self) -> Iterator[Difference]:
+        groups: dict[Hashable, list[tuple[Tensor, Tensor]]] = {}
+        for name in self.stay:
+            old, new = self.before.tensors[name], self.after.tensors[name]
+            if old.shape != new.shape:
+                groups.setdefault((new.component, _resizing(old.shape, new.shape)), []).append((old, new))
+        for pairs in groups.values():
+            count = sum(new.size - old.size for old, new in pairs if not old.tied_to)  # a tie that is gone has its own
+            tensors = tuple(new.name for _, new in pairs)
+            names = [each for each, _ in fold_names(tensors)]
+            where = names[0] if len(names) == 1 else _common_module(names)
+            inside = [printable(name.removeprefix(f"{where}.")) for name in names]
+            many = plural(len(pairs), "tensor") if len(names) > MOST_NAMED else listed(inside, MOST_NAMED)
+            detail = f"{_describe_resizing(pairs)}{f' in {many}' if len(names) > 1 else ''}, {_describe_count(count)}"
+            yield Difference("resized", where, count, tensors, detail)
+
+    def _find_ties(self, kind: Literal["tied", "untied"], there: _Side, elsewhere: _Side) -> Iterator[Difference]:
+        """Find what shares its tensor on one side, and has one of its own, or another's, on the other."""
+        owners = {}
+        for name in self.stay:
+            owner, other = there.tensors[name].tied_to, elsewhere.tensors[name].tied_to
+            if owner is None or owner not in elsewhere.tensors or owner in elsewhere.groups.get(name, ()):
+                continue
+            if kind == "untied" or not other or other in there.tensors:  # else its owner has another name
+                owners[name] = owner
+        whole: dict[str, str] = {}
+        for path in there.find_roots(owners):
+            inside = there.paths[path]
+            of_all = {owners[each.name].removesuffix(each.name.removeprefix(path)) for each in inside}
+            whole |= {path: of_all.pop()} if len(of_all) == 1 else {each.name: owners[each.name] for each in inside}
+        for name, paths in _fold_paths(whole, lambda path: (split_indices(whole[path])[0], there.signature(path))):
+            tensors = there.names_within(paths)
+            count = sum(self.after.tensors[each].size * self._owns_more(each) for each in tensors)
+            other_name = _join_names(whole[path] for path in paths)
+            yield Difference(kind, name, count, tensors, _describe_count(count), other_name, is_plural=_is_list(paths))
+
+    def _owns_more(self, name: str) -> int:
+        """Return 1 for a tensor that is one of its own only now, -1 for one that only was."""
+        return bool(self.before.tensors[name].tied_to) - bool(self.after.tensors[name].tied_to)
+
+    def _find_trained(self) -> Iterator[Difference]:
+        for kind, trains in (("frozen", False), ("trained", True)):
+            names = {
+                name: None
+                for name in self.stay
+                if self.after.tensors[name].trainable == trains != self.before.tensors[name].trainable
+            }
+            for name, paths in _fold_paths(self.after.find_roots(names), self.after.signature):
+                if count := sum(map(self.after.count_owned, paths)):  # what owns nothing goes with its owner
+                    tensors = self.after.names_within(paths)
+                    yield Difference(kind, name, 0, tensors, exact(count), is_plural=_is_list(paths))  # type: ignore[arg-type]
+
+
+def _fold_paths(paths: Iterable[str], alike: Callable[[str], Hashable]) -> Iterator[tuple[str, list[str]]]:
+    """Fold paths that are alike but for their layer: one name, and the paths that it stands for."""
+    groups: dict[Hashable, list[str]] = {}
+    for path in paths:
+        groups.setdefault((split_indices(path)[0], alike(path)), []).append(path)
+    for members in groups.values():
+        template = split_indices(members[0])[0]
+        for box in group_indices(split_indices(path)[1] for path in members):
+            places: list[tuple[int, ...]] = [()]
+            for run in box:
+                places = [(*place, index) for place in places for index in run]
+            yield write_folded(template, box), [join_indices(template, place) for place in places]
+
+
+def _outer_modules(name: str) -> Iterator[str]:
+    """Return the modules that a tensor is in, the outermost first."""
+    return (path for path in levels(name) if path != name)
+
+
+def _join_names(paths: Iterable[str]) -> str:
+    """Return several paths as one, where they differ in their layer alone."""
+    return ", ".join(name for name, _ in fold_names(dict.fromkeys(paths)))
+
+
+def _is_list(paths: Sequence[str]) -> bool:
+    """Return whether these are several layers; what is in each layer, ``layer[0:12].norm``, is one."""
+    return len(paths) > 1 and paths[0].rpartition(".")[2].isdigit()
+
+
+def _count_common_parts(one: str, other: str) -> int:
+    """Return how many parts two paths share at their beginning and at their end."""
+    first, second = one.split("."), other.split(".")
+    pairs = (zip(first, second, strict=False), zip(first[::-1], second[::-1], strict=False))
+    return sum(1 for each in pairs for _ in takewhile(lambda both: both[0] == both[1], each))
+
+
+def _common_module(names: Sequence[str]) -> str:
+    shared = takewhile(lambda parts: len(set(parts)) == 1, zip(*(name.split(".") for name in names), strict=False))
+    return ".".join(parts[0] for parts in shared)
+
+
+# words
+
+
+def _describe_count(count: int) -> str:
+    return signed(count) if count else "no count changed"
+
+
+def _describe(path: str, side: _Side) -> str:
+    """Return ``(weight 768×9, bias 9)`` of what is small, and how many tensors a larger module has."""
+    inside = side.paths[path]
+    if len(inside) > MOST_SHAPES:
+        return f" ({plural(len(inside), 'tensor')})"
+    shown = (
+        f"{printable(each.name.removeprefix(path).removeprefix('.'))} {write_shape(each.shape)}".strip()
+        for each in inside
+    )
+    return f" ({', '.join(shown)})"
+
+
+def write_shape(shape: tuple[int, ...]) -> str:
+    """Return ``768×3,072``."""
+    return "×".join(map(exact, shape)) or "one number"
+
+
+def _resizing(old: tuple[int, ...], new: tuple[int, ...]) -> Hashable:
+    """Return what resized tensors have in common: sizes before and after; else both shapes."""
+    if len(old) != len(new) or sorted(old) == sorted(new):
+        return old, new
+    return tuple(sorted({(was, now) for was, now in zip(old, new, strict=True) if was != now}))
+
+
+def _describe_resizing(pairs: Sequence[tuple[Tensor, Tensor]]) -> str:
+    (old, new), *_ = pairs
+    if len(old.shape) != len(new.shape) or sorted(old.shape) == sorted(new.shape):
+        return f"{write_shape(old.shape)} → {write_shape(new.shape)}"
+    changed = dict.fromkeys((was, now) for was, now in zip(old.shape, new.shape, strict=True) if was != now)
+    axes = {_differing_axis(old.shape, new.shape) for old, new in pairs}
+    axis = f"{axes.pop()} ".lstrip() if len(axes) == 1 else ""
+    return axis + " and ".join(f"{exact(was)} → {exact(now)}" for was, now in changed)
+
+
+def _differing_axis(old: tuple[int, ...], new: tuple[int, ...]) -> str:
+    """Return ``rows`` or ``columns``; ``""`` where several axes differ."""
+    differing = [axis for axis, (was, now) in enumerate(zip(old, new, strict=True)) if was != now]
+    if len(differing) != 1:
+        return ""
+    known = AXES.get(len(old))
+    return known[differing[0]] if known else f"axis {differing[0]}"
