@@ -201,17 +201,11 @@ def test_a_missing_pyproject_is_a_usage_error(pytester: pytest.Pytester) -> None
     result.stderr.fnmatch_lines(["ERROR: *pyproject.toml: there is no such file, so no model is declared; write,*"])
 
 
-def test_every_mistake_of_a_table_is_one_line(project: Project) -> None:
+def test_the_first_mistake_of_a_models_table_is_one_line(project: Project) -> None:
     result = project('[tool.bertsize.models.a]\nconfg = "x"\nbudget.total = "110 MB"\n').runpytest("--bert-budget")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(
-        [
-            "ERROR: 3 mistakes in [[]tool.bertsize[]]",
-            '*pyproject.toml:2: tool.bertsize.models.a.config: the model has no config: write config = "path/to/config.json"',
-            "*pyproject.toml:3: tool.bertsize.models.a.confg: unknown key; did you mean 'config'[?]",
-            "*pyproject.toml:4: tool.bertsize.models.a.budget.total*'110 MB' is not a count*did you mean '110M'[?]",
-        ]
-    )
+    meant = "unknown key; did you mean 'config'[?]"
+    result.stderr.fnmatch_lines([f"ERROR: pyproject.toml:3: tool.bertsize.models.a.confg: {meant}"])
 
 
 @pytest.mark.parametrize(
