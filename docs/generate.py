@@ -6,7 +6,6 @@ A part stands between ``<!-- generated: NAME -->`` and ``<!-- end -->``; what is
 from __future__ import annotations
 
 import argparse
-import ast
 import inspect
 import json
 import re
@@ -14,18 +13,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest_bertsize.reports.shape
-from pytest_bertsize import plugin
+import msgspec
+
+from pytest_bertsize import plugin, reports
 from pytest_bertsize.__main__ import parser
 from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.closed_forms.tree import KINDS
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.model_config import made
-from pytest_bertsize.reports.json import FOR_PAGES
+from pytest_bertsize.reports.report import RunReport
 from pytest_bertsize.table.validate_pyproject import tool_schema
 
 DOCS = Path(__file__).parent
-REPORT_SCHEMA = Path(pytest_bertsize.reports.shape.__file__).with_name("report.schema.json")
+REPORT_SCHEMA = Path(reports.__path__[0]) / "report.schema.json"
 _PART = re.compile(r"(<!-- generated: (?P<name>[\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -123,95 +123,43 @@ def _of_any_name(schema: Mapping[str, Any]) -> Mapping[str, Any]:
 # the report
 
 
-def report_objects() -> dict[str, tuple[str, dict[str, tuple[str, str]]]]:
-    """Each object of the JSON report: what it is, and its keys with their type and what they say."""
-    module = ast.parse(inspect.getsource(pytest_bertsize.reports.shape))
-    classes = [node for node in module.body if isinstance(node, ast.ClassDef)]
-    return {each.name: (ast.get_docstring(each) or "", _fields(each)) for each in classes}
-
-
-def _fields(node: ast.ClassDef) -> dict[str, tuple[str, str]]:
-    found: dict[str, tuple[str, str]] = {}
-    for each, following in zip(node.body, [*node.body[1:], None], strict=True):
-        if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name) and each.target.id not in FOR_PAGES:
-            said = following.value if isinstance(following, ast.Expr) else None
-            doc = str(said.value) if isinstance(said, ast.Constant) else ""
-            found[each.target.id] = (ast.unparse(each.annotation), doc)
-    return found
+def report_schema() -> dict[str, Any]:
+    """The JSON Schema of the report, with the run first."""
+    schema = msgspec.json.schema(RunReport)
+    whole = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "urn:pytest-bertsize:report:1"}
+    return {**whole, "title": "pytest-bertsize report, schema 1", **schema}
 
 
 def report() -> str:
-    """The run first, then its parts."""
-    objects = report_objects()
-    parts = ["RunReport", "ModelReport", *(name for name in objects if name not in {"RunReport", "ModelReport"})]
-    return "\n".join(_object(name, *objects[name]) for name in parts)
+    """Each object of the report: what it is, and its keys with their type and what they say."""
+    objects = report_schema()["$defs"]
+    names = ["RunReport", "ModelReport", *(name for name in objects if name not in {"RunReport", "ModelReport"})]
+    return "\n".join(_object(name, objects[name]) for name in names)
 
 
-def _object(name: str, what: str, fields: dict[str, tuple[str, str]]) -> str:
-    rows = ((f"`{key}`", _type_in_words(kind), _plain(doc)) for key, (kind, doc) in fields.items())
-    return f"### {name}\n\n{_plain(what)}\n\n{table(('key', 'type', 'says'), rows)}"
+def _object(name: str, schema: Mapping[str, Any]) -> str:
+    keys = schema["properties"].items()
+    rows = ((f"`{key}`", _type_in_words(said), said.get("description", "")) for key, said in keys)
+    return f"### {name}\n\n{schema['description']}\n\n{table(('key', 'type', 'says'), rows)}"
 
 
-def _as_markdown(doc: str) -> str:
-    """A docstring, on one line."""
-    return re.sub(r":\w+:`~?([^`]+)`", r"`\1`", " ".join(doc.split())).replace("``", "`")
+_WORDS = {"string": "text", "integer": "whole number", "boolean": "`true` or `false`", "null": "`null`"}
+_PLURALS = {"string": "texts", "integer": "whole numbers"}
 
 
-def _plain(doc: str) -> str:
-    """The same, in the words of JSON."""
-    return _as_markdown(doc).replace("`None`", "`null`").replace("`False`", "`false`")
-
-
-_WORDS = {"str": "text", "int": "whole number", "bool": "`true` or `false`", "None": "`null`"}
-_PLURALS = {"str": "texts", "int": "whole numbers"}
-
-
-def _type_in_words(kind: str) -> str:
-    if " | " in kind:
-        return " or ".join(map(_type_in_words, kind.split(" | ")))
-    if match := re.fullmatch(r"list\[(.+)\]", kind):
-        return f"list of {_PLURALS.get(match[1]) or _type_in_words(match[1])}"
-    if match := re.fullmatch(r"dict\[str, (.+)\]", kind):
-        return f"{_PLURALS[match[1]]} by name"
-    if match := re.fullmatch(r"Literal\[(.+)\]", kind):
-        return " or ".join(f'`"{value}"`' for value in ast.literal_eval(f"[{match[1]}]"))
-    return _WORDS.get(kind) or f"[{kind}](#{kind.lower()})"
-
-
-def report_schema() -> str:
-    """The JSON Schema of the report."""
-    objects = report_objects()
-    definitions = {name: _object_schema(*each) for name, each in objects.items()}
-    whole = {
-        "$schema": "http://json-schema.org/draft-07/schema#",
-        "$id": "urn:pytest-bertsize:report:1",
-        "title": "pytest-bertsize report, schema 1",
-    }
-    return json.dumps({**whole, **definitions.pop("RunReport"), "definitions": definitions}, indent=2) + "\n"
-
-
-def _object_schema(what: str, fields: dict[str, tuple[str, str]]) -> dict[str, Any]:
-    said = {
-        key: {**_type_schema(kind), **({"description": _plain(doc)} if doc else {})}
-        for key, (kind, doc) in fields.items()
-    }
-    closed = {"required": list(fields), "additionalProperties": False}
-    return {"description": _plain(what), "type": "object", "properties": said, **closed}
-
-
-_TYPES = {"str": "string", "int": "integer", "bool": "boolean", "None": "null"}
-
-
-def _type_schema(kind: str) -> dict[str, Any]:
-    if " | " in kind:
-        return {"anyOf": [_type_schema(each) for each in kind.split(" | ")]}
-    if match := re.fullmatch(r"list\[(.+)\]", kind):
-        return {"type": "array", "items": _type_schema(match[1])}
-    if match := re.fullmatch(r"dict\[str, (.+)\]", kind):
-        return {"type": "object", "additionalProperties": _type_schema(match[1])}
-    if match := re.fullmatch(r"Literal\[(.+)\]", kind):
-        return {"enum": ast.literal_eval(f"[{match[1]}]")}
-    return {"type": _TYPES[kind]} if kind in _TYPES else {"allOf": [{"$ref": f"#/definitions/{kind}"}]}
+def _type_in_words(schema: Mapping[str, Any]) -> str:
+    if "anyOf" in schema:
+        return " or ".join(map(_type_in_words, schema["anyOf"]))
+    if "enum" in schema:
+        return " or ".join(f'`"{value}"`' for value in schema["enum"])
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        return f"[{name}](#{name.lower()})"
+    inner = schema.get("items") or schema.get("additionalProperties") or {}
+    many = _PLURALS.get(inner.get("type", "")) or (inner and _type_in_words(inner))
+    if schema["type"] == "array":
+        return f"list of {many}"
+    return f"{many} by name" if schema["type"] == "object" else _WORDS[schema["type"]]
 
 
 # families
@@ -262,7 +210,8 @@ def kinds() -> str:
 
 
 def _first_paragraph(kind: object) -> str:
-    return _as_markdown((inspect.getdoc(kind) or "").split("\n\n")[0])
+    first = " ".join((inspect.getdoc(kind) or "").split("\n\n")[0].split())
+    return re.sub(r":\w+:`~?([^`]+)`", r"`\1`", first).replace("``", "`")
 
 
 PARTS: Mapping[str, Callable[[], str]] = {
@@ -284,7 +233,8 @@ def filled(text: str) -> str:
 def files() -> dict[Path, str]:
     """What every generated file, and every file with a generated part, should say."""
     pages = {path: path.read_text("utf-8") for path in sorted(DOCS.rglob("*.md"))}
-    return {path: filled(text) for path, text in pages.items()} | {REPORT_SCHEMA: report_schema()}
+    schema = json.dumps(report_schema(), indent=2) + "\n"
+    return {**{path: filled(text) for path, text in pages.items()}, REPORT_SCHEMA: schema}
 
 
 if __name__ == "__main__":

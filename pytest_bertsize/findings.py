@@ -51,6 +51,8 @@ class Finding(NamedTuple):
     line: int | None = None
     table_key: tuple[str, ...] | None = None
     """Where in the project's table, for whoever looks the line up."""
+    base: int | None = None
+    """The count at the base, where the limit was broken there already."""
 
     @property
     def place(self) -> str:

@@ -78,6 +78,10 @@ class Comparison:
     """What became of its tensors; empty where both have a closed form, whose keys say it."""
     by: Literal["", "closed form", "lock"] = "closed form"
     """What the base's count is of; ``""`` where it has none."""
+    is_new: bool = False
+    """Whether the base declares no such model."""
+    former_name: str = ""
+    """What the base calls the model, where that is another name."""
 
     @cached_property
     def _gross(self) -> tuple[int, int]:
@@ -120,7 +124,7 @@ def compared(today: Today, baseline: Baseline | None) -> Comparison | None:
         said = f"new: {baseline.revision} declares no such model"
         if mistake:
             said = f"its table at {baseline.revision} cannot be read"
-        return Comparison(baseline.revision, baseline.commit, None, None, (said,))
+        return Comparison(baseline.revision, baseline.commit, None, None, (said,), is_new=mistake is None)
     locked = _of_lock(former, today)
     tensors = (*compare_inventories(locked, today.actual),) if locked and today.actual else ()
     found = _by_lock(today, locked, tensors) if locked else _moved(former, today)
@@ -137,6 +141,7 @@ def compared(today: Today, baseline: Baseline | None) -> Comparison | None:
         today.actual or expected,
         tensors,
         "lock" if locked else "closed form" if form else "",
+        former_name="" if former.model.name == today.model.name else former.model.name,
     )
 
 

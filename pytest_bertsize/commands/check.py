@@ -13,16 +13,17 @@ from pytest_bertsize.closed_forms.contributed import registry_of
 from pytest_bertsize.commands.console import FOUND, GOOD, MISTAKEN, say, style_of
 from pytest_bertsize.config.which_release import asked_about
 from pytest_bertsize.reports.files import report_files
-from pytest_bertsize.reports.model_report import model_report, run_base
-from pytest_bertsize.reports.outcome import Outcome, summary
-from pytest_bertsize.reports.terminal import text as terminal
+from pytest_bertsize.reports.from_review import report_base, report_model
+from pytest_bertsize.reports.outcome import Outcome, summarize_run
+from pytest_bertsize.reports.terminal import draw_failure, draw_model
 from pytest_bertsize.review.gate import Gate, Mode
 from pytest_bertsize.table.settings import SettingsError, load
 
 if TYPE_CHECKING:
     from pytest_bertsize.builder.helper import Helper
+    from pytest_bertsize.reports.drawing import Style
     from pytest_bertsize.reports.outcome import Status
-    from pytest_bertsize.reports.shape import ModelReport
+    from pytest_bertsize.reports.report import ModelReport
 
 EXIT: Mapping[Status, int] = {"good": GOOD, "found": FOUND, "mistaken": MISTAKEN}
 
@@ -57,7 +58,7 @@ def check(  # noqa: PLR0913  (what the command line says)
         asked = report_files(reports, Path.cwd(), settings, "--report")
     except SettingsError as error:
         return _mistaken([str(error)], err)
-    files = replace(asked, base=run_base(former), builds=helper is not None, asked=about)
+    files = replace(asked, base=report_base(former), builds=helper is not None, asked=about)
     files.write([], {})
     if files.problems:
         return _mistaken(files.problems, err)
@@ -76,20 +77,20 @@ def _reviewed(gate: Gate, helper: Helper | None) -> list[ModelReport]:
     try:
         if helper:
             helper.ask([*gate.requests.values()])
-        return [model_report(gate.review(name)) for name in gate.settings.names]
+        return [report_model(gate.review(name)) for name in gate.settings.names]
     finally:
         if helper:
             helper.stop()
 
 
-def _tell(outcome: Outcome, style: terminal.Style, out: TextIO, err: TextIO) -> None:
+def _tell(outcome: Outcome, style: Style, out: TextIO, err: TextIO) -> None:
     """What failed, the tables of what passed where they are asked for, and the summary."""
     for model in outcome.checked:
-        if model["verdict"] == "failed":
-            say(f"{terminal.failure(model, style)}\n", out)
+        if model.verdict == "failed":
+            say(f"{draw_failure(model, style)}\n", out)
         elif style.verbosity > 0:
-            say(f"{terminal.breakdown(model, style)}\n", out)
-    lines = [*summary(outcome, style, tables=False, accepting=False)]
+            say(f"{draw_model(model, style)}\n", out)
+    lines = [*summarize_run(outcome, style, tables=False, accepting=False)]
     for line in lines:
         if line.colour != "red":
             say(line.text, out)

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, TextIO
 
-from pytest_bertsize.reports.terminal.drawing import Style, can_show
+from pytest_bertsize.reports.drawing import Style, can_show
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -58,7 +58,7 @@ def heading(chosen: Explained) -> Text:
 
 def origin(chosen: Explained, style: Style) -> Iterator[RenderableType]:
     """Where a config is from that was named as the hub names it."""
-    from pytest_bertsize.reports.terminal.drawing import hanging
+    from pytest_bertsize.reports.drawing import hanging
 
     if chosen.config.origin:
         yield hanging("   from ", "dim", chosen.config.origin, style)
@@ -66,7 +66,7 @@ def origin(chosen: Explained, style: Style) -> Iterator[RenderableType]:
 
 def warnings(findings: Iterable[Finding], style: Style) -> Iterator[RenderableType]:
     """Keys that are ignored, and keys that are missing."""
-    from pytest_bertsize.reports.terminal.drawing import hanging
+    from pytest_bertsize.reports.drawing import hanging
 
     for finding in findings:
         place = f" ({finding.place})" if finding.place else ""

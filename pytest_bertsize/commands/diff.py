@@ -16,17 +16,15 @@ from pytest_bertsize.commands.quoting import SCHEMA, facts, json_text, source
 from pytest_bertsize.dtypes import bytes_of
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import TOTAL, parents_first
-from pytest_bertsize.reports.markdown.text import text as in_markdown
-from pytest_bertsize.reports.model_report import change_of
-from pytest_bertsize.reports.rows import NOTHING
-from pytest_bertsize.reports.sentences import change
+from pytest_bertsize.reports.markdown import text as in_markdown
+from pytest_bertsize.reports.sentences import NOTHING, describe_change
 from pytest_bertsize.wording import exact, signed
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from pytest_bertsize.closed_forms.family import ClosedForm
-    from pytest_bertsize.reports.terminal.drawing import Style
+    from pytest_bertsize.reports.drawing import Style
 
 SEQ_LEN = 128
 """Tokens of the text that FLOPs are of."""
@@ -88,7 +86,7 @@ class Pair:
         """A sentence for each changed key, then net and gross."""
         first, second = Side.of(self.before.derivation), Side.of(self.after.derivation)
         found = attribute(first, second)
-        yield from (change(change_of(row)) for row in found.moved)
+        yield from (describe_change(row) for row in found.moved)
         if found.method:
             yield found.method
         came, went = came_and_went(second.own, first.own)
@@ -176,7 +174,7 @@ def _drawn(pair: Pair, style: Style) -> str:
     from rich.console import Group
     from rich.text import Text
 
-    from pytest_bertsize.reports.terminal.drawing import draw, hanging
+    from pytest_bertsize.reports.drawing import draw, hanging
 
     sides = {"A": pair.before, "B": pair.after}
     heads = [
@@ -195,7 +193,7 @@ def _table(pair: Pair, style: Style) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    from pytest_bertsize.reports.terminal.drawing import fit, usable
+    from pytest_bertsize.reports.drawing import fit, usable
 
     lines: list[tuple[str, str, str, str, str]] = []  # the name, three cells, and a colour
     for row in pair.components:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.closed_forms.shapes import Found
     from pytest_bertsize.quantity import Quantity
-    from pytest_bertsize.reports.terminal.drawing import Style
+    from pytest_bertsize.reports.drawing import Style
 
 MOST = 10
 """Shapes that are shown."""
@@ -205,7 +205,7 @@ def _draw(found: Fitting, style: Style) -> str:
     from rich.table import Table
     from rich.text import Text
 
-    from pytest_bertsize.reports.terminal.drawing import draw, hanging
+    from pytest_bertsize.reports.drawing import draw, hanging
 
     table = Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 0, 0, 1), pad_edge=False, header_style="bold")
     table.border_style = "dim"
@@ -223,7 +223,7 @@ def _draw(found: Fitting, style: Style) -> str:
 def _quote(found: Fitting, form: str) -> str:
     """Return the shapes as Markdown or as JSON."""
     from pytest_bertsize.commands.quoting import SCHEMA, facts, json_text, source
-    from pytest_bertsize.reports.markdown.text import text as in_markdown
+    from pytest_bertsize.reports.markdown import text as in_markdown
 
     chosen = found.chosen
     if form == "json":

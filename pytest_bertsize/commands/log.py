@@ -18,10 +18,11 @@ from pytest_bertsize.base.history import DOTS, SHORT, ModelHistory, read_history
 from pytest_bertsize.closed_forms.contributed import registry_of
 from pytest_bertsize.commands.console import GOOD, MISTAKEN, say, style_of
 from pytest_bertsize.config.which_release import asked_about
-from pytest_bertsize.reports.markdown.text import code, table, text
-from pytest_bertsize.reports.model_report import change_of
-from pytest_bertsize.reports.sentences import change
-from pytest_bertsize.reports.terminal.drawing import draw, hanging, usable
+from pytest_bertsize.reports.drawing import draw, hanging, usable
+from pytest_bertsize.reports.from_review import report_change
+from pytest_bertsize.reports.markdown import code, table, text
+from pytest_bertsize.reports.report import to_plain
+from pytest_bertsize.reports.sentences import describe_change
 from pytest_bertsize.table.settings import SettingsError, load
 from pytest_bertsize.wording import MOST_NAMED, did_you_mean, exact, listed, plural, printable, shown, signed
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from pytest_bertsize.base.history import History, Row
-    from pytest_bertsize.reports.terminal.drawing import Style
+    from pytest_bertsize.reports.drawing import Style
 
 SCHEMA = 1
 MOST_ROWS = 100
@@ -120,7 +121,7 @@ def _list_sentences(row: Row) -> list[str]:
 
 
 def _list_causes(row: Row) -> list[str]:
-    return [*(change(change_of(each)) for each in row.moved), *_list_sentences(row)]
+    return [*(describe_change(each) for each in row.moved), *_list_sentences(row)]
 
 
 def _list_notes(history: History, models: Sequence[ModelHistory]) -> list[str]:
@@ -222,7 +223,7 @@ def _make_row(row: Row) -> dict[str, Any]:
         "by": row.by or None,
         "change": row.change,
         "since": row.since or None,
-        "keys": [dict(change_of(each)) for each in row.moved],
+        "keys": [to_plain(report_change(each)) for each in row.moved],
         "method": row.method,
         "said": _list_sentences(row),
     }

@@ -196,8 +196,10 @@ class FailureReports:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed and _is_failed_review(report) and not hasattr(self.config, "workerinput"):
             from pytest_bertsize.plugin.failures import Failure
+            from pytest_bertsize.reports.report import model_from_plain
 
-            report.longrepr = Failure(report.bertsize["model"], report.location, self.config)  # type: ignore[assignment]
+            model = model_from_plain(report.bertsize["model"])
+            report.longrepr = Failure(model, report.location, self.config)  # type: ignore[assignment]
             self.failed.append(report)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:

@@ -15,14 +15,15 @@ from rich.cells import cell_len
 from pytest_bertsize.inventory import TOTAL, TRAINABLE
 from pytest_bertsize.plugin.items import REVIEW, BudgetFailure, BudgetItem
 from pytest_bertsize.plugin.marker import Mistaken, hold_marked
-from pytest_bertsize.reports.model_report import model_report
-from pytest_bertsize.reports.terminal import text as terminal
-from pytest_bertsize.reports.terminal.drawing import can_show
+from pytest_bertsize.reports.drawing import Style, can_show
+from pytest_bertsize.reports.from_review import report_model
+from pytest_bertsize.reports.report import to_plain
+from pytest_bertsize.reports.terminal import draw_failure
 
 if TYPE_CHECKING:
     from _pytest._io import TerminalWriter  # the type of a documented argument; imported for no other reason
 
-    from pytest_bertsize.reports.shape import ModelReport
+    from pytest_bertsize.reports.report import ModelReport
     from pytest_bertsize.review.review import Review
 
 _PROPERTY = "bertsize."
@@ -73,8 +74,8 @@ def _fail_report(report: pytest.TestReport, message: str) -> None:
 
 
 def _attach_review(review: Review, item: pytest.Item, report: pytest.TestReport) -> None:
-    model = model_report(review)
-    report.bertsize = {"declared": isinstance(item, BudgetItem), "model": model}  # type: ignore[attr-defined]
+    model = report_model(review)
+    report.bertsize = {"declared": isinstance(item, BudgetItem), "model": to_plain(model)}  # type: ignore[attr-defined]
     others = [(name, value) for name, value in item.user_properties if not name.startswith(_PROPERTY)]
     item.user_properties[:] = [
         *others,
@@ -84,15 +85,15 @@ def _attach_review(review: Review, item: pytest.Item, report: pytest.TestReport)
 
 def _junit_properties(model: ModelReport, review: Review) -> Iterator[tuple[str, object]]:
     """What JUnit's file has of a model: what is known of its sizes, whether it was built or not."""
-    totals, base, limit = model["totals"], model["base"], review.limit(TOTAL)
-    counted = [(row["name"], row["actual"]) for row in model["components"] if row["name"] not in {TOTAL, TRAINABLE}]
-    yield "verdict", model["verdict"]
-    yield "mode", "full" if model["built"] else "no-build"
+    totals, base, limit = model.totals, model.base, review.limit(TOTAL)
+    counted = [(row.name, row.actual) for row in model.components if row.name not in {TOTAL, TRAINABLE}]
+    yield "verdict", model.verdict
+    yield "mode", "full" if model.built else "no-build"
     known = {
-        "total": totals["actual"],
-        "trainable": totals["trainable"],
-        "expected": totals["expected"],
-        "base": base["total"] if base else None,
+        "total": totals.actual,
+        "trainable": totals.trainable,
+        "expected": totals.expected,
+        "base": base.total if base else None,
         "limit": str(limit) if limit else None,
         **{f"component.{name}": count for name, count in counted if "." not in name},
     }
@@ -118,7 +119,7 @@ def _attach_changes(item: BudgetItem, report: pytest.TestReport) -> None:
     if item.gate.mode.verb == "update" and item.gate.lock:
         report.bertsize_lock = {item.name: item.gate.to_lock(item.name)}  # type: ignore[attr-defined]
     if asked.changes:
-        report.bertsize_before = model_report(asked.review)  # type: ignore[attr-defined]
+        report.bertsize_before = to_plain(report_model(asked.review))  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,24 +141,24 @@ class Failure:
         self.model = model
         self.verbosity = config.get_verbosity()
         path, line, _ = location
-        self.reprcrash = Crash(path, (line or 0) + 1, model["headline"])
+        self.reprcrash = Crash(path, (line or 0) + 1, model.headline)
 
     def shorten_line(self, width: int) -> None:
         """Shorten the line for the short summary by whole words: pytest itself would cut through a number."""
         self.reprcrash = replace(
-            self.reprcrash, message=textwrap.shorten(self.model["headline"], width, placeholder=" ...")
+            self.reprcrash, message=textwrap.shorten(self.model.headline, width, placeholder=" ...")
         )
 
     def toterminal(self, tw: TerminalWriter) -> None:
-        tw.line(terminal.failure(self.model, terminal_style(tw, self.verbosity)))
+        tw.line(draw_failure(self.model, terminal_style(tw, self.verbosity)))
 
     def __str__(self) -> str:
-        return terminal.failure(self.model, terminal.Style(verbosity=self.verbosity))
+        return draw_failure(self.model, Style(verbosity=self.verbosity))
 
 
-def terminal_style(tw: TerminalWriter, verbosity: int) -> terminal.Style:
+def terminal_style(tw: TerminalWriter, verbosity: int) -> Style:
     """Width and colour as pytest sees them (so NO_COLOR, FORCE_COLOR and ``--color`` work), and what can be encoded."""
-    return terminal.Style(tw.fullwidth, tw.hasmarkup, can_show(getattr(sys.__stdout__, "encoding", None)), verbosity)
+    return Style(tw.fullwidth, tw.hasmarkup, can_show(getattr(sys.__stdout__, "encoding", None)), verbosity)
 
 
 def shorten_summary_lines(reports: Sequence[pytest.TestReport], terminalreporter: pytest.TerminalReporter) -> None:

@@ -11,14 +11,15 @@ import pytest
 from pytest_bertsize.plugin.failures import terminal_style
 from pytest_bertsize.plugin.selection import WHY, is_lenient
 from pytest_bertsize.reports.files import ReportFiles, report_files
-from pytest_bertsize.reports.outcome import Outcome, summary
+from pytest_bertsize.reports.outcome import Outcome, summarize_run
+from pytest_bertsize.reports.report import model_from_plain
 from pytest_bertsize.wording import plural
 
 if TYPE_CHECKING:
     from pytest_bertsize.plugin.selection import Selection
     from pytest_bertsize.plugin.update import Rewriter
     from pytest_bertsize.reports.outcome import Status
-    from pytest_bertsize.reports.shape import ModelReport
+    from pytest_bertsize.reports.report import ModelReport
     from pytest_bertsize.table.settings import Settings
 
 EXIT: Mapping[Status, pytest.ExitCode] = {
@@ -88,9 +89,9 @@ class Ledger:
         """Enter what was found; a model that failed once stays failed, however often it runs."""
         found = getattr(report, "bertsize", None)
         if found and found["declared"]:
-            model = found["model"]
-            before = self._models.setdefault(model["name"], model)
-            self._models[model["name"]] = before if before["verdict"] == "failed" else model
+            model = model_from_plain(found["model"])
+            before = self._models.setdefault(model.name, model)
+            self._models[model.name] = before if before.verdict == "failed" else model
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -109,5 +110,5 @@ class Ledger:
         style = terminal_style(tw, self.config.get_verbosity())
         terminalreporter.ensure_newline()
         terminalreporter.section("bert size")
-        for text, colour in summary(self.outcome, style, tables=True, accepting=self.rewriter is not None):
+        for text, colour in summarize_run(self.outcome, style, tables=True, accepting=self.rewriter is not None):
             terminalreporter.write_line(text, **{colour: True} if colour else {})

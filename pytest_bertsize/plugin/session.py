@@ -15,7 +15,7 @@ from pytest_bertsize.plugin import ledger, refusals, xdist
 from pytest_bertsize.plugin.failures import Attachments
 from pytest_bertsize.plugin.items import GATE, Collector
 from pytest_bertsize.plugin.selection import Selection, may_run_nothing
-from pytest_bertsize.reports.model_report import run_base
+from pytest_bertsize.reports.from_review import report_base
 from pytest_bertsize.review.gate import Gate, Mode
 from pytest_bertsize.table.model import Growth
 from pytest_bertsize.table.settings import SettingsError, load
@@ -50,7 +50,7 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
         registry = registry_of(settings, asked.release)
         base = read_base(settings, config.getoption("bert_budget_base"), registry, "--bert-budget-base")
         check_interpreter(settings, python, base, option, builds=builds)
-        reports = replace(ledger.report_files_of(config, settings), base=run_base(base), builds=builds, asked=asked)
+        reports = replace(ledger.report_files_of(config, settings), base=report_base(base), builds=builds, asked=asked)
     except SettingsError as error:
         raise pytest.UsageError(str(error)) from None
     if helper and builds and settings.interpreter:

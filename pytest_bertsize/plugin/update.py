@@ -12,7 +12,8 @@ from rich.text import Text
 from pytest_bertsize.base.lock import HEAD, BadLock, merge_accepted, parse_lock, render_lock
 from pytest_bertsize.plugin.failures import terminal_style
 from pytest_bertsize.reports.ci import sign_of_ci
-from pytest_bertsize.reports.terminal.drawing import draw, hanging
+from pytest_bertsize.reports.drawing import draw, hanging
+from pytest_bertsize.reports.report import model_from_plain
 from pytest_bertsize.review.accept import Refused, Verb
 from pytest_bertsize.table import rewrite
 from pytest_bertsize.table.rewrite import Change, lowered, raised, sentence, settings_after
@@ -21,7 +22,7 @@ from pytest_bertsize.wording import listed, printable
 
 if TYPE_CHECKING:
     from pytest_bertsize.base.lock import Lock
-    from pytest_bertsize.reports.shape import ModelReport
+    from pytest_bertsize.reports.report import ModelReport
     from pytest_bertsize.table.settings import Settings
 
 VERBS: Mapping[str, Verb] = {"bert_budget_update": "update", "bert_budget_tighten": "tighten"}
@@ -85,7 +86,7 @@ class Rewriter:
             change = Change(**{**plain, "key": tuple(plain["key"])})
             self._asked[change.model, change.key, change.bound] = change
         if before := getattr(report, "bertsize_before", None):
-            self._before[before["name"]] = before
+            self._before[before["name"]] = model_from_plain(before)
         self._blocks |= getattr(report, "bertsize_lock", {})
         for plain in getattr(report, "bertsize_refused", ()):
             self._refused[plain["model"], plain["component"]] = Refused(**plain)

@@ -1,5 +1,5 @@
-"""For readers: a Review as plain data, and that as text, JSON, Markdown, HTML, for GitHub.
+"""For readers: reviews as one report of typed structs, and that as text, JSON, Markdown, HTML, for GitHub.
 
-In: Reviews. Out: ModelReport (plain data), files, lines, and the exit status of a run.
-Doors: ``shape``, ``model_report``, ``files``, ``outcome``, ``terminal``, ``github``. jinja2 lives in ``html`` alone.
+In: Reviews. Out: ModelReport and RunReport (``report``, made by ``from_review``), files, lines, the status of a run.
+Views read the report alone: ``terminal``, ``markdown``, ``html``, ``ci``. rich and jinja2 load where they draw.
 """

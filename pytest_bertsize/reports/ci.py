@@ -1,12 +1,19 @@
-"""Whether a service runs this, and not somebody at a desk."""
+"""What a CI service sets, and what GitHub Actions reads of a run: annotations in its log, and the page of the step."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from pytest_bertsize.wording import printable
+
+if TYPE_CHECKING:
+    from pytest_bertsize.reports.report import FindingRow, RunReport
+
+Level: TypeAlias = Literal["error", "warning", "notice"]
 
 VARIABLES = (
     "CI",
@@ -20,21 +27,114 @@ VARIABLES = (
     "CODEBUILD_BUILD_ID",
 )
 """What services set in all that they run; the first two are those by which pytest itself knows them."""
+MOST = 10
+"""Errors, and warnings, that GitHub shows of a step."""
+LARGEST_SUMMARY = 1024 * 1024
+"""Bytes; of a longer one GitHub shows nothing."""
+_LONGEST = 2_000
+"""Characters of a message."""
 
 
 def sign_of_ci(environment: Mapping[str, str] = os.environ) -> str:
-    """The variable that says so, as in ``"CI=true"``; ``""`` at a desk."""
+    """The variable that a service sets, as in ``"CI=true"``; ``""`` at a desk."""
     name = next((name for name in VARIABLES if environment.get(name, "").lower() not in {"", "0", "false"}), None)
     return f"{name}={printable(environment[name])}" if name else ""
 
 
-def prefix(root: Path, variable: str) -> str:
-    """The project's folder inside the one that a CI's variable names; ``""`` where the two are one, or strangers."""
-    outer = os.environ.get(variable)
-    if not outer:
-        return ""
+def is_github() -> bool:
+    """Whether GitHub reads what is printed."""
+    return os.environ.get("GITHUB_ACTIONS") == "true"
+
+
+def summary_path() -> Path | None:
+    """The file to which this step may append Markdown."""
+    named = os.environ.get("GITHUB_STEP_SUMMARY")
+    return Path(named) if named else None
+
+
+def append_to_summary(path: Path, report: RunReport) -> None:
+    """Put the report behind what others have written there.
+
+    :raises OSError: when it cannot be written, or when GitHub would not show it.
+    """
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        raise OSError("it is no regular file")
+    from pytest_bertsize.reports.markdown import render_page
+
+    text = render_page(report).encode("utf-8", "backslashreplace")
+    size = path.stat().st_size if path.exists() else 0
+    between = b"\n\n" if size else b""
+    if size + len(between) + len(text) > LARGEST_SUMMARY:
+        raise OSError(f"it has {size:,} bytes already, and GitHub takes {LARGEST_SUMMARY:,}")
+    with path.open("ab") as stream:
+        stream.write(between + text)
+
+
+def annotate_run(report: RunReport, root: Path) -> list[str]:
+    """Return the annotations of a run, with paths from the folder that GitHub has checked out."""
+    return list_commands(report, _path_within(root, os.environ.get("GITHUB_WORKSPACE")))
+
+
+def list_commands(report: RunReport, folder: str) -> list[str]:
+    """Return workflow commands: the run's line, at most ten errors, the worst first, and at most ten warnings.
+
+    :param folder: the project's, within the workspace; ``""`` where it is the workspace.
+    """
+    from pytest_bertsize.reports.sentences import describe_removed
+
+    base = report.base
+    rows = [(model.name, finding) for model in report.models for finding in model.findings]
+    errors = sorted((row for row in rows if row[1].severity == "error"), key=lambda row: _rank_finding(row[1]))
+    about_run = [] if report.complete else [f"NOT CHECKED: {', '.join(report.not_checked)}"]
+    about_run += describe_removed(base, failed=True) if base else ()
+    missing = [f"not compared with {base.revision}: {base.problem}"] if base and base.problem else []
+    return [
+        *(_write_commands("notice", [report.headline], (), folder) if report.changed else ()),
+        *_write_commands("error", about_run, errors, folder),
+        *_write_commands("warning", missing, [row for row in rows if row[1].severity == "warning"], folder),
+    ]
+
+
+def _path_within(root: Path, outer: str | None) -> str:
+    """The project's folder inside that of a CI; ``""`` where the two are one, or strangers."""
     try:
-        inner = root.resolve().relative_to(Path(outer).resolve())
+        inner = root.resolve().relative_to(Path(outer).resolve()) if outer else Path()
     except (OSError, ValueError, RuntimeError):
         return ""
     return "" if inner == Path() else inner.as_posix()
+
+
+def _rank_finding(finding: FindingRow) -> tuple[int, int]:
+    """What has no number, as what kept a model from being checked, then totals, then components, the largest first."""
+    bound = finding.expected if finding.limit is None else finding.limit
+    if finding.actual is None:
+        return 0, 0
+    return 1 if finding.component == "total" else 2, -abs(finding.actual - (bound or 0))
+
+
+def _write_commands(
+    level: Level, about_run: Sequence[str], findings: Sequence[tuple[str, FindingRow]], folder: str
+) -> Iterator[str]:
+    """GitHub drops what is too much without a word, so the last that it shows says so."""
+    commands = [_write_command(level, printable(each, _LONGEST), {"title": "bertsize"}) for each in about_run]
+    for name, finding in findings:
+        fix = f"\n→ {printable(finding.fix, _LONGEST)}" if finding.fix else ""
+        place = {}
+        if finding.file:
+            file = posixpath.normpath(posixpath.join(folder, finding.file))
+            place = {"file": file, "line": str(finding.line or 1)}
+        message = f"{printable(finding.message, _LONGEST)}{fix}"
+        commands.append(_write_command(level, message, {**place, "title": f"bertsize: {name}"}))
+    yield from commands if len(commands) <= MOST else commands[: MOST - 1]
+    if len(commands) > MOST:
+        more = f"{len(commands) - MOST + 1:,} more {level}s are in the log"
+        yield _write_command(level, more, {"title": "bertsize"})
+
+
+def _write_command(level: Level, message: str, properties: Mapping[str, str]) -> str:
+    escaped = {key: _escape(value).replace(":", "%3A").replace(",", "%2C") for key, value in properties.items()}
+    return f"::{level} {','.join(f'{key}={value}' for key, value in escaped.items())}::{_escape(message)}"
+
+
+def _escape(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

@@ -1,25 +1,90 @@
-"""A run's report files: where they may stand, and what stands there while the run goes on and when it is over."""
+"""A run's report files: where they may stand, and what stands there while the run goes on and when it is over.
+
+A report replaces an earlier one of its own format, and no other file.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from pytest_bertsize import files
-from pytest_bertsize.reports import formats, github, json
+from pytest_bertsize.reports import ci
+from pytest_bertsize.reports.from_review import report_run
+from pytest_bertsize.reports.report import to_plain
 from pytest_bertsize.table.model import NAMES
 from pytest_bertsize.table.settings import SettingsError
 from pytest_bertsize.wording import printable, reason
 
 if TYPE_CHECKING:
     from pytest_bertsize.config.which_release import AskedAbout
-    from pytest_bertsize.reports.shape import ModelReport, RunBase, RunReport
+    from pytest_bertsize.reports.report import ModelReport, RunBase, RunReport
     from pytest_bertsize.table.settings import Settings
+
+LARGEST = 256 * 1024 * 1024
+"""Bytes; no report of ours comes near it, and what is larger is not read to see that it is none."""
+_HARMLESS_IN_HTML = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
+"""These stand in texts alone, and mean the same there; a page may take the report in as it is."""
+
+
+# formats
+
+
+class Format(NamedTuple):
+    """A kind of report, by the module of this room that has its ``render_page`` and ``is_ours``."""
+
+    module: str
+    called: str = "a report of pytest-bertsize"
+
+    def render(self, report: RunReport, root: Path) -> str:
+        if not self.module:
+            return render_json(report)
+        return cast("Callable[[RunReport, Path], str]", self._find("render_page"))(report, root)
+
+    def is_ours(self, content: str) -> bool:
+        """Whether it is an earlier report of this format, and not somebody else's."""
+        return cast("Callable[[str], bool]", self._find("is_ours") if self.module else is_json_report)(content)
+
+    def _find(self, name: str) -> object:
+        """Import the module where a report is written or recognised, and no sooner."""
+        return getattr(import_module(f"pytest_bertsize.reports.{self.module}"), name)
+
+
+JSON = Format("")
+WHAT_IF = Format("html.what_if", "a page of bertsize explain")
+BY_SUFFIX = {".json": JSON, ".md": Format("markdown"), ".html": Format("html.page")}
+SUFFIXES = ".json, .md or .html"
+
+
+def find_format(path: Path) -> Format | None:
+    """Return the format that a file's name asks for, behind at least one character."""
+    if path.name in BY_SUFFIX:
+        return None
+    return next((found for suffix, found in BY_SUFFIX.items() if path.name.endswith(suffix)), None)
+
+
+def render_json(report: RunReport) -> str:
+    return json.dumps(to_plain(report), ensure_ascii=False, indent=2).translate(_HARMLESS_IN_HTML) + "\n"
+
+
+def is_json_report(content: str) -> bool:
+    """Whether it is what :func:`render_json` has made."""
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError):
+        return False
+    versions = found.get("versions") if isinstance(found, dict) else None
+    return isinstance(versions, dict) and "pytest_bertsize" in versions
+
+
+# files of a run
 
 
 @dataclass(frozen=True)
@@ -41,7 +106,7 @@ class ReportFiles:
 
     @cached_property
     def commit(self) -> str | None:
-        """Asked of git where a report is written, which no xdist worker does."""
+        """The commit that is checked out; git is asked where a report is written, which no xdist worker does."""
         from pytest_bertsize.base.git import find_head
 
         return find_head(self.settings.root)
@@ -54,32 +119,31 @@ class ReportFiles:
         """The release that was taken for the one that builds, where nothing builds and none is installed."""
         return str(self.asked) if self.asked and self.asked.because and not self.builds else ""
 
-    def report(self, models: Sequence[ModelReport], versions: Mapping[str, str]) -> RunReport:
-        said = {"closed_forms_of_transformers": str(self.asked)} if self.asked and not self.builds else {}
-        return json.document(models, self.settings, {**said, **versions}, self.commit, self.base, builds=self.builds)
+    def report_run(self, models: Sequence[ModelReport], versions: Mapping[str, str], commit: str | None) -> RunReport:
+        asked = {"closed_forms_of_transformers": str(self.asked)} if self.asked and not self.builds else {}
+        return report_run(models, self.settings, {**asked, **versions}, commit, self.base, builds=self.builds)
 
     def write(self, models: Sequence[ModelReport], versions: Mapping[str, str]) -> None:
         """Replace every file by a report of what is known so far; it says that it is incomplete as long as it is."""
         self.problems.clear()
         if not self.paths:
             return
-        report = self.report(models, versions)
+        report = self.report_run(models, versions, self.commit)
         for path in self.paths:
-            found = formats.format_of(path) or formats.JSON
-            with self._told(path):
-                text = found.reporter.render(report, self.settings.root)
+            with self._note_problem(path):
+                text = (find_format(path) or JSON).render(report, self.settings.root)
                 files.replace_file(path, text.encode(errors="backslashreplace"))
 
     def finish(self, models: Sequence[ModelReport], versions: Mapping[str, str]) -> None:
         """Write what the run has found, once it is over."""
         self.write(models, versions)
         if self.step_summary:
-            with self._told(self.step_summary):
-                github.append_to_summary(self.step_summary, self.report(models, versions))
+            with self._note_problem(self.step_summary):
+                ci.append_to_summary(self.step_summary, self.report_run(models, versions, self.commit))
 
     @contextlib.contextmanager
-    def _told(self, path: Path) -> Iterator[None]:
-        """A file that cannot be written is a problem of the run, and not its end."""
+    def _note_problem(self, path: Path) -> Iterator[None]:
+        """Note a file that cannot be written as a problem of the run, which goes on."""
         try:
             yield
         except OSError as error:
@@ -87,26 +151,32 @@ class ReportFiles:
 
 
 def report_files(given: Sequence[str], folder: Path, settings: Settings, option: str) -> ReportFiles:
-    """The files that an option names, relative to where the command was called.
+    """Return the files that an option names, relative to where the command was called.
 
     :param option: what messages call the option: ``"--bert-budget-report"``.
     :raises SettingsError: for one that cannot be written, that has another suffix, or that is no report of ours.
     """
-    paths = tuple(_report_path(each, folder, settings, option) for each in given)
-    return ReportFiles(paths, settings, step_summary=github.summary_path())
+    paths = []
+    for name in given:
+        written = f"{option}={printable(name)}"
+        kind = find_format(folder / name)
+        if kind is None:
+            raise SettingsError(f"{written}: the file must end in {SUFFIXES}; write {option}=bertsize.json")
+        paths.append(_check_path(folder / name, kind, settings, written))
+    return ReportFiles((*paths,), settings, step_summary=ci.summary_path())
 
 
-def page_path(given: str, folder: Path, kind: formats.Format, example: str, settings: Settings | None = None) -> Path:
-    """The page that a command is asked to write by ``--page``.
+def page_path(given: str, folder: Path, kind: Format, example: str, settings: Settings | None = None) -> Path:
+    """Return the page that a command is asked to write by ``--page``.
 
     :param example: a name for it.
     :param settings: whose models' files are never overwritten; ``None`` where no table is read.
     :raises SettingsError: for one that cannot be written, that has another suffix, or that is no page of this kind.
     """
-    said = f"--page={printable(given)}"
-    if not given.endswith(formats.PAGE):
-        raise SettingsError(f"{said}: the file must end in {formats.PAGE}; write --page={example}")
-    return _free(folder / given, kind, settings, said)
+    written = f"--page={printable(given)}"
+    if not given.endswith(".html"):
+        raise SettingsError(f"{written}: the file must end in .html; write --page={example}")
+    return _check_path(folder / given, kind, settings, written)
 
 
 def write_page(path: Path, text: str) -> None:
@@ -117,42 +187,45 @@ def write_page(path: Path, text: str) -> None:
     try:
         files.replace_file(path, text.encode(errors="backslashreplace"))
     except OSError as error:
-        said = f"the page {printable(str(path))} could not be written: {reason(error)}"
-        raise SettingsError(f"{said}; make its folder writable, or name another file") from None
+        problem = f"the page {printable(str(path))} could not be written: {reason(error)}"
+        raise SettingsError(f"{problem}; make its folder writable, or name another file") from None
 
 
-def _report_path(given: str, folder: Path, settings: Settings, option: str) -> Path:
-    said = f"{option}={printable(given)}"
-    found = formats.format_of(folder / given)
-    if found is None:
-        raise SettingsError(f"{said}: the file must end in {formats.SUFFIXES}; write {option}=bertsize.json")
-    return _free(folder / given, found, settings, said)
-
-
-def _free(path: Path, kind: formats.Format, settings: Settings | None, said: str) -> Path:
-    """:param said: the option with what it was given."""
+def _check_path(path: Path, kind: Format, settings: Settings | None, written: str) -> Path:
+    """:param written: the option with what it was given."""
     try:
-        if wrong := _wrong(path, kind, settings):
-            raise SettingsError(f"{said}: {wrong}")
+        if problem := _find_problem(path, kind, settings):
+            raise SettingsError(f"{written}: {problem}")
     except (OSError, ValueError, RuntimeError) as error:  # a name that is too long, a NUL byte, a loop of symlinks
-        raise SettingsError(f"{said}: the path cannot be followed: {reason(error)}; name another file") from None
+        raise SettingsError(f"{written}: the path cannot be followed: {reason(error)}; name another file") from None
     return path
 
 
-def _wrong(path: Path, kind: formats.Format, settings: Settings | None) -> str:
-    """Why a report or a page may not stand there, and the way out; ``""`` if it may."""
+def _find_problem(path: Path, kind: Format, settings: Settings | None) -> str:
+    """Say why a report or a page may not stand there, and the way out; ``""`` if it may."""
     if path.is_symlink() or (path.exists() and not path.is_file()) or not path.parent.is_dir():
         return "not a file in an existing folder; create the folder, or name another"
     if settings and _leads_out(path.parent, settings.root):
         return "its folder leads out of the project by a symlink; name another"
-    if settings and path.resolve() in _inputs(settings):
+    if settings and path.resolve() in _list_inputs(settings):
         return "that belongs to a model, and is never overwritten; name another file"
-    if path.exists() and not formats.may_be_replaced(path, kind):
+    if path.exists() and not _may_be_replaced(path, kind):
         return f"that is not {kind.called}, and is not overwritten; name another file"
     return ""
 
 
-def _inputs(settings: Settings) -> Iterator[Path]:
+def _may_be_replaced(path: Path, kind: Format) -> bool:
+    """Whether what stands there is an earlier report of ours, or an empty file, which is nobody's."""
+    if path.stat().st_size > LARGEST:
+        return False
+    content = path.read_bytes()
+    try:
+        return not content or kind.is_ours(content.decode("utf-8"))
+    except UnicodeDecodeError:
+        return False
+
+
+def _list_inputs(settings: Settings) -> Iterator[Path]:
     adapters = (model.adapter for model in settings.models.values() if isinstance(model.adapter, str))
     models = settings.models.values()
     named_by = (each for model in models for each in (model.file, model.checkpoint, model.tokenizer))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from pytest_bertsize.inventory import Inventory, Tensor
-from pytest_bertsize.reports.shape import Layer, LayerTensor
+from pytest_bertsize.reports.report import Layer, LayerTensor
 from pytest_bertsize.wording import printable
 
 _LAYER = re.compile(r"(?P<stack>.*?)\.(?P<index>[0-9]+)\.(?P<inside>.+)")
@@ -27,9 +27,9 @@ def layers(base: Inventory | None, expected: Inventory | None, actual: Inventory
         if row is None:
             continue
         if rows and _goes_on(rows[-1], stack, index, row):
-            first, last = rows[-1][2]["name"].removeprefix(f"{stack}.").partition("-")[0], index
-            row["times"] = rows[-1][2]["times"] + 1
-            row["name"] = f"{printable(stack)}.{first}-{last}"
+            first, last = rows[-1][2].name.removeprefix(f"{stack}.").partition("-")[0], index
+            row.times = rows[-1][2].times + 1
+            row.name = f"{printable(stack)}.{first}-{last}"
             rows[-1] = (stack, index, row)
         else:
             rows.append((stack, index, row))
@@ -64,5 +64,5 @@ def _differing(there: Sequence[dict[str, Tensor]], sides: Sequence[dict[str, Ten
 
 def _goes_on(before: tuple[str, int, Layer], stack: str, index: int, row: Layer) -> bool:
     last_stack, last_index, last = before
-    same = all(last[key] == row[key] for key in ("base", "expected", "actual", "tensors"))
+    same = all(getattr(last, key) == getattr(row, key) for key in ("base", "expected", "actual", "tensors"))
     return last_stack == stack and last_index + 1 == index and same

@@ -108,12 +108,15 @@ class Review:
         if self.held and self.verdict == "passed":
             how = " by the closed form, not built" if self.unbuilt else ""
             return f"{self.name}: {exact(self.held.unique)} parameters{how}"
+        return f"{self.name}: {self.describe_failure()}"
+
+    def describe_failure(self, *, with_fix: bool = True) -> str:
+        """Return what fails the model: the most urgent error, and how many others there are."""
         if not self.errors:
-            return f"{self.name}: was not built"
+            return "was not built"
         worst = min(self.errors, key=_rank_finding)
-        more = len(self.errors) - 1
-        rest = f"; {plural(more, 'more finding')}" if more else ""
-        return f"{self.name}: {_shorten_finding(worst)}{rest}"
+        rest = f"; {plural(len(self.errors) - 1, 'more finding')}" if self.errors[1:] else ""
+        return f"{_shorten_finding(worst if with_fix else worst._replace(fix=''))}{rest}"
 
     @property
     def component_names(self) -> list[str]:

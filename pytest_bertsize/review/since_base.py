@@ -127,7 +127,7 @@ def _with_the_base(finding: Finding, found: Review, model: Model, baseline: Base
     change = finding.actual - before
     verb = "adds" if change >= 0 else "takes"
     said = f"already {exact(before - finding.limit)} over at {baseline.revision}, and this change {verb}"
-    finding = finding._replace(message=f"{finding.message}; {said} {exact(abs(change))}")
+    finding = finding._replace(base=before, message=f"{finding.message}; {said} {exact(abs(change))}")
     if change > 0 or finding.table_key is None:
         return finding
     if is_passed:

@@ -23,7 +23,7 @@ from pytest_bertsize.commands.explain.leaves import leaves
 from pytest_bertsize.commands.explain.tree import Line, tree
 from pytest_bertsize.commands.named_model import closed_form
 from pytest_bertsize.inventory import TOTAL
-from pytest_bertsize.reports.terminal.drawing import Style, draw
+from pytest_bertsize.reports.drawing import Style, draw
 from pytest_bertsize.table.settings import load
 from tests.support.bert_reviews import BERT, chinese
 from tests.support.family_configs import PAIRS, sample

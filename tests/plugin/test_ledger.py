@@ -10,7 +10,7 @@ import pytest
 
 from pytest_bertsize.plugin.ledger import report_files_of
 from pytest_bertsize.plugin.selection import WHY
-from pytest_bertsize.reports.json import FOR_PAGES
+from pytest_bertsize.reports.report import to_plain
 from pytest_bertsize.table.settings import SettingsError
 from tests.support.ledger_alone import (
     VERSIONS,
@@ -156,10 +156,7 @@ def test_the_report_of_the_end_says_what_was_found(tmp_path: Path) -> None:
     ledger.pytest_sessionstart()
     status_after(enter(ledger, found("b", "failed"), found("a")), OK)
     report = written(path)
-    told = [
-        {key: said for key, said in each.items() if key not in FOR_PAGES} for each in (found("a"), found("b", "failed"))
-    ]
-    assert report["models"] == told
+    assert report["models"] == [to_plain(each) for each in (found("a"), found("b", "failed"))]
     assert {key: report[key] for key in ("configured", "checked", "failed", "not_checked", "complete")} == {
         "configured": 3,
         "checked": 2,

@@ -172,7 +172,7 @@ def test_one_family_is_imported_for_one_family(project: Project) -> None:
 def test_a_text_report_loads_no_page_and_a_silent_run_no_report(project: Project) -> None:
     project(FITS)
     silent = modules_of_check("--no-build")
-    assert not {"pytest_bertsize.reports.html.page", "pytest_bertsize.reports.markdown.page", "html"} & silent
+    assert not {"pytest_bertsize.reports.html.page", "pytest_bertsize.reports.markdown", "html"} & silent
     assert "pytest_bertsize.reports.html.page" not in modules_of_check("--no-build", "--report", "size.json")
 
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
-from pytest_bertsize.reports.json import render as json_report
-from pytest_bertsize.reports.markdown.page import MARK
-from pytest_bertsize.reports.markdown.page import render as markdown
+from pytest_bertsize.reports.files import render_json as json_report
+from pytest_bertsize.reports.markdown import MARK
+from pytest_bertsize.reports.markdown import render_page as markdown
 from tests.support.composite_action import ACTION
 from tests.support.run_reports import failing, passing, run
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
+from msgspec.structs import replace
 
-from pytest_bertsize.reports import github, headline
-from pytest_bertsize.reports.html.page import render as page
-from pytest_bertsize.reports.markdown.page import render as markdown
-from pytest_bertsize.reports.rows import percent, share
+from pytest_bertsize.reports import ci, headline
+from pytest_bertsize.reports.html.page import render_page as page
+from pytest_bertsize.reports.markdown import render_page as markdown
+from pytest_bertsize.reports.report import Change, FindingRow, TensorChange
+from pytest_bertsize.reports.sentences import show_percent, show_share
 from tests.support.model_reports import finding
 from tests.support.parsed_page import Page
 from tests.support.run_reports import (
     LAYER,
     against,
     bert,
+    compared,
     failing,
     gone,
     new,
@@ -29,34 +32,28 @@ from tests.support.run_reports import (
 )
 
 if TYPE_CHECKING:
-    from pytest_bertsize.reports.shape import Change, ModelReport, RunReport
+    from pytest_bertsize.reports.report import ModelReport, RunReport
 
 BASE = 109_514_298
 """bert-base-uncased with its head for masked words: BertForMaskedLM of Devlin et al. 2018, table 1."""
-DEEPER: Change = {
-    "key": "num_hidden_layers",
-    "before": "12",
-    "after": "13",
-    "total": LAYER,
-    "components": {"encoder": LAYER},
-}
 
 
 def grown(name: str = "encoder", layers: int = 13, **budget: Any) -> ModelReport:
     """A layer deeper than at the base."""
-    changes = [DEEPER | {"after": str(layers), "total": (layers - 12) * LAYER}]
+    added = (layers - 12) * LAYER
+    change = Change(key="num_hidden_layers", before="12", after=str(layers), total=added, components={"encoder": added})
     model = reported(bert(layers, 512, tied=True), name=name, **budget)
-    return against(model, bert(12, 512, tied=True), changes=changes)
+    return against(model, bert(12, 512, tied=True), changes=[change])
 
 
 # one model
 
 
 def test_it_says_the_change_in_numbers_and_per_cent_the_largest_cause_and_the_verdict() -> None:
-    assert grown(total="110M")["headline"] == (
+    assert grown(total="110M").headline == (
         "encoder: 109,514,298 → 116,602,170, +7,087,872 (+6.5 %), num_hidden_layers 12 → 13; over its 110M"
     )
-    assert grown(total="120M")["headline"].endswith("num_hidden_layers 12 → 13; within its 120M")
+    assert grown(total="120M").headline.endswith("num_hidden_layers 12 → 13; within its 120M")
 
 
 @pytest.mark.parametrize(
@@ -75,7 +72,7 @@ def test_it_says_the_change_in_numbers_and_per_cent_the_largest_cause_and_the_ve
     ],
 )
 def test_the_verdict_is_against_the_budget_as_its_author_wrote_it(budget: dict[str, Any], verdict: str) -> None:
-    assert grown(**budget)["headline"].partition("12 → 13; ")[2] == verdict
+    assert grown(**budget).headline.partition("12 → 13; ")[2] == verdict
 
 
 @pytest.mark.parametrize(
@@ -90,85 +87,73 @@ def test_a_limit_that_the_base_broke_and_that_is_let_pass_is_not_held(
     component: str, budget: dict[str, Any], verdict: str
 ) -> None:
     model = grown(**budget)
-    model["verdict"], model["findings"] = (
-        "passed",
-        [
-            finding("over; already 2 over at main, and this change adds 0", severity="warning")
-            | {"component": component}
-        ],
-    )
-    assert headline.of_model(model, "").endswith(f"; {verdict}")
+    model.verdict, model.findings = "passed", [over(component, base=8, limit=6, severity="warning")]
+    assert headline.describe_model(model, "", "").endswith(f"; {verdict}")
+
+
+def over(component: str = "total", **more: Any) -> FindingRow:
+    return replace(finding("over"), component=component, kind="over-budget", **more)
 
 
 def test_what_kept_a_model_from_being_checked_is_told_before_a_limit() -> None:
     model = grown(total="110M")
-    model["findings"].insert(0, finding("V is none") | {"kind": "config-invalid"})
-    assert headline.of_model(model, "encoder: V is none; 1 more finding").endswith("; V is none; 1 more finding")
-
-
-def test_behind_what_changed_what_to_write_instead_is_left_to_the_findings() -> None:
-    model = grown(total="130M")
-    said = finding("the limit of total was 120M at main", "if that is meant, say why", "error")
-    model["verdict"], model["findings"] = "failed", [said | {"kind": "budget-loosened"}]
-    line = "encoder: pyproject.toml:7: the limit of total was 120M at main; if that is meant, say why; 1 more finding"
-    assert headline.of_model(model, line).endswith(
-        "12 → 13; pyproject.toml:7: the limit of total was 120M at main; 1 more finding"
-    )
+    model.findings.insert(0, finding("V is none", kind="config-invalid"))
+    assert headline.describe_model(model, "", "V is none; 1 more finding").endswith("; V is none; 1 more finding")
 
 
 def test_without_a_base_it_is_the_total_and_the_verdict() -> None:
     assert (
-        reported(bert(12, 512, tied=True), total="110M")["headline"]
-        == "encoder: 109,514,298 parameters; within its 110M"
+        reported(bert(12, 512, tied=True), total="110M").headline == "encoder: 109,514,298 parameters; within its 110M"
     )
-    assert reported(bert(13, 512, tied=True), total="110M")["headline"] == (
+    assert reported(bert(13, 512, tied=True), total="110M").headline == (
         "encoder: total 116,602,170, limit 110,000,000 (+6,602,170)"
     )
 
 
 def test_a_model_as_it_was_says_so() -> None:
-    assert passing()["headline"] == "encoder: 109,514,298 parameters, as at main; within its 110.2M"
+    assert passing().headline == "encoder: 109,514,298 parameters, as at main; within its 110.2M"
 
 
 def test_a_new_model_and_one_that_the_base_cannot_count_are_told_apart() -> None:
-    assert new()["headline"] == "fresh: 109,514,298 parameters, new; within its 120M"
+    assert new().headline == "fresh: 109,514,298 parameters, new; within its 120M"
     model = passing()
-    assert model["base"]
-    model["base"]["total"] = None
-    assert headline.of_model(model, "").startswith("encoder: 109,514,298 parameters, not compared with main; ")
+    assert model.base
+    model.base.total = None
+    assert headline.describe_model(model, "", "").startswith(
+        "encoder: 109,514,298 parameters, not compared with main; "
+    )
 
 
 def test_a_model_that_was_not_counted_says_why_and_nothing_of_its_size() -> None:
-    assert not_built()["headline"] == "broken: BertForMaskedLM cannot be built: no room; try again"
-    assert refused()["headline"] == 'hostile: config.json:3: the key "auto_map" runs code; remove it'
+    assert not_built().headline == "broken: BertForMaskedLM cannot be built: no room; try again"
+    assert refused().headline == 'hostile: config.json:3: the key "auto_map" runs code; remove it'
 
 
 def test_a_model_that_was_compared_with_nothing_says_so() -> None:
-    assert without_closed_form()["headline"].endswith("; within its 120M, not compared with a closed form")
+    assert without_closed_form().headline.endswith("; within its 120M, not compared with a closed form")
     model = grown(total="120M")
-    model["built"], model["totals"]["actual"] = False, None
-    assert "12 → 13, by the closed form, not built; " in headline.of_model(model, "")
+    model.built, model.totals.actual = False, None
+    assert "12 → 13, by the closed form, not built; " in headline.describe_model(model, "", "")
 
 
 def test_of_several_keys_the_one_that_moved_most_is_named_and_the_others_are_counted() -> None:
-    assert ", tie_word_embeddings true → false and 3 more; over its 110M; " in failing()["headline"]
+    assert ", tie_word_embeddings true → false and 3 more; over its 110M; " in failing().headline
 
 
 def test_where_no_key_says_it_the_tensors_do_and_else_the_components() -> None:
     model = grown(total="120M")
-    assert model["base"]
-    model["base"]["changes"] = []
-    assert "(+6.5 %), encoder.feed_forward +4,722,432 and 2 more; " in headline.of_model(model, "")
-    said = "bert.encoder.layer.12 is new: 7,087,872, like the other 12"
-    model["base"]["tensors"] = [{"kind": "new", "name": "bert.encoder.layer.12", "count": LAYER, "said": said}]
-    assert "(+6.5 %), bert.encoder.layer.12 is new; " in headline.of_model(model, "")
+    assert model.base
+    model.base.changes = []
+    assert "(+6.5 %), encoder.feed_forward +4,722,432 and 2 more; " in headline.describe_model(model, "", "")
+    model.base.tensors = [TensorChange(kind="new", name="bert.encoder.layer.12", count=LAYER, said="it is new")]
+    assert "(+6.5 %), new bert.encoder.layer.12; " in headline.describe_model(model, "", "")
 
 
 def test_a_key_that_moved_nothing_is_named_all_the_same() -> None:
     model = passing()
-    assert model["base"]
-    model["base"]["changes"] = [DEEPER | {"key": "num_attention_heads", "after": "8", "total": 0, "components": {}}]
-    assert headline.of_model(model, "") == (
+    assert model.base
+    model.base.changes = [Change(key="num_attention_heads", before="12", after="8", total=0, components={})]
+    assert headline.describe_model(model, "", "") == (
         "encoder: 109,514,298 parameters, as many as at main, num_attention_heads 12 → 8; within its 110.2M"
     )
 
@@ -178,7 +163,7 @@ def test_a_key_that_moved_nothing_is_named_all_the_same() -> None:
     [(LAYER, BASE, "+6.5 %"), (-LAYER, BASE, "-6.5 %"), (1, BASE, "<0.1 %"), (-1, BASE, "<0.1 %"), (9, 3, "+300.0 %")],
 )
 def test_a_change_in_per_cent_is_never_rounded_to_nothing(change: int, before: int, said: str) -> None:
-    assert percent(change, before) == said
+    assert show_percent(change, before) == said
 
 
 @pytest.mark.parametrize(
@@ -186,7 +171,7 @@ def test_a_change_in_per_cent_is_never_rounded_to_nothing(change: int, before: i
     [(23_837_184, BASE, "21.8%"), (BASE, BASE, "100%"), (1, BASE, "<0.1%"), (0, BASE, "0%"), (None, 1, ""), (1, 0, "")],
 )
 def test_a_share_of_the_total(part: int | None, whole: int, said: str) -> None:
-    assert share(part, whole) == said
+    assert show_share(part, whole) == said
 
 
 # several models
@@ -194,7 +179,7 @@ def test_a_share_of_the_total(part: int | None, whole: int, said: str) -> None:
 
 def test_of_several_it_says_how_many_changed_the_net_and_the_largest() -> None:
     report = run(passing("a"), grown("b", total="120M"), grown("c", 14, total="130M"))
-    assert report["headline"] == (
+    assert report.headline == (
         "All 3 models passed; 2 changed, net +21,263,616 (+6.5 %); "
         "c: 109,514,298 → 123,690,042, +14,175,744 (+12.9 %), num_hidden_layers 12 → 14; within its 130M"
     )
@@ -202,7 +187,7 @@ def test_of_several_it_says_how_many_changed_the_net_and_the_largest() -> None:
 
 def test_failures_come_first_and_who_changed_more_is_named_behind_them() -> None:
     report = run(grown("a", 14, total="130M"), grown("b", total="110M"))
-    assert report["headline"] == (
+    assert report.headline == (
         "1 of 2 models failed; 2 changed, net +21,263,616 (+9.7 %); "
         "b: 109,514,298 → 116,602,170, +7,087,872 (+6.5 %), num_hidden_layers 12 → 13; over its 110M; "
         "the most changed is a, +14,175,744"
@@ -210,7 +195,7 @@ def test_failures_come_first_and_who_changed_more_is_named_behind_them() -> None
 
 
 def test_of_one_that_changed_its_own_line_says_the_net() -> None:
-    assert run(passing("a"), grown("b", total="110M"))["headline"] == (
+    assert run(passing("a"), grown("b", total="110M")).headline == (
         "1 of 2 models failed; 1 changed; "
         "b: 109,514,298 → 116,602,170, +7,087,872 (+6.5 %), num_hidden_layers 12 → 13; over its 110M"
     )
@@ -218,27 +203,27 @@ def test_of_one_that_changed_its_own_line_says_the_net() -> None:
 
 def test_a_model_that_was_not_counted_is_not_said_to_be_as_it_was() -> None:
     unread = renamed(refused(), "b")
-    unread["base"] = passing()["base"]
+    unread.base = passing().base
     report = run(passing("a"), unread)
-    assert headline.unchanged(unread) is False
-    assert report["headline"].startswith("1 of 2 models failed; 1 as at main; b: ")
+    assert unread.is_unchanged is False
+    assert report.headline.startswith("1 of 2 models failed; 1 as at main; b: ")
 
 
 def test_that_nothing_was_built_is_said_once() -> None:
     model = grown("b", total="120M")
-    model["built"], model["totals"]["actual"] = False, None
-    model["headline"] = headline.of_model(model, "")
-    said = run(passing("a"), model, mode="no-build")["headline"]
+    model.built, model.totals.actual = False, None
+    model.headline = headline.describe_model(model, "", "")
+    said = run(passing("a"), model, mode="no-build").headline
     assert said.endswith("12 → 13, by the closed form, not built; within its 120M")
     assert "nothing was built" not in said
 
 
 def test_a_renamed_model_is_named_and_says_what_it_was_called() -> None:
     model = passing("b")
-    assert model["base"]
-    model["base"]["said"] = ["renamed: the table at main calls it a"]
-    model["headline"] = headline.of_model(model, "")
-    assert run(passing("c"), model)["headline"] == (
+    assert model.base
+    model.base.former_name, model.base.said = "a", ["renamed: the table at main calls it a"]
+    model.headline = headline.describe_model(model, "", "")
+    assert run(passing("c"), model).headline == (
         "All 2 models passed; 1 changed; "
         "b: 109,514,298 parameters, as at main, renamed: the table at main calls it a; within its 110.2M"
     )
@@ -246,14 +231,14 @@ def test_a_renamed_model_is_named_and_says_what_it_was_called() -> None:
 
 def test_a_limit_that_was_raised_for_a_reason_is_told_although_all_passed() -> None:
     model = loosened()
-    model["findings"][0]["component"] = "total"
-    model["headline"] = headline.of_model(model, "")
-    assert run(passing("a"), model)["headline"] == (
+    model.findings[0].component = "total"
+    model.headline = headline.describe_model(model, "", "")
+    assert run(passing("a"), model).headline == (
         "All 2 models passed; none changed against main; "
         "encoder: 109,514,298 parameters, as at main; within its 110.2M; loosened here: total"
     )
-    model["findings"][0]["component"] = None
-    assert headline.of_model(model, "").endswith("; its budget is loosened here")
+    model.findings[0].component = None
+    assert headline.describe_model(model, "", "").endswith("; its budget is loosened here")
 
 
 @pytest.mark.parametrize("verdict", ["failed", "passed"])
@@ -261,15 +246,13 @@ def test_a_limit_that_the_base_had_broken_says_so_whether_it_passes_or_not(
     verdict: Literal["failed", "passed"],
 ) -> None:
     model = grown(total="109M")
-    told = finding("total is 116,602,170; already 514,298 over at main, and this change adds 7,087,872")
-    model["verdict"] = verdict
-    model["findings"] = [told | {"component": "total", "kind": "over-budget"}]
-    assert headline.of_model(model, "").endswith("; over its 109M, already 514,298 over at main")
+    model.verdict, model.findings = verdict, [over(limit=109_000_000, base=BASE)]
+    assert headline.describe_model(model, "", "").endswith("; over its 109M, already 514,298 over at main")
 
 
 def test_without_a_base_it_is_the_sum_and_the_verdict() -> None:
     models = [reported(bert(12, 512, tied=True), name=name, total="110M") for name in ("a", "b")]
-    assert run(*models)["headline"] == "All 2 models passed; 219,028,596 parameters"
+    assert run(*models).headline == "All 2 models passed; 219,028,596 parameters"
 
 
 @pytest.mark.parametrize(
@@ -288,21 +271,15 @@ def test_without_a_base_it_is_the_sum_and_the_verdict() -> None:
     ],
 )
 def test_what_is_no_pass_is_said_in_the_line(report: RunReport, said: str) -> None:
-    assert said in report["headline"]
-    assert report["complete"] or "passed" not in report["headline"]
-
-
-def compared(**more: Any) -> Any:
-    return {"revision": "main", "commit": "b" * 40, "problem": "", "removed": [], "not_compared": [], **more}
+    assert said in report.headline
+    assert report.complete or "passed" not in report.headline
 
 
 def test_what_was_not_compared_and_what_left_is_said_in_the_line() -> None:
-    assert run(passing(), base=compared(problem="git has no such commit"))["headline"].endswith(
-        "; not compared with main"
-    )
-    assert "; 1 not compared with main" in run(passing("a"), new("b"), base=compared(not_compared=["b"]))["headline"]
+    assert run(passing(), base=compared(problem="git has no such commit")).headline.endswith("; not compared with main")
+    assert "; 1 not compared with main" in run(passing("a"), new("b"), base=compared(not_compared=["b"])).headline
     left = compared(removed=[gone("old", failed=True), gone("older")])
-    assert run(passing(), base=left, failed=1)["headline"] == (
+    assert run(passing(), base=left, failed=1).headline == (
         "1 model left the table without a reason: old; none changed against main; 1 removed"
     )
 
@@ -312,25 +289,25 @@ def test_what_was_not_compared_and_what_left_is_said_in_the_line() -> None:
 
 def warned(name: str = "encoder") -> ModelReport:
     model = passing(name)
-    model["findings"] = [finding("pruned_heads changes nothing here", severity="warning")]
+    model.findings = [finding("pruned_heads changes nothing here", severity="warning")]
     return model
 
 
 def loosened() -> ModelReport:
     model = passing()
-    model["findings"] = [finding("the limit was 110M", severity="note") | {"kind": "budget-loosened"}]
+    model.findings = [finding("the limit was 110M", severity="note", kind="budget-loosened")]
     return model
 
 
 def noted() -> ModelReport:
     model = passing()
-    model["findings"] = [finding("one more layer would pass", severity="note") | {"kind": "insensitive-budget"}]
+    model.findings = [finding("one more layer would pass", severity="note", kind="insensitive-budget")]
     return model
 
 
 @pytest.mark.parametrize("report", [run(passing()), run(passing("a"), passing("b")), run(noted())])
 def test_all_as_it_was_is_no_news(report: RunReport) -> None:
-    assert report["changed"] is False
+    assert report.changed is False
 
 
 @pytest.mark.parametrize(
@@ -349,12 +326,12 @@ def test_all_as_it_was_is_no_news(report: RunReport) -> None:
     ids=["changed", "failed", "new", "warned", "loosened", "incomplete", "no base", "removed", "not compared"],
 )
 def test_anything_else_is(report: RunReport) -> None:
-    assert report["changed"] is True
+    assert report.changed is True
 
 
 def test_of_a_run_without_a_base_a_failure_alone_is_news() -> None:
-    assert run(reported(bert(12, 512, tied=True), total="110M"))["changed"] is False
-    assert run(refused())["changed"] is True
+    assert run(reported(bert(12, 512, tied=True), total="110M")).changed is False
+    assert run(refused()).changed is True
 
 
 # where it stands
@@ -362,12 +339,12 @@ def test_of_a_run_without_a_base_a_failure_alone_is_news() -> None:
 
 def test_every_report_begins_with_the_same_line() -> None:
     report = run(grown(total="110M"))
-    line = report["headline"]
+    line = report.headline
     assert markdown(report).splitlines()[2] == f"## ✗ {line}"
     found = Page(page(report))
     tops = ["".join(each.split()) for tag, each in found.words if tag in {"title", "h1"}]  # "%" is on the number's line
     assert tops == ["".join(f"{line} (model size)".split()), "".join(line.split())]
-    assert github.workflow_commands(report, "")[0] == f"::notice title=bertsize::{line.replace('%', '%25')}"
+    assert ci.list_commands(report, "")[0] == f"::notice title=bertsize::{line.replace('%', '%25')}"
 
 
 def test_forty_unchanged_models_are_one_line_of_markdown() -> None:
@@ -385,7 +362,7 @@ def test_of_many_models_those_that_are_as_they_were_are_counted_and_not_shown() 
 
 
 def test_without_a_change_nothing_is_annotated() -> None:
-    assert github.workflow_commands(run(passing()), "") == []
+    assert ci.list_commands(run(passing()), "") == []
 
 
 def test_a_line_of_many_models_is_that_of_the_run_and_each_has_its_own() -> None:

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from collections.abc import Iterator
+from html import unescape
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
+import pytest
+from msgspec.structs import replace
+
+from pytest_bertsize import __version__
 from pytest_bertsize.inventory import Inventory, Tensor
 from pytest_bertsize.reports import headline
-from pytest_bertsize.reports.html.page import render
+from pytest_bertsize.reports.html.page import find_bars, render_page
+from pytest_bertsize.reports.report import Change
 from tests.support import run_reports
 from tests.support.parsed_page import Page, words
 from tests.support.run_reports import (
     BASE_COMMIT,
+    against,
     bert,
+    compared,
     failing,
     gone,
+    large,
     new,
     not_built,
     passing,
@@ -26,7 +38,7 @@ from tests.support.run_reports import (
 )
 
 if TYPE_CHECKING:
-    from pytest_bertsize.reports.shape import RunBase
+    from pytest_bertsize.reports.report import ModelReport
 
 NONE = "\N{EN DASH}"
 
@@ -77,36 +89,28 @@ def test_a_layer_unfolds_into_its_tensors() -> None:
     assert "attention.part0.weight absent 768 × 768 768 × 768" in text
 
 
-def test_a_model_within_its_budget_that_did_not_change() -> None:
-    text = words(passing())
-    assert "109,514,298 parameters, as at main; within its 110.2M" in text
-    assert "Nothing changed against main: no config key, no count." in text
-    assert "as many as at main" in text
-    assert "What changed" not in text
-
-
 def test_a_model_that_did_not_change_has_one_bar() -> None:
-    shown = Page(render(run(passing("a"), renamed(failing(), "b")))).of("div")
+    shown = Page(render_page(run(passing("a"), renamed(failing(), "b")))).of("div")
     bars = [box["aria-label"].partition(":")[0] for box in shown if box.get("role") == "img"]
     assert bars == ["main", "this branch", "this branch"]
 
 
 def test_of_a_model_that_was_not_counted_nobody_says_that_it_is_as_it_was() -> None:
     model = refused()
-    model["base"] = passing()["base"]
+    model.base = passing().base
     assert "Nothing changed" not in words(model)
 
 
 def test_the_heading_of_a_model_whose_line_is_the_title_is_its_name() -> None:
-    written = render(run(passing("good"), renamed(failing(), "bad")))
+    written = render_page(run(passing("good"), renamed(failing(), "bad")))
     assert 'class="name">bad</span></h2>' in written
     assert 'class="name">good:</span> 109,514,298 parameters, as at main; within its 110.2M</h2>' in written
 
 
 def test_a_key_that_changed_and_cost_nothing_is_a_change() -> None:
     model = passing()
-    assert model["base"]
-    model["base"]["changes"] = [{"key": "num_labels", "before": "2", "after": "3", "total": 0, "components": {}}]
+    assert model.base
+    model.base.changes = [Change(key="num_labels", before="2", after="3", total=0, components={})]
     text = words(model)
     assert "Nothing changed" not in text
     assert "num_labels 2 → 3 =" in text
@@ -126,12 +130,6 @@ def test_a_model_under_its_minimum_is_not_called_over() -> None:
     assert "total 109,514,298, limit 110,000,000 (-485,702)" in text
     assert "485,702 under its minimum" in text
     assert "over budget" not in text
-
-
-def test_a_minimum_that_holds_leaves_nothing_left() -> None:
-    text = words(reported(bert(12, 512, tied=True), total={"min": "100M"}))
-    assert "9,514,298 above its minimum" in text
-    assert "dashed" not in text
 
 
 def test_a_model_that_is_another_one_of_the_same_size_is_off_its_closed_form() -> None:
@@ -185,7 +183,7 @@ def test_what_is_not_committed_has_no_commit() -> None:
 
 def test_a_model_that_code_alone_makes_is_from_no_file() -> None:
     model = plain(passing())
-    model["config"] = ""
+    model.config = ""
     assert "encoder: BertForMaskedLM, commit aaaaaaaaaa" in words(model)
 
 
@@ -207,10 +205,10 @@ def test_a_model_that_was_not_built() -> None:
 
 def test_components_that_only_the_closed_form_counts_are_said_to_be_so() -> None:
     model = passing()
-    model["built"], model["totals"]["actual"] = False, None
-    for row in model["components"]:
-        row["actual"] = None
-    model["headline"] = headline.of_model(model, "")
+    model.built, model.totals.actual = False, None
+    for row in model.components:
+        row.actual = None
+    model.headline = headline.describe_model(model, "", "")
     text = words(model)
     assert "Counts are the closed form's: it was not built." in text
     assert "Closed form's count" in text
@@ -232,20 +230,13 @@ def test_a_model_without_a_closed_form() -> None:
 
 
 def test_a_base_that_could_not_be_read() -> None:
-    base: RunBase = {
-        "revision": "origin/main",
-        "commit": None,
-        "problem": "git has no such commit: fetch it",
-        "removed": [],
-        "not_compared": [],
-    }
+    base = compared(revision="origin/main", commit=None, problem="git has no such commit: fetch it")
     assert "Not compared with origin/main git has no such commit: fetch it" in words(plain(passing()), base=base)
 
 
 def test_models_that_are_no_longer_declared() -> None:
     removed = [gone("old", 5000, "6K"), gone("older")]
-    base = {"revision": "main", "commit": "b" * 40, "problem": "", "removed": removed, "not_compared": []}
-    text = words(passing(), base=base)
+    text = words(passing(), base=compared(removed=removed))
     assert "old old.json 5,000 6K" in text
     assert f"older older.json {NONE} {NONE}" in text
 
@@ -254,7 +245,7 @@ def test_models_that_are_no_longer_declared() -> None:
 
 
 def test_a_page_of_several_models_begins_with_a_list_of_links() -> None:
-    found = Page(render(run(passing("good"), renamed(failing(), "bad"))))
+    found = Page(render_page(run(passing("good"), renamed(failing(), "bad"))))
     assert "1 of 2 models failed" in found.text
     assert "✗ failed bad 109,514,298 → 147,555,444, +38,041,146 (+34.7 %), " in found.text
     assert "; over its 110M; 3 more findings ✓ passed good 109,514,298 parameters, as at main; within its" in found.text
@@ -262,12 +253,12 @@ def test_a_page_of_several_models_begins_with_a_list_of_links() -> None:
 
 
 def test_a_page_of_one_model_has_no_list() -> None:
-    assert not Page(render(run(failing()))).of("nav")
+    assert not Page(render_page(run(failing()))).of("nav")
 
 
 def test_a_model_as_it_was_is_a_line_one_that_passed_is_folded_and_one_that_failed_is_open() -> None:
-    new: Any = {**passing("new"), "base": None}
-    found = Page(render(run(passing("good"), new, renamed(failing(), "bad"))))
+    new = replace(passing("new"), base=None)
+    found = Page(render_page(run(passing("good"), new, renamed(failing(), "bad"))))
     folded = [said for tag, said in found.words if tag == "summary" and " and c" in said]
     assert folded == ["Parameters, budget and components of good", "Components and costs of new"]
 
@@ -282,7 +273,7 @@ def test_nothing_changed_is_said_once_for_all() -> None:
 
 
 def test_an_incomplete_report_says_so_first() -> None:
-    found = Page(render(run(passing(), configured=3, not_checked=["left", "out"], complete=False)))
+    found = Page(render_page(run(passing(), configured=3, not_checked=["left", "out"], complete=False)))
     top = next(words for tag, words in found.words if tag == "h1")
     assert top == "INCOMPLETE: 2 of 3 models were not checked; none changed against main"
     assert "so it is not a pass. Not checked: left, out." in found.text
@@ -296,3 +287,211 @@ def test_a_run_that_died_is_incomplete_without_any_model() -> None:
 
 def test_a_run_that_did_not_finish_is_incomplete_even_where_every_model_is_there() -> None:
     assert "INCOMPLETE: this run did not finish" in words(passing(), complete=False)
+
+
+# bars as numbers; ``test_page_in_browser.py`` measures them
+
+
+def test_a_bar_is_as_long_as_its_parts() -> None:
+    counts = {"a": 10, "a.x": 4, "a.y": 5, "b": 30, "total": 50}
+    (side,) = find_bars(counts, None, "", (None, ""), 24).sides
+    assert [(cell.name, cell.start, cell.size) for cell in side.above] == [
+        ("a", 0, 10),
+        ("b", 10, 30),
+        ("other", 40, 10),
+    ]
+    assert [(cell.name, cell.size) for cell in side.below] == [
+        ("a.x", 4),
+        ("a.y", 5),
+        ("a.other", 1),
+        ("b", 30),
+        ("other", 10),
+    ]
+
+
+def test_what_was_added_is_hatched_and_what_shrank_is_not() -> None:
+    now, before = {"a": 10, "b": 5, "c": 7, "total": 22}, {"a": 6, "b": 9, "total": 15}
+    _, side = find_bars(now, before, "main", (None, ""), 24).sides
+    assert [(cell.name, cell.size, cell.added) for cell in side.below] == [
+        ("a", 6, False),
+        ("a", 4, True),
+        ("b", 5, False),
+        ("c", 7, True),
+    ]
+
+
+def test_the_smallest_of_many_parts_are_drawn_as_one() -> None:
+    counts = {**{f"part{n}": n + 1 for n in range(100)}, "total": 5050}
+    (side,) = find_bars(counts, None, "", (None, ""), 24).sides
+    assert len(side.above) == 24
+    assert side.above[-1].name == "77 others"
+    assert sum(cell.size for cell in side.above) == sum(cell.size for cell in side.below) == 5050
+
+
+@pytest.mark.parametrize(("limit", "beyond"), [(400, False), (401, True), (0, False)])
+def test_a_budget_of_more_than_four_times_the_model_is_off_the_scale(limit: int, *, beyond: bool) -> None:
+    drawn = find_bars({"a": 100, "total": 100}, None, "", (limit, str(limit)), 24)
+    assert drawn.beyond is beyond
+    assert float(drawn.share(100)) < 100
+
+
+def test_growth_is_length_on_one_scale() -> None:
+    model = against(reported(bert(14, 512, tied=True), total="200M"), bert(12, 512, tied=True))
+    text = render_page(run(model))
+    before, after = (float(width) for width in re.findall(r'class="side-name"[^>]*width:([\d.]+)%', text))
+    assert after / before == pytest.approx((109_514_298 + 2 * run_reports.LAYER) / 109_514_298, rel=1e-5)
+
+
+HOSTILE = "<script>alert(1)</script>"
+NASTY = (
+    "\"quoted\" 'single' <b>bold</b> [link](javascript:1) `code` **strong** {{ 7 * 7 }} {% raw %} &amp; \u202e\n## x"
+)
+
+
+def every_page() -> Iterator[str]:
+    yield render_page(run(failing()))
+    yield render_page(run(passing()))
+    yield render_page(run(new()))
+    yield render_page(run(not_built()))
+    yield render_page(run(refused()))
+    yield render_page(run(without_closed_form()))
+    yield render_page(
+        run(renamed(failing(), "tagger"), passing(), new(), not_built(), refused(), without_closed_form())
+    )
+    yield render_page(run(configured=2, checked=0, not_checked=["a", "b"], complete=False))
+
+
+# what every page is
+
+
+def test_a_page_says_in_its_first_lines_that_it_is_ours() -> None:
+    text = render_page(run(passing()))
+    assert text.startswith("<!doctype html>\n")
+    assert f'<meta name="generator" content="pytest-bertsize {__version__}">' in text[:400]
+
+
+def test_nothing_is_loaded_and_nothing_runs() -> None:
+    for text in every_page():
+        assert not re.search(r"https?:|url\(|@import|\bsrc=|<script|<link|<img|<iframe|\son\w+=", text)
+        found = Page(text)
+        policy = next(meta["content"] for meta in found.of("meta") if "http-equiv" in meta)
+        assert policy == "default-src 'none'; style-src 'unsafe-inline'"
+        assert {link["href"][0] for link in found.of("a")} == {"#"}
+
+
+def test_the_same_report_gives_the_same_bytes() -> None:
+    assert render_page(run(failing(), passing("b"))) == render_page(run(failing(), passing("b")))
+
+
+def test_every_link_and_every_label_leads_to_something_that_is_there_once() -> None:
+    for text in every_page():
+        found = Page(text)
+        ids = [attributes["id"] for _, attributes in found.tags if "id" in attributes]
+        assert len(ids) == len(set(ids))
+        named = [a["aria-labelledby"] for _, a in found.tags if "aria-labelledby" in a]
+        assert {*named, *(link["href"][1:] for link in found.of("a"))} <= set(ids)
+
+
+def test_headings_leave_no_level_out_and_there_is_one_at_the_top() -> None:
+    for text in every_page():
+        levels = [int(tag[1]) for tag, _ in Page(text).tags if re.fullmatch(r"h[1-6]", tag)]
+        assert levels[0] == 1
+        assert levels.count(1) == 1
+        assert all(after <= before + 1 for before, after in pairwise(levels))
+
+
+def test_a_screen_reader_finds_its_way() -> None:
+    found = Page(render_page(run(failing(), passing("other"))))
+    assert found.of("html")[0]["lang"] == "en"
+    assert [len(found.of(tag)) for tag in ("header", "nav", "main", "footer")] == [1, 1, 1, 1]
+    assert len(found.of("caption")) == len(found.of("table"))
+    assert all(cell["scope"] in {"row", "col"} for cell in found.of("th"))
+    scrolling = [box for box in found.of("div") if box.get("class") == "scroll"]
+    assert all(box["tabindex"] == "0" and box["role"] == "region" and box["aria-labelledby"] for box in scrolling)
+    assert len(scrolling) == len(found.of("table"))
+
+
+def test_a_bar_is_spoken_with_its_numbers() -> None:
+    spoken = [box["aria-label"] for box in Page(render_page(run(failing()))).of("div") if box.get("role") == "img"]
+    assert len(spoken) == 2
+    assert spoken[0].startswith("main: 109,514,298 parameters, 485,702 below the budget of 110,000,000. embeddings ")
+    assert "37,555,444 over the budget of 110,000,000" in spoken[1]
+    assert "encoder 99,230,208 (of it attention 33,073,152, norm 43,008, feed_forward 66,114,048)" in spoken[1]
+
+
+# foreign text
+
+
+def hostile() -> ModelReport:
+    """Foreign text wherever a file, a class or a command line has a say."""
+    model = failing()
+    model.name, model.architecture, model.config, model.family = HOSTILE, NASTY, f"{HOSTILE}/{NASTY}", NASTY
+    model.components[1].name = f"embeddings.{HOSTILE}"
+    model.components[2].formula, model.components[3].limit = HOSTILE, NASTY
+    model.symbols = {HOSTILE: 1, "D": 768}
+    assert model.base
+    assert model.choices
+    model.base.revision = model.base.commit = HOSTILE
+    model.base.config, model.base.said, model.base.method = NASTY, [HOSTILE, NASTY], NASTY
+    model.base.changes[0] = Change(key=HOSTILE, before=NASTY, after=HOSTILE, total=1, components={NASTY: 3})
+    model.choices.costs[0].what, model.choices.costs[0].change = HOSTILE, NASTY
+    model.choices.fits[0].change = model.layers[0].name = HOSTILE
+    model.layers[0].tensors[0].name = NASTY
+    model.findings[0].message, model.findings[0].fix, model.findings[0].file = NASTY, HOSTILE, HOSTILE
+    return model
+
+
+def test_foreign_text_is_text() -> None:
+    report = run(hostile(), passing(), not_checked=[HOSTILE], configured=3, complete=False)
+    removed = [gone(NASTY, 1, NASTY, config=HOSTILE, problem=NASTY, reason=HOSTILE), gone(HOSTILE, failed=True)]
+    report.base = compared(revision=NASTY, commit=None, problem=HOSTILE, removed=removed)
+    report.versions[HOSTILE] = NASTY
+    text = render_page(report)
+    found = Page(text)
+    assert not found.of("script")
+    assert HOSTILE in found.text
+    assert HOSTILE not in text
+    assert "<b>bold" not in text
+    assert "{{ 7 * 7 }}" in unescape(text)
+    assert "\"quoted\" 'single' <b>bold</b>" in found.text
+    assert "\u202e" not in text
+    assert not any(name.startswith("on") for _, attributes in found.tags for name in attributes)
+
+
+def test_a_text_of_any_length_leaves_the_page_small() -> None:
+    model = failing()
+    model.findings[0].message = "long " * 100_000
+    assert len(render_page(run(model)).encode()) < 32_000
+
+
+# how large it is
+
+
+def test_a_page_of_a_model_with_too_much_of_everything_is_less_than_64_kb_and_says_what_is_left_out() -> None:
+    text = render_page(run(large()))
+    assert len(text.encode()) < 64_000
+    left_out = re.findall(
+        r"(\d+) more (components|findings|keys|tensors|entries) are in the JSON report", Page(text).text
+    )
+    assert {what for _, what in left_out} == {"components", "findings", "keys", "tensors", "entries"}
+
+
+def test_what_is_left_out_and_what_is_shown_are_all_there_is() -> None:
+    model = large()
+    found = Page(render_page(run(model)))
+    rows = [row for row in found.of("tr") if row.get("class", "").startswith("d")]
+    components = re.search(r"(\d+) more components", found.text)
+    layers = re.search(r"(\d+) more entries", found.text)
+    assert components
+    assert layers
+    assert len(rows) + int(components[1]) == len(model.components)
+    assert len(found.of("details")) + int(layers[1]) == 1000
+
+
+def test_the_total_and_a_component_that_failed_are_never_left_out() -> None:
+    model = large()
+    for row in model.components:
+        row.failed = row.name == "part49.piece199"
+    text = words(model)
+    assert "failed: part49.piece199" in text
+    assert "total V" in text

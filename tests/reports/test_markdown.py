@@ -12,15 +12,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from pytest_bertsize.reports.markdown.page import LONGEST, MARK, render
-from pytest_bertsize.reports.markdown.text import LONGEST as LONGEST_TEXT
-from pytest_bertsize.reports.markdown.text import code, table, text
+from pytest_bertsize.reports.markdown import LONGEST, MARK, code, render_page, table, text
+from pytest_bertsize.reports.report import Change
 from pytest_bertsize.wording import printable
 from tests.support.run_reports import (
     BASE_COMMIT,
-    GROWN,
     LAYER,
     bert,
+    compared,
     failing,
     gone,
     large,
@@ -36,7 +35,7 @@ from tests.support.run_reports import (
 )
 
 if TYPE_CHECKING:
-    from pytest_bertsize.reports.shape import ModelReport, RunBase
+    from pytest_bertsize.reports.report import ModelReport, RunBase
     from tests.conftest import Project
 
 
@@ -53,19 +52,15 @@ def cells(written: str, name: str) -> list[str]:
 # the run
 
 
-def test_a_page_begins_with_the_mark_by_which_it_is_recognised() -> None:
-    assert render(run(passing())).startswith("<!-- pytest-bertsize report -->\n\n## ")
-
-
 def test_the_foot_counts_the_run_and_the_title_has_its_mark() -> None:
-    passed, failed = render(run(passing(), passing("other"))), render(run(passing(), failing()))
+    passed, failed = render_page(run(passing(), passing("other"))), render_page(run(passing(), failing()))
     assert "\n<sub>Model size: 2 configured, 2 checked, 0 failed. " in passed
     assert "\n<sub>Model size: 2 configured, 2 checked, 1 failed. " in failed
     assert (passed.splitlines()[2][:4], failed.splitlines()[2][:4]) == ("## ✓", "## ✗")
 
 
 def test_an_incomplete_run_is_said_before_anything_else() -> None:
-    written = render(run(passing(), configured=3, not_checked=["a", "b"], complete=False))
+    written = render_page(run(passing(), configured=3, not_checked=["a", "b"], complete=False))
     assert written.splitlines()[2:6] == [
         "## ✗ INCOMPLETE: 2 of 3 models were not checked; none changed against main",
         "",
@@ -75,19 +70,19 @@ def test_an_incomplete_run_is_said_before_anything_else() -> None:
 
 
 def test_of_many_models_that_were_not_checked_some_are_named_and_all_are_counted() -> None:
-    written = render(run(configured=500, not_checked=[f"m{n}" for n in range(500)], complete=False))
+    written = render_page(run(configured=500, not_checked=[f"m{n}" for n in range(500)], complete=False))
     assert "`m19` and 480 more**" in written
     assert "`m20`" not in written
 
 
 def test_models_that_failed_come_first() -> None:
-    written = render(run(plain(passing("a")), renamed(failing(), "b"), plain(passing("c"))))
+    written = render_page(run(plain(passing("a")), renamed(failing(), "b"), plain(passing("c"))))
     assert [line.split()[2] for line in written.splitlines() if line.startswith("### ")] == ["b", "a:", "c:"]
     assert [line.split()[2] for line in lines_with("BertForMaskedLM |", written)] == ["b", "a", "c"]
 
 
 def test_several_models_have_an_overview_and_one_has_none() -> None:
-    assert cells(render(run(plain(passing()), failing())), "✗ encoder")[:6] == [
+    assert cells(render_page(run(plain(passing()), failing())), "✗ encoder")[:6] == [
         "✗ encoder",
         "BertForMaskedLM",
         "147,555,444",
@@ -95,76 +90,51 @@ def test_several_models_have_an_overview_and_one_has_none() -> None:
         "110M",
         "-37,555,444",
     ]
-    assert "| model |" not in render(run(failing()))
+    assert "| model |" not in render_page(run(failing()))
 
 
 def test_versions_and_commit_stand_at_the_end() -> None:
-    last = render(run(passing())).splitlines()[-1]
+    last = render_page(run(passing())).splitlines()[-1]
     assert "transformers 5.23.0, torch 2.13.0, Python 3.11.2; commit `aaaaaaaa" in last
 
 
 def test_what_is_not_committed_has_no_commit() -> None:
-    assert f"; work tree on commit `{BASE_COMMIT}`" in render(run(passing(), commit=BASE_COMMIT)).splitlines()[-1]
+    assert f"; work tree on commit `{BASE_COMMIT}`" in render_page(run(passing(), commit=BASE_COMMIT)).splitlines()[-1]
 
 
 # the base
 
 
 def test_a_base_that_is_missing_is_said_with_its_problem() -> None:
-    base: RunBase = {
-        "revision": "origin/main",
-        "commit": None,
-        "problem": "git has no such revision",
-        "removed": [],
-        "not_compared": [],
-    }
-    assert "> [!WARNING]\n> **Not compared with `origin/main`**: git has no such revision\n" in render(
-        run(passing(), base=base)
-    )
+    base = compared(revision="origin/main", commit=None, problem="git has no such revision")
+    said = "> [!WARNING]\n> **Not compared with `origin/main`**: git has no such revision\n"
+    assert said in render_page(run(passing(), base=base))
 
 
 def test_models_that_are_gone_are_named_with_what_they_were() -> None:
     removed = [gone("old", 1_234, "2K"), gone("lost"), gone("own", None, "2K", config="")]
-    base = {"revision": "main", "commit": "b" * 40, "problem": "", "removed": removed, "not_compared": []}
-    written = render(run(passing(), base=base))
+    written = render_page(run(passing(), base=compared(removed=removed)))
     assert " Compared with `main` (`bbbbbbbbbbbb`). " in written.splitlines()[-1]
     assert "- `old` (`old.json`): 1,234 parameters, limit 2K\n- `lost` (`lost.json`)\n- `own`: limit 2K\n" in written
 
 
-def test_each_changed_key_has_what_it_moved() -> None:
-    written = render(run(failing()))
-    assert "**Since `main`**: **+38,041,146** (109,514,298 → 147,555,444)" in written
-    assert f"- `num_hidden_layers` `12` → `14`: **+{2 * LAYER:,}** (encoder +{2 * LAYER:,})" in written
-    assert f"- `tie_word_embeddings` `true` → `false`: **+{GROWN['head']:,}** (head" in written
-    assert "- the code, which no key of the config explains: **+768** (head +768)" in written
-    assert "- <sub>by 3 builds of today's code</sub>" in written
-
-
-def test_a_model_that_grew_and_shrank_says_both() -> None:
-    model = failing()
-    assert model["base"]
-    model["base"]["shrunk"] = 1_000
-    assert "; +38,041,146 and -1,000)" in render(run(model))
-
-
-def test_a_key_that_moved_nothing_says_so() -> None:
+def test_what_changed_is_a_sentence_and_a_line_for_each_key() -> None:
+    written = render_page(run(failing()))
+    assert "Against main (bbbbbbbbbb): 109,514,298 → 147,555,444 (+38,041,146)\n\n- tie" in written
+    assert f"- num_hidden_layers 12 → 14: +{2 * LAYER:,} (encoder.feed_forward +" in written
+    assert "- in the code, which no key explains: +768 in head.decoder\n- (by 3 builds of today's code)" in written
+    assert "Against main (bbbbbbbbbb)\n\n- new: main declares no model fresh" in render_page(run(new()))
     model = passing()
-    assert model["base"]
-    model["base"]["changes"] = [
-        {"key": "num_attention_heads", "before": "12", "after": "6", "total": 0, "components": {}}
-    ]
-    assert "- `num_attention_heads` `12` → `6`: no parameter" in render(run(model))
-
-
-def test_a_new_model_is_said_to_be_new() -> None:
-    assert "**Since `main`**\n\n- new: main declares no model fresh" in render(run(new()))
+    assert model.base
+    model.base.changes = [Change(key="num_attention_heads", before="12", after="6", total=0, components={})]
+    assert "no count changed\n\n- num_attention_heads 12 → 6: 0\n" in render_page(run(model))
 
 
 def test_a_model_that_is_as_it_was_says_so_and_has_no_column_for_it() -> None:
     model = passing()
-    model["findings"] = failing()["findings"][-2:]  # a warning, without which nothing of it would be shown
-    written = render(run(model))
-    assert "**Since `main`**: 109,514,298 parameters, as before" in written
+    model.findings = failing().findings[-2:]  # a warning, without which nothing of it would be shown
+    written = render_page(run(model))
+    assert "Against main (bbbbbbbbbb): no count changed" in written
     assert "| base |" not in written
 
 
@@ -172,19 +142,19 @@ def test_a_model_that_is_as_it_was_says_so_and_has_no_column_for_it() -> None:
 
 
 def test_the_table_is_aligned_right_and_has_the_columns_that_say_something() -> None:
-    written = render(run(failing()))
+    written = render_page(run(failing()))
     assert (
         "| component | closed form | actual | share | off formula | base | change | budget | left |\n"
         "| :-- | --: | --: | --: | --: | --: | --: | --: | --: |\n"
     ) in written
     limited = reported(bert(12, 512, tied=True), total="120M")
-    assert "| component | actual | share | budget | left |" in render(run(limited))
-    assert "| component | actual | share |\n" in render(run(reported(bert(12, 512, tied=True))))
+    assert "| component | actual | share | budget | left |" in render_page(run(limited))
+    assert "| component | actual | share |\n" in render_page(run(reported(bert(12, 512, tied=True))))
 
 
 def test_a_row_has_what_its_columns_promise() -> None:
     closed_form = 2 * 30_522 + 768 * 768 + 3 * 768 + 30_522 * 768
-    assert cells(render(run(failing())), "✗ head**") == [
+    assert cells(render_page(run(failing())), "✗ head**") == [
         "**✗ head**",
         f"{closed_form:,}",
         f"**{closed_form + 768:,}**",
@@ -199,52 +169,52 @@ def test_a_row_has_what_its_columns_promise() -> None:
 
 def test_of_a_limit_that_was_raised_the_limit_is_what_stands_out() -> None:
     model = failing()
-    for row in model["components"]:
-        if row["name"] == "total":
-            row["max"], row["limit"] = 150_000_000, "150M"
-    assert cells(render(run(model)), "✗ total")[-2:] == ["**150M**", "+2,444,556"]  # 150,000,000 - 147,555,444
+    for row in model.components:
+        if row.name == "total":
+            row.max, row.limit = 150_000_000, "150M"
+    assert cells(render_page(run(model)), "✗ total")[-2:] == ["**150M**", "+2,444,556"]  # 150,000,000 - 147,555,444
 
 
 def test_a_model_that_passed_folds_its_table_away() -> None:
-    written = render(run(plain(passing())))
+    written = render_page(run(plain(passing())))
     assert "<details><summary>Components</summary>\n\n| component | actual |" in written
     assert "Every component is what its closed form says" in written
 
 
 def test_a_model_that_is_off_within_a_component_is_not_said_to_match() -> None:
     model = failing()
-    for row in model["components"]:
-        row["expected"] = row["actual"]
-    assert "Every component is what its closed form says" not in render(run(model))
+    for row in model.components:
+        row.expected = row.actual
+    assert "Every component is what its closed form says" not in render_page(run(model))
 
 
 def test_a_finding_has_its_mark_its_place_and_its_way_out() -> None:
-    written = render(run(failing()))
+    written = render_page(run(failing()))
     assert "\n- ✗ total is 147,555,444, 37,555,444 over its limit of 110M (`pyproject.toml:11`)<br>→ " in written
     assert "\n- ! pruned_heads changes nothing here (`config.json:4`)\n" in written
     assert "\n- · max_position_embeddings is missing, 1,024 is taken\n" in written
 
 
 def test_what_changed_stands_before_what_to_write_to_accept_it() -> None:
-    written = render(run(failing()))
-    assert written.index("**Since `main`**") < written.index("| component |") < written.index("to accept it, write")
+    written = render_page(run(failing()))
+    assert written.index("Against main") < written.index("| component |") < written.index("to accept it, write")
 
 
 def test_where_the_embeddings_end_is_one_line_under_the_table() -> None:
     assert (
         "<sub>Embedding 24,230,400 (16.4%), non-embedding 123,325,044 (83.6%), of it the head 24,094,836 (16.3%). "
-    ) in render(run(failing()))
+    ) in render_page(run(failing()))
 
 
 def test_what_would_fit_is_shown_and_what_next_changes_cost_is_folded_away() -> None:
-    written = render(run(failing()))
+    written = render_page(run(failing()))
     assert "**What would fit:**\n\n- num_hidden_layers 14 → 8: 105,027,444 in total\n" in written
     assert "<details><summary>What the next change would cost</summary>\n\n| change | in the config |" in written
     assert cells(written, "one more layer") == ["one more layer", "num_hidden_layers 14 → 15", f"+{LAYER:,}"]
 
 
 def test_layers_that_differ_are_a_detail() -> None:
-    written = render(run(failing()))
+    written = render_page(run(failing()))
     assert "<details><summary>Layers that differ</summary>" in written
     assert cells(written, "bert.encoder.layer.12-13") == [
         "bert.encoder.layer.12-13 ×2",
@@ -255,7 +225,7 @@ def test_layers_that_differ_are_a_detail() -> None:
 
 
 def test_formulas_are_mathematics_inside_a_detail() -> None:
-    written = render(run(failing()))
+    written = render_page(run(failing()))
     inside = written.partition("<details><summary>Closed form</summary>")[2].partition("</details>")[0]
     assert "| encoder.attention | $`L \\cdot (4 \\cdot D^{2} + 4 \\cdot D)`$ |" in inside
     assert "$`" not in written.replace(inside, "")
@@ -272,22 +242,22 @@ def test_formulas_are_mathematics_inside_a_detail() -> None:
     ids=["not built", "refused", "without a closed form", "report-only"],
 )
 def test_a_model_that_lacks_something_says_what(model: ModelReport, said: str) -> None:
-    written = render(run(model))
+    written = render_page(run(model))
     assert said in written
     assert "None" not in written
 
 
 def test_of_a_model_that_was_not_counted_no_count_and_no_comparison_is_told() -> None:
     model = against_the_base_and_not_counted()
-    written = render(run(model, failed=1, mode="no-build"))
+    written = render_page(run(model, failed=1, mode="no-build"))
     assert "**not built" not in written
-    assert "**Since" not in written
+    assert "Against" not in written
 
 
 def against_the_base_and_not_counted() -> ModelReport:
     """Its config cannot be read any more."""
     model = refused()
-    model["built"], model["base"] = False, passing()["base"]
+    model.built, model.base = False, passing().base
     return model
 
 
@@ -304,7 +274,7 @@ def test_a_real_run_is_told(project: Project) -> None:
 
 
 def test_a_page_is_never_longer_than_a_comment_and_says_what_it_leaves_out() -> None:
-    written = render(run(*(renamed(large(), f"m{n}") for n in range(9)), *(new(f"p{n}") for n in range(500))))
+    written = render_page(run(*(renamed(large(), f"m{n}") for n in range(9)), *(new(f"p{n}") for n in range(500))))
     assert len(written) <= LONGEST < 65_536
     assert re.search(r"\*\*Not shown here: \d+ models and \d+ tables and lists\.\*\*", written)
     assert "| ✗ m8 | BertForMaskedLM |" in written
@@ -313,26 +283,26 @@ def test_a_page_is_never_longer_than_a_comment_and_says_what_it_leaves_out() -> 
 
 def test_details_go_before_any_model_does() -> None:
     models = [renamed(failing(), f"m{n}") for n in range(18)]
-    written = render(run(*models))
+    written = render_page(run(*models))
     assert written.count("\n### ") == 18
     assert 0 < written.count("<summary>Closed form</summary>") < 18
     assert "**Not shown here: " in written
 
 
 def test_later_models_go_before_earlier_ones() -> None:
-    written = render(run(*(renamed(failing(), f"m{n}") for n in range(200))))
+    written = render_page(run(*(renamed(failing(), f"m{n}") for n in range(200))))
     shown = re.findall(r"^### ✗ m(\d+)", written, re.MULTILINE)
     assert shown == [str(n) for n in range(len(shown))]
     assert 10 < len(shown) < 200
 
 
 def test_a_page_that_has_room_leaves_nothing_out() -> None:
-    assert "Not shown here" not in render(run(failing(), passing()))
+    assert "Not shown here" not in render_page(run(failing(), passing()))
 
 
 @given(st.lists(st.sampled_from([large(40, 40), failing(), passing(), refused()]), max_size=40))
 def test_no_table_and_no_detail_is_ever_cut(models: list[ModelReport]) -> None:
-    written = render(run(*models))
+    written = render_page(run(*models))
     assert len(written) <= LONGEST
     assert written.count("<details>") == written.count("</details>")
     for block in re.findall(r"(?:^\|.*\n)+", written, re.MULTILINE):
@@ -392,36 +362,37 @@ def test_a_foreign_text_keeps_to_its_cell(foreign: str, write: Any) -> None:
 @example("0" * 1_001)
 def test_a_reader_sees_what_was_written(foreign: str) -> None:
     html = READER.renderInline(f"x{text(foreign)}y")
-    assert unescape(re.sub("<!-- -->|</?span>", "", html)) == f"x{printable(foreign, LONGEST_TEXT)}y"
+    assert unescape(re.sub("<!-- -->|</?span>", "", html)) == f"x{printable(foreign, 1_000)}y"
 
 
 @pytest.mark.parametrize("foreign", HOSTILE)
 def test_no_text_of_a_project_takes_effect_wherever_it_stands(foreign: str) -> None:
     """Rendered, a hostile report has the elements of a harmless one, and no other."""
-    harmless, hostile = (READER.render(render(run(_saying(word), base=_base(word)))) for word in ("x", foreign))
+    harmless, hostile = (READER.render(render_page(run(_saying(word), base=_base(word)))) for word in ("x", foreign))
     assert _elements(hostile) == _elements(harmless)
-    assert render(run(_saying(foreign))).count(MARK) == 1
+    assert render_page(run(_saying(foreign))).count(MARK) == 1
 
 
 def _saying(word: str) -> ModelReport:
-    model: Any = failing()
-    model |= {"name": word, "headline": f"{word}: {word}", "architecture": word, "config": word}
-    for row in model["components"][:3]:
-        row |= {"name": word, "limit": word, "formula": word}
-    for finding in model["findings"]:
-        finding |= {"message": word, "fix": word, "file": word}
-    model["base"] |= {"revision": word, "said": [word], "method": word}
-    model["base"]["changes"][0] |= {"key": word, "before": word, "after": word, "components": {word: 1}}
-    model["choices"]["fits"][0]["change"] = word
-    model["choices"]["costs"][0] |= {"what": word, "change": word}
-    model["layers"][0]["name"] = word
-    found: ModelReport = model
-    return found
+    model = failing()
+    model.name, model.headline, model.architecture, model.config = word, f"{word}: {word}", word, word
+    for row in model.components[:3]:
+        row.name, row.limit, row.formula, row.latex = word, word, word, None
+    for finding in model.findings:
+        finding.message, finding.fix, finding.file = word, word, word
+    assert model.base
+    assert model.choices
+    model.base.revision, model.base.said, model.base.method = word, [word], word
+    model.base.changes[0] = Change(key=word, before=word, after=word, total=1, components={word: 1})
+    model.choices.fits[0].change = word
+    model.choices.costs[0].what = model.choices.costs[0].change = word
+    model.layers[0].name = word
+    return model
 
 
 def _base(word: str) -> RunBase:
     removed = [gone(word, 1, word, config=word, problem=word, reason=word, failed=True), gone(word, reason=word)]
-    return {"revision": word, "commit": word, "problem": "", "removed": removed, "not_compared": []}
+    return compared(revision=word, commit=word, removed=removed)
 
 
 def _elements(html: str) -> list[str]:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from pytest_bertsize.config.which_release import AskedAbout
 from pytest_bertsize.release import NEWEST
+from pytest_bertsize.reports.drawing import Style
 from pytest_bertsize.reports.files import ReportFiles
-from pytest_bertsize.reports.outcome import Line, Outcome, summary
-from pytest_bertsize.reports.shape import Removed, RunBase
-from pytest_bertsize.reports.terminal.drawing import Style
+from pytest_bertsize.reports.outcome import Line, Outcome, summarize_run
+from pytest_bertsize.reports.report import Removed, RunBase
 from tests.support.ledger_alone import VERSIONS, declared, found, warning
 from tests.support.model_reports import finding
 from tests.support.run_reports import passing
@@ -19,7 +19,7 @@ from tests.support.run_reports import passing
 if TYPE_CHECKING:
     import pytest
 
-    from pytest_bertsize.reports.shape import ModelReport
+    from pytest_bertsize.reports.report import ModelReport
 
 COUNT = Line("1 configured, 1 checked, 0 failed")
 HEADLINE = Line("encoder: total 1,090, limit 2,000")
@@ -35,7 +35,7 @@ def outcome(*models: ModelReport, base: RunBase | None = None, excuse: str = "",
 
 def lines(of: Outcome, verbosity: int = 0, *, tables: bool = True, accepting: bool = False) -> list[Line]:
     """Without the overview."""
-    told = [*summary(of, Style(80, verbosity=verbosity), tables=tables, accepting=accepting)]
+    told = [*summarize_run(of, Style(80, verbosity=verbosity), tables=tables, accepting=accepting)]
     return told[1:] if of.checked and verbosity >= 0 else told
 
 
@@ -154,7 +154,7 @@ def test_nor_does_a_ci_where_nobody_looks_at_what_is_accepted(monkeypatch: pytes
 
 def test_nor_does_a_run_in_which_something_else_is_wrong() -> None:
     off = finding("encoder: off")
-    off["kind"] = "off-closed-form"
+    off.kind = "off-closed-form"
     assert ACCEPT not in lines(outcome(found("encoder", "failed", off)))
 
 
@@ -179,8 +179,8 @@ def test_a_release_that_is_installed_is_not_assumed() -> None:
 
 def test_what_became_of_it_since_the_base_is_told_where_its_table_is_not() -> None:
     model = passing()
-    assert model["base"]
-    model["base"]["said"] = ["its config was renamed"]
+    assert model.base
+    model.base.said = ["its config was renamed"]
     of = outcome(model)
     told = Line("→ encoder against main (bbbbbbbbbb): no count changed\n    its config was renamed")
     assert lines(of)[0] == told

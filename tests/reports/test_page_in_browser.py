@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from selenium.webdriver.common.keys import Keys
 
-from pytest_bertsize.reports.html.page import render
+from pytest_bertsize.reports.html.page import render_page
+from pytest_bertsize.reports.report import RunReport
 from tests.support.browsers import READABLE, STICKING_OUT, UNREADABLE, chromium, seen_at
 from tests.support.run_reports import (
     bert,
@@ -31,7 +32,7 @@ from tests.support.run_reports import (
 if TYPE_CHECKING:
     from selenium import webdriver
 
-    from pytest_bertsize.reports.shape import ModelReport, RunReport
+    from pytest_bertsize.reports.report import ModelReport
 
 pytestmark = pytest.mark.tool
 
@@ -62,9 +63,9 @@ def show(browser: webdriver.Chrome, tmp_path: Path) -> Show:
     """Open a page: ``show(models or a report, width=…, scheme="dark", unfolded=True)`` gives the browser."""
 
     def opened(*what: Any, width: int = 1200, scheme: str = "light", media: str = "", unfolded: bool = False) -> Any:
-        report: RunReport = what[0] if "models" in what[0] else run(*what)
+        report = what[0] if isinstance(what[0], RunReport) else run(*what)
         path = tmp_path / "report.html"
-        path.write_text(render(report), encoding="utf-8")
+        path.write_text(render_page(report), encoding="utf-8")
         seen_at(browser, width, scheme, media)
         browser.get_log("performance")
         browser.get(path.as_uri())
@@ -78,15 +79,15 @@ def show(browser: webdriver.Chrome, tmp_path: Path) -> Show:
 def everything() -> RunReport:
     """A page with each kind of model, and each kind of trouble."""
     long = renamed(failing(), "a-model-with-a-name-that-is-longer-than-any-screen-of-a-phone-is-wide-" * 3)
-    assert long["base"]
-    long["base"]["revision"] = "origin/feature/a-branch-with-a-name-of-more-letters-than-anybody-would-type"
-    long["config"] = "models/" + "a_very_long_folder_name_" * 8 + "/config.json"
-    long["components"][1]["name"] = "embeddings." + "component_with_a_long_name" * 4
+    assert long.base
+    long.base.revision = "origin/feature/a-branch-with-a-name-of-more-letters-than-anybody-would-type"
+    long.config = "models/" + "a_very_long_folder_name_" * 8 + "/config.json"
+    long.components[1].name = "embeddings." + "component_with_a_long_name" * 4
     models = (long, renamed(failing(), "tagger"), passing(), new(), not_built(), refused(), without_closed_form())
     report = run(*models, configured=9, not_checked=["left", "out"], complete=False)
-    assert report["base"]
+    assert report.base
     removed = [gone("old", 5_000_000_000, "6B", config="models/old/config.json", failed=True)]
-    report["base"] |= {"problem": "the base has no table of its own", "removed": removed}
+    report.base.problem, report.base.removed = "the base has no table of its own", removed
     return report
 
 
@@ -102,7 +103,7 @@ def without_base() -> RunReport:
 
 
 def counts(model: ModelReport, side: str) -> dict[str, int]:
-    return {row["name"]: row[side] or 0 for row in model["components"]}  # type: ignore[literal-required]
+    return {row.name: getattr(row, side) or 0 for row in model.components}
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -250,9 +251,7 @@ def test_on_paper_it_is_dark_on_white_with_everything_unfolded(show: Show) -> No
 
 def test_no_request_leaves_the_page(show: Show) -> None:
     shown = show(everything(), unfolded=True)
-    sent = [
-        entry["message"] for entry in shown.get_log("performance") if "Network.requestWillBeSent" in entry["message"]
-    ]
+    sent = [entry.message for entry in shown.get_log("performance") if "Network.requestWillBeSent" in entry.message]
     assert len(sent) == 1
     assert "report.html" in sent[0]
     assert shown.execute_script("return performance.getEntriesByType('resource').length") == 0
@@ -260,8 +259,8 @@ def test_no_request_leaves_the_page(show: Show) -> None:
 
 def test_a_component_that_is_named_like_a_script_is_a_name(show: Show) -> None:
     model = failing()
-    model["components"][1]["name"] = f"embeddings.{HOSTILE}"
-    model["name"] = model["config"] = model["findings"][0]["message"] = HOSTILE
+    model.components[1].name = f"embeddings.{HOSTILE}"
+    model.name = model.config = model.findings[0].message = HOSTILE
     shown = show(model)
     assert shown.execute_script("return window.harmed === undefined")
     assert shown.execute_script("return document.querySelectorAll('script, img').length") == 0

@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import tomli
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from rich.cells import cell_len
 
 from pytest_bertsize.inventory import Inventory
-from pytest_bertsize.reports.rows import share
-from pytest_bertsize.reports.shape import FoldedTensor
-from pytest_bertsize.reports.terminal import text as terminal
-from pytest_bertsize.reports.terminal.text import Style
+from pytest_bertsize.reports.drawing import Style
+from pytest_bertsize.reports.markdown import render_page as markdown
+from pytest_bertsize.reports.report import FoldedTensor, Lock, ModelReport, TensorChange
+from pytest_bertsize.reports.sentences import show_share
+from pytest_bertsize.reports.terminal import (
+    MOST_ROWS,
+    draw_comparison,
+    draw_failure,
+    draw_model,
+    draw_notes,
+    draw_overview,
+)
 from tests.support import run_reports
 from tests.support.model_reports import component, finding, model
-from tests.support.run_reports import failing
+from tests.support.parsed_page import words
+from tests.support.run_reports import against, bert, failing, passing, run
 
 DATA = Path(__file__).parents[1] / "data"
 NUMBER = re.compile(r"\d[\d,]*")
@@ -40,17 +52,6 @@ DEMO = model(
 """The model of the design's picture: 14 layers, an untied decoder."""
 
 
-def test_a_quiet_run_unfolds_nothing() -> None:
-    found = model(
-        component("embeddings", 7),
-        component("embeddings.word", 7),
-        component("total", 7, maximum=6),
-    )
-    told = terminal.failure(found, Style(verbosity=-1))
-    assert "1 part that matches its closed form is not shown" in told
-    assert told == terminal.failure(found, Style())
-
-
 @pytest.mark.parametrize("width", [80, 120])
 @pytest.mark.parametrize("unicode", [True, False])
 def test_rows_to_paste_are_toml_at_every_width(width: int, *, unicode: bool) -> None:
@@ -64,7 +65,7 @@ def test_rows_to_paste_are_toml_at_every_width(width: int, *, unicode: bool) -> 
     found = model(
         component("total", 7, maximum=6), findings=[finding("the class has 4 modules that the table does not say", fix)]
     )
-    told = terminal.failure(found, Style(width, unicode=unicode))
+    told = draw_failure(found, Style(width, unicode=unicode))
     pasted = told[told.index("extra = [") :].partition(" ]\n\n")[0].rstrip(" ]\n") + " ]"
     assert len(tomli.loads(pasted)["extra"]) == len(rows)
     assert all(any(row in line for line in told.splitlines()) for row in rows if len(row) < width - 10)
@@ -74,18 +75,18 @@ def test_rows_to_paste_are_toml_at_every_width(width: int, *, unicode: bool) -> 
 def test_what_shares_no_layer_is_not_unrolled_whatever_ties_it_has() -> None:
     form = run_reports.bert(12, 512, tied=True)
     named_once = Inventory(tuple(each for each in form.inventory.tensors if not each.tied_to))
-    told = terminal.breakdown(run_reports.reported(form, named_once), Style(80))
+    told = draw_model(run_reports.reported(form, named_once), Style(80))
     assert form.stored > form.total == named_once.stored
     assert "written out" not in told
     assert "unrolled" not in told
 
 
 def test_the_report_at_80_columns() -> None:
-    assert terminal.failure(DEMO, Style(80)) == (DATA / "report-80.txt").read_text("utf-8").rstrip("\n")
+    assert draw_failure(DEMO, Style(80)) == (DATA / "report-80.txt").read_text("utf-8").rstrip("\n")
 
 
 def test_the_report_at_60_columns_in_ascii() -> None:
-    text = terminal.failure(DEMO, Style(60, unicode=False))
+    text = draw_failure(DEMO, Style(60, unicode=False))
     assert text == (DATA / "report-60-ascii.txt").read_text("utf-8").rstrip("\n")
     assert text.isascii()
 
@@ -115,12 +116,12 @@ def test_no_number_is_ever_cut(
         component("encoder.cross_attention", actual, expected, limit, layers=123),
         component("total", actual, expected, limit),
     ]
-    text = terminal.failure(model(*rows), Style(width, colour=colour, unicode=unicode, verbosity=verbosity))
+    text = draw_failure(model(*rows), Style(width, colour=colour, unicode=unicode, verbosity=verbosity))
     plain = re.sub(r"\x1b\[[\d;]*m", "", text)
     table = plain.split("component", 1)[1]
     delta, left = f"{abs(actual - expected):,}", ""
     whole = {f"{actual:,}", f"{expected:,}", f"{limit:,}", delta, "123", *_compact(actual, limit), left}
-    whole |= {*NUMBER.findall(share(actual, actual))}
+    whole |= {*NUMBER.findall(show_share(actual, actual))}
     assert set(NUMBER.findall(table.replace("-v shows", ""))) <= whole
     assert f"{actual:,}" in table
     assert max(cell_len(line) for line in plain.splitlines()) < width
@@ -138,38 +139,38 @@ def _compact(actual: int, limit: int) -> set[str]:
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
 def test_columns_are_dropped_whole_and_the_least_important_first(width: int) -> None:
-    header = next(line for line in terminal.failure(DEMO, Style(width)).splitlines() if "component" in line)
+    header = next(line for line in draw_failure(DEMO, Style(width)).splitlines() if "component" in line)
     shown = [column for column in ("actual", "vs formula", "budget", "left", "used") if column in header]
     assert shown == ["actual", "vs formula", "budget", "left", "used"][: len(shown)]
     assert len(shown) >= 3
 
 
 def test_colour_adds_nothing_but_colour() -> None:
-    coloured = terminal.failure(DEMO, Style(80, colour=True))
+    coloured = draw_failure(DEMO, Style(80, colour=True))
     assert "\x1b[1;31m" in coloured
     lines = [line.rstrip() for line in re.sub(r"\x1b\[[\d;]*m", "", coloured).splitlines()]
-    assert lines == terminal.failure(DEMO, Style(80)).splitlines()
+    assert lines == draw_failure(DEMO, Style(80)).splitlines()
 
 
 def test_without_detail_only_what_fails_or_is_limited_is_shown() -> None:
-    text = terminal.failure(DEMO, Style(80))
+    text = draw_failure(DEMO, Style(80))
     assert "word" not in text
     assert "(2 parts that match their closed form are not shown: -v shows them)" in text
-    assert "word" in terminal.failure(DEMO, Style(80, verbosity=1))
+    assert "word" in draw_failure(DEMO, Style(80, verbosity=1))
 
 
 def test_in_colour_the_lines_of_a_run_stand_where_they_stand_without() -> None:
     passed = model(component("total", 7, maximum=8), name="词嵌入模型")
-    passed["verdict"] = "passed"
+    passed.verdict = "passed"
     models = [passed, failing()]
-    coloured = terminal.overview(models, Style(80, colour=True)).splitlines()
-    assert [re.sub(r"\x1b\[\d+m", "", line) for line in coloured] == terminal.overview(models, Style(80)).splitlines()
+    coloured = overview(models, Style(80, colour=True)).splitlines()
+    assert [re.sub(r"\x1b\[\d+m", "", line) for line in coloured] == overview(models, Style(80)).splitlines()
     assert [line.partition("m")[0] for line in coloured if "\x1b" in line] == ["\x1b[1", "\x1b[31"]  # bold, red
     assert coloured[1].startswith("✓  词嵌入模型")
 
 
 def test_wide_characters_keep_the_columns_straight() -> None:
-    rows = terminal.overview([model(*DEMO["components"], name=name) for name in ("词嵌入模型", "encoder")], Style(80))
+    rows = overview([model(*DEMO.components, name=name) for name in ("词嵌入模型", "encoder")], Style(80))
     positions = [cell_len(line[: line.index("147,554,676")]) for line in rows.splitlines()[1:]]
     assert len(positions) == 2
     assert len(set(positions)) == 1
@@ -177,7 +178,7 @@ def test_wide_characters_keep_the_columns_straight() -> None:
 
 def test_a_long_name_is_shortened_before_a_number_is() -> None:
     name = "a-very-long-name-of-a-model-that-nobody-can-remember-2"
-    text = terminal.overview([model(*DEMO["components"], name=name)], Style(60))
+    text = overview([model(*DEMO.components, name=name)], Style(60))
     assert "147,554,676" in text
     assert "110,000,000" in text
     assert max(cell_len(line) for line in text.splitlines()) < 60
@@ -195,11 +196,134 @@ def test_a_long_tensor_name_is_shortened_before_its_shape_is(width: int) -> None
         tied_to=None,
         trainable=True,
     )
-    text = terminal.failure({**DEMO, "tensors": [tensor]}, Style(width, verbosity=2))
+    text = draw_failure(replace(DEMO, tensors=[tensor]), Style(width, verbosity=2))
     line = next(line for line in text.splitlines() if "weight" in line)
     assert "weight (1024, 768) ×12 " in line
     assert "786,432" in line
     assert cell_len(line) < width
+
+
+def overview(models: Sequence[ModelReport], style: Style, patterns: Mapping[str, str] | None = None) -> str:
+    return draw_overview(models, style, patterns or {})
+
+
+# many models that passed are a few lines; who failed stands first, and nobody is left uncounted
+
+LIMIT = 110_000_000
+WIDE = Style(120)
+
+
+def passed(name: str, size: int = 100_000_000, **more: Any) -> ModelReport:
+    return replace(model(component("total", size, maximum=LIMIT), name=name), verdict="passed", **more)
+
+
+def failed(name: str) -> ModelReport:
+    return model(component("total", 111_000_000, maximum=LIMIT), name=name)
+
+
+def many(count: int, stem: str = "model-") -> list[ModelReport]:
+    """The last is the largest."""
+    return [passed(f"{stem}{index}", 100_000_000 + index) for index in range(count)]
+
+
+@pytest.mark.parametrize("style", [WIDE, Style(60), Style(80, colour=True)])
+def test_a_thousand_that_differ_in_a_number_are_one_line_at_any_width(style: Style) -> None:
+    told = re.sub(r"\x1b\[[\d;]*m", "", overview(many(1000), style))
+    assert " ".join(told.split()) == (
+        "✓ model-*: 1,000 passed, BertForMaskedLM, 100,000,000 to 100,000,999 parameters, "
+        "tightest model-999 (+9.9M left)"  # 110,000,000 - 100,000,999 = 9,999,001
+    )
+    assert all(len(line) < style.width for line in told.splitlines())
+
+
+def test_those_that_failed_stand_first_and_each_in_its_row() -> None:
+    models = [*many(500), failed("broken"), *many(500, "other-"), failed("also")]
+    lines = overview(models, WIDE).splitlines()
+    assert [line.split()[:2] for line in lines[1:3]] == [["✗", "broken"], ["✗", "also"]]
+    assert [line.split()[1] for line in lines if line.startswith("✓")] == ["model-*:", "other-*:"]
+
+
+def test_each_is_a_row_as_long_as_few_have_passed_and_where_detail_is_asked_for() -> None:
+    models = [*many(MOST_ROWS), failed("broken")]
+    names = [line.split()[1] for line in overview(models, WIDE).splitlines()[1:]]
+    assert names == [each.name for each in models]
+    assert len(overview(many(100), Style(120, verbosity=1)).splitlines()) == 1 + 100
+
+
+def test_the_models_of_one_table_are_a_line_and_what_is_like_no_other_keeps_its_row() -> None:
+    names = [f"bert-{chr(ord('a') + index)}" for index in range(26)]
+    models = [*map(passed, names), *many(10), passed("alone"), passed("pair-1"), passed("pair-2")]
+    lines = overview(models, WIDE, dict.fromkeys(names, "bert-{stem}")).splitlines()
+    assert [line.split()[1] for line in lines[1:]] == ["alone", "pair-1", "pair-2", "bert-*:", "model-*:"]
+    assert "bert-*: 26 passed" in lines[-2]
+
+
+def test_many_that_are_not_alike_are_counted_together() -> None:
+    letters = [f"{one}{other}" for one in "abcdefgh" for other in "abcdefgh"]
+    told = overview([*many(50), *map(passed, letters)], WIDE)
+    assert re.findall(r"✓  (\S+): ([\d,]+) passed", told) == [("model-*", "50"), ("others", "64")]
+
+
+def test_a_model_that_is_held_to_nothing_is_never_counted_with_those_that_are() -> None:
+    free = [passed(f"model-{index}", report_only=True) for index in range(1000, 1040)]
+    held, unheld = re.findall(r"✓  model-\*: .*(?:\n   .*)*", overview([*many(40), *free], WIDE))
+    assert (held.split()[2], "report-only" in held) == ("40", False)
+    assert (unheld.split()[2], "report-only" in unheld) == ("40", True)
+
+
+def test_one_that_is_limited_otherwise_is_said_to_be() -> None:
+    by_head = [component("head", 7, maximum=8), component("total", 90_000_000)]
+    told = overview([*many(40), passed("model-40", components=by_head, architecture="BertModel")], WIDE)
+    assert "1 without a limit of the total" in " ".join(told.split())
+    assert "41 passed, 2 classes" in told
+    only = [passed(f"m{index}", components=by_head) for index in range(40)]
+    assert overview(only, WIDE).endswith("40 passed, BertForMaskedLM, 90,000,000 parameters, limited by component")
+
+
+# what became of tensors, against the base's lock and against today's
+
+CHANGED = "bert.encoder.layer.12 is new: 7,087,872, like the other 12"
+NOTE = f"it is not as bertsize.lock has it: {CHANGED}"
+
+
+def locked(count: int = 1) -> ModelReport:
+    """A model that is compared with the lock of a base, and with today's."""
+    found = against(passing(), bert(12, 512, tied=True))
+    said = [CHANGED, *(f"{index} is gone" for index in range(1, count))]
+    tensors = [TensorChange(kind="new", name="bert.encoder.layer.12", count=7_087_872, said=each) for each in said]
+    assert found.base
+    found.base.by, found.base.tensors = "lock", tensors
+    found.lock = Lock(file="bertsize.lock", known=True, tensors=tensors, buffers=[], why="")
+    found.findings = [finding(NOTE, severity="note", kind="differs-from-lock")]
+    return found
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_it_says_what_became_of_tensors_and_of_which_base(width: int) -> None:
+    text = draw_comparison(locked(), Style(width))
+    assert "against main (bbbbbbbbbb) by its lock: " in text
+    assert f"    {CHANGED}" in text.splitlines()
+    assert all(len(line) < width for line in text.splitlines())
+
+
+def test_what_the_base_has_said_is_no_note_again_unless_it_is_asked_for() -> None:
+    found = locked()
+    assert draw_notes(found, Style(200)) == ""
+    assert NOTE in draw_notes(found, Style(200, verbosity=1))
+    found.base = None
+    assert NOTE in draw_notes(found, Style(200))
+
+
+def test_many_changes_are_counted_in_every_view() -> None:
+    text = draw_comparison(locked(50), Style(200))
+    assert "39 is gone" in text
+    assert "40 is gone" not in text
+    assert "and 10 more: the JSON report has them" in text
+    assert "and 10 more: the JSON report has them" in markdown(run(locked(50)))
+    assert "10 more changes of tensors are in the JSON report." in words(locked(50))
+
+
+# a real run
 
 
 @pytest.mark.parametrize(("colour", "escapes"), [("yes", True), ("no", False)])

@@ -18,7 +18,7 @@ from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.closed_forms.all_sizes import follow_all_sizes
 from pytest_bertsize.closed_forms.families.encoder_decoder import CROSS_WIDTH
 from pytest_bertsize.reports.html.what_if import SCRIPTS, constants, source
-from pytest_bertsize.reports.rows import NOTHING
+from pytest_bertsize.reports.sentences import NOTHING
 from tests.support.browsers import READABLE, STICKING_OUT, UNREADABLE, chromium, seen_at
 from tests.support.family_configs import drawn
 from tests.support.what_ifs import by_python, derived, fitting_values, model_of, odd_values, overriding
@@ -266,7 +266,7 @@ def test_every_text_is_readable(show: Show, scheme: str, address: str) -> None:
 def test_no_request_leaves_the_page_and_the_browser_finds_nothing_to_complain_about(show: Show) -> None:
     shown = show()
     write(shown, LAYERS, "14")
-    sent = [each["message"] for each in shown.get_log("performance") if "Network.requestWillBeSent" in each["message"]]
+    sent = [each.message for each in shown.get_log("performance") if "Network.requestWillBeSent" in each.message]
     assert len(sent) == 1
     assert "what-if.html" in sent[0]
     assert shown.get_log("browser") == []

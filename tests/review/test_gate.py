@@ -12,7 +12,7 @@ from pytest_bertsize import files
 from pytest_bertsize.builder.messages import NotBuilt, Why
 from pytest_bertsize.closed_forms import blocks, family
 from pytest_bertsize.closed_forms.registry import Registry
-from pytest_bertsize.reports.model_report import model_report
+from pytest_bertsize.reports.from_review import report_model
 from pytest_bertsize.review import check
 from pytest_bertsize.review.gate import Gate, Mode
 from tests.conftest import TINY
@@ -70,8 +70,8 @@ def test_a_model_is_one_file_opened_once_and_no_tensor_listed_that_nobody_is_sho
 ) -> None:
     opened, listed, walked = counted(files, "regular"), counted(family, "tensors"), counted(family, "terms")
     gate = of(settings)
-    reports = [model_report(gate.review(name)) for name in settings.names]
-    assert [report["totals"]["expected"] for report in reports] == [59_549 + 49 * index for index in range(5)]
+    reports = [report_model(gate.review(name)) for name in settings.names]
+    assert [report.totals.expected for report in reports] == [59_549 + 49 * index for index in range(5)]
     assert opened == [settings.root / f"{name}.json" for name in FIVE]
     assert listed == []
     assert len(walked) == len(FIVE)

@@ -12,7 +12,7 @@ from pytest_bertsize.closed_forms import ClosedForm
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import Inventory, Tensor
-from pytest_bertsize.reports.model_report import model_report
+from pytest_bertsize.reports.from_review import report_model
 from pytest_bertsize.review.review import review_built
 from tests.support.bert_reviews import BERT, SIZES, SWITCHES, changed, chinese, only, reviewed, subject
 
@@ -150,7 +150,7 @@ def test_a_limit_of_none_keeps_a_component_out(none: object) -> None:
 
 def test_without_a_budget_the_closed_form_still_decides() -> None:
     assert reviewed().verdict == "passed"
-    assert model_report(reviewed())["report_only"] is True
+    assert report_model(reviewed()).report_only is True
     assert reviewed(changed(**{"cls.predictions.bias": None})).verdict == "failed"
 
 

@@ -14,7 +14,7 @@ import pytest
 from pytest_bertsize.plugin.ledger import Ledger
 from pytest_bertsize.plugin.selection import Selection
 from pytest_bertsize.reports.files import ReportFiles
-from pytest_bertsize.reports.shape import FindingRow, FoldedTensor, ModelReport, Totals
+from pytest_bertsize.reports.report import FindingRow, FoldedTensor, ModelReport, Totals, to_plain
 from pytest_bertsize.table.model import Model
 from pytest_bertsize.table.settings import Settings
 from tests.support.model_reports import component, finding, model
@@ -74,7 +74,7 @@ def opened(*names: str, verbosity: int = 0, reports: Sequence[Path] = ()) -> Led
 
 def warning(message: str) -> FindingRow:
     row = finding(message, "remove it", "warning")
-    row["file"], row["line"] = "config.json", 4
+    row.file, row.line = "config.json", 4
     return row
 
 
@@ -94,17 +94,17 @@ def found(name: str, verdict: Literal["passed", "failed"] = "passed", *findings:
     """A model of 1,090 parameters."""
     most = 2_000 if verdict == "passed" else 1_000
     report = model(component("pooler", 90), component("total", 1_090, maximum=most), findings=[*findings], name=name)
-    report["architecture"], report["config"], report["symbols"] = "BertModel", "config.json", {"V": 101}
-    report["verdict"], report["tensors"] = verdict, [POOLER]
-    report["totals"] = Totals(expected=1_090, actual=1_090, trainable=1_090, stored=1_090, unrolled=1_090)
+    report.architecture, report.config, report.symbols = "BertModel", "config.json", {"V": 101}
+    report.verdict, report.tensors = verdict, [POOLER]
+    report.totals = Totals(expected=1_090, actual=1_090, trainable=1_090, stored=1_090, unrolled=1_090)
     return report
 
 
 def enter(ledger: Ledger, *models: ModelReport, by_declaration: bool = True) -> Ledger:
     """Hand the ledger what tests leave on their reports."""
     for each in models:
-        report = a_report(each["name"])
-        report.bertsize = {"declared": by_declaration, "model": each}  # type: ignore[attr-defined]
+        report = a_report(each.name)
+        report.bertsize = {"declared": by_declaration, "model": to_plain(each)}  # type: ignore[attr-defined]
         ledger.pytest_runtest_logreport(report)
     return ledger
 

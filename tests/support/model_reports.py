@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pytest_bertsize.reports.shape import Component, FindingRow, ModelReport, Totals
+from pytest_bertsize.reports.report import Component, FindingRow, ModelReport, Totals
 
 
 def component(
@@ -16,6 +16,7 @@ def component(
     return Component(
         name=name,
         formula=more.get("formula"),
+        latex=None,
         expected=expected,
         actual=actual,
         base=None,
@@ -37,12 +38,11 @@ def model(*components: Component, findings: list[FindingRow] | None = None, name
         config_sha256="",
         published=[],
         verdict="failed",
-        headline=f"{name}: total {total['actual']:,}, limit {total['max']:,}",
+        headline=f"{name}: total {total.actual:,}, limit {total.max:,}",
         report_only=False,
         built=True,
         closed_form=True,
         symbols={"V": 30522, "D": 768},
-        latex={},
         totals=Totals(expected=1, actual=1, trainable=1, stored=1, unrolled=1),
         components=list(components),
         measures=[],
@@ -67,6 +67,7 @@ def finding(message: str, fix: str = "", severity: str = "error", kind: str = "o
         expected=None,
         actual=None,
         limit=None,
+        base=None,
         file="pyproject.toml",
         line=11,
     )

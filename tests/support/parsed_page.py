@@ -5,11 +5,11 @@ from __future__ import annotations
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 
-from pytest_bertsize.reports.html.page import render
+from pytest_bertsize.reports.html.page import render_page
 from tests.support.run_reports import run
 
 if TYPE_CHECKING:
-    from pytest_bertsize.reports.shape import ModelReport
+    from pytest_bertsize.reports.report import ModelReport
 
 VOID = {"meta", "wbr"}
 APART = {"td", "th", "tr", "p", "li", "dt", "dd", "div", "ul"}
@@ -58,4 +58,4 @@ class Page(HTMLParser):
 
 
 def words(*models: ModelReport, **more: Any) -> str:
-    return Page(render(run(*models, **more))).text
+    return Page(render_page(run(*models, **more))).text

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import copy
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from msgspec.structs import replace
 
 from pytest_bertsize import __version__
 from pytest_bertsize.closed_forms import FAMILIES, ClosedForm
@@ -15,13 +17,23 @@ from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import Inventory, Tensor
 from pytest_bertsize.reports import headline
-from pytest_bertsize.reports.model_report import model_report
-from pytest_bertsize.reports.shape import Base, Change, Choices, Layer, LayerTensor, Removed
+from pytest_bertsize.reports.from_review import report_model
+from pytest_bertsize.reports.report import (
+    Base,
+    Change,
+    Choices,
+    Cost,
+    FindingRow,
+    Fit,
+    Layer,
+    LayerTensor,
+    ModelReport,
+    Removed,
+    RunBase,
+    RunReport,
+)
 from pytest_bertsize.review.review import Review, review_built
 from pytest_bertsize.table.settings import limits_from
-
-if TYPE_CHECKING:
-    from pytest_bertsize.reports.shape import ModelReport, RunReport
 
 BERT = FAMILIES["bert"]
 COMMIT, BASE_COMMIT = "a" * 40, "b" * 40
@@ -65,31 +77,33 @@ def reported(
         formulas=form.formulas(),
     )
     known = partial(BERT.component_names, form.dims)
-    return plain(model_report(review_built(subject, actual or form.inventory, known_components=known)))
+    return plain(report_model(review_built(subject, actual or form.inventory, known_components=known)))
 
 
 def plain(model: ModelReport) -> ModelReport:
     """Without base, layers and choices."""
-    model["base"], model["layers"], model["choices"] = None, [], None
+    model.base, model.layers, model.choices = None, [], None
     return model
 
 
 def against(model: ModelReport, former: ClosedForm, revision: str = "main", **more: Any) -> ModelReport:
     """The same report, compared with a former closed form."""
-    for row in model["components"]:
-        row["base"] = former.total if row["name"] == "total" else former.components.get(row["name"], 0)
-    names = [row["name"] for row in model["components"] if row["name"] != "total"]
+    for row in model.components:
+        row.base = former.total if row.name == "total" else former.components.get(row.name, 0)
+    names = [row.name for row in model.components if row.name != "total"]
     deltas = [
-        (row["actual"] or 0) - (row["base"] or 0)
-        for row in model["components"]
-        if row["name"] in names and not any(name.startswith(f"{row['name']}.") for name in names)
+        (row.actual or 0) - (row.base or 0)
+        for row in model.components
+        if row.name in names and not any(name.startswith(f"{row.name}.") for name in names)
     ]
-    model["base"] = Base(
+    model.base = Base(
         by="closed form",
+        is_new=False,
+        former_name="",
         tensors=[],
         revision=revision,
         commit=BASE_COMMIT,
-        config=model["config"],
+        config=model.config,
         total=former.total,
         grown=sum(delta for delta in deltas if delta > 0),
         shrunk=-sum(delta for delta in deltas if delta < 0),
@@ -97,7 +111,8 @@ def against(model: ModelReport, former: ClosedForm, revision: str = "main", **mo
         changes=more.get("changes", []),
         method=more.get("method", ""),
     )
-    model["headline"] = headline.of_model(model, model["headline"])
+    told = model.headline
+    model.headline = headline.describe_model(model, told, told.partition(": ")[2])
     return model
 
 
@@ -133,31 +148,31 @@ def failing() -> ModelReport:
         Change(key="code", before="", after="", total=768, components={"head": 768, "head.decoder": 768}),
     ]
     against(model, bert(12, 512, tied=True), changes=changes, method="by 3 builds of today's code")
-    model["layers"] = [layer("bert.encoder.layer.12-13", 2)]
-    model["choices"] = Choices(
+    model.layers = [layer("bert.encoder.layer.12-13", 2)]
+    model.choices = Choices(
         fits=[
-            {
-                "change": "num_hidden_layers 14 → 8",
-                "overrides": {"num_hidden_layers": 8},
-                "total": bert(8, 1024, tied=False).total,
-            },
+            Fit(
+                change="num_hidden_layers 14 → 8",
+                overrides={"num_hidden_layers": 8},
+                total=bert(8, 1024, tied=False).total,
+            ),
         ],
         costs=[
-            {"what": "one more layer", "change": "num_hidden_layers 14 → 15", "total": LAYER},
-            {"what": "512 more positions", "change": "max_position_embeddings 1024 → 1536", "total": 393_216},
-            {"what": "tie the decoder", "change": "tie_word_embeddings false → true", "total": -GROWN["head"]},
+            Cost(what="one more layer", change="num_hidden_layers 14 → 15", total=LAYER),
+            Cost(what="512 more positions", change="max_position_embeddings 1024 → 1536", total=393_216),
+            Cost(what="tie the decoder", change="tie_word_embeddings false → true", total=-GROWN["head"]),
         ],
     )
     note = Finding("defaulted-key", "max_position_embeddings is missing, 1,024 is taken", severity="note")
     warning = Finding(
         "ignored-key", "pruned_heads changes nothing here", severity="warning", file="config.json", line=4
     )
-    model["findings"] += [_row(warning), _row(note)]
+    model.findings += [_row(warning), _row(note)]
     return model
 
 
-def _row(finding: Finding) -> Any:
-    return {name: getattr(finding, name) for name in finding._fields if name != "table_key"}
+def _row(finding: Finding) -> FindingRow:
+    return FindingRow(**{name: getattr(finding, name) for name in FindingRow.__struct_fields__})
 
 
 def layer(name: str, times: int = 1, tensors: int = 3) -> Layer:
@@ -178,9 +193,10 @@ def passing(name: str = "encoder") -> ModelReport:
 def new(name: str = "fresh") -> ModelReport:
     """The base has no such model."""
     model = reported(bert(12, 512, tied=True), name=name, total="120M")
-    said = [f"new: main declares no model {name}"]
-    model["base"] = Base(
+    model.base = Base(
         by="closed form",
+        is_new=True,
+        former_name="",
         tensors=[],
         revision="main",
         commit=BASE_COMMIT,
@@ -188,11 +204,11 @@ def new(name: str = "fresh") -> ModelReport:
         total=None,
         grown=0,
         shrunk=0,
-        said=said,
+        said=[f"new: main declares no model {name}"],
         changes=[],
         method="",
     )
-    model["headline"] = headline.of_model(model, model["headline"])
+    model.headline = headline.describe_model(model, model.headline, "")
     return model
 
 
@@ -211,7 +227,7 @@ def not_built(name: str = "broken") -> ModelReport:
         budget=limits_from({"total": "120M"}, file="pyproject.toml", line=11),
         findings=(Finding("build-failed", "BertForMaskedLM cannot be built: no room", "try again"),),
     )
-    return plain(model_report(subject))
+    return plain(report_model(subject))
 
 
 def refused(name: str = "hostile") -> ModelReport:
@@ -229,7 +245,7 @@ def refused(name: str = "hostile") -> ModelReport:
         budget=(),
         findings=(finding,),
     )
-    return plain(model_report(subject))
+    return plain(report_model(subject))
 
 
 def without_closed_form(name: str = "own") -> ModelReport:
@@ -248,7 +264,7 @@ def without_closed_form(name: str = "own") -> ModelReport:
         findings=(),
         closed_form=False,
     )
-    return plain(model_report(review_built(subject, form.inventory, known_components=list)))
+    return plain(report_model(review_built(subject, form.inventory, known_components=list)))
 
 
 def large(components: int = 200, layers: int = 1000) -> ModelReport:
@@ -257,48 +273,52 @@ def large(components: int = 200, layers: int = 1000) -> ModelReport:
     form = bert(12, 512, tied=True)
     actual = Inventory((*form.inventory.tensors, *parts))
     model = against(reported(form, actual, total="110M"), form)
-    model["layers"] = [layer(f"bert.encoder.layer.{n}", tensors=16) for n in range(layers)]
-    row = model["findings"][0]
-    model["findings"] += [copy.deepcopy(row) for _ in range(100)]
+    model.layers = [layer(f"bert.encoder.layer.{n}", tensors=16) for n in range(layers)]
+    row = model.findings[0]
+    model.findings += [copy.deepcopy(row) for _ in range(100)]
     changes = [
         Change(key=f"key_{n}", before="1", after="2", total=n, components={f"part{n}": n, "encoder": n})
         for n in range(300)
     ]
-    assert model["base"]
-    model["base"]["changes"] = changes
+    assert model.base
+    model.base.changes = changes
     return model
 
 
 def run(*models: ModelReport, **more: Any) -> RunReport:
     """The report of a run over these models."""
-    found: RunReport = {
-        "schema": 1,
-        "headline": "",
-        "changed": True,
-        "mode": "full",
-        "versions": {"pytest_bertsize": __version__, "transformers": "5.23.0", "torch": "2.13.0", "python": "3.11.2"},
-        "commit": COMMIT,
-        "table_sha256": "c" * 64,
-        "base": None,
-        "configured": len(models),
-        "checked": len(models),
-        "failed": sum(model["verdict"] == "failed" for model in models),
-        "not_checked": [],
-        "models": list(models),
-        "complete": True,
-    }
-    if any(model["base"] for model in models):
-        found["base"] = {"revision": "main", "commit": BASE_COMMIT, "problem": "", "removed": [], "not_compared": []}
-    found = {**found, **more}  # type: ignore[typeddict-item]
-    return {**found, "headline": headline.of_run(found), "changed": headline.is_changed(found)}
+    found = RunReport(
+        schema=1,
+        headline="",
+        changed=True,
+        mode="full",
+        versions={"pytest_bertsize": __version__, "transformers": "5.23.0", "torch": "2.13.0", "python": "3.11.2"},
+        commit=COMMIT,
+        table_sha256="c" * 64,
+        base=compared() if any(model.base for model in models) else None,
+        configured=len(models),
+        checked=len(models),
+        failed=sum(model.verdict == "failed" for model in models),
+        not_checked=[],
+        models=list(models),
+        complete=True,
+    )
+    found = replace(found, **more)
+    return replace(found, headline=headline.describe_run(found), changed=headline.has_news(found))
+
+
+def compared(**more: Any) -> RunBase:
+    """A base that a run was compared with."""
+    found = RunBase(revision="main", commit=BASE_COMMIT, problem="", removed=[], not_compared=[])
+    return replace(found, **more)
 
 
 def gone(name: str, total: int | None = None, limit: str | None = None, **more: Any) -> Removed:
     """A model that left the table, and nothing is amiss with it."""
     found = Removed(name=name, config=f"{name}.json", total=total, limit=limit, problem="", reason="", failed=False)
-    return {**found, **more}  # type: ignore[typeddict-item]
+    return replace(found, **more)
 
 
 def renamed(model: ModelReport, name: str) -> ModelReport:
     """The same model by another name."""
-    return {**copy.deepcopy(model), "name": name, "headline": model["headline"].replace(model["name"], name)}
+    return replace(copy.deepcopy(model), name=name, headline=model.headline.replace(model.name, name))

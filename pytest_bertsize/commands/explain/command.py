@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.formula import Formula
     from pytest_bertsize.closed_forms.training import TrainingStates
     from pytest_bertsize.commands.explain.tree import Line
-    from pytest_bertsize.reports.terminal.drawing import Style
+    from pytest_bertsize.reports.drawing import Style
 
 BYTES_AS_FLOAT32 = 4
 MEBIBYTE = 1024**2
@@ -51,7 +51,7 @@ def explain(
 def _markdown(chosen: Explained, said: Mapping[str, Any]) -> Iterator[str]:
     from pytest_bertsize.commands.quoting import source
     from pytest_bertsize.inventory import TOTAL
-    from pytest_bertsize.reports.markdown.text import text as in_markdown
+    from pytest_bertsize.reports.markdown import text as in_markdown
     from pytest_bertsize.wording import exact
 
     yield f"**{in_markdown(said['architecture'])}**: {exact(said['total'])} parameters"
@@ -94,7 +94,7 @@ def _drawn(chosen: Explained, lines: list[Line], style: Style) -> str:
     from rich.text import Text
 
     from pytest_bertsize.commands.explain.drawing import table
-    from pytest_bertsize.reports.terminal.drawing import draw, hanging
+    from pytest_bertsize.reports.drawing import draw, hanging
 
     parts: list[RenderableType] = [heading(chosen), *origin(chosen, style), Text(""), table(lines, style), Text("")]
     parts += [hanging("- ", "dim", note, style) for note in notes(chosen)]

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from pytest_bertsize.commands.explain.tree import NONE, TIED
 from pytest_bertsize.inventory import TOTAL
-from pytest_bertsize.reports.terminal.drawing import Style, columns_that_fit, fit, powers, usable
+from pytest_bertsize.reports.drawing import Style, drop_columns, fit, powers, usable
 from pytest_bertsize.wording import exact
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def _layout(rows: Sequence[tuple[Line, dict[Column, str]]], style: Style) -> tup
     least = {**natural, **_least(rows)}
     tight = natural if not any(line.tensor for line, _ in rows) else least
     needed = {column: tight[column] + GAP for column in COLUMNS if any(cells[column] for _, cells in rows)}
-    columns = columns_that_fit(needed, DROPPED_FIRST, usable(style) + GAP)
+    columns = drop_columns(needed, DROPPED_FIRST, usable(style) + GAP)
     widths = dict(natural)
     for column in ("formula", ""):
         over = max(_needed(columns, widths) - usable(style), 0)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, TextIO
 from pytest_bertsize.commands.console import GOOD, MISTAKEN, mistaken, say
 from pytest_bertsize.commands.named_model import Named, explained
 from pytest_bertsize.findings import Unusable
-from pytest_bertsize.reports.files import page_path, write_page
-from pytest_bertsize.reports.formats import WHAT_IF
+from pytest_bertsize.reports.files import WHAT_IF, page_path, write_page
 from pytest_bertsize.table.settings import SettingsError
 from pytest_bertsize.wording import printable
 

@@ -34,9 +34,8 @@ from pytest_bertsize.config.values import (
 )
 from pytest_bertsize.dtypes import OF_PARAMETERS
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, levels, parents_first
-from pytest_bertsize.reports.html.bars import colour_of
-from pytest_bertsize.reports.html.page import HEAD, templates
-from pytest_bertsize.reports.rows import NOTHING
+from pytest_bertsize.reports.html.page import HEAD, colour_of, load_templates
+from pytest_bertsize.reports.sentences import NOTHING
 from pytest_bertsize.table.settings import dotted
 from pytest_bertsize.wording import exact, shown, signed
 
@@ -64,7 +63,7 @@ def render(model: Model, config: ModelConfig, derivation: Derivation) -> str:
     script = "\n".join(["'use strict'", constants(found, model, derivation), *map(source, SCRIPTS)])
     digest = b64encode(sha256(script.encode()).digest()).decode()
     return (
-        templates()
+        load_templates()
         .get_template("what_if.html.jinja")
         .render(
             name=model.name or derivation.form.architecture.name,

@@ -8,17 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
+from msgspec.structs import replace
 
 from pytest_bertsize.builder.helper import Helper
 from pytest_bertsize.commands.check import check
 from pytest_bertsize.commands.console import FOUND, GOOD, MISTAKEN
-from pytest_bertsize.reports.github import LARGEST_SUMMARY, MOST, append_to_summary, workflow_commands
-from pytest_bertsize.reports.markdown.page import MARK
-from tests.support.run_reports import failing, passing, refused, renamed, run
+from pytest_bertsize.reports.ci import LARGEST_SUMMARY, MOST, append_to_summary, list_commands
+from pytest_bertsize.reports.markdown import MARK
+from tests.support.run_reports import compared, failing, passing, refused, renamed, run
 from tests.support.tables import FITS, TABLE
 
 if TYPE_CHECKING:
-    from pytest_bertsize.reports.shape import FindingRow, RunBase, RunReport
+    from pytest_bertsize.reports.report import FindingRow, RunReport
     from tests.conftest import Project
 
 BURSTS = (
@@ -32,11 +33,11 @@ LINE = "::notice title=bertsize::1 of 2 models failed; 119,098 parameters; burst
 
 
 def a_finding(**changes: Any) -> FindingRow:
-    return {**failing()["findings"][0], **changes}  # type: ignore[typeddict-item]
+    return replace(failing().findings[0], **changes)
 
 
 def of(*findings: FindingRow) -> RunReport:
-    return run({**failing(), "findings": list(findings)})
+    return run(replace(failing(), findings=list(findings)))
 
 
 def errors(count: int, severity: Literal["error", "warning"] = "error") -> RunReport:
@@ -48,13 +49,13 @@ def errors(count: int, severity: Literal["error", "warning"] = "error") -> RunRe
 
 def commands(report: RunReport, folder: str = "") -> list[str]:
     """Behind the run's own line, which is a notice."""
-    headline, *rest = workflow_commands(report, folder)
+    headline, *rest = list_commands(report, folder)
     assert headline.startswith("::notice title=bertsize::")
     return rest
 
 
 def test_the_run_has_its_line_before_any_error_and_as_no_error() -> None:
-    told = workflow_commands(run(failing(), complete=False, not_checked=["a"]), "")
+    told = list_commands(run(failing(), complete=False, not_checked=["a"]), "")
     assert told[0].startswith(
         "::notice title=bertsize::INCOMPLETE: 1 of 1 models was not checked; 1 of 1 models failed; "
     )
@@ -102,30 +103,19 @@ def test_models_that_were_not_checked_are_the_first_error() -> None:
 
 
 def test_a_run_that_was_not_compared_is_a_warning() -> None:
-    base: RunBase = {
-        "revision": "origin/main",
-        "commit": None,
-        "problem": "git does not know it",
-        "removed": [],
-        "not_compared": [],
-    }
+    base = compared(revision="origin/main", commit=None, problem="git does not know it")
     assert commands(run(passing(), base=base)) == [
         "::warning title=bertsize::not compared with origin/main: git does not know it"
     ]
 
 
 def test_a_run_that_found_nothing_says_nothing() -> None:
-    assert workflow_commands(run(passing()), "") == []
-
-
-@pytest.mark.parametrize("severity", ["error", "warning"])
-def test_as_many_as_github_shows_are_told(severity: Literal["error", "warning"]) -> None:
-    told = commands(errors(MOST, severity))
-    assert [command.rpartition("finding ")[2].partition("%0A")[0] for command in told] == [str(n) for n in range(MOST)]
+    assert list_commands(run(passing()), "") == []
 
 
 @pytest.mark.parametrize("severity", ["error", "warning"])
 def test_of_more_than_github_shows_the_last_says_how_many_there_are(severity: Literal["error", "warning"]) -> None:
+    assert [command.rpartition("finding ")[2][0] for command in commands(errors(MOST, severity))] == [*"0123456789"]
     told = commands(errors(MOST + 1, severity))
     assert len(told) == MOST
     assert told[-1] == f"::{severity} title=bertsize::2 more {severity}s are in the log"
@@ -135,8 +125,7 @@ def test_the_worst_error_comes_first_whichever_model_it_is_of() -> None:
     component = a_finding(component="head", actual=9, limit=1, message="component")
     larger = a_finding(component="encoder", actual=90, limit=1, message="larger")
     total = a_finding(component="total", actual=2, limit=1, message="total")
-    models = {**failing(), "findings": [component, larger, total]}, renamed(refused("hostile"), "z")
-    told = commands(run(*models))  # type: ignore[arg-type]
+    told = commands(run(replace(failing(), findings=[component, larger, total]), renamed(refused("hostile"), "z")))
     assert [re.sub(r".*::(\w+).*", r"\1", command) for command in told] == ["the", "total", "larger", "component"]
 
 
@@ -194,15 +183,6 @@ def test_the_outer_check_tells_the_same(project: Project, monkeypatch: pytest.Mo
     assert annotations_in(out.getvalue().splitlines()) == [LINE, BURSTS.replace("file=", f"file={root.name}/")]
 
 
-@pytest.mark.usefixtures("actions")
-def test_an_output_that_cannot_show_an_arrow_gets_the_annotation_all_the_same(project: Project) -> None:
-    root = project(TABLE).path
-    out = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="replace")
-    assert check(root, Helper(), out=out) == FOUND
-    out.seek(0)
-    assert annotations_in(out.read().splitlines()) == [LINE, BURSTS.replace("→", r"\u2192")]
-
-
 # the page of the step
 
 
@@ -240,21 +220,10 @@ def test_the_outer_check_puts_the_same_page_there(project: Project, summary: Pat
     assert summary.read_text("utf-8") == MARK + inner
 
 
-def test_a_page_that_is_not_there_yet_is_begun(project: Project, summary: Path) -> None:
-    summary.unlink()
-    assert project(FITS).runpytest("--bert-budget").ret == pytest.ExitCode.OK
-    assert summary.read_text("utf-8").startswith(f"{MARK}\n\n## ✓ fits: 59,549 parameters; within its 60K\n")
-
-
 def test_a_run_that_is_not_the_gate_leaves_the_page_alone(project: Project, summary: Path) -> None:
     test = "import pytest\n@pytest.mark.bert_budget('fits')\ndef test_marked():\n    assert True\n"
     project(TABLE, None, test_marked=test).runpytest().assert_outcomes(passed=1)
     assert summary.read_text("utf-8") == "# Lint\nall well"
-
-
-def test_a_model_that_was_not_checked_is_said_loudly(project: Project, summary: Path) -> None:
-    project(TABLE).runpytest("--bert-budget", "-k", "fits")
-    assert "> **INCOMPLETE. NOT CHECKED: `bursts`**" in summary.read_text("utf-8")
 
 
 @pytest.mark.parametrize(("table", "status"), [(FITS, "USAGE_ERROR"), (TABLE, "TESTS_FAILED")])

@@ -11,19 +11,18 @@ from typing import TYPE_CHECKING, Any, Literal
 from xml.etree import ElementTree as ET
 
 import pytest
+from msgspec.structs import replace
 
-from pytest_bertsize.reports import formats
-from pytest_bertsize.reports.files import ReportFiles, report_files
-from pytest_bertsize.reports.formats import format_of, may_be_replaced
+from pytest_bertsize.reports import files, markdown
+from pytest_bertsize.reports.files import BY_SUFFIX, ReportFiles, find_format, report_files
 from pytest_bertsize.reports.html import page as html
-from pytest_bertsize.reports.markdown import page as markdown
 from pytest_bertsize.table.settings import SettingsError
 from tests.support.ledger_alone import declared
 from tests.support.parsed_page import Page
 from tests.support.run_reports import failing, passing, run
 
 if TYPE_CHECKING:
-    from pytest_bertsize.reports.shape import Component, RunBase, RunReport
+    from pytest_bertsize.reports.report import RunReport
     from tests.conftest import Project
 
 TABLE = """
@@ -49,49 +48,51 @@ NAMES = ("size.json", "size.md", "size.html")
     ],
 )
 def test_the_end_of_a_name_says_the_format(name: str, suffix: str) -> None:
-    assert format_of(Path("reports", name)) is formats.BY_SUFFIX[suffix]
+    assert find_format(Path("reports", name)) is BY_SUFFIX[suffix]
 
 
 @pytest.mark.parametrize("name", [".json", ".md", ".html", "size", "size.JSON", "size.txt", "md", ""])
 def test_any_other_name_is_of_no_format(name: str) -> None:
-    assert format_of(Path(name)) is None
+    assert find_format(Path(name)) is None
+
+
+def may_be_replaced(path: Path) -> bool:
+    """Whether a run that is asked to write there takes what stands there for a report of its own."""
+    try:
+        report_files([path.name], path.parent, declared("a", root=path.parent), "--report")
+    except SettingsError as error:
+        assert "that is not a report of pytest-bertsize, and is not overwritten" in str(error)  # noqa: PT017
+        return False
+    return True
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("complete", [True, False])
 def test_what_a_format_writes_is_its_own_and_no_other_format_s(name: str, complete: bool, tmp_path: Path) -> None:  # noqa: FBT001
-    path = tmp_path / name
-    found = format_of(path)
-    assert found
     not_checked = [] if complete else ["lost"]
     report = run(passing(), failing(), complete=complete, not_checked=not_checked)
-    path.write_text(found.reporter.render(report, tmp_path), "utf-8")
-    others = {id(other): other for other in formats.BY_SUFFIX.values() if other is not found}
-    assert may_be_replaced(path, found)
-    assert [may_be_replaced(path, other) for other in others.values()] == [False] * 2
+    for suffix, written_by in BY_SUFFIX.items():
+        path = tmp_path / name
+        path.write_text(written_by.render(report, tmp_path), "utf-8")
+        assert may_be_replaced(path) is name.endswith(suffix)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_empty_file_is_nobody_s_and_what_is_no_text_is_somebody_s(name: str, tmp_path: Path) -> None:
     path = tmp_path / name
-    found = format_of(path)
-    assert found
     path.touch()
-    assert may_be_replaced(path, found)
+    assert may_be_replaced(path)
     path.write_bytes(b"[]\xff")
-    assert not may_be_replaced(path, found)
+    assert not may_be_replaced(path)
 
 
 def test_what_is_larger_than_any_report_is_somebody_s_and_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Path, "read_bytes", None)
-    path = tmp_path / "size.json"
-    with path.open("wb") as stream:
-        stream.truncate(formats.LARGEST + 1)
-    found = format_of(path)
-    assert found
-    assert not may_be_replaced(path, found)
+    with (tmp_path / "size.json").open("wb") as stream:
+        stream.truncate(files.LARGEST + 1)
+    assert not may_be_replaced(tmp_path / "size.json")
 
 
 def test_what_is_no_regular_file_is_not_even_opened(tmp_path: Path) -> None:
@@ -121,21 +122,13 @@ def test_a_file_that_cannot_be_written_keeps_no_other_from_it(tmp_path: Path) ->
     assert (tmp_path / "size.md").read_text("utf-8").startswith("<!-- pytest-bertsize report -->")
 
 
-def test_what_the_run_was_compared_with_is_in_every_report() -> None:
-    base: RunBase = {"revision": "origin/main", "commit": "b" * 40, "problem": "", "removed": [], "not_compared": []}
-    assert ReportFiles((), declared("encoder"), base).report([], {})["base"] == base
-
-
 def test_a_text_that_is_no_unicode_is_written_all_the_same(tmp_path: Path) -> None:
     paths = tuple(tmp_path / name for name in NAMES)
     reports = ReportFiles(paths, declared("encoder"))
-    reports.finish([passing() | {"headline": "encoder: \ud800"}], {})
+    reports.finish([replace(passing(), headline="encoder: \ud800")], {})
     assert reports.problems == []
     assert json.loads(paths[0].read_text("utf-8"))["models"][0]["headline"] == "encoder: \ud800"
     assert [path.exists() for path in paths] == [True] * len(paths)
-
-
-Reads = Callable[[str], Any]
 
 
 def test_a_real_run_writes_all_of_them(project: Project) -> None:
@@ -149,23 +142,20 @@ def test_a_real_run_writes_all_of_them(project: Project) -> None:
     assert "head is 2,549, 1 over its limit of 2,548" in Path("size.html").read_text("utf-8")
 
 
-@pytest.mark.parametrize("write", [html.render, markdown.render], ids=["HTML", "Markdown"])
+@pytest.mark.parametrize("write", [html.render_page, markdown.render_page], ids=["HTML", "Markdown"])
 @pytest.mark.parametrize("side", ["expected", "base"])
 def test_a_component_that_differs_or_changed_is_in_every_table_that_is_cut(
     write: Callable[[RunReport], str], side: Literal["expected", "base"]
 ) -> None:
     model = passing()
-    head, *rest = model["components"]
-    alike = head | {"limit": None, "min": None, "max": None, "failed": False, "formula": None}
-    others = [alike | {"name": f"same{n:03}"} for n in range(300)]
-    one_off: Component = {**alike, "name": "late.odd"}
-    one_off[side] = (alike["actual"] or 0) - 768
-    model["components"] = [head, *others, one_off, *rest]
-    written = Page(write(run(model))).text
-    assert "same001" in written
-    assert "same299" not in written
-    assert "late.odd" in written
-    assert "+768" in written
+    head, *rest = model.components
+    alike = replace(head, limit=None, min=None, max=None, failed=False, formula=None)
+    one_off = replace(alike, name="late.odd", **{side: (alike.actual or 0) - 768})
+    model.components = [head, *(replace(alike, name=f"same{n:03}") for n in range(300)), one_off, *rest]
+    text = Page(write(run(model))).text
+    assert ("same001" in text, "same299" in text) == (True, False)
+    assert "late.odd" in text
+    assert "+768" in text
 
 
 # JUnit's file, which pytest writes

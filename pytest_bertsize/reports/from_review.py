@@ -1,15 +1,19 @@
-"""A Review as plain data: what the terminal, the JSON file and an xdist worker's message are all made from."""
+"""The report of a run, made from its reviews; nothing downstream computes a verdict again."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, cast
+import platform
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, Fold, Inventory
 from pytest_bertsize.reports import headline
 from pytest_bertsize.reports.frozen import frozen_parts
 from pytest_bertsize.reports.layers import layers
-from pytest_bertsize.reports.shape import (
+from pytest_bertsize.reports.report import (
     Base,
     Change,
     Checkpoint,
@@ -19,8 +23,6 @@ from pytest_bertsize.reports.shape import (
     FindingRow,
     Fit,
     FoldedTensor,
-    Layer,
-    LayerTensor,
     Lock,
     Measure,
     ModelReport,
@@ -30,6 +32,8 @@ from pytest_bertsize.reports.shape import (
     RunReport,
     TensorChange,
     Totals,
+    count_failed,
+    names_not_checked,
 )
 from pytest_bertsize.wording import printable
 
@@ -40,60 +44,18 @@ if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.attribution import Moved
     from pytest_bertsize.differences import Difference
     from pytest_bertsize.findings import Finding
-    from pytest_bertsize.review.against_lock import AgainstLock
     from pytest_bertsize.review.measures import Measured
     from pytest_bertsize.review.review import Review
+    from pytest_bertsize.table.settings import Settings
+
+SEVERITIES = ("error", "warning", "note")
 
 
-__all__ = [
-    "Base",
-    "Change",
-    "Checkpoint",
-    "Choices",
-    "Component",
-    "Cost",
-    "FindingRow",
-    "Fit",
-    "FoldedTensor",
-    "Layer",
-    "LayerTensor",
-    "Measure",
-    "ModelReport",
-    "PublishedConfig",
-    "Removed",
-    "RunBase",
-    "RunReport",
-    "Totals",
-    "by_severity",
-    "change_of",
-    "count_failed",
-    "model_report",
-    "names_not_checked",
-    "run_base",
-]
-
-
-def count_failed(models: Sequence[ModelReport], base: RunBase | None) -> int:
-    """Those that fail, and those that have left the table with a limit, without a word."""
-    left = sum(removed["failed"] for removed in base["removed"]) if base else 0
-    return left + sum(model["verdict"] == "failed" for model in models)
-
-
-def by_severity(findings: Iterable[FindingRow]) -> list[FindingRow]:
-    """Errors, then warnings, then notes."""
-    return sorted(findings, key=lambda finding: ("error", "warning", "note").index(finding["severity"]))
-
-
-def names_not_checked(models: Sequence[ModelReport], configured: Sequence[str]) -> list[str]:
-    """Of the declared models those that no report is about, in the order of their declaration."""
-    checked = {model["name"] for model in models}
-    return [name for name in configured if name not in checked]
-
-
-def model_report(review: Review) -> ModelReport:
-    """Everything that a report shows of a review; nothing downstream computes a verdict again."""
-    actual, expected, held = review.actual, review.expected, review.held
-    found = ModelReport(
+def report_model(review: Review) -> ModelReport:
+    """Return all that any view shows of a review."""
+    actual, expected, held, locked = review.actual, review.expected, review.held, review.locked
+    is_counted = bool(held and (expected or not review.closed_form))
+    model = ModelReport(
         name=review.name,
         family=review.family,
         architecture=review.architecture,
@@ -106,7 +68,6 @@ def model_report(review: Review) -> ModelReport:
         built=not review.unbuilt,
         closed_form=review.closed_form,
         symbols=dict(review.symbols),
-        latex={formula.text: formula.latex for formula in review.formulas.values()},
         totals=Totals(
             expected=expected.unique if expected else None,
             actual=actual.unique if actual else None,
@@ -114,19 +75,81 @@ def model_report(review: Review) -> ModelReport:
             stored=held.stored if held else None,
             unrolled=_unrolled(review),
         ),
-        components=_components(review) if held and (expected or not review.closed_form) else [],
+        components=_components(review) if is_counted else [],
         measures=[_measure(measured, review) for measured in review.measured],
         frozen=frozen_parts(held) if held and held.trainable != held.unique else [],
         checkpoint=_checkpoint(review.stored) if review.stored else None,
-        tensors=_tensors(expected, actual) if review.detail and held and (expected or not review.closed_form) else [],
+        tensors=_tensors(expected, actual) if review.detail and is_counted else [],
         layers=layers(review.base, expected, actual) if review.detail else [],
         base=_base(review.comparison) if review.comparison else None,
-        lock=_lock(review.locked) if review.locked else None,
+        lock=Lock(
+            file=printable(locked.file),
+            known=locked.is_there,
+            tensors=[_tensor_change(each) for each in locked.changes],
+            buffers=[],
+            why=locked.why,
+        )
+        if locked
+        else None,
         choices=_choices(review),
-        findings=by_severity(_finding(finding) for finding in review.findings),
+        findings=sorted(map(_finding, review.findings), key=lambda each: SEVERITIES.index(each.severity)),
     )
-    found["headline"] = headline.of_model(found, review.headline)
-    return found
+    failure = review.describe_failure(with_fix=False)
+    return replace(model, headline=headline.describe_model(model, review.headline, failure))
+
+
+def report_base(baseline: Baseline | None) -> RunBase | None:
+    """Return what a run is compared with."""
+    if baseline is None:
+        return None
+    return RunBase(
+        revision=printable(baseline.revision),
+        commit=baseline.commit,
+        problem=printable(baseline.problem),
+        removed=[_removed(left) for left in baseline.left],
+        not_compared=[*baseline.not_compared],
+    )
+
+
+def report_change(row: Moved) -> Change:
+    return Change(key=row.key, before=row.before, after=row.after, total=row.total, components=dict(row.components))
+
+
+def report_run(
+    models: Sequence[ModelReport],
+    settings: Settings,
+    versions: Mapping[str, str],
+    commit: str | None,
+    base: RunBase | None = None,
+    *,
+    builds: bool = True,
+) -> RunReport:
+    """Return the report of one run.
+
+    :param models: those that were checked, in the order in which they are declared.
+    :param versions: of the libraries that built them.
+    :param commit: the one that is checked out, if there is any.
+    :param builds: whether the models were built.
+    """
+    not_checked = names_not_checked(models, settings.names)
+    python = versions.get("python", platform.python_version())
+    run = RunReport(
+        schema=1,
+        headline="",
+        changed=True,
+        mode="full" if builds else "no-build",
+        versions={"pytest_bertsize": version("pytest-bertsize"), **versions, "python": python},
+        commit=commit,
+        table_sha256=settings.table_sha256,
+        base=base,
+        configured=len(settings.names),
+        checked=len(models),
+        failed=count_failed(models, base),
+        not_checked=not_checked,
+        models=list(models),
+        complete=not not_checked,
+    )
+    return replace(run, headline=headline.describe_run(run), changed=headline.has_news(run))
 
 
 def _unrolled(review: Review) -> int | None:
@@ -142,23 +165,15 @@ def _base(comparison: Comparison) -> Base:
         commit=comparison.commit,
         config=None if comparison.config is None else printable(comparison.config),
         by=comparison.by,
+        is_new=comparison.is_new,
+        former_name=printable(comparison.former_name),
         total=comparison.inventory.unique if comparison.inventory else None,
         grown=comparison.grown,
         shrunk=comparison.shrunk,
         said=list(comparison.said),
-        changes=[change_of(row) for row in comparison.moved],
+        changes=[report_change(row) for row in comparison.moved],
         tensors=[_tensor_change(each) for each in comparison.tensors],
         method=comparison.method,
-    )
-
-
-def _lock(against: AgainstLock) -> Lock:
-    return Lock(
-        file=printable(against.file),
-        known=against.is_there,
-        tensors=[_tensor_change(each) for each in against.changes],
-        buffers=[],
-        why=against.why,
     )
 
 
@@ -166,30 +181,12 @@ def _tensor_change(each: Difference) -> TensorChange:
     return TensorChange(kind=each.kind, name=printable(each.name), count=each.count, said=each.sentence)
 
 
-def change_of(row: Moved) -> Change:
-    return Change(key=row.key, before=row.before, after=row.after, total=row.total, components=row.components)
-
-
 def _choices(review: Review) -> Choices | None:
-    """``None`` where there is no closed form to ask."""
     if review.expected is None:
         return None
     return Choices(
         fits=[Fit(change=fit.said, overrides=dict(fit.changes), total=fit.form.total) for fit in review.fits],
         costs=[Cost(what=cost.what, change=cost.change, total=cost.total) for cost in review.costs],
-    )
-
-
-def run_base(baseline: Baseline | None) -> RunBase | None:
-    """What a run is compared with."""
-    if baseline is None:
-        return None
-    return RunBase(
-        revision=printable(baseline.revision),
-        commit=baseline.commit,
-        problem=printable(baseline.problem),
-        removed=[_removed(left) for left in baseline.left],
-        not_compared=[*baseline.not_compared],
     )
 
 
@@ -213,10 +210,11 @@ def _components(review: Review) -> list[Component]:
 
 
 def _component(name: str, review: Review) -> Component:
-    limit = review.limit(name)
+    limit, formula = review.limit(name), review.formulas.get(name)
     return Component(
         name=printable(name),
-        formula=review.formulas[name].text if name in review.formulas else None,
+        formula=formula.text if formula else None,
+        latex=formula.latex if formula else None,
         expected=review.expected[name] if review.expected else None,
         actual=review.actual[name] if review.actual else None,
         base=review.base[name] if review.base else None,
@@ -235,9 +233,9 @@ def _measure(measured: Measured, review: Review) -> Measure:
         what=measured.what,
         expected=measured.actual if review.unbuilt else measured.expected,
         actual=None if review.unbuilt else measured.actual,
+        base=measured.base,
         min=limit.minimum if limit else None,
         max=limit.maximum if limit else None,
-        base=measured.base,
         limit=str(limit) if limit else None,
         components={printable(name): count for name, count in measured.components.items()},
         failed=measured.name in review.failed_components,
@@ -250,30 +248,27 @@ def _checkpoint(stored: Stored) -> Checkpoint:
 
 
 def _tensors(expected: Inventory | None, actual: Inventory | None) -> list[FoldedTensor]:
-    """The tensors of both sides, those that one side lacks among them."""
+    """Return the tensors of both sides, those that one side lacks among them."""
     theirs = {_key(row): row for row in expected.folded} if expected else {}
     ours = {_key(row): row for row in actual.folded} if actual else {}
-    return [_tensor((ours.get(key) or theirs[key]), theirs.get(key), ours.get(key)) for key in {**theirs, **ours}]
+    return [
+        FoldedTensor(
+            name=row.pattern,
+            component=row.component,
+            shape=list(row.shape),
+            layers=row.times,
+            expected=theirs[key].count if key in theirs else None,
+            actual=ours[key].count if key in ours else None,
+            tied_to=row.tied_to,
+            trainable=row.trainable,
+        )
+        for key, row in {**theirs, **ours}.items()
+    ]
 
 
 def _key(row: Fold) -> tuple[object, ...]:
     return row.pattern, row.component, row.shape, row.tied_to, row.trainable, row.times
 
 
-def _tensor(row: Fold, expected: Fold | None, actual: Fold | None) -> FoldedTensor:
-    return FoldedTensor(
-        name=row.pattern,
-        component=row.component,
-        shape=list(row.shape),
-        layers=row.times,
-        expected=expected.count if expected else None,
-        actual=actual.count if actual else None,
-        tied_to=row.tied_to,
-        trainable=row.trainable,
-    )
-
-
 def _finding(finding: Finding) -> FindingRow:
-    row = finding._asdict()
-    del row["table_key"]
-    return cast("FindingRow", row)
+    return FindingRow(**{name: getattr(finding, name) for name in FindingRow.__struct_fields__})

@@ -1,4 +1,4 @@
-"""What all terminal reports are drawn with: the width and colour that are there, ASCII where that is all there is."""
+"""Tools that draw in a terminal: the width and colour that it has, ASCII where it encodes no more."""
 
 from __future__ import annotations
 
@@ -63,25 +63,25 @@ def draw(content: RenderableType, style: Style) -> str:
         _environ={},
     )
     console.print(content)
-    text = plain(drawn.getvalue().replace(_KEPT, " "), style)
-    return _bounded([line.rstrip() for line in text.splitlines()])
+    text = to_terminal(drawn.getvalue().replace(_KEPT, " "), style)
+    return _bound_lines([line.rstrip() for line in text.splitlines()])
 
 
 def draw_all(parts: Iterable[RenderableType], style: Style) -> str:
-    """One under the other."""
+    """Draw parts one under the other."""
     from rich.console import Group
 
     return draw(Group(*parts), style)
 
 
-def coloured(text: str, colour: str = "") -> Text:
+def colour_text(text: str, colour: str = "") -> Text:
     from rich.text import Text
 
     return Text(text, style=colour)
 
 
-def columns(rows: Iterable[tuple[str, Sequence[str]]], numbers: Collection[int], style: Style) -> str:
-    """Rows in columns that are as wide as their widest cell, without the time that it takes to load rich.
+def draw_columns(rows: Iterable[tuple[str, Sequence[str]]], numbers: Collection[int], style: Style) -> str:
+    """Draw columns that are as wide as their widest cell, without the time that it takes to load rich.
 
     :param rows: :data:`BOLD`, :data:`RED` or ``""``, and the cells.
     :param numbers: the columns that stand at their right.
@@ -94,16 +94,16 @@ def columns(rows: Iterable[tuple[str, Sequence[str]]], numbers: Collection[int],
         pairs = enumerate(zip(cells, gaps, strict=True))
         text = "  ".join(gap + cell if at in numbers else cell + gap for at, (cell, gap) in pairs).rstrip()
         lines.append(f"\x1b[{colour}m{text}\x1b[0m" if style.colour and colour else text)
-    return _bounded(plain("\n".join(lines), style).splitlines())
+    return _bound_lines(to_terminal("\n".join(lines), style).splitlines())
 
 
-def plain(text: str, style: Style) -> str:
-    """What the terminal can write of a text; a line stays one, whatever its length."""
+def to_terminal(text: str, style: Style) -> str:
+    """Replace characters that the terminal cannot encode; a line stays one, whatever its length."""
     return text if style.unicode else text.translate(_ASCII)
 
 
-def _bounded(lines: list[str]) -> str:
-    """As many lines as a log is asked to take for one model."""
+def _bound_lines(lines: list[str]) -> str:
+    """Keep as many lines as a log is asked to take for one model."""
     sizes = accumulate(len(line.encode()) + 1 for line in lines)
     fitting = [line for line, size in zip(lines, sizes, strict=True) if size <= MOST_BYTES]
     if len(fitting) < len(lines):
@@ -112,13 +112,13 @@ def _bounded(lines: list[str]) -> str:
 
 
 def hanging(mark: str, colour: str, sentence: str, style: Style) -> RenderableType:
-    """A sentence that wraps under itself, not under its mark."""
+    """Return a sentence that wraps under itself, not under its mark."""
     from rich.table import Table
 
     grid = Table.grid()
     grid.add_column(width=len(mark), no_wrap=True)
     grid.add_column(overflow="fold")
-    grid.add_row(coloured(mark, colour), coloured(_ROW.sub(_on_one_line, powers(sentence, style))))
+    grid.add_row(colour_text(mark, colour), colour_text(_ROW.sub(_keep_on_one_line, powers(sentence, style))))
     return grid
 
 
@@ -128,12 +128,12 @@ _ROW = re.compile(r"\{ name = .*? \}(?=, \{ name = | \]|$)")
 """A row of ``extra``, which TOML wants on one line."""
 
 
-def _on_one_line(row: re.Match[str]) -> str:
+def _keep_on_one_line(row: re.Match[str]) -> str:
     return row[0].replace(" ", _KEPT)
 
 
-def columns_that_fit(needed: Mapping[Column, int], dropped_first: Iterable[Column], room: int) -> list[Column]:
-    """Whole columns are dropped, the least important ahead, until the rest fits.
+def drop_columns(needed: Mapping[Column, int], dropped_first: Iterable[Column], room: int) -> list[Column]:
+    """Drop whole columns, the least important ahead, until the rest fits.
 
     :param needed: the cells of every column, with the gap beside it.
     """
@@ -149,7 +149,7 @@ def usable(style: Style) -> int:
 
 
 def powers(text: str, style: Style) -> str:
-    """Superscripts need two cells in ASCII, so they are written out before anything is laid out."""
+    """Write superscripts out before anything is laid out: they need two cells in ASCII."""
     return text if style.unicode else text.replace("²", "^2").replace("³", "^3")
 
 

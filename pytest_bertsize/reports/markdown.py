@@ -1,0 +1,396 @@
+"""The report as Markdown, for a pull request's comment, and for the page of a step of GitHub Actions.
+
+A page has parts that are shown whole or not at all. No text that is put in has an effect on what stands around it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from html import escape
+from pathlib import Path
+from typing import NamedTuple
+
+from pytest_bertsize.reports import sentences
+from pytest_bertsize.reports.report import (
+    Component,
+    FindingRow,
+    Layer,
+    ModelReport,
+    Removed,
+    RunBase,
+    RunReport,
+    urgent_rows,
+)
+from pytest_bertsize.reports.sentences import show_share
+from pytest_bertsize.wording import exact, listed, plural, printable, signed
+
+MARK = "<!-- pytest-bertsize report -->"
+"""How a comment, and a file, of ours is recognised."""
+LONGEST = 60_000
+"""Characters of a page; GitHub takes no comment of more than 65,536."""
+MOST_NAMES = 20
+"""Names in a sentence, removed models, and findings of a model."""
+MOST_MODELS = 100
+"""Models in the overview, and stand-ins."""
+MOST_ROWS = 60
+"""Components of a table; the total and those that fail are among them."""
+MOST_LAYERS = 30
+_NAME = 60
+"""Characters of a name in the overview, and in a list of names."""
+_TEXT = 1_000
+"""Characters of a text that is put in."""
+_FOR_WHAT_IS_MISSING = 400
+"""Characters kept for the sentence that says what is not shown."""
+_MARKS = {"error": "✗", "warning": "!", "note": "·"}
+_PUNCTUATION = re.compile(r"[\\`*{}\[\]<>|~&^]|(?<![^\W_])_|_(?![^\W_])")
+_NOTHING = "<!-- -->"
+"""Is not shown, and keeps apart what GitHub would join to a mention, a reference, an address or a picture."""
+_DOLLAR = "<span>$</span>"
+"""What GitHub's documentation says to write for one that begins no mathematics."""
+_JOINED = re.compile(
+    r"(?<=@)(?=\w)|(?<=#)(?=\d)|(?<=:)(?=//)|(?<=\bwww)(?=\.)|(?<=:)(?=[\w+-]+:)|(?<=\bGH-)(?=\d)",
+    re.IGNORECASE,
+)
+_PLAIN_CODE = re.compile(r"[^`|$\\\s](?:[^`|$\\]*[^`|$\\\s])?")
+
+
+# pieces of Markdown as GitHub reads it
+
+
+def text(foreign: str, longest: int = _TEXT) -> str:
+    """Write a text as it stands: on one line, without Markdown, HTML, mentions, references, addresses and emoji."""
+    parts = _JOINED.split(printable(foreign, longest))
+    return _NOTHING.join(_PUNCTUATION.sub(r"\\\g<0>", part) for part in parts).replace("$", _DOLLAR)
+
+
+def code(foreign: str, longest: int = 200) -> str:
+    """Write a path, a key or a value, in a table too."""
+    shown = printable(foreign, longest)
+    return f"`{shown}`" if _PLAIN_CODE.fullmatch(shown) else f"<code>{text(shown)}</code>"
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, left: int = 1) -> str:
+    """Write rows of cells that are Markdown already.
+
+    :param left: how many columns are of words; all others are of numbers.
+    """
+    aligned = [":--"] * left + ["--:"] * (len(columns) - left)
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (columns, aligned, *rows))
+
+
+def fold_away(summary: str, content: str) -> str:
+    """GitHub reads Markdown between the tags where empty lines are around it."""
+    return f"<details><summary>{escape(summary, quote=False)}</summary>\n\n{content}\n\n</details>"
+
+
+def list_lines(lines: Sequence[str], most: int, rest: str) -> str:
+    more = [f"- {exact(len(lines) - most)} {rest} in the JSON report"] if lines[most:] else []
+    return "\n".join([*(f"- {line}" for line in lines[:most]), *more])
+
+
+# the page
+
+
+class Part(NamedTuple):
+    """A paragraph, a list or a table."""
+
+    text: str
+    is_detail: bool = False
+    """Whether the report is understood without it."""
+
+
+def render_page(report: RunReport, _root: Path | None = None) -> str:
+    """At most :data:`LONGEST` characters; what does not fit is left out whole, later models and details first."""
+    models = sorted(report.models, key=lambda model: model.verdict == "passed")
+    told = [model for model in models if not model.is_quiet]
+    top = "\n\n".join([MARK, *_describe_top(report), *_describe_base(report.base)])
+    foot = _describe_run(report)
+    after_title = 1 if report.only_model else 0  # the title is its headline
+    sections = [
+        _describe_overview(told, len(models) - len(told)),
+        *(_describe_model(model, in_title=model.headline in report.headline)[after_title:] for model in told),
+        _list_stand_ins(report),
+    ]
+    kept = _choose_parts(sections, LONGEST - len(top) - len(foot) - _FOR_WHAT_IS_MISSING)
+    shown = [sections[at][place].text for at, place in sorted(kept)]
+    return "\n\n".join([top, *shown, *_count_missing(sections, kept), foot]) + "\n"
+
+
+def is_ours(content: str) -> bool:
+    """Whether it is a page that :func:`render_page` has made."""
+    return content.startswith(MARK)
+
+
+def _choose_parts(sections: Sequence[Sequence[Part]], room: int) -> set[tuple[int, int]]:
+    """Return the places of the parts that fit; once a part was too long, no other model is begun."""
+    kept: set[tuple[int, int]] = set()
+    full = False
+
+    def take(at: int, places: Iterable[int]) -> None:
+        nonlocal room, full
+        for place in places:
+            needed = len(sections[at][place].text) + len("\n\n")
+            if needed > room:
+                full = True
+            else:
+                room -= needed
+                kept.add((at, place))
+
+    for at, section in enumerate(sections):
+        if section and not full and not section[0].is_detail:
+            take(at, [0])
+            if (at, 0) in kept:
+                take(at, (place for place, part in enumerate(section) if place and not part.is_detail))
+    for at, section in enumerate(sections):
+        if section and ((at, 0) in kept or section[0].is_detail):
+            take(at, (place for place, part in enumerate(section) if part.is_detail))
+    return kept
+
+
+def _count_missing(sections: Sequence[Sequence[Part]], kept: set[tuple[int, int]]) -> list[str]:
+    """Say what is not shown: whole models, and parts of those that are."""
+    models = sum((at, 0) not in kept for at, section in enumerate(sections[1:-1], 1) if section)
+    begun = [at for at, _ in enumerate(sections) if (at, 0) in kept or at in {0, len(sections) - 1}]
+    parts = sum((at, place) not in kept for at in begun for place in range(len(sections[at])))
+    if not models + parts:
+        return []
+    what = [plural(models, "model")] if models else []
+    what += [plural(parts, "table or list", "tables and lists")] if parts else []
+    return [f"**Not shown here: {' and '.join(what)}.** A comment takes no more; the JSON report has everything."]
+
+
+def _describe_top(report: RunReport) -> list[str]:
+    good = report.complete and not report.failed
+    title = f"## {'✓' if good else '✗'} {text(report.headline)}"
+    if report.complete:
+        return [title]
+    said = [
+        "> [!CAUTION]",
+        f"> **INCOMPLETE. NOT CHECKED: {_name_models(report.not_checked)}**",
+        ">",
+        "> What was not checked has not passed: it was deselected or never reached, or the run has not ended.",
+    ]
+    return [title, "\n".join(said)]
+
+
+def _name_models(names: Sequence[str]) -> str:
+    return listed([code(name, _NAME) for name in names], MOST_NAMES)
+
+
+def _describe_base(base: RunBase | None) -> list[str]:
+    """Why it was not compared, or what of it was not, and which models are gone."""
+    if base is None:
+        return []
+    revision = code(base.revision)
+    if base.commit is None or base.problem:
+        return [f"> [!WARNING]\n> **Not compared with {revision}**: {text(base.problem)}"]
+    missing = [f"**Not compared with {revision}**: {_name_models(base.not_compared)}"] if base.not_compared else []
+    if not base.removed:
+        return missing
+    lines = [_describe_removed(each) for each in sorted(base.removed, key=lambda each: not each.failed)]
+    return [
+        *missing,
+        "**No longer declared, and no longer checked:**",
+        list_lines(lines, MOST_NAMES, "more are"),
+    ]
+
+
+def _describe_removed(model: Removed) -> str:
+    unread = f"its table cannot be read: {text(model.problem)}"
+    what = unread if model.problem else model.config and code(model.config, _NAME)
+    counted = "" if model.total is None else f": {exact(model.total)} parameters"
+    limit = f"{',' if counted else ':'} limit {text(model.limit)}" if model.limit else ""
+    reason = f". Its reason: {text(model.reason)}" if model.reason else ""
+    why = f". ✗ {text(sentences.say_why(model))}" if model.failed else reason
+    return f"{code(model.name, _NAME)}{f' ({what})' if what else ''}{counted}{limit}{why}"
+
+
+def _describe_overview(models: Sequence[ModelReport], quiet: int) -> list[Part]:
+    """Models of which there is something to read in one table, those that failed first; how many others there are.
+
+    :param quiet: models that passed and are as they were, of which nothing is told.
+    """
+    others = [Part(f"{plural(quiet, 'model')} more passed, and nothing of {'it' if quiet == 1 else 'them'} changed.")]
+    if len(models) < 2:  # noqa: PLR2004
+        return others if models and quiet else []
+    rows = [_overview_row(model) for model in models[:MOST_MODELS]]
+    rest = len(models) - MOST_MODELS
+    hidden = [Part(f"({exact(rest)} more models are not in this table)")] if rest > 0 else []
+    return [Part(_table_of(rows, left=2)), *hidden, *(others if quiet else [])]
+
+
+def _overview_row(model: ModelReport) -> dict[str, str]:
+    whole = model.total_row
+    count, change, left = (whole.known_count, whole.base_delta, whole.room_left) if whole else (None, None, None)
+    limit = (whole.limit if whole else "") or sentences.name_limited(model)
+    return {
+        "model": f"{'✓' if model.verdict == 'passed' else '✗'} {text(model.name, _NAME)}",
+        "class": text(model.architecture, _NAME),
+        "parameters": "not counted" if count is None else exact(count),
+        "change": "" if change is None else signed(change),
+        "budget": "report-only" if model.report_only else text(limit),
+        "left": "" if left is None else signed(left),
+    }
+
+
+def _table_of(rows: Sequence[dict[str, str]], left: int) -> str:
+    """Leave out columns in which nothing is said."""
+    used = [column for column in rows[0] if any(row[column] for row in rows)]
+    return table(used, [[row[column] for column in used] for row in rows], left=left)
+
+
+def _list_stand_ins(report: RunReport) -> list[Part]:
+    found = [text(each) for each in sentences.name_stand_ins(report.models)]
+    listing = list_lines(found, MOST_MODELS, "more are")
+    return [Part(fold_away("Stand-ins for what is not there", listing), is_detail=True)] if found else []
+
+
+def _describe_run(report: RunReport) -> str:
+    """What was counted, against what, and with what."""
+    base, at = report.base, "work tree on " if sentences.is_of_work_tree(report) else ""
+    counts = f"{report.configured:,} configured, {report.checked:,} checked, {report.failed:,} failed"
+    build = "" if report.mode == "full" else "; not compared with a build"
+    compared = f" Compared with {code(base.revision)} ({code(base.commit[:12])})." if base and base.commit else ""
+    names = {"pytest_bertsize": "pytest-bertsize", "python": "Python"}
+    versions = ", ".join(
+        f"{text(names.get(name, name.replace('_', ' ')), _NAME)} {text(version, _NAME)}"
+        for name, version in report.versions.items()
+    )
+    commit = f"; {at}commit {code(report.commit)}" if report.commit else ""
+    return f"<sub>Model size: {counts}{build}.{compared} {versions}{commit}</sub>"
+
+
+# one model
+
+
+def _describe_model(model: ModelReport, *, in_title: bool = False) -> list[Part]:
+    """The headline is the first; what changed stands before what is found, and before what to write to accept it.
+
+    :param in_title: whether the page's title says the headline, of which the name is enough then.
+    """
+    choices, changes = model.choices, sentences.compare_with_base(model)
+    mark = "✓" if model.verdict == "passed" else "✗"
+    parts = [
+        Part(f"### {mark} {text(model.name if in_title else model.headline)}"),
+        Part(_describe_subject(model)),
+    ]
+    if changes and (model.is_compared or changes[1:]):
+        lines = "".join(f"\n- {text(line)}" for line in changes[1:])
+        parts.append(Part(f"{changes[0][:1].upper()}{text(changes[0][1:])}{chr(10) if lines else ''}{lines}"))
+    if any(row.known_count is not None for row in model.components):
+        parts += _describe_components(model)
+    if beside := [*sentences.describe_measures(model), *sentences.describe_rest(model)]:
+        parts.append(Part("\n".join(f"- {text(sentence)}" for sentence in beside)))
+    if findings := [*map(_describe_finding, model.own_findings)]:
+        parts.append(Part(list_lines(findings, MOST_NAMES, "more findings are")))
+    if choices and choices.fits:
+        fits = (f"- {text(fit.change)}: {exact(fit.total)} in total" for fit in choices.fits)
+        parts.append(Part("\n".join(["**What would fit:**", "", *fits])))
+    if choices and choices.costs:
+        rows = [(text(cost.what), text(cost.change), signed(cost.total)) for cost in choices.costs]
+        drawn = table(("change", "in the config", "parameters"), rows, left=2)
+        parts.append(Part(fold_away("What the next change would cost", drawn), is_detail=True))
+    return [*parts, *_describe_layers(model.layers), *_list_formulas(model)]
+
+
+def _describe_finding(finding: FindingRow) -> str:
+    place, fix = (
+        f" ({code(finding.place)})" if finding.place else "",
+        f"<br>→ {text(finding.fix)}" if finding.fix else "",
+    )
+    return f"{_MARKS[finding.severity]} {text(finding.message)}{place}{fix}"
+
+
+def _describe_subject(model: ModelReport) -> str:
+    """What it is, and what it is not held to."""
+    said = [
+        ", ".join(code(each) for each in (model.architecture, model.config) if each),
+        ", ".join(f"{text(symbol)} = {exact(size)}" for symbol, size in model.symbols.items()),
+        "**report-only: held to no limit**" if model.report_only else "",
+        "**not built: counts are the closed form's**" if not model.built and model.parameter_count is not None else "",
+        "" if model.closed_form else "**held to its budget alone: not compared with a closed form**",
+    ]
+    return "; ".join(filter(None, said))
+
+
+def _describe_components(model: ModelReport) -> list[Part]:
+    """The table, folded away for a model that passed, and what it leaves out."""
+    rows, shown = model.components, urgent_rows(model.chosen_rows, MOST_ROWS)
+    has_changed = any(row.base_delta for row in rows)
+    drawn = _table_of([_component_row(row, model, has_changed=has_changed) for row in shown], left=1)
+    note = f"<sub>{'. '.join(_describe_table(model, len(rows) - len(shown)))}.</sub>"
+    if model.verdict == "passed" and not has_changed:
+        return [Part(fold_away("Components", f"{drawn}\n\n{note}"))]
+    return [Part(drawn), Part(note)]
+
+
+def _component_row(row: Component, model: ModelReport, *, has_changed: bool) -> dict[str, str]:
+    whole, left = model.total_row, row.room_left
+    differs = any(each.form_delta for each in model.components)
+    times = f" ×{row.layers:,}" if row.layers > 1 else ""
+    bold: Callable[[str], str] = (lambda cell: f"**{cell}**" if cell else "") if row.failed else str
+    limit, is_broken = text(row.limit or ""), (left or 0) < 0
+    return {
+        "component": bold(f"{'✗ ' if row.failed else ''}{text(row.name, 2 * _NAME)}{times}"),
+        "closed form": _number(row.expected) if differs or row.actual is None else "",
+        "actual": bold(_number(row.actual)),
+        "share": show_share(row.known_count, whole.known_count if whole else None),
+        "off formula": signed(row.form_delta) if row.form_delta else "",
+        "base": _number(row.base) if has_changed else "",
+        "change": signed(row.base_delta) if row.base_delta else "",
+        "budget": limit if is_broken else bold(limit),  # bold where it is the limit that is wrong, not what is left
+        "left": "" if left is None else bold(signed(left)) if is_broken else signed(left),
+    }
+
+
+def _number(count: int | None) -> str:
+    return "" if count is None else exact(count)
+
+
+def _describe_table(model: ModelReport, hidden: int) -> list[str]:
+    """Sentences under the table, without their full stops."""
+    said, totals, count = sentences.describe_embedding(model), model.totals, model.parameter_count
+    notes = [said[:1].upper() + said[1:]] if said else []
+    is_off = any(finding.kind == "off-closed-form" for finding in model.findings)  # tensors may, where counts agree
+    deltas = [row.form_delta for row in model.components if row.form_delta is not None]
+    if deltas and not any(deltas) and not is_off:
+        notes.append("Every component is what its closed form says")
+    if hidden:
+        notes.append(f"{plural(hidden, 'component is', 'components are')} not shown")
+    if totals.stored not in {None, count}:
+        notes.append(f"With ties written out {_number(totals.stored)}")
+    if totals.trainable not in {None, count}:
+        notes.append(f"Trainable {_number(totals.trainable)}")
+    return notes or ["Counted in parameters"]
+
+
+def _describe_layers(layers: Sequence[Layer]) -> list[Part]:
+    if not layers:
+        return []
+    cells = [
+        (
+            f"{text(layer.name, 2 * _NAME)}{f' ×{layer.times:,}' if layer.times > 1 else ''}",
+            *map(_number, (layer.base, layer.expected, layer.actual)),
+        )
+        for layer in layers[:MOST_LAYERS]
+    ]
+    drawn = table(("layer", "base", "closed form", "actual"), cells)
+    rest = len(layers) - MOST_LAYERS
+    more = f"\n\n{exact(rest)} more are in the JSON report" if rest > 0 else ""
+    return [Part(fold_away("Layers that differ", drawn + more), is_detail=True)]
+
+
+def _list_formulas(model: ModelReport) -> list[Part]:
+    """Formulas of ours as GitHub sets them; any other text as code."""
+    rows = [
+        (
+            text(row.name, 2 * _NAME),
+            f"$`{row.latex}`$" if row.latex else code(row.formula, _TEXT),
+            _number(row.expected),
+        )
+        for row in model.components
+        if row.formula
+    ]
+    drawn = table(("component", "closed form", "parameters"), rows[:MOST_ROWS], left=2)
+    return [Part(fold_away("Closed form", drawn), is_detail=True)] if rows else []

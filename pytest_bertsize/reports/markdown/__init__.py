@@ -1,1 +1,0 @@
-"""The report as Markdown, for a comment or the summary of a step."""

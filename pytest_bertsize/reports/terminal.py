@@ -1,0 +1,423 @@
+"""The reports in a terminal: one model that failed, one that passed, all of a run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from rich.cells import cell_len
+
+from pytest_bertsize.findings import BROKEN
+from pytest_bertsize.quantity import compact_left, percent_used
+from pytest_bertsize.reports import sentences
+from pytest_bertsize.reports.drawing import (
+    BOLD,
+    NAME,
+    RED,
+    Style,
+    colour_text,
+    draw,
+    draw_all,
+    draw_columns,
+    drop_columns,
+    fit,
+    hanging,
+    powers,
+    usable,
+)
+from pytest_bertsize.reports.sentences import show_difference, show_share
+from pytest_bertsize.table.model import unit_of
+from pytest_bertsize.wording import MOST_NAMED, exact, listed, plural
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.text import Text
+
+    from pytest_bertsize.reports.report import Component, FindingRow, FoldedTensor, Measure, ModelReport, RunBase
+
+MOST_SENTENCES = 40
+"""Findings that are shown of a model, errors first; who has more has one of them many times."""
+MOST_ROWS = 30
+"""Models that passed, as a row each, and lines of more."""
+FEWEST = 3
+"""Models of one pattern that are a line; fewer are rows."""
+_MARKS = {"error": ("✗", "red"), "warning": ("!", "yellow"), "note": ("-", "dim")}
+
+
+def draw_failure(model: ModelReport, style: Style) -> str:
+    """Draw the whole report of a model that failed: headline, table, what changed, each finding with its way out."""
+    parts: list[RenderableType] = [colour_text(model.headline, "bold red"), colour_text("")]
+    if model.components:
+        parts += [_title(model), colour_text(""), _component_table(model, style), colour_text("")]
+    if changes := _base_lines(model, style, ""):
+        parts += [*changes, colour_text("")]
+    parts += _finding_lines(model.own_findings, style)
+    if choices := _choice_lines(model, style):
+        parts += [colour_text(""), *choices]
+    return draw_all(parts, style)
+
+
+def draw_model(model: ModelReport, style: Style) -> str:
+    """Draw title and table of a model that passed, for ``-v``."""
+    beside = [*_base_lines(model, style, ""), *_choice_lines(model, style)]
+    parts = [_title(model), colour_text(""), _component_table(model, style)]
+    return draw_all([*parts, *([colour_text(""), *beside] if beside else [])], style)
+
+
+def draw_notes(model: ModelReport, style: Style) -> str:
+    """Draw the warnings of a model that passed, and its notes where detail is asked for; ``""`` if there are none."""
+    found = [each for each in model.own_findings if each.severity != "note" or _is_shown(each, model, style)]
+    return draw_all(_finding_lines(found, style, prefix=f"{model.name}: "), style) if found else ""
+
+
+def _is_shown(note: FindingRow, model: ModelReport, style: Style) -> bool:
+    """Whether a note prints without ``-v``: a loosened budget, and the lock unless the base has said the same."""
+    base, lock = model.base, model.lock
+    is_said = bool(base and lock and lock.known and not lock.buffers and base.tensors == lock.tensors)
+    return style.verbosity > 0 or note.kind == "budget-loosened" or (note.kind == "differs-from-lock" and not is_said)
+
+
+def draw_stand_ins(models: Sequence[ModelReport], style: Style) -> str:
+    """Draw what stood in for something that is not there, each once for all models; ``""`` where nothing did."""
+    found = sentences.name_stand_ins(models)
+    lines = [hanging("- ", "dim", each, style) for each in found[:MOST_SENTENCES]]
+    if rest := len(found[MOST_SENTENCES:]):
+        lines.append(colour_text(f"{exact(rest)} more stand-ins are in the JSON report", "dim"))
+    return draw_all(lines, style) if lines else ""
+
+
+def draw_comparison(model: ModelReport, style: Style) -> str:
+    """Draw what became of a model that passed, ``""`` where nothing did."""
+    return draw_all(_base_lines(model, style, f"{model.name} "), style) if model.differs_from_base else ""
+
+
+def draw_base(base: RunBase, models: Sequence[ModelReport], style: Style) -> str:
+    """Draw what the whole run was compared with, where there is something to say; ``""`` where there is not."""
+    lines = []
+    missing = f"not compared with {base.revision}"
+    if base.problem:
+        lines.append(hanging("! ", "yellow", f"{missing}: {base.problem}", style))
+    else:
+        if not base.removed and not any(model.differs_from_base for model in models):
+            named = sentences.name_revision(base.revision, base.commit)
+            lines.append(colour_text(f"against {named}: no count changed", "dim"))
+        if base.not_compared:
+            lines.append(hanging("! ", "yellow", f"{missing}: {listed(base.not_compared, MOST_NAMED)}", style))
+    lines += [hanging("- ", "yellow", line, style) for line in sentences.describe_removed(base, failed=False)]
+    return draw_all(lines, style) if lines else ""
+
+
+def draw_way_to_accept(models: Iterable[ModelReport], style: Style) -> str:
+    """Draw the command that raises budgets, where they alone are what fails a model; ``""`` where there is none."""
+    errors = ({row.kind for row in model.findings if row.severity == "error"} for model in models)
+    acceptable = any(kinds & BROKEN and kinds <= {*BROKEN, "budget-loosened"} for kinds in errors)
+    said = "to accept what was counted: pytest --bert-budget --bert-budget-update"
+    return draw(hanging("→ ", "cyan", said, style), style) if acceptable else ""
+
+
+def _title(model: ModelReport) -> Text:
+    title = colour_text("")
+    title.append(model.architecture, style="bold")
+    title.append(f"  {model.config}  " if model.config else "  ", style="cyan")
+    title.append(" ".join(f"{symbol}={size}" for symbol, size in model.symbols.items()), style="dim")
+    return title
+
+
+def _finding_lines(findings: Sequence[FindingRow], style: Style, prefix: str = "") -> list[RenderableType]:
+    lines: list[RenderableType] = []
+    for finding in findings[:MOST_SENTENCES]:
+        mark, colour = _MARKS[finding.severity]
+        place = f" ({finding.place})" if finding.place else ""
+        lines.append(hanging(f"{mark} ", colour, f"{prefix}{finding.message}{place}", style))
+        if finding.fix:
+            lines.append(hanging("  → ", "cyan", finding.fix, style))
+    if rest := len(findings[MOST_SENTENCES:]):
+        lines.append(colour_text(f"{prefix}{exact(rest)} more findings are not shown: the JSON report has them", "dim"))
+    return lines
+
+
+def _choice_lines(model: ModelReport, style: Style) -> list[RenderableType]:
+    """What would fit, and what the next change would cost."""
+    choices = model.choices
+    if choices is None:
+        return []
+    costs = sentences.describe_costs(choices) if choices.fits or style.verbosity > 0 else ""
+    return [hanging("→ ", "cyan", text, style) for text in (sentences.describe_fits(choices), costs) if text]
+
+
+def _base_lines(model: ModelReport, style: Style, prefix: str) -> list[RenderableType]:
+    lines = sentences.compare_with_base(model)
+    head = [hanging("→ ", "cyan", f"{prefix}{each}", style) for each in lines[:1]]
+    return [*head, *(hanging("    ", "", each, style) for each in lines[1:])]
+
+
+# all models of a run
+
+OverviewColumn: TypeAlias = Literal["", "model", "architecture", "parameters", "budget", "left"]
+NUMBERS = {"parameters", "budget", "left"}
+
+
+def draw_overview(models: Sequence[ModelReport], style: Style, patterns: Mapping[str, str]) -> str:
+    """Draw a row for each model; where many have passed, those that failed, and a line for each pattern of names.
+
+    :param patterns: the table that declares several models, ``"bert-{stem}"``, by the name of each.
+    """
+    rows, lines = ([*models], []) if style.verbosity > 0 else _fold_passed(models, patterns)
+    parts = [_draw_rows([_overview_row(model) for model in rows], style)] if rows else []
+    if lines:
+        parts.append(draw_all((hanging("✓  ", "", line, style) for line in lines), style))
+    return "\n".join(parts)
+
+
+def _draw_rows(rows: Sequence[Mapping[OverviewColumn, str]], style: Style) -> str:
+    widths = {column: max(cell_len(column), *(cell_len(row[column]) for row in rows)) for column in rows[0]}
+    needed = {column: (min(width, NAME) if column == "model" else width) + 2 for column, width in widths.items()}
+    shown = drop_columns(needed, ("architecture", "left", "budget"), usable(style))
+    name = min(widths["model"], usable(style) - sum(needed[column] for column in shown) + needed["model"] - 2)
+    drawn: list[tuple[str, list[str]]] = [(BOLD, [*shown])]
+    for row in rows:
+        cells = {**row, "model": fit(row["model"], name)}
+        drawn.append((RED if row[""] == "✗" else "", [cells[column] for column in shown]))
+    return draw_columns(drawn, {at for at, column in enumerate(shown) if column in NUMBERS}, style)
+
+
+def _fold_passed(models: Sequence[ModelReport], patterns: Mapping[str, str]) -> tuple[list[ModelReport], list[str]]:
+    """Return the models that are rows, and lines that count all others."""
+    passed = [model for model in models if model.verdict == "passed"]
+    if len(passed) <= MOST_ROWS:
+        return [*models], []
+    groups: dict[tuple[str, bool], list[ModelReport]] = {}
+    for model in passed:
+        pattern = re.sub(r"\{[^{}]*\}", "*", patterns.get(model.name, "")) or re.sub(r"\d+", "*", model.name)
+        groups.setdefault((pattern, model.report_only), []).append(model)
+    largest = sorted(groups, key=lambda key: -len(groups[key]))[:MOST_ROWS]
+    folded = [key for key in groups if key in largest and len(groups[key]) >= FEWEST]
+    lines = [_describe_group(key[0], groups[key]) for key in folded]
+    failed = [model for model in models if model.verdict != "passed"]
+    rest = [model for key, group in groups.items() if key not in folded for model in group]
+    if len(rest) <= MOST_ROWS:
+        return [*failed, *rest], lines
+    others = [[each for each in rest if each.report_only is only] for only in (False, True)]
+    return failed, [*lines, *(_describe_group("others" if lines else "", group) for group in others if group)]
+
+
+def _describe_group(pattern: str, models: Sequence[ModelReport]) -> str:
+    """``model-*: 997 passed, BertForMaskedLM, 102,291,081 to 103,057,774 parameters, tightest model-7 (+1K left)``."""
+    classes = {model.architecture for model in models}
+    counts = [row.known_count or 0 for model in models if (row := model.total_row)]
+    sizes = " to ".join(map(exact, dict.fromkeys((min(counts), max(counts))))) if counts else ""
+    return ", ".join(
+        filter(
+            None,
+            [
+                f"{pattern}: {exact(len(models))} passed" if pattern else f"{plural(len(models), 'model')} passed",
+                classes.pop() if len(classes) == 1 else plural(len(classes), "class", "classes"),
+                f"{sizes} parameters" if sizes else "",
+                _describe_tightest(models),
+            ],
+        )
+    )
+
+
+def _describe_tightest(models: Sequence[ModelReport]) -> str:
+    """Which of them has the least room under the limit of its total, or what is limited where none has such a limit."""
+    if models[0].report_only:
+        return "report-only"
+    wholes = [(model.name, row.room_left) for model in models if (row := model.total_row)]
+    rooms = [(left, name) for name, left in wholes if left is not None]
+    if not rooms:
+        limits = {sentences.name_limited(model) for model in models}
+        return f"limited {limits.pop()}" if len(limits) == 1 else ""
+    left, name = min(rooms)
+    rest = len(models) - len(rooms)
+    without = f"; {exact(rest)} without a limit of the total" if rest else ""
+    return f"tightest {name} ({compact_left(left)} left){without}"
+
+
+def _overview_row(model: ModelReport) -> dict[OverviewColumn, str]:
+    whole = model.total_row
+    left = whole.room_left if whole else None
+    limit = (whole.limit or sentences.name_limited(model)) if whole else ""
+    return {
+        "": "✓" if model.verdict == "passed" else "✗",
+        "model": model.name,
+        "architecture": model.architecture,
+        "parameters": "not counted" if whole is None else exact(whole.known_count or 0),
+        "budget": "report-only" if model.report_only else limit,
+        "left": "" if left is None else compact_left(left),
+    }
+
+
+# the table of one model's components: a number is never cut, whole columns go first, the least important one ahead
+
+Column: TypeAlias = Literal[
+    "component", "closed form", "actual", "share", "vs formula", "vs base", "budget", "left", "used", ""
+]
+COLUMNS: tuple[Column, ...] = (
+    "component",
+    "closed form",
+    "actual",
+    "share",
+    "vs formula",
+    "vs base",
+    "budget",
+    "left",
+    "used",
+    "",
+)
+DROPPED_FIRST: tuple[Column, ...] = ("", "share", "closed form", "used", "left", "budget", "vs base")
+DROPPED_LAST: tuple[Column, ...] = ("vs formula",)
+"""Where names are as narrow as they can be."""
+NARROWEST_NAME = 14
+TENSOR = 40
+"""Cells that a tensor's name gets before columns are dropped for it."""
+MOST_LINES = 200
+"""Of a table; a model whose layers all differ has thousands of them."""
+BAR = 9
+"""Cells of a full bar."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One line of the table, as text."""
+
+    cells: dict[Column, str]
+    failed: bool = False
+    dim: bool = False
+    left: int | None = None
+
+
+def _component_table(model: ModelReport, style: Style) -> RenderableType:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Group
+    from rich.table import Table
+
+    rows = model.components if style.verbosity > 0 else model.chosen_rows
+    all_lines = [line for row in rows for line in _component_lines(row, model, style)]
+    all_lines += [_line_of(row, row.name, {}) for row in model.limited_measures]  # under the total
+    lines = all_lines if len(all_lines) <= MOST_LINES else [*all_lines[: MOST_LINES - 1], all_lines[-1]]
+    columns, widths = _lay_out(lines, style)
+    table = Table(box=SIMPLE_HEAD, show_edge=False, padding=0, header_style="bold", border_style="dim")
+    for column in columns:
+        at_left = column in {"component", ""}
+        table.add_column(_header(column), width=widths[column], justify="left" if at_left else "right", no_wrap=True)
+    for line in lines:
+        table.add_row(*(_draw_cell(line, column, widths) for column in columns))
+    said = [*_describe_table(model), *_describe_hidden(model, len(all_lines) - len(lines), len(rows))]
+    return Group(table, *(hanging("  ", "dim", f"({each})", style) for each in said if each))
+
+
+def _describe_table(model: ModelReport) -> Iterator[str]:
+    """Sentences under the table: other totals, what its last lines are of, what trains."""
+    yield sentences.describe_embedding(model)
+    stored, unrolled, count = model.totals.stored, model.totals.unrolled, model.parameter_count
+    totals = [] if stored in {None, count} else [f"with ties written out {exact(stored or 0)}"]
+    if unrolled not in {None, stored} and count == model.totals.expected:
+        totals.append(f"with shared layers unrolled {exact(unrolled or 0)}")
+    yield "; ".join(totals)
+    yield "; ".join(f"{row.name}: {row.what}" for row in model.limited_measures)
+    yield from map(sentences.describe_parts, model.limited_measures)
+    yield from sentences.describe_rest(model)
+
+
+def _describe_hidden(model: ModelReport, lines: int, shown: int) -> Iterator[str]:
+    if lines:
+        yield f"{exact(lines)} lines above the total are not shown: the JSON report has them"
+    if not model.built:
+        yield "not built: these are the closed form's counts"
+    if hidden := len(model.components) - shown:
+        one = hidden == 1
+        what = f"{'part that matches its' if one else 'parts that match their'} closed form"
+        if not (model.closed_form and model.built):
+            what = f"{'part' if one else 'parts'} without a limit"
+        yield f"{hidden} {what} {'is' if one else 'are'} not shown: -v shows {'it' if one else 'them'}"
+
+
+def _component_lines(row: Component, model: ModelReport, style: Style) -> Iterator[_Line]:
+    depth = row.name.count(".")
+    times = f" ×{row.layers}" if row.layers > 1 else ""
+    whole = model.total_row
+    share = show_share(row.known_count, whole.known_count if whole else None)
+    label = f"{'  ' * depth}{row.name.rpartition('.')[2]}{times}"
+    yield _line_of(row, label, {"share": share})
+    indent = "  " * (depth + 2)
+    if row.form_delta:  # a long formula stands in the finding alone
+        formula = row.formula if row.formula and len(row.formula) <= NAME else "closed form"
+        expected: dict[Column, str] = {"actual": exact(row.expected or 0), "vs formula": "expected"}
+        yield _Line({"component": powers(f"{indent}{formula}", style), **expected}, dim=True)
+    if style.verbosity > 1:
+        yield from (_tensor_line(each, row, indent) for each in model.tensors if each.component == row.name)
+
+
+def _line_of(row: Component | Measure, label: str, more: dict[Column, str]) -> _Line:
+    left, count = row.room_left, row.known_count or 0
+    is_compared = row.form_delta is not None
+    cells: dict[Column, str] = {
+        "component": f"{'✗ ' if row.failed else '  '}{label}",
+        "closed form": "" if row.expected is None else exact(row.expected),
+        "actual": "" if row.actual is None else exact(row.actual),
+        "vs formula": show_difference(row.form_delta) if is_compared else "",
+        "vs base": "" if row.base is None else show_difference(row.base_delta),
+        "budget": row.limit or "",
+        "left": "" if left is None else compact_left(left, unit_of(row.name)),
+        "used": "" if row.max is None else percent_used(count, row.max),
+        "": "" if row.max is None else _draw_bar(count, row.max),
+    }
+    return _Line({**cells, **more}, row.failed, left=left)
+
+
+def _tensor_line(tensor: FoldedTensor, row: Component, indent: str) -> _Line:
+    times = f" ×{tensor.layers}" if tensor.layers > 1 else ""
+    frozen = "" if tensor.trainable else " frozen"
+    tail = tensor.name.rpartition(".*.")[2] if ".*." in tensor.name else tensor.name
+    actual, expected = tensor.actual, tensor.expected
+    cells: dict[Column, str] = {
+        "component": f"{indent}{tail} ({', '.join(map(str, tensor.shape))}){times}{frozen}",
+        "closed form": "" if expected is None else exact(expected),
+        "actual": "missing" if actual is None else "tied" if tensor.tied_to else exact(actual),
+        "vs formula": "=" if actual == expected else "not expected" if expected is None else "missing",
+    }
+    if row.actual is None:  # nothing was built
+        return _Line({**cells, "actual": "", "vs formula": ""}, dim=True)
+    if row.expected is None:  # there is no closed form to compare with
+        return _Line({**cells, "vs formula": ""}, dim=True)
+    return _Line(cells, failed=actual != expected, dim=actual == expected)
+
+
+def _draw_bar(actual: int, limit: int) -> str:
+    """The share of the limit that is used, rounded down; an arrow where it runs over."""
+    if actual > limit:
+        return "█" * BAR + "▶"
+    eighths = 8 * BAR * actual // limit if limit else 0
+    return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
+
+
+def _header(column: Column) -> str:
+    return "  component" if column == "component" else column
+
+
+def _lay_out(lines: Sequence[_Line], style: Style) -> tuple[list[Column], dict[Column, int]]:
+    """Drop whole columns until the rest fits; only names of components are ever shortened."""
+    widths = {column: [cell_len(line.cells.get(column, "")) for line in lines] for column in COLUMNS}
+    natural = {column: max(cell_len(_header(column)), *widths[column]) for column in COLUMNS}
+    columns = [column for column in COLUMNS if any(widths[column])]
+    if style.verbosity < 1 and "actual" in columns and "closed form" in columns:  # shown where it is all there is
+        columns.remove("closed form")
+    room = min(natural["component"], TENSOR if style.verbosity > 1 else NAME)  # a longer tensor name is shortened
+    for name, dropped in ((room, DROPPED_FIRST), (min(room, NARROWEST_NAME), DROPPED_LAST)):
+        needed = {column: (name if column == "component" else natural[column]) + 1 for column in columns}
+        columns = drop_columns(needed, dropped, usable(style))
+    rest = sum(natural[column] for column in columns if column != "component") + len(columns)
+    return columns, {**natural, "component": min(natural["component"], max(usable(style) - rest, NARROWEST_NAME))}
+
+
+def _draw_cell(line: _Line, column: Column, widths: dict[Column, int]) -> Text:
+    text = line.cells.get(column, "")
+    colour = "dim" if line.dim or text == "=" else ""
+    if line.failed and column in {"component", "actual", "vs formula"} and text != "=":
+        colour = "bold red"
+    if line.left is not None and column in {"left", "used", ""}:
+        colour = "red" if line.left < 0 else "green"
+    return colour_text(fit(text, widths["component"]) if column == "component" else text, colour)
