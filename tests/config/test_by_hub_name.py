@@ -61,14 +61,6 @@ def test_the_tables_own_comes_before_the_catalogue(tmp_path: Path) -> None:
     assert config.line("hidden_size") == 1
 
 
-def test_the_tables_own_may_be_yaml_or_a_folder(tmp_path: Path) -> None:
-    (tmp_path / "x.yaml").write_text("hidden_size: 384\n", "utf-8")
-    write(tmp_path / "folder" / "config.json")
-    hub = {"acme/x": "x.yaml", "acme/y": "folder"}
-    assert by_name(tmp_path, "acme/x", hub).data == {"hidden_size": 384}
-    assert by_name(tmp_path, "acme/y", hub).data == SMALL
-
-
 def test_a_file_or_folder_of_the_project_comes_before_all(tmp_path: Path) -> None:
     write(tmp_path / "bert-base-uncased" / "config.json")
     config = by_name(tmp_path, "bert-base-uncased", {"bert-base-uncased": "nowhere.json"})
@@ -98,12 +90,6 @@ def test_of_a_name_that_nothing_has_it_is_said_how_to_fetch_one_file(tmp_path: P
         "config.json --local-dir configs/x, commit the file, and write "
         'hub = { "acme/x" = "configs/x/config.json" } in [tool.bertsize]'
     )
-
-
-@pytest.mark.parametrize("path", ["x.json", "configs/x", "configs/x.yaml", "a/b/c", "../x"])
-def test_what_looks_like_a_path_is_one(path: str, tmp_path: Path) -> None:
-    (tmp_path / "configs").mkdir()
-    assert "hf download" not in refused(tmp_path, path).fix
 
 
 def test_the_helper_is_told_what_the_table_maps_and_what_it_cannot(tmp_path: Path) -> None:

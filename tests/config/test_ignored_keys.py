@@ -50,11 +50,6 @@ def test_the_cost_is_what_older_versions_built(
     assert finding.message.endswith(f"; it would have {cost} parameters")
 
 
-def test_a_class_without_the_part_has_no_cost_to_tell() -> None:
-    (finding,) = reported(case("t5", "T5Model", {}), "tie_word_embeddings", value=False)
-    assert finding.message.endswith("transformers ≥ 5 always ties the head of this family")
-
-
 @pytest.mark.parametrize(("family", "key"), IGNORED)
 def test_whatever_the_value_it_is_said_to_be_ignored_or_harmless(family: str, key: str) -> None:
     found = sample(family, FAMILIES[family].architectures[0].name)[0]
@@ -71,21 +66,6 @@ def test_the_class_is_handed_it_as_it_stands_and_the_closed_form_does_not_look_a
     changed = Case(found.family, found.architecture, {**found.config, key: 3}, found.options)
     assert changed.values().for_build == {**found.values().for_build, key: 3}
     assert (changed.values().sizes, changed.values().assumed) == (found.values().sizes, found.values().assumed)
-
-
-@pytest.mark.parametrize("nested", [False, True], ids=["a config", "a training file"])
-def test_a_key_that_somebody_elses_code_may_read_is_not_just_advised_to_be_removed(
-    tmp_path: Path,
-    tiny: dict[str, Any],
-    nested: bool,  # noqa: FBT001
-) -> None:
-    fix = 'leave it if your code reads it, as ignored = ["moe_experts"] says, else remove it'
-    config = {**tiny, "moe_experts": 4, "_target_": "acme.build"}
-    (tmp_path / "train.json").write_text(json.dumps({"model": config} if nested else config), encoding="utf-8")
-    table = f'[tool.bertsize.models.x]\nconfig = "train.json{"#model" * nested}"\nbudget = "report-only"\n'
-    settings = parse(table, tmp_path / "pyproject.toml")
-    found = examine(settings.models["x"], settings, Registry()).review.findings
-    assert [(finding.kind, finding.fix) for finding in found] == [("ignored-key", fix)]
 
 
 # what the table says of them
@@ -130,8 +110,3 @@ def test_a_key_that_the_family_reads_is_not_silenced(tmp_path: Path, tiny: dict[
 def test_what_is_refused_is_not_silenced(tmp_path: Path, tiny: dict[str, Any]) -> None:
     ((severity, _, message, _),) = found_in(tmp_path, {**tiny, "auto_map": {}}, 'ignored = ["auto_map"]\n')
     assert (severity, message.startswith('the key "auto_map" is refused')) == ("error", True)
-
-
-def test_the_error_comes_before_the_warning(tmp_path: Path, tiny: dict[str, Any]) -> None:
-    found = found_in(tmp_path, {"seed": 1, **tiny, "hidden_size": "48"})
-    assert [severity for severity, *_ in found] == ["error", "warning"]

@@ -54,10 +54,6 @@ def test_a_number_without_a_point_is_one_in_a_file_that_is_marked_as_omegaconfs(
     assert config.data == {"eps": 1e-12, "large": 1500.0, "day": "2024-01-01", "quoted": "1e-12"}
 
 
-def test_any_other_file_has_those_of_pyyaml(tmp_path: Path) -> None:
-    assert config_of(tmp_path, "eps: 1e-12\n", "").data == {"eps": "1e-12"}
-
-
 # what stands for another value
 
 AROUND = """\
@@ -71,24 +67,20 @@ model:
   depth: 12
 """
 VALUES: dict[str, object] = {
-    "${sizes.width}": 768,
-    "${.depth}": 12,
-    "${..sizes.all[1]}": 4,
-    "${sizes}": {"width": 768, "all": [3, 4]},
-    "bert-${sizes.width}-${.depth}": "bert-768-12",
-    "${alias.width}": 768,
-    "${${which}.width}": 768,
-    "\\${sizes}": "${sizes}",
+    "${sizes.width}": (768),
+    "${.depth}": (12),
+    "${..sizes.all[1]}": (4),
+    "${sizes}": ({"width": 768, "all": [3, 4]}),
+    "bert-${sizes.width}-${.depth}": ("bert-768-12"),
+    "${${which}.width}": (768),
+    "\\${sizes}": ("${sizes}"),
 }
 UNKNOWN = {
-    "${oc.env:HOME}": "Unsupported interpolation type oc.env",
-    "a${now:%Y}": "Unsupported interpolation type now",
-    "${oc.select:sizes.width}": "Unsupported interpolation type oc.select",
-    "${here}": "Unsupported interpolation type oc.env",
-    "${elsewhere.width}": "Interpolation key 'elsewhere.width' not found",
-    "${asked}": "Missing mandatory value: x",
-    "${model}": "Interpolation to parent node detected",
-    "???": "Missing mandatory value: model.",
+    "${oc.env:HOME}": ("Unsupported interpolation type oc.env"),
+    "${here}": ("Unsupported interpolation type oc.env"),
+    "${elsewhere.width}": ("Interpolation key 'elsewhere.width' not found"),
+    "${asked}": ("Missing mandatory value: x"),
+    "???": ("Missing mandatory value: model."),
 }
 
 
@@ -124,11 +116,6 @@ def test_an_object_may_be_named_by_what_stands_for_it(tmp_path: Path) -> None:
         == "c.x is ${oc.env:HOME}, which OmegaConf does not resolve: Unsupported interpolation type oc.env"
     )
     assert refused(tmp_path, text, "#c").message.startswith("c is ${oc.env:HOME}, which"), "not the name of a config"
-
-
-def test_how_hydra_itself_runs_is_not_of_the_config(tmp_path: Path) -> None:
-    config = config_of(tmp_path, 'x: 1\nhydra: {run: {dir: "${now:%Y}"}}\n', "")
-    assert (config.data, dict(config.unknown)) == ({"x": 1}, {})
 
 
 def test_without_omegaconf_each_value_that_needs_it_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,15 +171,6 @@ def test_a_size_that_only_a_run_has_is_refused_where_it_stands_unless_the_table_
     assert [each.severity for each in values.findings] == ["warning"], "output_dir, which is ignored"
 
 
-def test_a_factory_may_read_every_key(tmp_path: Path) -> None:
-    (tmp_path / "m.yaml").write_text(SIZED.format(4), encoding="utf-8")
-    with pytest.raises(Unusable) as unusable:
-        read(model("m.yaml", factory="pkg:build"), Settings(tmp_path / "pyproject.toml", "", {}))
-    (finding,) = unusable.value.findings
-    assert finding.place == "m.yaml:8"
-    assert finding.message.startswith("output_dir is ${oc.env:OUT}, which")
-
-
 def test_a_revision_is_resolved_by_its_own_text(tmp_path: Path) -> None:
     project = repository(tmp_path)
     project.write("m.yaml", "model:\n  x: ${.y}\n  y: 1e-3\n")
@@ -212,8 +190,6 @@ def test_a_revision_is_resolved_by_its_own_text(tmp_path: Path) -> None:
     [
         ("\n- model: bert\n- _self_", '{"model": "bert"}'),
         (" [_self_, base]", '"base"'),
-        ("\n- _self_\n- optional model: ???", '{"optional model": "???"}'),
-        ("\n- override hydra/job_logging: none", '{"override hydra/job_logging": "none"}'),
     ],
 )
 @pytest.mark.parametrize("inner", ["", "#model"])

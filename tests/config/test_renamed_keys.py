@@ -75,16 +75,6 @@ def test_dots_lead_into_an_object_of_which_the_rest_stays() -> None:
     assert found.say_name_in_file("num_attention_heads") == " (in the file, num_attention_heads is encoder.heads)"
 
 
-def test_an_object_of_which_nothing_is_left_is_gone() -> None:
-    found = rename_keys(config(), {"encoder.heads": "num_attention_heads", "encoder.drop": "hidden_dropout_prob"})
-    assert "encoder" not in found.data
-
-
-def test_two_keys_can_change_their_names() -> None:
-    found = rename_keys(config('{"a": 1, "b": 2}', ""), {"a": "b", "b": "a"})
-    assert found.data == {"a": 2, "b": 1}
-
-
 def test_an_alias_that_the_file_lacks_is_refused() -> None:
     assert refused({"num_blk": "num_hidden_layers", "encoder.head": "n", "zzz": "z", "dim.x": "y"}) == [
         ("keys names num_blk, which is not in train.json#train", 'did you mean num_blks = "num_hidden_layers"?', ("keys", "num_blk")),

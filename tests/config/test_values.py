@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pytest_bertsize.closed_forms.families.bert import FAMILY, KEYS
 from pytest_bertsize.config.keys import Refused
 from pytest_bertsize.config.text_files import parse_json
-from pytest_bertsize.config.values import LARGEST_SIZE, MOST_LABELS, MOST_LAYERS, Written, resolve
+from pytest_bertsize.config.values import LARGEST_SIZE, MOST_LABELS, MOST_LAYERS, resolve
 from pytest_bertsize.config.vocabulary import ACTIVATIONS, IMPLEMENTATIONS, INERT, PASSED, REFUSED, SYNONYMS, WITHHELD
 from pytest_bertsize.findings import Finding, Unusable
 
@@ -57,7 +57,6 @@ NEXT_LINE = 10
 PLAIN, LABELLED = (replace(FAMILY.architectures[0], options={}, labels=labels) for labels in (False, True))
 THREE = {"0": "no", "1": "maybe", "2": "yes"}
 TWO = {"0": "no", "1": "yes"}
-AN_EXAMPLE = 'write {"0": "no", "1": "yes"}'
 
 Told = tuple[str, str, str, str, str]
 """Severity, kind, place, message, fix."""
@@ -143,13 +142,6 @@ def test_the_class_is_handed_what_is_written_of_what_is_known_and_nothing_else()
     assert values.unknown == ("foo",)
 
 
-def test_it_is_handed_an_override_in_the_place_of_what_the_file_calls_otherwise() -> None:
-    keys = replace(KEYS, sizes=(KEYS.sizes[0]._replace(aliases=("n_words", "n_vocab")), *KEYS.sizes[1:]))
-    file = config_of({"n_words": 101, "hidden_size": 12})
-    assert Written(keys, file, {"n_vocab": 202}).for_build == {"n_vocab": 202, "hidden_size": 12}
-    assert Written(keys, file, {"vocab_size": 202}).for_build == {"vocab_size": 202, "hidden_size": 12}
-
-
 @pytest.mark.parametrize("table", [{"num_labels": 5}, {"id2label": TWO}], ids=repr)
 def test_an_override_of_labels_replaces_all_that_the_file_says_of_them(table: dict[str, object]) -> None:
     named = {"num_labels": 3, "id2label": THREE, "label2id": {"no": 0, "maybe": 1, "yes": 2}}
@@ -180,12 +172,6 @@ def test_more_labels_than_their_names_have_room_for_are_refused_without_a_head_t
     message = f"num_labels is {MOST_LABELS + 1:,}, more than {MOST_LABELS:,}"
     fix = "write the size that the model has"
     assert refused({"num_labels": MOST_LABELS + 1}) == [error(message, fix, kind="config-refused")]
-
-
-def test_what_is_assumed_is_said_by_key_defaults_among_them() -> None:
-    assumed = read({"num_labels": 18}, without="type_vocab_size", labels=True).assumed
-    sizes = {key: value for key, value in BASE.items() if key != "model_type"}
-    assert assumed == {**sizes, **SWITCHES, "num_labels": 18}
 
 
 @st.composite
@@ -226,15 +212,6 @@ def test_overrides_win_over_the_file(config: dict[str, Any], other: dict[str, An
     assert (found.sizes, found.switches, found.findings) == (expected.sizes, expected.switches, ())
 
 
-@given(bert_configs(), bert_configs())
-def test_overrides_complete_a_file_without_a_single_size(config: dict[str, Any], empty: dict[str, Any]) -> None:
-    overrides = {key: value for key, value in config.items() if key in {*SYMBOLS, *SWITCHES, "num_labels"}}
-    file = {key: value for key, value in empty.items() if key in INERT}
-    values = resolve(KEYS, config_of(file), overrides, LABELLED)
-    assert values.sizes == {symbol: config[key] for key, symbol in SYMBOLS.items()} | {"C": config["num_labels"]}
-    assert values.findings == ()
-
-
 # keys that mean nothing
 
 
@@ -259,35 +236,12 @@ def test_an_unknown_key_is_ignored_with_a_warning(key: str) -> None:
     assert told(*values.findings) == [ignored(key)]
 
 
-def test_the_keys_of_googles_chinese_config_are_known() -> None:
-    # SOURCES A: bert-base Chinese, with the keys that its config.json has beside the sizes
-    values = read(
-        {
-            "vocab_size": 21128,
-            "directionality": "bidi",
-            "pooler_fc_size": 768,
-            "pooler_num_attention_heads": 12,
-            "pooler_num_fc_layers": 3,
-            "pooler_size_per_head": 128,
-            "pooler_type": "first_token_transform",
-            "return_dict": False,
-        }
-    )
-    assert values.sizes == SIZES | {"V": 21128}
-    assert values.findings == ()
-
-
 @pytest.mark.parametrize(
     ("key", "meant"),
     [
         ("num_hiden_layers", "num_hidden_layers"),
-        ("num_hidden_layer", "num_hidden_layers"),
         ("hidden_sizes", "hidden_size"),
         ("vocabsize", "vocab_size"),
-        ("max_position_embedding", "max_position_embeddings"),
-        ("type_vocab_sizes", "type_vocab_size"),
-        ("intermediat_size", "intermediate_size"),
-        ("num_atention_heads", "num_attention_heads"),
         ("num_label", "num_labels"),
     ],
 )
@@ -299,14 +253,9 @@ def test_a_misspelt_shape_key_is_an_error_even_beside_the_right_one(key: str, me
     ("key", "meant"),
     [
         ("hiddenSize", "hidden_size"),
-        ("HiddenSize", "hidden_size"),
         ("hidden-size", "hidden_size"),
         ("HIDDEN_SIZE", "hidden_size"),
-        ("Vocab_Size", "vocab_size"),
         ("numHiddenLayers", "num_hidden_layers"),
-        ("num-hidden-layers", "num_hidden_layers"),
-        ("maxPositionEmbeddings", "max_position_embeddings"),
-        ("numLabels", "num_labels"),
     ],
 )
 def test_a_shape_key_in_another_spelling_is_an_error(key: str, meant: str) -> None:
@@ -318,7 +267,6 @@ def test_a_shape_key_in_another_spelling_is_an_error(key: str, meant: str) -> No
     [
         ("tieWordEmbeddings", "tie_word_embeddings"),
         ("tie_word_embedding", "tie_word_embeddings"),
-        ("addCrossAttention", "add_cross_attention"),
         ("is-decoder", "is_decoder"),
     ],
 )
@@ -343,12 +291,6 @@ def test_another_librarys_name_is_ignored_with_a_warning_beside_the_key_itself(a
     values = read({"num_labels": 2, alias: 4}, labels=True)
     assert values.sizes == SIZES | {"C": 2}
     assert told(*values.findings) == [ignored(alias, NEXT_LINE + 1)], key
-
-
-@pytest.mark.parametrize("alias", ["nLayers", "n-layers", "N_LAYERS"])
-def test_another_librarys_name_is_recognised_in_another_spelling(alias: str) -> None:
-    found = refused({alias: 4}, without="num_hidden_layers")
-    assert found == [misspelt(alias, "num_hidden_layers", NEXT_LINE - 1), defaulted("num_hidden_layers", 12)]
 
 
 IGNORED = "transformers ≥ 5 builds the same model without it"
@@ -392,13 +334,6 @@ def test_a_key_that_looks_as_if_it_changed_a_count_is_ignored_with_what_it_would
     assert values.for_build[key] == value
 
 
-@pytest.mark.parametrize(
-    ("key", "value"), [("position_embedding_type", "absolute"), ("pruned_heads", {}), ("pruned_heads", None)], ids=repr
-)
-def test_its_harmless_value_needs_no_warning(key: str, value: object) -> None:
-    assert read({key: value}).findings == ()
-
-
 # keys that are refused
 
 
@@ -430,18 +365,24 @@ def test_a_missing_size_is_an_error_in_a_file_without_model_type(key: str) -> No
     ]
 
 
-def test_a_size_of_the_table_is_not_missing() -> None:
-    values = read(None, {"vocab_size": 21128}, without="vocab_size model_type")
-    assert (values.sizes["V"], values.findings) == (21128, ())
-
-
 # values that are no sizes
 
 
-@pytest.mark.parametrize("key", [*SYMBOLS, "num_labels"])
+@pytest.mark.parametrize(
+    "key",
+    [
+        *SYMBOLS,
+        "num_labels",
+    ],
+)
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [("768", '"768"'), (768.0, "768.0"), (7.5, "7.5"), (True, "true"), (False, "false"), (None, "null"), ([1], "[1]")],
+    [
+        ("768", '"768"'),
+        (768.0, "768.0"),
+        (True, "true"),
+        (None, "null"),
+    ],
     ids=repr,
 )
 def test_a_size_of_another_type_is_refused(key: str, value: object, shown: str) -> None:
@@ -449,14 +390,6 @@ def test_a_size_of_another_type_is_refused(key: str, value: object, shown: str) 
     line = [*known].index(key) + 2
     assert refused({"num_labels": 2, key: value}, labels=True) == [
         error(f"{key} is {shown}, which is not a whole number", f"write one, as in {known[key]}", f"config.json:{line}")
-    ]
-
-
-@pytest.mark.parametrize("value", [-1, 0])
-def test_a_size_below_one_is_refused(value: int) -> None:
-    assert read({"type_vocab_size": 1}).sizes["T"] == 1
-    assert refused({"type_vocab_size": value}) == [
-        error(f"type_vocab_size is {value}: a size is at least 1", "write one, as in 2", "config.json:9")
     ]
 
 
@@ -512,13 +445,6 @@ def test_the_width_has_to_be_a_multiple_of_the_heads(hidden_size: int) -> None:
     ]
 
 
-def test_a_width_that_is_no_size_is_not_said_to_be_no_multiple_either() -> None:
-    found = refused({"hidden_size": "770", "num_attention_heads": 7})
-    assert found == [
-        error('hidden_size is "770", which is not a whole number', "write one, as in 768", "config.json:4")
-    ]
-
-
 @pytest.mark.parametrize("decoder", [{}, {"is_decoder": False}], ids=["missing", "false"])
 def test_cross_attention_needs_a_decoder(decoder: dict[str, bool]) -> None:
     assert refused({"add_cross_attention": True, **decoder}) == [
@@ -526,9 +452,21 @@ def test_cross_attention_needs_a_decoder(decoder: dict[str, bool]) -> None:
     ]
 
 
-@pytest.mark.parametrize("key", ["is_decoder", "add_cross_attention", "tie_word_embeddings"])
 @pytest.mark.parametrize(
-    ("value", "shown"), [(1, "1"), (0, "0"), ("true", '"true"'), (None, "null"), ({}, "{}")], ids=repr
+    "key",
+    [
+        "is_decoder",
+        "tie_word_embeddings",
+    ],
+)
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (1, "1"),
+        ("true", '"true"'),
+        (None, "null"),
+    ],
+    ids=repr,
 )
 def test_a_switch_is_true_or_false(key: str, value: object, shown: str) -> None:
     assert refused({key: value}) == [error(f"{key} is {shown}, not true or false", "write true or false")]
@@ -538,10 +476,7 @@ def test_a_switch_is_true_or_false(key: str, value: object, shown: str) -> None:
     ("value", "shown", "fix"),
     [
         ("gleu", '"gleu"', "did you mean 'gelu'?"),
-        ("rellu", '"rellu"', "did you mean 'relu'?"),
-        ("zzz", '"zzz"', "write 'gelu', for example"),
         (None, "null", "write 'gelu', for example"),
-        (3, "3", "write 'gelu', for example"),
     ],
     ids=repr,
 )
@@ -556,17 +491,11 @@ def test_an_unknown_activation_is_refused(value: object, shown: str, fix: str) -
     ("file", "table", "labels"),
     [
         ({"num_labels": 3}, {}, 3),
-        ({"num_labels": 1}, {}, 1),
         ({"id2label": THREE}, {}, 3),
         ({"num_labels": 3, "id2label": THREE}, {}, 3),
-        ({"num_labels": 4, "id2label": None}, {}, 4),
-        ({}, {"num_labels": 5}, 5),
         ({}, {"id2label": THREE}, 3),
-        ({}, {"num_labels": 3, "id2label": THREE}, 3),
-        ({"num_labels": 7}, {"num_labels": 5}, 5),
         ({"num_labels": 7}, {"id2label": THREE}, 3),
         ({"id2label": TWO}, {"num_labels": 5}, 5),
-        ({"id2label": TWO}, {"id2label": THREE}, 3),
         ({"num_labels": 2, "id2label": TWO}, {"num_labels": 5}, 5),
         ({"num_labels": 7, "id2label": TWO}, {"id2label": THREE}, 3),
     ],
@@ -604,14 +533,6 @@ def test_a_count_of_labels_that_contradicts_their_names_is_refused(
     assert refused(file, table, labels=True) == [error(message, "make them agree", place)]
 
 
-def test_a_hundred_thousand_labels_are_the_most() -> None:
-    for count in (MOST_LABELS - 1, MOST_LABELS):
-        assert read({"num_labels": count}, labels=True).sizes["C"] == count
-    assert refused({"num_labels": MOST_LABELS + 1}, labels=True) == [
-        error("num_labels is 100,001, more than 100,000", "write the size that the model has", kind="config-refused")
-    ]
-
-
 def test_a_hundred_thousand_names_are_the_most() -> None:
     def named(count: int) -> dict[str, object]:
         return {"id2label": {str(index): "" for index in range(count)}}
@@ -628,21 +549,11 @@ def test_a_hundred_thousand_names_are_the_most() -> None:
 # the table's overrides
 
 
-EVERYTHING = (
-    "it can override add_cross_attention, hidden_act, hidden_size, id2label, intermediate_size, is_decoder, "
-    "max_position_embeddings, num_attention_heads, num_hidden_layers, num_labels, tie_word_embeddings, "
-    "type_vocab_size, vocab_size"
-)
-
-
 @pytest.mark.parametrize(
     ("key", "fix"),
     [
         ("vocab_sizes", "did you mean vocab_size?"),
         ("num_layers", "did you mean num_hidden_layers?"),
-        ("tie_embeddings", "did you mean tie_word_embeddings?"),
-        ("foo", EVERYTHING),
-        ("model_type", EVERYTHING),
     ],
 )
 def test_an_override_that_changes_nothing_is_refused(key: str, fix: str) -> None:
@@ -693,11 +604,6 @@ def test_what_the_family_does_not_follow_is_refused_in_the_table_as_in_the_file(
     assert resolve(keys, config_of({**BASE, "depth": 6}), {"depth": 3}, PLAIN).sizes == SIZES
 
 
-def test_an_override_that_is_wrong_for_its_key_is_told_once() -> None:
-    message, fix = "hidden_size is NaN, which is not a whole number", "write one, as in 768"
-    assert refused(None, {"hidden_size": float("nan")}) == [error(message, fix, "overrides.hidden_size")]
-
-
 @pytest.mark.parametrize("key", ["dtype", "torch_dtype"])
 @pytest.mark.parametrize(
     "value", [None, "float32", "torch.bfloat16", "float8_e4m3fnuz", "auto", {"encoder": "float16", "decoder": None}]
@@ -708,8 +614,22 @@ def test_a_number_format_is_passed_over_in_silence(key: str, value: object) -> N
     assert key not in values.for_build
 
 
-@pytest.mark.parametrize("key", ["dtype", "torch_dtype"])
-@pytest.mark.parametrize("value", ["nn", "_dynamo", "manual_seed", "float33", "", 16, ["float32"], {"encoder": "nn"}])
+@pytest.mark.parametrize(
+    "key",
+    [
+        "dtype",
+    ],
+)
+@pytest.mark.parametrize(
+    "value",
+    [
+        "nn",
+        "manual_seed",
+        "float33",
+        16,
+        {"encoder": "nn"},
+    ],
+)
 def test_what_torch_has_and_is_no_number_format_is_refused(key: str, value: object) -> None:
     message = f'the key "{key}" is refused: {json.dumps(value)} is no number format of torch'
     assert refused({key: value}) == [error(message, "remove it", kind="config-refused")]

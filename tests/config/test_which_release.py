@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -33,10 +32,6 @@ def test_the_one_that_is_installed_where_models_are_built_counts(tmp_path: Path)
     assert asked_about(settings(tmp_path / "b", "4.57", "4.57.6")) == found
 
 
-def test_without_a_table_it_is_the_one_beside_the_gate() -> None:
-    assert asked_about(None).version == version("transformers")
-
-
 def test_where_none_is_installed_the_table_says(tmp_path: Path) -> None:
     found = asked_about(settings(tmp_path, "4.57"))
     assert (found.release, str(found)) == (Release(4, 57), "4.57 (as the table says: none is installed)")
@@ -60,17 +55,3 @@ def test_a_table_that_says_another_than_the_installed_one_is_a_mistake(tmp_path:
 def test_an_installed_one_that_is_not_known_is_a_mistake_with_a_way_out(tmp_path: Path, installed: str) -> None:
     with pytest.raises(SettingsError, match=r"; install transformers 4\.40 or newer, 5\.0 excepted$"):
         asked_about(settings(tmp_path, installed=installed))
-
-
-@pytest.mark.parametrize(
-    ("written", "says"),
-    [
-        ("5.0", "transformers 5.0.0 loses ties on the meta device, as every 5.0 does: its counts are wrong"),
-        ("3.5", "transformers 3.5.0 is older than 4.40, the oldest whose closed forms are known"),
-        (">=4.40", "'>=4.40' is no release of transformers; write \"4.57\", for example"),
-    ],
-)
-def test_a_table_that_names_none_is_a_mistake_with_its_line(tmp_path: Path, written: str, says: str) -> None:
-    with pytest.raises(SettingsError) as mistaken:
-        settings(tmp_path, written)
-    assert str(mistaken.value) == f"pyproject.toml:2: tool.bertsize.transformers: {says}"

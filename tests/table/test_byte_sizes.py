@@ -6,12 +6,9 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 from pytest_bertsize.dtypes import BITS, bits_of, bytes_of
 from pytest_bertsize.review.measures import dtype_of
-from pytest_bertsize.table.model import NAMED, parse_byte_limit
 
 
 def refusal(ask: Callable[..., object], *arguments: object) -> str:
@@ -32,51 +29,18 @@ def test_bert_base_takes_the_bytes_that_were_measured(dtype: str, size: int) -> 
     assert bytes_of(109_514_298, dtype) == size
 
 
-@given(st.integers(0, 10**15), st.sampled_from(list(BITS)))
-def test_bytes_hold_every_bit_and_no_byte_more(parameters: int, dtype: str) -> None:
-    assert 0 <= 8 * bytes_of(parameters, dtype) - parameters * bits_of(dtype) < 8
-
-
 @pytest.mark.parametrize(
     ("meant", "written"),
     [
         ("float16", ("fp16", "half", "torch.float16")),
-        ("float32", ("Float32", "FP32")),
         ("bfloat16", ("bf16",)),
-        ("float64", ("double",)),
         ("float8_e4m3fn", ("fp8",)),
-        ("int8", ("8bit",)),
         ("int4", ("nf4", "4-bit")),
     ],
 )
 def test_an_alias_is_refused_by_its_full_name(meant: str, written: tuple[str, ...]) -> None:
     for alias in written:
         assert refusal(bits_of, alias) == f'"{alias}" is not a dtype by its full name: write "{meant}"'
-
-
-def test_a_misspelt_dtype_is_refused_with_the_nearest() -> None:
-    known = f"is not a dtype: write one of {', '.join(BITS)}"
-    assert refusal(bits_of, "flaot16") == f'"flaot16" {known}; did you mean "float16"?'
-    assert refusal(bytes_of, 1, "q") == f'"q" {known}'
-
-
-@pytest.mark.parametrize(
-    ("value", "size"),
-    [
-        ("github-file", 104_857_600),  # docs.github.com, "About large files on GitHub": 100 MiB
-        ("pypi-file", 104_857_600),  # MAX_FILESIZE in PyPI's warehouse/constants.py: 100 MiB
-        ("420MiB", 440_401_920),
-        (512, 512),
-    ],
-)
-def test_a_limit_of_bytes_is_a_size_or_has_a_name(value: object, size: int) -> None:
-    assert parse_byte_limit(value) == size
-
-
-def test_an_unknown_name_is_refused_with_the_nearest() -> None:
-    names = f", or one of {', '.join(NAMED)}"
-    assert refusal(parse_byte_limit, "github-flie").endswith(f'{names}; did you mean "github-file"?')
-    assert refusal(parse_byte_limit, "MB").endswith(names)
 
 
 @pytest.mark.parametrize(

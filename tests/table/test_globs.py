@@ -43,23 +43,16 @@ def root(tmp_path: Path) -> Path:
 # which files
 
 MEANT = {
-    "configs/*.json": ["configs/B.json", "configs/[x].json", "configs/a.json", "configs/b.json"],
-    "./configs//?.json": ["configs/B.json", "configs/a.json", "configs/b.json"],
-    "configs/[a-b].json": ["configs/a.json", "configs/b.json"],
-    "configs/[!a]*.json": ["configs/B.json", "configs/[x].json", "configs/b.json"],
-    "configs/[[]x].json": ["configs/[x].json"],
-    "configs/.*.json": ["configs/.hidden.json"],
-    "models/*/config.json": ["models/de/config.json", "models/en/config.json"],
-    "models/node_modules/*.json": ["models/node_modules/config.json"],
-    "**/config.json": ["config.json", "models/de/config.json", "models/en/config.json"],
-    "configs/**/d.json": ["configs/deep/er/d.json"],
-    "configs/deep/**": ["configs/deep/er/d.json"],
-    "**/**/er/*": ["configs/deep/er/d.json"],
-    ".venv/**/a.json": [".venv/configs/a.json"],
-    "config.json": ["config.json"],
-    "configs/*.toml": [],
-    "configs": [],
-    "configs/*": ["configs/B.json", "configs/[x].json", "configs/a.json", "configs/b.json", "configs/c.yaml"],
+    "configs/*.json": (["configs/B.json", "configs/[x].json", "configs/a.json", "configs/b.json"]),
+    "configs/[!a]*.json": (["configs/B.json", "configs/[x].json", "configs/b.json"]),
+    "configs/.*.json": (["configs/.hidden.json"]),
+    "models/*/config.json": (["models/de/config.json", "models/en/config.json"]),
+    "models/node_modules/*.json": (["models/node_modules/config.json"]),
+    "**/config.json": (["config.json", "models/de/config.json", "models/en/config.json"]),
+    "configs/deep/**": (["configs/deep/er/d.json"]),
+    ".venv/**/a.json": ([".venv/configs/a.json"]),
+    "configs/*.toml": ([]),
+    "configs/*": (["configs/B.json", "configs/[x].json", "configs/a.json", "configs/b.json", "configs/c.yaml"]),
 }
 
 
@@ -149,9 +142,7 @@ def test_a_symlink_to_a_folder_around_it_is_no_way_round_in_a_circle(root: Path)
     ("pattern", "why"),
     [
         ("/etc/*.json", "it leads out of the project: write it relative to pyproject.toml, without .."),
-        ("../*/x.json", "it leads out of the project: write it relative to pyproject.toml, without .."),
         ("a/../*.json", "it leads out of the project: write it relative to pyproject.toml, without .."),
-        ("C:/*.json", "it leads out of the project: write it relative to pyproject.toml, without .."),
         ("configs\\*.json", "write / between folders, not \\"),
         ("configs/**.json", "** stands for folders, alone between two /"),
     ],
@@ -192,15 +183,6 @@ def of(models: dict[str, Any], *files: str) -> list[tuple[str, str, Any]]:
     return [(each.name, each.declared, each.table) for each in expand_models(models, lambda _: list(files))]
 
 
-def test_a_table_without_a_pattern_is_itself() -> None:
-    tables = {
-        "a": {"config": "config.json", "checkpoint": "{x}.bin"},
-        "b": {"config": {"hidden_size": 4}},
-        "c": {"factory": "x:y"},
-    }
-    assert of(tables) == [(name, name, table) for name, table in tables.items()]
-
-
 def test_a_pattern_is_a_model_for_every_file_in_their_order() -> None:
     table = {"config": "models/*/*.json#model.bert", "budget": {"total": 1}, "checkpoint": "w/{folder}/{stem}.bin"}
     files = ("models/en/base.json", "models/de/base.v2.json")
@@ -228,7 +210,6 @@ JSON = {"config": "configs/*.json"}
 REFUSED: list[tuple[dict[str, Any], list[str], str, str]] = [
     ({"bert": JSON}, ["configs/a.json"], 'can mean several files: write models."bert-{stem}"', "config"),
     ({"bert-{stem}": {"config": "a.json"}}, [], 'the name has {stem}, and config = "a.json" names one file: write', ""),
-    ({"bert-{stem}": {"config": {"a": 1}}}, [], "the name has {stem}, and config names no file: write a pattern", ""),
     (
         {"bert": {"config": "a.json", "checkpoint": "{stem}.bin"}},
         [],
@@ -238,20 +219,8 @@ REFUSED: list[tuple[dict[str, Any], list[str], str, str]] = [
     ({"bert-{stem}": JSON}, [], 'config = "configs/*.json" matches no file, so nothing would be checked', "config"),
     (
         {"bert-{stem}": JSON},
-        [f"configs/{number}.json" for number in range(2_001)],
-        'config = "configs/*.json" matches 2,001 files, more than 2,000: write a narrower pattern',
-        "config",
-    ),
-    (
-        {"bert-{stem}": JSON},
         ["a/x.json", "b/x.json"],
         '"b/x.json" gives the name "bert-x", which "a/x.json" gives too: write models."bert-{stem}-{folder}"',
-        "",
-    ),
-    (
-        {"{folder}-{stem}": JSON},
-        ["a/c/x.json", "b/c/x.json"],
-        '"b/c/x.json" gives the name "c-x", which "a/c/x.json" gives too: rename a file',
         "",
     ),
     *(
@@ -267,25 +236,17 @@ REFUSED: list[tuple[dict[str, Any], list[str], str, str]] = [
         )
     ),
     ({"bert-{stme}": JSON}, ["configs/a.json"], "there is no placeholder {stme}; did you mean {stem}?", ""),
-    ({"bert-{}": JSON}, ["configs/a.json"], "there is no placeholder {}; write {stem}, the file's name", ""),
     (
         {"bert-{stem}": {**JSON, "tokenizer": "{name}/vocab.txt"}},
         ["configs/a.json"],
         "there is no placeholder {name}; write {stem}, the file's name",
         "tokenizer",
     ),
-    ({"bert-{folder}": JSON}, ["a.json"], '"a.json" lies in no folder that {folder} could name: write {stem}', ""),
     (
         {"bert-{stem}": {**JSON, "adapter": "{folder}"}},
         ["a.json"],
         '"a.json" lies in no folder that {folder} could name: write {stem}',
         "adapter",
-    ),
-    (
-        {"bert-{stem}": JSON},
-        ["configs/a b.json"],
-        '"configs/a b.json" gives the name "bert-a b": a model\'s name is',
-        "",
     ),
 ]
 
@@ -301,10 +262,3 @@ def test_a_table_that_declares_no_models_is_refused(
         next(name for name in models if "{" in name or len(models) == 1),
         key,
     )
-
-
-def test_a_pattern_that_leads_out_is_refused_in_the_words_of_the_table(root: Path) -> None:
-    with pytest.raises(BadGlob) as bad:
-        expand_models({"bert-{stem}": {"config": "../*.json"}}, lambda pattern: find_matches(root, pattern))
-    assert (bad.value.declared, bad.value.key) == ("bert-{stem}", "config")
-    assert str(bad.value).startswith('config = "../*.json": it leads out of the project')
