@@ -86,7 +86,6 @@ def report_model(review: Review) -> ModelReport:
             file=printable(locked.file),
             known=locked.is_there,
             tensors=[_tensor_change(each) for each in locked.changes],
-            buffers=[],
             why=locked.why,
         )
         if locked

@@ -113,10 +113,7 @@ class TensorChange(Object):
 
     kind: Annotated[
         str,
-        says(
-            "`new`, `gone`, `renamed`, `replaced`, `resized`, `untied`, `tied`, `frozen`, `trained` or "
-            "`recast`: of another dtype."
-        ),
+        says("`new`, `gone`, `renamed`, `resized`, `untied`, `tied`, `frozen` or `trained`."),
     ]
     name: Annotated[str, says("Modules or tensors, layers folded: `bert.encoder.layer[12:14]`.")]
     count: Annotated[int, says("Parameters that it adds; negative for what it takes.")]
@@ -129,7 +126,6 @@ class Lock(Object):
     file: Annotated[str, says("As the table names it.")]
     known: Annotated[bool, says("Whether it has the model.")]
     tensors: Annotated[list[TensorChange], says("Empty for a model that is as it was accepted.")]
-    buffers: Annotated[list[str], says("What became of buffers that weigh, in words.")]
     why: Annotated[str, says('Whether what it is built from, or with, has changed as well; `""` where nothing has.')]
 
 

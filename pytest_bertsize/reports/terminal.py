@@ -75,7 +75,7 @@ def draw_notes(model: ModelReport, style: Style) -> str:
 def _is_shown(note: FindingRow, model: ModelReport, style: Style) -> bool:
     """Whether a note prints without ``-v``: a loosened budget, and the lock unless the base has said the same."""
     base, lock = model.base, model.lock
-    is_said = bool(base and lock and lock.known and not lock.buffers and base.tensors == lock.tensors)
+    is_said = bool(base and lock and lock.known and base.tensors == lock.tensors)
     return style.verbosity > 0 or note.kind == "budget-loosened" or (note.kind == "differs-from-lock" and not is_said)
 
 

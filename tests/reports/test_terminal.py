@@ -293,7 +293,7 @@ def locked(count: int = 1) -> ModelReport:
     tensors = [TensorChange(kind="new", name="bert.encoder.layer.12", count=7_087_872, said=each) for each in said]
     assert found.base
     found.base.by, found.base.tensors = "lock", tensors
-    found.lock = Lock(file="bertsize.lock", known=True, tensors=tensors, buffers=[], why="")
+    found.lock = Lock(file="bertsize.lock", known=True, tensors=tensors, why="")
     found.findings = [finding(NOTE, severity="note", kind="differs-from-lock")]
     return found
 
