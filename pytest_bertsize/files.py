@@ -95,7 +95,9 @@ class Place:
             self.fail(f"the folder holds neither {' nor '.join(names)}", otherwise)
         one = self.entry(found[0])
         if found[1:]:
-            self.fail(f"the folder holds both {' and '.join(names)}", f'name one: {self.what} = "{one.file}"')
+            fix = f'name one: {self.what} = "{one.file}"'
+            both = f"the folder holds both {' and '.join(names)}"
+            self.fail(both, fix, elsewhere=f"name one of them, as in {found[0]}")
         return one
 
     def entry(self, name: str) -> Place:
@@ -129,7 +131,12 @@ class Place:
             return regular(path)
         except FileNotFoundError:
             what = self.what_to_name or self.what
-            self.fail("there is no such file", f"write the path of the {what}, relative to pyproject.toml")
+            fix = f"write the path of the {what}"
+            self.fail(
+                "there is no such file",
+                f"{fix}, relative to pyproject.toml",
+                elsewhere=f"{fix}, from the current folder",
+            )
         except NotRegular:
             self.fail("this is not a regular file", "name a file")
         except IsADirectoryError:
@@ -188,9 +195,10 @@ class Place:
     def _fail_to_follow(self, error: Exception) -> NoReturn:
         self.fail(f"the path cannot be followed: {reason(error)}", "write the path of a file")
 
-    def fail(self, message: str, fix: str, kind: Kind | None = None) -> NoReturn:
+    def fail(self, message: str, fix: str, kind: Kind | None = None, *, elsewhere: str = "") -> NoReturn:
         """:raises Unusable: always."""
-        raise Unusable(Finding(kind or self.kind, message, fix, file=self.file))
+        outside = (elsewhere,) if elsewhere else ()
+        raise Unusable(Finding(kind or self.kind, message, fix, file=self.file, elsewhere=outside))
 
 
 class RepeatedKey(ValueError):

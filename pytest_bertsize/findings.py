@@ -33,6 +33,13 @@ UNCHECKED: tuple[Kind, ...] = ("config-refused", "config-invalid", "unknown-clos
 Severity: TypeAlias = Literal["error", "warning", "note"]
 
 
+class Option(NamedTuple):
+    """An option of a command, ``--family bert``, which is an argument in Python, ``family="bert"``."""
+
+    name: str
+    value: str = ""
+
+
 class Finding(NamedTuple):
     """One thing to know about a model. Any of severity ``error`` fails it."""
 
@@ -53,11 +60,26 @@ class Finding(NamedTuple):
     """Where in the project's table, for whoever looks the line up."""
     base: int | None = None
     """The count at the base, where the limit was broken there already."""
+    elsewhere: tuple[str | Option, ...] = ()
+    """The way out where no table declares the model; empty where it is :attr:`fix`."""
 
     @property
     def place(self) -> str:
         """``models/config.json:4``, ``pyproject.toml`` or nothing."""
         return f"{self.file}:{self.line}" if self.file and self.line else self.file or ""
+
+    def in_command(self) -> Finding:
+        """Return the finding with the way out for who names a model in a command."""
+        written = (each if isinstance(each, str) else f"--{each.name} {each.value}".strip() for each in self.elsewhere)
+        return self._replace(fix="".join(written)) if self.elsewhere else self
+
+    def in_python(self) -> Finding:
+        """Return the finding with the way out for who names a model in a line of Python."""
+        options = (
+            each if isinstance(each, str) else f'{each.name}="{each.value}"' if each.value else each.name
+            for each in self.elsewhere
+        )
+        return self._replace(fix="".join(options)) if self.elsewhere else self
 
     @property
     def sentence(self) -> str:

@@ -131,10 +131,18 @@ def _read_inside(folder: Path, path: Path) -> bytes | None:
         return None
 
 
-def suggest_fetching(name: str) -> str:
-    """Return what to do about a name that nothing has: the command that fetches one file, and the key that names it."""
+class Fetching(NamedTuple):
+    """How to fetch a config that nothing here has."""
+
+    command: str
+    """Begins the sentence: ``run hf download …``."""
+    sentence: str
+    """With what to write in the table."""
+
+
+def suggest_fetching(name: str) -> Fetching:
+    """Return the command that fetches the config of a name of the hub, and the key of the table that names it."""
     folder = f"configs/{name.rpartition('/')[2]}"
-    return (
-        f"run hf download {name} {CONFIG} --local-dir {folder}, commit the file, and write "
-        f'hub = {{ "{name}" = "{folder}/{CONFIG}" }} in [tool.bertsize]'
-    )
+    command = f"run hf download {name} {CONFIG} --local-dir {folder}"
+    key = f'hub = {{ "{name}" = "{folder}/{CONFIG}" }} in [tool.bertsize]'
+    return Fetching(command, f"{command}, commit the file, and write {key}")

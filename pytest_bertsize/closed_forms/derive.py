@@ -12,7 +12,7 @@ from pytest_bertsize.closed_forms.expressions import BadExpression
 from pytest_bertsize.closed_forms.family import ClosedForm
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.keys import LABELS
-from pytest_bertsize.findings import Finding, Kind, Unusable
+from pytest_bertsize.findings import Finding, Kind, Option, Unusable
 from pytest_bertsize.wording import exact, is_name, nearest_to, printable, shown
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ CONTRIBUTE = (
     "or write closed_form = false to hold it to its budget alone"
 )
 CORRECT = f"correct the name, {CONTRIBUTE}"
+CORRECT_IT = ("correct the name",)
 
 
 class Chosen(NamedTuple):
@@ -216,10 +217,14 @@ def family_name(model: Model, config: ModelConfig, registry: Registry) -> str:
             message = f"{config.reference} has no model_type, and no key that any family reads"
             raise Unusable(Finding("config-invalid", message, NAME_ANOTHER, table_key=()))
         or_one_of = f", or {', '.join(map(shown, likely[1:]))}" if likely[1:] else ""
-        raise Unusable(Finding("config-invalid", message, f'write family = "{likely[0]}"{or_one_of}', table_key=()))
+        elsewhere = ("write ", Option("family", likely[0]), or_one_of)
+        fix = f'write family = "{likely[0]}"{or_one_of}'
+        raise Unusable(Finding("config-invalid", message, fix, table_key=(), elsewhere=elsewhere))
     if said is not None and model.family is not None and said != model.family:
-        message = f"family is {shown(model.family)}, and {config.reference} says model_type {shown(said)}"
-        raise Unusable(Finding("config-invalid", message, "remove family from the table", table_key=("family",)))
+        message = f"{config.reference} says model_type {shown(said)}, and the family named is {shown(model.family)}"
+        remove = ("remove ", Option("family"))
+        fix = "remove family from the table"
+        raise Unusable(Finding("config-invalid", message, fix, table_key=("family",), elsewhere=remove))
     if said is not None and not (isinstance(said, str) and is_name(said)):
         instead = next(iter(registry.likely(config.data, config.reference)), "bert")
         config.refuse(
@@ -240,8 +245,9 @@ def architecture_name(model: Model, config: ModelConfig, family: str, registry: 
     says = f"names {len(config.architectures):,} architectures" if config.architectures else "names no architecture"
     known = [each.name for found in registry.families(family) for each in found.architectures]
     example = next(iter([*(name for name in config.architectures if name in known), *known]), "BertModel")
-    message = f"{config.reference} {says}, and neither does the table"
-    raise Unusable(Finding("config-invalid", message, f'write architecture = "{example}", for example', table_key=()))
+    message, fix = f"{config.reference} {says}", f'write architecture = "{example}", for example'
+    write = ("write ", Option("architecture"), f" with one of {', '.join(known or [example])}")
+    raise Unusable(Finding("config-invalid", message, fix, table_key=(), elsewhere=write))
 
 
 def _class_name(config: ModelConfig) -> str:
@@ -280,11 +286,12 @@ def _no_such_family(model: Model, config: ModelConfig, family: str, registry: Re
     message = f"there is no closed form for the family {shown(family)}"
     key = "family" if config.model_type is None else "model_type"
     if nearest := nearest_to(family, registry.names):
-        _refuse_at(key, f"{message}; the nearest is {nearest!r}", CORRECT, model, config)
+        _refuse_at(key, f"{message}; the nearest is {nearest!r}", CORRECT, model, config, elsewhere=CORRECT_IT)
     named = model.architecture or next(iter(config.architectures), "")
     like = registry.nearest(named)
     also = f"; what comes nearest to {shown(named)} is {_listed(like)}" if like else ""
-    _refuse_at(key, f"{message}{also}", CONTRIBUTE, model, config)
+    known = f"explain shows a model of one of pytest-bertsize's own families, which are {', '.join(registry.names)}"
+    _refuse_at(key, f"{message}{also}", CONTRIBUTE, model, config, elsewhere=(known,))
 
 
 def _no_such_architecture(model: Model, config: ModelConfig, family: str, name: str, registry: Registry) -> NoReturn:
@@ -304,7 +311,7 @@ def _no_such_architecture(model: Model, config: ModelConfig, family: str, name: 
     message = (
         f"there is no closed form for {shown(name)} in the family {family!r}; what comes nearest is {_listed(known)}"
     )
-    _refuse_at(key, message, CORRECT, model, config)
+    _refuse_at(key, message, CORRECT, model, config, elsewhere=CORRECT_IT)
 
 
 def _listed(names: list[str]) -> str:
@@ -312,12 +319,18 @@ def _listed(names: list[str]) -> str:
 
 
 def _refuse_at(
-    key: str, message: str, fix: str, model: Model, config: ModelConfig, kind: Kind = "unknown-closed-form"
+    key: str,
+    message: str,
+    fix: str,
+    model: Model,
+    config: ModelConfig,
+    kind: Kind = "unknown-closed-form",
+    elsewhere: tuple[str, ...] = (),
 ) -> NoReturn:
     """:raises Unusable: at the key of the table that says it, else at the config's."""
     if getattr(model, key, None) is not None:
-        raise Unusable(Finding(kind, message, fix, table_key=(key,)))
-    config.refuse(key, message, fix, kind)
+        raise Unusable(Finding(kind, message, fix, table_key=(key,), elsewhere=elsewhere))
+    config.refuse(key, message, fix, kind, elsewhere)
 
 
 def constructor_arguments(model: Model, architecture: Architecture) -> dict[str, bool]:
@@ -329,11 +342,8 @@ def constructor_arguments(model: Model, architecture: Architecture) -> dict[str,
     if unknown:
         known = ", ".join(architecture.options)
         fix = f"it takes {known}" if known else f"remove it: {architecture.name} takes none"
-        message = "options.{}: {} has no such constructor argument"
+        message = f"{architecture.name} has no constructor argument {{}}"
         raise Unusable(
-            *(
-                Finding("config-invalid", message.format(key, architecture.name), fix, table_key=("options", key))
-                for key in unknown
-            )
+            *(Finding("config-invalid", message.format(shown(key)), fix, table_key=("options", key)) for key in unknown)
         )
     return {**architecture.options, **model.options}

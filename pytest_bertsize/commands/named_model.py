@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from pytest_bertsize.builder.published import is_name as is_hub_name
 from pytest_bertsize.closed_forms.contributed import registry_of
-from pytest_bertsize.closed_forms.derive import CONTRIBUTE, choose, derive
-from pytest_bertsize.closed_forms.families import FAMILIES
+from pytest_bertsize.closed_forms.derive import choose, derive
 from pytest_bertsize.config import source
 from pytest_bertsize.config.adapter import adapter_of
 from pytest_bertsize.config.model_config import rename_keys
@@ -52,6 +50,8 @@ class Named:
     """Constructor arguments as they are written: ``add_pooling_layer=false``."""
     keys: Sequence[str] = ()
     """Names of the file's own, with what they stand for: ``num_blks=num_hidden_layers``."""
+    is_python: bool = False
+    """Whether a line of Python names it, and no command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,16 +97,10 @@ def closed_form(
     """
     written = [f"{name}={str(value).lower()}" for name, value in (options or {}).items()]
     try:
-        return explained(Named(str(config), architecture, family, written)).form
+        return explained(Named(str(config), architecture, family, written, is_python=True)).form
     except Unusable as unusable:
         mistakes = (finding.sentence for finding in unusable.findings if finding.severity == "error")
-        raise ValueError("\n".join(map(_in_python, mistakes))) from None
-
-
-def _in_python(sentence: str) -> str:
-    """``--family bert`` → ``family="bert"``."""
-    given = re.sub(r"--(architecture|family) (?!with)(\w+)", r'\1="\2"', sentence)
-    return re.sub(r"--(architecture|family|option|keys)\b", r"\1", given)
+        raise ValueError("\n".join(mistakes)) from None
 
 
 def explained(named: Named) -> Explained:
@@ -128,7 +122,8 @@ def explained(named: Named) -> Explained:
         chosen = choose(model, config, registry)
         return Explained(model, config, derive(model, config, chosen))
     except Unusable as unusable:
-        raise Unusable(*(_for_command_line(finding, registry) for finding in unusable.findings)) from None
+        found = unusable.findings
+        raise Unusable(*(each.in_python() if named.is_python else each.in_command() for each in found)) from None
     except Exception as error:
         message = printable(f"explain itself failed on this config: {type(error).__name__}: {error}")
         finding = Finding("config-invalid", message, "report it, with the config", file=printable(named.config))
@@ -306,36 +301,3 @@ def _on_disk(reference: str) -> ModelConfig:
         raise Unusable(*(each._replace(file=given) for each in unusable.findings)) from None
     whole = f"{given}/{MODULES}" if config.modules else config.whole
     return replace(config, file=given, whole=whole)
-
-
-_TRANSLATED = (
-    (re.compile(r"write family = \"([^\"]+)\""), r"write --family \1"),
-    (re.compile(r"write architecture = \"(.+)\", for example"), r"write --architecture \1, for example"),
-    (re.compile(r"neither does the table"), "neither does the command line"),
-    (re.compile(r"^family is "), "--family is "),
-    (re.compile(r"remove family from the table"), "remove --family"),
-    (re.compile(r"^options\."), "--option "),
-    (re.compile(re.escape(f", {CONTRIBUTE}")), ""),
-    (
-        re.compile(re.escape(CONTRIBUTE)),
-        f"explain shows a model of one of pytest-bertsize's own families, which are {', '.join(FAMILIES)}",
-    ),
-    (re.compile(r"name one: config = \"[^\"]*/(.+)\""), r"name one of them, as in \1"),
-    (re.compile(r'write config = "(.+)", which is run, (.+), or a factory'), r"name \1, which is run, or \2"),
-    (re.compile(r", as ignored = \[.*?\] says"), ""),
-    (re.compile(r", relative to pyproject\.toml"), ", from the current folder"),
-    (re.compile(r"no file of the project"), "no file"),
-    (re.compile(r", commit the file, and write hub = .*"), ", and name that file"),
-)
-"""What is said of a table in pyproject.toml, and what is said of a command line."""
-
-
-def _for_command_line(finding: Finding, registry: Registry) -> Finding:
-    message, fix = finding.message, finding.fix
-    for pattern, words in _TRANSLATED:
-        message, fix = pattern.sub(words, message), pattern.sub(words, fix)
-    named = re.fullmatch(r"write --architecture (\w+), for example", fix)
-    family = registry.family_of(named[1]) if named else None
-    if named and family:
-        fix = f"write --architecture with one of {', '.join(each.name for each in family.architectures)}"
-    return finding._replace(message=message, fix=fix)

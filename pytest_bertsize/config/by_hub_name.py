@@ -46,5 +46,7 @@ def refuse_unknown(name: str, is_there: Callable[[str], bool]) -> None:
     """
     folder, slash, _ = name.partition("/")
     if is_name(name) and not (slash and is_there(folder)):
-        message = f"{shown(name)} is no file of the project, and no config that the catalogue or the hub cache has"
-        raise Unusable(Finding("config-invalid", message, suggest_fetching(name), table_key=("config",)))
+        message = f"{shown(name)} is no file, and no config that the catalogue or the hub cache has"
+        fetch = suggest_fetching(name)
+        elsewhere = (f"{fetch.command}, and name that file",)
+        raise Unusable(Finding("config-invalid", message, fetch.sentence, table_key=("config",), elsewhere=elsewhere))

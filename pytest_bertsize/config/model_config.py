@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeAlias
 
 from pytest_bertsize.config.vocabulary import NAMED_BY_LABELS
-from pytest_bertsize.findings import Finding, Kind, Unusable
+from pytest_bertsize.findings import Finding, Kind, Option, Unusable
 from pytest_bertsize.wording import did_you_mean, printable, shown
 
 if TYPE_CHECKING:
@@ -146,13 +146,27 @@ class ModelConfig:
             self.refuse("architectures", f"architectures is {shown(value)}", 'write a list, as in ["BertModel"]')
         return tuple(names)
 
-    def refuse(self, key: str, message: str, fix: str, kind: Kind = "config-invalid") -> NoReturn:
+    def refuse(
+        self,
+        key: str,
+        message: str,
+        fix: str,
+        kind: Kind = "config-invalid",
+        elsewhere: tuple[str | Option, ...] = (),
+    ) -> NoReturn:
         """:raises Unusable: always, with a finding on the key's line."""
-        fail(self.file, message + self.say_name_in_file(key), fix, self.line(key), kind)
+        fail(self.file, message + self.say_name_in_file(key), fix, self.line(key), kind, elsewhere)
 
 
-def fail(file: str, message: str, fix: str, line: int | None = None, kind: Kind = "config-invalid") -> NoReturn:
-    raise Unusable(Finding(kind, message, fix, file=file, line=line))
+def fail(
+    file: str,
+    message: str,
+    fix: str,
+    line: int | None = None,
+    kind: Kind = "config-invalid",
+    elsewhere: tuple[str | Option, ...] = (),
+) -> NoReturn:
+    raise Unusable(Finding(kind, message, fix, file=file, line=line, elsewhere=elsewhere))
 
 
 def keys_of(inner: str) -> KeyPath:

@@ -224,7 +224,8 @@ def refuse_code(reference: str) -> None:
     message = f"{shown(reference)} names a .{suffix} file, and only a run knows what it makes"
     runs = f"{module}:{name}" if module else "module:NAME"
     fix = f'write config = "{runs}", which is run, the name of the hub itself, or a factory'
-    raise Unusable(Finding("config-invalid", message, fix, table_key=("config",)))
+    elsewhere = (f"name {runs}, which is run, or the name of the hub itself",)
+    raise Unusable(Finding("config-invalid", message, fix, table_key=("config",), elsewhere=elsewhere))
 
 
 def _module_of(location: str) -> str:

@@ -110,18 +110,24 @@ class Written:
         return withhold_steering_keys({key: value for key, value in self.as_written.items() if key in self.keys.known})
 
     def note(
-        self, key: str, message: str, fix: str, kind: Kind = "config-invalid", severity: Severity = "error"
+        self,
+        key: str,
+        message: str,
+        fix: str,
+        kind: Kind = "config-invalid",
+        severity: Severity = "error",
+        elsewhere: tuple[str, ...] = (),
     ) -> None:
         """Add a finding at the place where the key stands: the table if it overrides, else the file."""
         if severity == "error":
             self.wrong.add(key)
         written = self._aliases.get(key, key)
         if key in self.overridden:
-            finding = Finding(kind, message, fix, severity, table_key=("overrides", written))
+            finding = Finding(kind, message, fix, severity, table_key=("overrides", written), elsewhere=elsewhere)
         else:
             message += self.config.say_name_in_file(written)
             file, line = self.config.place(written)
-            finding = Finding(kind, message, fix, severity, file=file, line=line)
+            finding = Finding(kind, message, fix, severity, file=file, line=line, elsewhere=elsewhere)
         if finding not in self._noted:
             self._noted.add(finding)
             self.findings.append(finding)
@@ -162,7 +168,8 @@ class Written:
                 f"{len(ignored):,} keys are ignored: they change no count: {listed([*map(shown, ignored)], MOST_NAMED)}"
             )
             message = subject if ignored[1:] else f"the key {shown(ignored[0])} is ignored: it changes no count"
-            self.note(ignored[0], message, _say_how_to_leave(ignored), "ignored-key", "warning")
+            fix, elsewhere = _say_how_to_leave(ignored)
+            self.note(ignored[0], message, fix, "ignored-key", "warning", elsewhere)
         for key in self.overrides:
             self._check_override(key)
 
@@ -398,13 +405,14 @@ def find_keys_without_effect(
         would = f"; it would have {verb} {number(abs(cost))} parameters" if cost is not None else ""
         message = f"{key} = {shown(value)} is ignored: {known.because}{would}"
         file, line = config.place(key)
-        fix = _say_how_to_leave([key], known.fix)
-        findings.append(Finding("ignored-key", message, fix, "warning", file=file, line=line))
+        fix, elsewhere = _say_how_to_leave([key], known.fix)
+        findings.append(Finding("ignored-key", message, fix, "warning", file=file, line=line, elsewhere=elsewhere))
     return findings
 
 
-def _say_how_to_leave(keys: list[str], otherwise: str = "") -> str:
-    """Return what to do about keys that the library ignores, and the project's own code may read."""
+def _say_how_to_leave(keys: list[str], otherwise: str = "") -> tuple[str, tuple[str]]:
+    """Return what to do about keys that the library ignores and the project may read: with a table, and without."""
     it = "them" if keys[1:] else "it"
     entries = ", ".join(map(shown, keys[:MOST_NAMED])) + (", …" if len(keys) > MOST_NAMED else "")
-    return f"leave {it} if your code reads {it}, as ignored = [{entries}] says, else {otherwise or f'remove {it}'}"
+    leave, remove = f"leave {it} if your code reads {it}", otherwise or f"remove {it}"
+    return f"{leave}, as ignored = [{entries}] says, else {remove}", (f"{leave}, else {remove}",)

@@ -66,7 +66,7 @@ def test_a_mistake_in_a_config_is_a_value_error_that_says_what_to_write(config: 
     with pytest.raises(ValueError, match=r'has no model_type, .*; write family="bert"$'):
         closed_form("config.json")
     Path("config.json").write_text(json.dumps({**config, "architectures": []}))
-    with pytest.raises(ValueError, match=r"names no architecture, .*; write architecture with one of BertModel, "):
+    with pytest.raises(ValueError, match=r"names no architecture; write architecture with one of BertModel, "):
         closed_form("config.json")
     with pytest.raises(ValueError, match=r"^nowhere\.json: .*there is no such file"):
         closed_form("nowhere.json")

@@ -262,7 +262,7 @@ ARCHITECTURES = ", ".join(each.name for each in BERT.architectures)
         ([GOOGLE], "has no model_type, as is usual for Google's bert_config.json; write --family bert"),
         (
             [GOOGLE, "--family", "bert"],
-            f"names no architecture, and neither does the command line; write --architecture with one of {ARCHITECTURES}",
+            f"names no architecture; write --architecture with one of {ARCHITECTURES}",
         ),
         (
             [GOOGLE, "--family", "bertt", "--architecture", "BertModel"],
@@ -272,10 +272,13 @@ ARCHITECTURES = ", ".join(each.name for each in BERT.architectures)
             [CHINESE, "--architecture", "BertForMaskedLN"],
             "\"BertForMaskedLN\" in the family 'bert'; what comes nearest is BertForMaskedLM; correct the name",
         ),
-        ([CHINESE, "--family", "roberta"], 'says model_type "bert"; remove --family'),
+        (
+            [CHINESE, "--family", "roberta"],
+            'says model_type "bert", and the family named is "roberta"; remove --family',
+        ),
         (
             [CHINESE, "--architecture", "BertModel", "--option", "pool=true"],
-            "--option pool: BertModel has no such constructor argument; it takes add_pooling_layer",
+            'BertModel has no constructor argument "pool"; it takes add_pooling_layer',
         ),
         (
             [CHINESE, "--option", "add_pooling_layer=0"],

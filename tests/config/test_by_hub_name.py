@@ -86,7 +86,7 @@ def refused(root: Path, name: str) -> Finding:
 
 def test_of_a_name_that_nothing_has_it_is_said_how_to_fetch_one_file(tmp_path: Path) -> None:
     assert refused(tmp_path, "acme/x").sentence == (
-        '"acme/x" is no file of the project, and no config that the catalogue or the hub cache has; run hf download acme/x '
+        '"acme/x" is no file, and no config that the catalogue or the hub cache has; run hf download acme/x '
         "config.json --local-dir configs/x, commit the file, and write "
         'hub = { "acme/x" = "configs/x/config.json" } in [tool.bertsize]'
     )

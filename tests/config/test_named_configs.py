@@ -75,7 +75,7 @@ def test_a_module_may_name_a_file_or_a_folder_of_the_project(tmp_path: Path, nam
     [
         (
             "acme/nowhere",
-            'pyproject.toml:2: {place} is "acme/nowhere": "acme/nowhere" is no file of the project, and no config that *',
+            'pyproject.toml:2: {place} is "acme/nowhere": "acme/nowhere" is no file, and no config that *',
         ),
         (
             "../config.json",

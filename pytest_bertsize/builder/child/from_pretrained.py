@@ -122,7 +122,7 @@ def _find_published(hub: Hub, name: str, arguments: Mapping[str, Any]) -> Publis
     found = find_published(name, str(arguments.get("revision") or MAIN))
     if found is None:
         places = "neither hub in [tool.bertsize], nor the catalogue, nor the hub cache"
-        refuse(Refused(f"nothing here has the config of {asked}: {places}", suggest_fetching(name)))
+        refuse(Refused(f"nothing here has the config of {asked}: {places}", suggest_fetching(name).sentence))
     return found
 
 
@@ -164,7 +164,7 @@ def _parse_config(published: Published) -> dict[str, Any]:
         found = None
     if not isinstance(found, dict):
         unreadable = f"{published.origin} has no config of {published.name} that can be read"
-        raise Refused(unreadable, suggest_fetching(published.name))
+        raise Refused(unreadable, suggest_fetching(published.name).sentence)
     return found
 
 
