@@ -20,7 +20,7 @@ from pytest_bertsize.builder import helper
 from pytest_bertsize.reports import ci
 from tests.support.warm_helper import Warm, command, started
 
-pytest_plugins = ["pytester", "tests.support.cpu_time"]
+pytest_plugins = ["pytester"]
 
 # Nothing here is timed. Under tox, which is what gates a merge, the same examples are drawn each time; at the desk new ones.
 settings.register_profile(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_bertsize.files import NotRegular, Place, regular, replace_file
+from pytest_bertsize.files import NotRegular, regular, replace_file
 
 
 @pytest.fixture
@@ -23,13 +23,6 @@ def path(tmp_path: Path) -> Path:
 # found and opened
 
 
-def test_a_file_is_named_relative_to_the_project_wherever_that_is_named_from() -> None:
-    place = Place(Path("models"), "models/config.json", "config", "config-invalid")
-    assert place.file == "models/config.json"
-    assert place.neighbour("vocab.txt").file == "models/vocab.txt"
-    assert Place(Path("/p"), "/p/models/config.json", "config", "config-invalid").file == "models/config.json"
-
-
 def test_what_is_no_regular_file_is_not_opened(path: Path) -> None:
     with regular(path) as stream:
         assert stream.read() == b"before"
@@ -40,20 +33,6 @@ def test_what_is_no_regular_file_is_not_opened(path: Path) -> None:
 
 
 # replaced
-
-
-def test_a_file_may_be_read_by_all_unless_another_mode_is_given(path: Path) -> None:
-    path.chmod(0o600)
-    replace_file(path, b"after")
-    assert stat.S_IMODE(path.stat().st_mode) == 0o644
-    replace_file(path, b"after", 0o640)
-    assert stat.S_IMODE(path.stat().st_mode) == 0o640
-
-
-def test_what_is_written_is_what_was_given(path: Path) -> None:
-    replace_file(path, b"after\r\n\xff\n")
-    assert path.read_bytes() == b"after\r\n\xff\n"
-    assert [*path.parent.iterdir()] == [path]
 
 
 def test_the_owner_is_given_before_the_mode_and_not_where_none_is_asked_for(
@@ -72,15 +51,6 @@ def test_the_owner_is_given_before_the_mode_and_not_where_none_is_asked_for(
     replace_file(path, b"after", 0o640, (12, 34))
     assert given == [(12, 34)]
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
-
-
-def test_an_owner_that_this_user_may_not_give_it_to_is_left_out(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def deny(*_: object) -> None:
-        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
-
-    monkeypatch.setattr("os.chown", deny)
-    replace_file(path, b"after", owner=(12, 34))
-    assert path.read_bytes() == b"after"
 
 
 @pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="the system has no files without a name")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_bertsize.release import NEWEST, OLDEST, Release, Unsupported, is_said_by, of_metadata, parsed
+from pytest_bertsize.release import OLDEST, Release, Unsupported, is_said_by, of_metadata, parsed
 
 
 @pytest.mark.parametrize(
@@ -45,11 +45,6 @@ def test_what_is_older_than_the_oldest_is_refused() -> None:
 def test_every_5_0_is_refused_by_name(version: str) -> None:
     with pytest.raises(Unsupported, match=r"loses ties on the meta device, as every 5\.0 does: its counts are wrong"):
         of_metadata(version)
-
-
-def test_releases_are_compared_as_numbers_are() -> None:
-    assert Release(4, 9) < Release(4, 57) < Release(5) < Release(5, 1) < NEWEST
-    assert Release(5, 3, 9) < (5, 4) <= Release(5, 4, 0)
 
 
 @pytest.mark.parametrize(

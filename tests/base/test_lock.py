@@ -41,13 +41,6 @@ def test_a_lock_is_text_that_git_diffs_well() -> None:
     assert render_lock({"small": SMALL}) == TEXT
 
 
-def test_what_is_written_is_read_as_it_was() -> None:
-    found = parse_lock(TEXT, "bertsize.lock")
-    assert found["small"].is_same(SMALL)
-    assert found["small"].built_with == SMALL.built_with
-    assert render_lock(found) == TEXT
-
-
 @pytest.mark.parametrize("case", corpus(), ids=lambda case: case.name)
 def test_every_model_of_the_corpus_is_read_as_it_was(case: object) -> None:
     locked = Locked(case.after.tensors)  # type: ignore[attr-defined]
@@ -60,12 +53,6 @@ def test_what_shares_a_tensor_of_its_own_layer_is_folded_with_it() -> None:
     said = render_model("m", Locked((*each, *shared)))
     assert said.endswith('[models.m.tensors]\n"a[0:3].w" = [2]\n"b[0:3].w" = "a[*].w"\n')
     assert parse_lock(f"lock = 1\n{said}", "x.lock")["m"].is_same(Locked((*each, *shared)))
-
-
-@pytest.mark.parametrize("name", ["0.weight", "odd[1:2].w", "a%5Bb.w", "layer.007.w", "w.0", "a.10.b.9.w"])
-def test_a_name_of_any_kind_is_read_as_it_was(name: str) -> None:
-    locked = Locked((Tensor(name, (), ""),))
-    assert parse_lock(render_lock({"m": locked}), "x.lock")["m"].is_same(locked)
 
 
 def test_one_layer_more_is_one_line_a_tensor() -> None:
@@ -98,24 +85,14 @@ ANEW = "take x.lock from git again (git checkout -- x.lock), or remove it, and r
     [
         ('"out.w" = [2, 4]', '"out.w" = [2, 4', "x.lock:15: not TOML: "),
         ("[2, 4]", "[2, -4]", "x.lock:14: [2, -4] is no shape: it is written [768, 768]"),
-        ("[2, 4]", "[2, true]", "x.lock:14: [2, true] is no shape"),
-        ("[2, 4]", "2", "x.lock:14: 2 is no shape"),
         ("{ frozen = [9, 4] }", "{ thawed = [9, 4] }", 'x.lock:10: {"thawed": [9, 4]} is no shape'),
         ('= "embed.w"', '= "embed"', 'x.lock:11: "embed" is no tensor with a shape of this model'),
-        ('= "embed.w"', '= "head.w"', 'x.lock:11: "head.w" is no tensor with a shape of this model'),
         ("layer[0:11].v", "layer[11:0].v", 'x.lock:12: "layer[11:0].v" is no name: a range goes up'),
-        ("layer[0:11].v", "layer[0:999999].v", "x.lock:12: "),
         ("layer[0:11].v", "layer[0-11].v", 'x.lock:12: "layer[0-11].v" is no name: a range is written [0:12]'),
         ("layer[0:11].v", "layer.3.w", 'x.lock:13: "layer.3.w" stands there twice'),
-        ('"out.w"', '"out..w"', 'x.lock:14: "out..w" is no name that a tensor has'),
         ('"out.w"', r'"out\u001b[31m"', r'x.lock:14: "out\u001b[31m" is no name: a range is written [0:12]'),
-        ('"out.w"', r'"out\u0000.w"', r'x.lock:14: "out\u0000.w" is no name that a tensor has'),
-        ("[2, 4]", f"[{'1, ' * 65}]", "x.lock:14: [1, 1, "),
         ("[2, 4]", "[1000000000, 1000000000]", "x.lock:14: [1000000000, 1000000000] is no shape"),
-        ("[2, 4]", f"[{'9' * 5000}]", "x.lock: not TOML: a number of thousands of digits; "),
-        ('"transformers 5.23.0, torch 2.13.0"', r'"\u001b[2J"', "x.lock:7: built-with is"),
         ("lock = 1", "lock = true", "x.lock:3: it is of the format true, and this release reads 1"),
-        ("lock = 1", "lock = 1.0", "x.lock:3: it is of the format 1.0, and this release reads 1"),
         ("lock = 1", "lock = 2", "x.lock:3: it is of the format 2, and this release reads 1"),
         ("lock = 1", "", "x.lock: this is no lock of pytest-bertsize"),
         ("built-with", "builtwith", 'x.lock:7: a lock says nothing by "builtwith"'),
@@ -138,15 +115,3 @@ def test_a_merge_conflict_is_told_by_name(marker: str) -> None:
 def test_what_looks_like_a_number_is_sorted_and_read_like_any_name(digits: str) -> None:
     locked = Locked(tuple(Tensor(f"list.{each}.w", (2,), "") for each in (digits, "7", "10", "a")))
     assert parse_lock(render_lock({"m": locked}), "x.lock")["m"].is_same(locked)
-
-
-def test_a_large_lock_that_is_wrong_is_told_with_its_line() -> None:
-    """A reader of any TOML that looks for the line takes minutes for it."""
-    rows = "".join(f'"a{number}.w" = [{"1, " * 60}1]\n' for number in range(200))
-    with pytest.raises(BadLock, match=r"^x\.lock:203: \[-1\] is no shape"):
-        parse_lock(f'lock = 1\n[models.m.tensors]\n{rows}"b" = [-1]\n', "x.lock")
-
-
-def test_two_blocks_of_one_model_are_a_mistake() -> None:
-    with pytest.raises(BadLock, match=r"^x\.lock:16: not TOML: "):
-        parse_lock(f"{TEXT}\n{render_model('small', SMALL)}", "x.lock")

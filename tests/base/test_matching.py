@@ -104,16 +104,6 @@ def test_a_file_that_moved_and_changed_is_known_to_git(tmp_path: Path, tiny: dic
     assert LOOSENED in error
 
 
-def test_a_file_that_git_has_moved_and_no_commit_has_yet_is_known_to_git(tmp_path: Path, tiny: dict[str, Any]) -> None:
-    project = at_main(tmp_path, tiny, "models/a.json", declared("old", '"models/a.json"'))
-    project.git("mv", "models/a.json", "b.json")
-    project.write("b.json", {**tiny, "num_hidden_layers": 4})
-    project.declare(declared("new", '"b.json"', "999K"))
-    assert is_called(project) == {"new": "old"}
-    (error,) = project.errors("new")
-    assert LOOSENED in error
-
-
 def test_a_name_stands_before_the_file_that_another_has_now(tmp_path: Path, tiny: dict[str, Any]) -> None:
     project = at_main(tmp_path, tiny, "a.json", declared("one", '"a.json"') + declared("two", '"b.json"'))
     project.write("b.json", {**tiny, "vocab_size": 9})
@@ -121,21 +111,6 @@ def test_a_name_stands_before_the_file_that_another_has_now(tmp_path: Path, tiny
     project.git("branch", "--force", "main")
     project.declare(declared("two", '"a.json"') + declared("one", '"b.json"'))
     assert is_called(project) == {"one": "one", "two": "two"}
-
-
-@pytest.mark.parametrize("after", ["[]", "{", "{}"])
-def test_a_file_that_is_no_config_is_no_reason_to_stop(tmp_path: Path, tiny: dict[str, Any], after: str) -> None:
-    project = at_main(tmp_path, tiny, "a.json", declared("old", '"a.json"'))
-    project.write("b.json", after)
-    project.declare(declared("new", '"b.json"'))
-    assert is_called(project) == {}
-
-
-@pytest.mark.parametrize("config", ['"acme.sizes:small"', '"x\\u0000"', f'"{"x" * 300}"'])
-def test_what_is_no_file_is_known_by_its_name_alone(tmp_path: Path, tiny: dict[str, Any], config: str) -> None:
-    project = at_main(tmp_path, tiny, "a.json", declared("old", config) + declared("other", '"a.json"'))
-    project.declare(declared("new", config) + declared("another", '"b.json"'))
-    assert is_called(project) == {"new": "old"}
 
 
 def test_a_factory_is_known_by_its_name(tmp_path: Path, tiny: dict[str, Any]) -> None:

@@ -118,25 +118,9 @@ def test_a_model_that_was_held_to_no_limit_may_leave(change: GitProject) -> None
     assert "removed: main declares fits (config.json, 59,549 parameters)" in said
 
 
-def test_a_name_with_a_dot_is_quoted(change: GitProject) -> None:
-    change.declare(FITS.replace("models.fits", 'models."fits-1.5"'))
-    change.commit()
-    change.git("branch", "--force", "main")
-    change.declare(OTHER)
-    assert 'say why in the same change: [tool.bertsize.removed] "fits-1.5" = "…"' in outer(change)[1]
-
-
 def test_a_base_that_only_ci_has_named_is_kept_to_as_well(change: GitProject, monkeypatch: pytest.MonkeyPatch) -> None:
     change.git("update-ref", "refs/remotes/origin/main", "main")
     monkeypatch.setenv("GITHUB_BASE_REF", "main")
     out = io.StringIO()
     assert check(change.folder, None, out=out, err=out) == FOUND
     assert "removed: origin/main declares fits" in out.getvalue()
-
-
-@pytest.mark.parametrize("removed", ["fits = 1", 'fits = ""', "fits = {}"])
-def test_a_reason_that_is_none_is_a_mistake_of_the_table(change: GitProject, removed: str) -> None:
-    change.declare(f"{OTHER}[tool.bertsize.removed]\n{removed}\n")
-    status, said = outer(change)
-    assert status == 2
-    assert "ERROR: pyproject.toml:7: tool.bertsize.removed." in said

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_bertsize.base import commit_files
-from pytest_bertsize.base.commit_files import LARGEST, MOST_LINKS, CommitFiles, Unreadable
+from pytest_bertsize.base.commit_files import LARGEST, CommitFiles, Unreadable
 from pytest_bertsize.base.git import resolve_commit
 from pytest_bertsize.commands.check import check
 from pytest_bertsize.commands.console import FOUND, GOOD, MISTAKEN
@@ -174,19 +173,6 @@ def test_a_reason_of_the_same_change_explains_a_table_that_could_not_be_read(
     assert found.message.startswith("its table at main cannot be read: pyproject.toml:")
 
 
-def test_a_mistake_at_a_base_that_nobody_has_asked_for_is_a_warning(
-    project: GitProject, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    main_declares(project, FITS + OTHER.replace("budget", "budjet"))
-    project.declare(FITS + OTHER)
-    project.git("update-ref", "refs/remotes/origin/main", "main")
-    monkeypatch.setenv("GITHUB_BASE_REF", "main")
-    status, said = outer(project, None)
-    assert status == GOOD
-    assert "! other: its table at origin/main cannot be read: " in said
-    assert "! not compared with origin/main: other" in said
-
-
 def test_a_table_with_a_mistake_that_is_gone_needs_a_reason(project: GitProject) -> None:
     main_declares(project, FITS + OTHER.replace("budget", "budjet"))
     project.declare(FITS)
@@ -332,35 +318,6 @@ def test_what_is_a_file_of_the_commit_is_read(tmp_path: Path, path: str) -> None
     with CommitFiles(tmp_path, project.commit()) as files:
         assert files.read(path) == b"x\n"
         assert files.is_link(path) == (path in {"linked", "far"})
-
-
-@pytest.mark.parametrize(("links", "is_there"), [(MOST_LINKS, True), (MOST_LINKS + 1, False)])
-def test_so_many_symlinks_are_followed_as_linux_follows(tmp_path: Path, links: int, *, is_there: bool) -> None:
-    project = repository(tmp_path)
-    project.write("0", "x")
-    for number in range(links):
-        (tmp_path / str(number + 1)).symlink_to(str(number))
-    with CommitFiles(tmp_path, project.commit()) as files:
-        assert (files.read(str(links)) is not None) == is_there
-
-
-def test_a_large_file_is_read_to_where_its_reader_sees_that_it_is_large(tmp_path: Path) -> None:
-    project = repository(tmp_path)
-    project.write("large", "x" * (3 * LARGEST))
-    project.write("small", "y")
-    with CommitFiles(tmp_path, project.commit()) as files:
-        assert files.read("large") == b"x" * (LARGEST + 1)
-        assert files.read("small") == b"y"
-
-
-def test_a_repository_of_other_hashes_is_read(tmp_path: Path, tiny: dict[str, Any]) -> None:
-    project = GitProject(tmp_path)
-    project.git("init", "--quiet", "--object-format=sha256", "--initial-branch=main")
-    project.write("folder/config.json", tiny)
-    commit = project.commit()
-    assert len(commit) == 64
-    with CommitFiles(tmp_path, resolve_commit(tmp_path, "HEAD")) as files:
-        assert json.loads(files.read("folder/config.json") or b"") == tiny
 
 
 def test_a_git_that_has_died_has_said_nothing(project: GitProject) -> None:

@@ -14,7 +14,6 @@ from tests.support.formulas import value_of, value_of_latex
 
 SIZES = {"V": 30522, "D": 768, "L": 12, "A": 7}
 V, D, L, A = map(symbol, SIZES)
-MINUS = "\N{MINUS SIGN}"
 
 
 def written(*shapes: tuple[Count, ...], times: Count = 1) -> Formula:

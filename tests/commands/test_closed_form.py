@@ -9,10 +9,8 @@ from typing import Any
 
 import pytest
 
-import pytest_bertsize
-from pytest_bertsize import Review, closed_form
+from pytest_bertsize import closed_form
 from pytest_bertsize.closed_forms import ClosedForm
-from pytest_bertsize.review import review
 from tests.conftest import BERT_BASE
 
 LAYERS = 12 * (4 * 768**2 + 2 * 3072 * 768 + 9 * 768 + 3072)  # Vaswani et al. 2017, arXiv 1706.03762, with two norms
@@ -33,12 +31,6 @@ def test_a_config_is_counted_by_component(path: str | Path) -> None:
     assert isinstance(form, ClosedForm)
     assert (form["encoder"], form["pooler"], form["total"], form.total) == (LAYERS, 0, TOTAL, TOTAL)
     assert form["total"] == sum(form[name] for name in ("embeddings", "encoder", "head"))
-
-
-@pytest.mark.usefixtures("config")
-def test_its_formulas_are_written_as_text_and_as_latex() -> None:
-    pooler = closed_form("config.json", architecture="BertModel").formulas()["pooler"]
-    assert (str(pooler), pooler.text, pooler.latex) == ("D² + D", "D² + D", "D^{2} + D")
 
 
 @pytest.mark.usefixtures("config")
@@ -72,8 +64,3 @@ def test_a_mistake_in_a_config_is_a_value_error_that_says_what_to_write(config: 
         closed_form("nowhere.json")
     with pytest.raises(ValueError, match=r"run hf download nowhere config\.json --local-dir configs/nowhere, "):
         closed_form("nowhere")
-
-
-def test_what_the_fixture_and_reports_hold_is_the_review() -> None:
-    assert Review is review.Review
-    assert set(pytest_bertsize.__all__) == {"Review", "closed_form"}

@@ -52,15 +52,6 @@ def test_a_thirteenth_layer_is_named_with_what_it_costs(config: Path, capsys: py
     assert said[-1] == "- net +7,087,872"
 
 
-def test_each_config_by_its_name_says_where_it_is_from(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["diff", "distilroberta-base", "roberta-large"]) == 0
-    head = capsys.readouterr().out.splitlines()[:4]
-    assert [line[:2] for line in head] == ["A ", "  ", "B ", "  "]
-    place = "AYaroshevskii/Tweet-Sentiment@391e6468ee25 configs"
-    assert head[1] == f"   from the catalogue ({place}/distilroberta-base/config.json)"
-    assert head[3] == f"   from the catalogue ({place}/roberta-large/config.json)"
-
-
 def test_a_component_that_only_one_has_is_none_in_the_other(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     second = changed(config, architectures=["BertModel"])
     table, said = compared(str(CHINESE), second, capsys=capsys)
@@ -80,12 +71,6 @@ def test_several_keys_are_counted_alone_and_together(config: Path, capsys: pytes
     assert sum(sums) == int(net.replace(",", ""))
 
 
-def test_the_same_config_twice_changes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    table, said = compared(str(CHINESE), str(CHINESE), capsys=capsys)
-    assert {row[-1] for row in table if row[0] != "component" and len(row) > 1} == {"="}
-    assert said == ["- no count changed"]
-
-
 def test_the_mistakes_of_both_are_said(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["diff", "nosuch.json", changed(config, hidden_sise=3)]) == 2
     out, err = capsys.readouterr()
@@ -100,23 +85,6 @@ def test_the_mistakes_of_both_are_said(config: Path, capsys: pytest.CaptureFixtu
 
 def table_of(out: str) -> list[list[str]]:
     return [line.split() for line in out.splitlines()]
-
-
-@pytest.mark.parametrize(
-    ("keys", "shape"),
-    [
-        ({}, ["12 / 768", "64", "4"]),
-        ({"num_attention_heads": 6, "intermediate_size": 2048}, ["12 / 768", "128", "2.667"]),
-        ({"num_hidden_layers": 24, "hidden_size": 1024, "num_attention_heads": 16}, ["24 / 1,024", "64", "3"]),
-    ],
-)
-def test_a_shape_is_told_by_depth_and_width_of_model_head_and_feed_forward(
-    config: Path, capsys: pytest.CaptureFixture[str], keys: dict[str, int], shape: list[str]
-) -> None:
-    assert main(["diff", str(CHINESE), changed(config, **keys)]) == 0
-    lines = [re.split(r"\s{2,}", line.strip()) for line in capsys.readouterr().out.splitlines()]
-    found = {name: rest for name, *rest in lines if name in {"depth / width", "head width", "I / D"}}
-    assert [rest[-1] for rest in found.values()] == shape
 
 
 def test_bytes_and_flops_stand_beside_the_counts(config: Path, capsys: pytest.CaptureFixture[str]) -> None:

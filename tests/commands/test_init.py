@@ -9,7 +9,7 @@ import pytest
 from pytest_bertsize.commands.console import GOOD, MISTAKEN
 from pytest_bertsize.commands.init.command import NOTHING
 from tests.conftest import TINY
-from tests.support.starting_projects import GOOGLE, by_hand, group, lay, proposed, started
+from tests.support.starting_projects import GOOGLE, by_hand, lay, started
 
 TINY_TABLE = """\
 [tool.bertsize.models.bert]
@@ -48,18 +48,6 @@ def test_the_librarys_class_is_not_proposed_where_the_projects_own_code_reads_a_
     )
 
 
-def test_a_new_file_is_printed_whole(tmp_path: Path) -> None:
-    lay(tmp_path, **{"config.json": TINY})
-    _, out, _ = started(tmp_path)
-    assert not (tmp_path / "pyproject.toml").exists()
-    assert started(tmp_path, writes=True)[0] == GOOD
-    assert (tmp_path / "pyproject.toml").read_text("utf-8") == out
-    assert out == (
-        "# The BERT-family models of this project and what they may count, for pytest-bertsize: pytest --bert-budget\n\n"
-        f'[tool.pytest.ini_options]\nminversion = "8.2"\n\n{TINY_TABLE}'
-    )
-
-
 # what is written
 
 
@@ -71,7 +59,6 @@ BEFORE = "# mine\n[project]\nname = 'x'   # odd   spaces\n\n[tool.other]\nz = 1\
     [
         BEFORE,
         BEFORE.rstrip("\n"),
-        '[tool.bertsize]\npython = ".venv/bin/python"\n',
         '[tool.bertsize]\nhub = { "acme/tiny" = "tiny.json" }\n[tool.bertsize.models]\n',
     ],
 )
@@ -116,17 +103,6 @@ def test_what_was_declared_by_hand_is_not_told_again(tmp_path: Path) -> None:
     assert started(tmp_path) == (GOOD, "", "nothing to add: pyproject.toml declares 3 models\n")
 
 
-def test_what_is_new_in_a_project_that_declares_models_is_told_without_its_classes(tmp_path: Path) -> None:
-    table = f'[tool.bertsize.models.old]\nconfig = "old.json"\n{DECLARED}'
-    code = "from transformers import BertForMaskedLM\nBertForMaskedLM(config)\n"
-    lay(
-        tmp_path,
-        **{"old.json": TINY, "new.json": TINY, "bert_config.json": GOOGLE, "a.py": code, "pyproject.toml": table},
-    )
-    assert list(proposed(tmp_path)) == ["new"]
-    assert (len(by_hand(tmp_path)), group(tmp_path, "model classes")) == (1, [])
-
-
 IN_BRACES = (
     "no table can be added behind the one that [tool.bertsize] has in braces; write it as [tool.bertsize.models.NAME]"
 )
@@ -137,10 +113,8 @@ A = '{ a = { config = "a.json", budget = "report-only" } }'
     ("text", "message"),
     [
         (f"tool.bertsize = {{ models = {A} }}\n", IN_BRACES),
-        (f"[tool]\nbertsize = {{ models = {A} }}\n", IN_BRACES),
         (f"[tool.bertsize]\nmodels = {A}\n", IN_BRACES),
         ("[tool]\nbertsize = 3\n", "tool.bertsize is 3, where a table has to be: remove it"),
-        ("tool = 3\n", "tool is 3, where a table has to be: remove it"),
     ],
 )
 def test_a_file_that_leaves_no_room_for_a_table_is_left_alone_with_what_to_paste(
@@ -181,7 +155,12 @@ def test_settings_that_pytest_has_in_another_file_stay_in_force(tmp_path: Path, 
     assert "[tool.pytest.ini_options]" not in (tmp_path / "pyproject.toml").read_text("utf-8")
 
 
-@pytest.mark.parametrize(("name", "text"), [("setup.cfg", "[metadata]\nname = x\n"), ("tox.ini", "[tox]\n")])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("setup.cfg", "[metadata]\nname = x\n"),
+    ],
+)
 def test_files_without_a_word_of_pytest_are_no_settings_and_a_new_root_is_told(
     tmp_path: Path, name: str, text: str
 ) -> None:
@@ -220,51 +199,7 @@ def test_a_part_of_another_project_is_refused_with_both_commands(tmp_path: Path,
     assert not (tmp_path / "src" / "deep" / "pyproject.toml").exists()
 
 
-def test_a_root_above_that_pytest_would_take_is_told_and_what_reads_the_table_all_the_same(tmp_path: Path) -> None:
-    lay(tmp_path, **{"pytest.ini": "[pytest]\n", "sub/config.json": TINY, "sub/pyproject.toml": "[project]\n"})
-    assert started(tmp_path / "sub", writes=True) == (
-        GOOD,
-        "pyproject.toml: 1 model declared (bert)\nnext: bertsize check\n",
-        (
-            "pytest takes .. for the root of this folder: for pytest to read this table, give pyproject.toml a "
-            '[tool.pytest.ini_options] with minversion = "8.2"; pytest\'s settings in .. then no longer apply to it\n'
-        ),
-    )
-
-
-def test_a_project_elsewhere_is_checked_by_its_name(tmp_path: Path) -> None:
-    lay(tmp_path, **{"pytest.ini": "", "my services/search/config.json": TINY})
-    _, out, err = started(tmp_path, project="my services/search")
-    assert out.startswith("# The BERT-family models")
-    assert err.splitlines() == [
-        (
-            "nothing is written: add --write, or paste this into pyproject.toml; then run bertsize check "
-            "--project 'my services/search'"
-        ),
-        (
-            "the new [tool.pytest.ini_options] makes my services/search a root: pytest's settings in this folder then no "
-            "longer apply to it"
-        ),
-    ]
-
-
 # how it is shown
-
-
-def test_lines_are_wrapped_to_the_terminal_under_the_heading_of_their_group(tmp_path: Path) -> None:
-    lay(tmp_path, **{"bert_config.json": GOOGLE, "images/config.json": {"model_type": "vit", "architectures": ["A"]}})
-    status, out, err = started(tmp_path, columns=80)
-    assert (status, out) == (NOTHING, "")
-    assert err == (
-        "configs to declare by hand:\n"
-        "  bert_config.json: neither a family nor a class is named: declare it with\n"
-        '    family = "bert" and architecture\n'
-        "left out:\n"
-        "  not of a family that is known: vit (images/config.json)\n"
-        "no table is proposed: no JSON or YAML file names a class of a family that is\n"
-        "known (tests, what git ignores, hidden, installed and built folders are not\n"
-        "read)\n"
-    )
 
 
 def test_where_nothing_is_found_an_example_is_shown(tmp_path: Path) -> None:

@@ -96,15 +96,6 @@ def test_from_an_unknown_repository_to_a_failure_for_a_regression(
     assert len(desk.typed) == 3
 
 
-def test_a_project_elsewhere_is_named_and_what_is_printed_is_what_is_written(desk: AtTheDesk, tmp_path: Path) -> None:
-    one_released_model(desk.folder)
-    printed = desk.types("-m", "pytest_bertsize", "init")
-    assert (printed.returncode, (desk.folder / "pyproject.toml").exists()) == (0, False)
-    started = AtTheDesk(tmp_path).types(*INIT, "--project", "clone")
-    assert started.stdout.endswith("next: bertsize check --project clone\n")
-    assert (desk.folder / "pyproject.toml").read_text("utf-8") == printed.stdout
-
-
 def test_a_package_in_a_monorepo_is_refused_until_it_is_named(desk: AtTheDesk) -> None:
     lay(desk.folder.parent, **{"pytest.ini": "[pytest]\naddopts = --strict-markers\n"})
     lay(desk.folder, **{"acme/config.json": TINY})

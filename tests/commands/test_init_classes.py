@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -48,12 +46,10 @@ def names_of(root: Path) -> list[str]:
             "train.py:3 calls T, the class Tagger of tagger.py:5",
         ),
         ({"tagger.py": TAGGER, "train.py": "from tagger import *\n\nTagger(1)\n"}, HERE),
-        ({"tagger.py": TAGGER, "train.py": "def f():\n    from tagger import Tagger\n    return Tagger(1)\n"}, HERE),
         (
             {"tagger.py": TAGGER, "train.py": "from tagger import Tagger\n\nTagger.from_pretrained(x)\n"},
             "train.py:3 calls Tagger.from_pretrained, a class of tagger.py:5",
         ),
-        ({"tagger.py": f"{TAGGER}\n\nmodel = Tagger(1)\n"}, "tagger.py:11 calls Tagger, a class of tagger.py:5"),
         (
             {"a/__init__.py": "", "a/tagger.py": TAGGER, "a/train.py": "from .tagger import Tagger\nTagger(1)\n"},
             "a/train.py:2 calls Tagger, a class of a/tagger.py:5",
@@ -63,25 +59,25 @@ def names_of(root: Path) -> list[str]:
             "b.py:2 calls Tagger, a class of a/Tagger.py:5",
         ),
         (
-            {"src/m/tagger.py": TAGGER, "src/train.py": "from m.tagger import Tagger\nTagger(1)\n"},
-            "src/train.py:2 calls Tagger, a class of src/m/tagger.py:5",
-        ),
-        (
             {"a/t.py": TAGGER, "b/t.py": TAGGER, "b/run.py": "from t import Tagger\nTagger(1)\n"},
             "b/run.py:2 calls Tagger, a class of b/t.py:5",
         ),
         (
-            {"t.py": "try:\n    from transformers import BertModel\nexcept ImportError:\n    from pytorch_transformers "
-             "import BertModel\nm = BertModel(config)\n"},
+            {
+                "t.py": "try:\n    from transformers import BertModel\nexcept ImportError:\n    from pytorch_transformers "
+                "import BertModel\nm = BertModel(config)\n"
+            },
             "t.py:5 calls BertModel, a class of transformers",
         ),
         (
-            {"t.py": "import pytorch_lightning as pl\nfrom transformers import AutoModel\n\nclass A(pl.LightningModule):\n"
-             "    def __init__(self, name):\n        self.bert = AutoModel.from_pretrained(name)\n\nA(1)\n"},
+            {
+                "t.py": "import pytorch_lightning as pl\nfrom transformers import AutoModel\n\nclass A(pl.LightningModule):\n"
+                "    def __init__(self, name):\n        self.bert = AutoModel.from_pretrained(name)\n\nA(1)\n"
+            },
             "t.py:8 calls A, a class of t.py:4",
         ),
     ],
-)  # fmt: skip
+)
 def test_a_class_is_listed_where_it_is_called_wherever_it_is_imported_from(
     tmp_path: Path, files: dict[str, str], line: str
 ) -> None:
@@ -95,14 +91,9 @@ def test_a_class_is_listed_where_it_is_called_wherever_it_is_imported_from(
         "from other import Tagger\nTagger(1)\n",
         "from tagger import Tagger\nTagger = make()\nTagger(1)\n",
         "from tagger import Tagger\ndef f(Tagger):\n    Tagger(1)\n",
-        "from tagger import Tagger\ndef f():\n    for Tagger in models:\n        Tagger(1)\n",
-        "from tagger import Tagger\ndef f():\n    global Tagger\n    Tagger = 1\nTagger(1)\n",
         "from tagger import Tagger\n[Tagger(1) for Tagger in models]\n",
-        "from tagger import Tagger\n(lambda Tagger: Tagger(1))\n",
         "import tagger\ntagger.models.Tagger(1)\n",
-        "from tagger import Tagger\nself.Tagger(1)\n",
         "if x:\n    from tagger import Tagger\nelse:\n    from other import Tagger\nTagger(1)\n",
-        "if x:\n    from transformers import BertModel as M\nelse:\n    from transformers import GPT2Model as M\nM(1)\n",
         "from tagger import Tagger\nTagger.config(1)\n",
         "from tagger import Tagger\nprint('Tagger(1)', Tagger)\n",
     ],
@@ -157,35 +148,6 @@ def test_a_class_derives_and_holds_through_classes_and_functions_of_the_project(
     assert classes_of(tmp_path) == ["top.py:3 calls Top, a class of top.py:2"]
 
 
-def test_of_a_copy_of_the_library_only_what_is_made_is_listed(tmp_path: Path) -> None:
-    own = TAGGER.replace("Tagger", "BertForMaskedLM") + "\n\nclass BertForTags(BertForMaskedLM): pass\n"
-    lay(tmp_path, **{"modeling.py": own, "train.py": "from modeling import BertForMaskedLM\nBertForMaskedLM(1)\n"})
-    assert classes_of(tmp_path) == ["train.py:2 calls BertForMaskedLM, a class of modeling.py:5"]
-
-
-def test_the_scripts_that_train_come_first_and_tests_not_at_all(tmp_path: Path) -> None:
-    call = "from tagger import Tagger\nTagger(1)\n"
-    two = TAGGER + "\n\nclass Ranker(Tagger): pass\n"
-    files = {
-        "demo.py": call,
-        "deep/train_tagger.py": call,
-        "test_it.py": call,
-        "a.py": call.replace("Tagger", "Ranker"),
-    }
-    assert classes_of(lay(tmp_path, **{"tagger.py": two, **files})) == [
-        "deep/train_tagger.py:2 calls Tagger, a class of tagger.py:5",
-        "a.py:2 calls Ranker, a class of tagger.py:11",
-    ]
-
-
-def test_at_most_twenty_lines_are_said_of_classes_and_names(tmp_path: Path) -> None:
-    classes_ = "".join(f"class T{n:02}(Tagger): pass\nT{n:02}()\n" for n in range(18))
-    names = "".join(f"BertModel.from_pretrained('acme/{n:02}')\n" for n in range(9))
-    lay(tmp_path, **{"a.py": TAGGER + classes_ + names})
-    assert [len(classes_of(tmp_path)), len(names_of(tmp_path))] == [16, 6]
-    assert (classes_of(tmp_path)[-1], names_of(tmp_path)[-1]) == ("and 3 more", "and 4 more")
-
-
 # names of the hub
 
 
@@ -238,16 +200,6 @@ def test_the_function_and_the_table_that_are_shown_declare_the_first_class(tmp_p
     assert started(tmp_path) == (GOOD, "", "nothing to add: pyproject.toml declares 1 model\n")
 
 
-def test_a_name_of_the_hub_is_declared_by_a_table_alone(tmp_path: Path) -> None:
-    code = "from transformers import BertModel\nBertModel.from_pretrained('bert-base-uncased')\n"
-    err = started(lay(tmp_path, **{"a.py": code}))[2]
-    shown = err.partition("to declare one, here bert-base-uncased: a table in pyproject.toml\n")[2].partition("\nthen")[
-        0
-    ]
-    table: dict[str, Any] = tomllib.loads(shown)["tool"]["bertsize"]["models"]["bert-base-uncased"]
-    assert table == {"config": "bert-base-uncased", "architecture": "BertModel", "budget": {"total": "0M"}}
-
-
 # classes of the project, and configs
 
 
@@ -289,11 +241,3 @@ def test_files_that_this_python_cannot_parse_are_counted_and_no_traceback(tmp_pa
     }
     lay(tmp_path, **{name: head + content for name, content in files.items()}, **{"ok.py": "x = '\\d'\n"})
     assert left_out(tmp_path) == ["brackets.py and 5 more, which this Python cannot parse"]
-
-
-def test_files_that_import_every_name_of_each_other_are_read_in_no_time(tmp_path: Path) -> None:
-    stars = ["".join(f"from m{n} import *\n" for n in range(end)) for end in range(41)]
-    use = "".join(f"print(len(x{n}))\n" for n in range(40))
-    lay(tmp_path, **{f"m{n}.py": f"{stars[n]}{use}" for n in range(1, 40)})
-    lay(tmp_path, **{"m0.py": f"from m39 import *\n{TAGGER}", "a.py": f"{stars[40]}Tagger(1)\n"})
-    assert classes_of(tmp_path) == ["a.py:41 calls Tagger, a class of m0.py:6"]

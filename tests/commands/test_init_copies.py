@@ -38,14 +38,6 @@ def test_a_checkpoint_of_another_size_switch_or_class_is_a_model_of_its_own(
     assert configs(tmp_path) == ["config.json", "checkpoint-5/config.json"]
 
 
-def test_every_released_model_is_a_model_though_it_is_equal_to_another(tmp_path: Path) -> None:
-    other = {**TINY, "vocab_size": 99}
-    files = {f"{name}/model.safetensors": b"x" for name in "abc"}
-    lay(tmp_path, **{"a/config.json": TINY, "b/config.json": other, "c/config.json": TINY}, **files)
-    assert configs(tmp_path) == ["a/config.json", "b/config.json", "c/config.json"]
-    assert left_out(tmp_path) == []
-
-
 def test_configs_that_are_equal_today_are_each_declared_so_that_a_change_in_any_is_red(tmp_path: Path) -> None:
     services = [f"services/{name}/model/config.json" for name in ("chat", "search")]
     lay(tmp_path, **dict.fromkeys(services, TINY))
@@ -59,10 +51,3 @@ def test_configs_that_are_equal_today_are_each_declared_so_that_a_change_in_any_
         changed(tmp_path / service, num_hidden_layers=4)
         assert holds(tmp_path)[0] == 1
         changed(tmp_path / service, num_hidden_layers=3)
-
-
-def test_a_declared_checkpoint_is_no_copy_and_what_is_equal_to_it_is_proposed(tmp_path: Path) -> None:
-    table = '[tool.bertsize.models.mine]\nconfig = "checkpoint-5/config.json"\nbudget.total = "1M"\n'
-    lay(tmp_path, **{"checkpoint-5/config.json": SAVED, "config.json": TINY, "pyproject.toml": table})
-    assert configs(tmp_path) == ["config.json"]
-    assert left_out(tmp_path) == []

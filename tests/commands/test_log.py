@@ -11,7 +11,6 @@ import pytest
 
 from pytest_bertsize.__main__ import main
 from pytest_bertsize.base.lock import Locked, render_lock
-from pytest_bertsize.closed_forms.derive import Derivation, derive
 from pytest_bertsize.inventory import Tensor
 from tests.support.git_projects import FITS, LAYER, GitProject, git, repository
 
@@ -61,9 +60,6 @@ class History:
         (rows,) = self.models(*arguments).values()
         return rows
 
-    def told(self, *arguments: str) -> list[tuple[str, int | None, int | None]]:
-        return [(row["subject"], row["total"], row["change"]) for row in self.rows(*arguments)]
-
 
 @pytest.fixture
 def history(tmp_path: Path, tiny: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> History:
@@ -91,12 +87,6 @@ def test_each_commit_that_moved_a_count_is_a_row_with_its_key(history: History) 
     )
 
 
-def test_the_commit_that_has_no_parent_says_so(history: History) -> None:
-    (row,) = history.rows()
-    assert (row["total"], row["change"], row["parents"]) == (TOTAL, None, [])
-    assert row["said"] == ["new, in the first commit of all"]
-
-
 def test_a_merge_is_one_row_of_all_that_it_brought_and_the_rows_add_up(history: History) -> None:
     history.project.git("switch", "--quiet", "--create", "wide")
     history.commit("a layer more", num_hidden_layers=4)
@@ -114,15 +104,6 @@ def test_a_merge_is_one_row_of_all_that_it_brought_and_the_rows_add_up(history: 
     assert [row["subject"] for row in history.rows("fits", "main^1..wide")] == ["begin", "a layer more", "ten words"]
 
 
-def test_a_total_that_does_not_move_hides_no_key(history: History) -> None:
-    history.commit("words for positions", max_position_embeddings=40 + 49, vocab_size=101 - 48)
-    row = history.rows()[1]
-    assert (row["change"], {key["key"]: key["total"] for key in row["keys"]}) == (
-        0,  # 49 positions of 48 against 48 words of 49
-        {"max_position_embeddings": 49 * 48, "vocab_size": -48 * WORD},
-    )
-
-
 def test_a_range_begins_with_what_was_there_before_it(history: History) -> None:
     history.commit("a layer more", num_hidden_layers=4)
     history.project.git("tag", "v1")
@@ -131,12 +112,6 @@ def test_a_range_begins_with_what_was_there_before_it(history: History) -> None:
     assert [(row["subject"], row["change"]) for row in rows] == [("a layer more", None), ("ten words", 490)]
     assert rows[0]["said"] == ["where these commits begin"]
     assert history.rows("fits", "v1..") == rows
-
-
-def test_a_range_without_a_commit_says_so(history: History) -> None:
-    said = history.said("HEAD..HEAD")
-    assert said.splitlines()[0] == "fits: 59,549"
-    assert "- no commit lies in HEAD..HEAD\n" in said
 
 
 def test_the_end_of_a_shallow_clone_is_no_beginning(
@@ -187,15 +162,6 @@ def test_a_table_by_another_name_and_a_file_that_moved_are_the_same_model(histor
     assert [row["subject"] for row in rows] == ["begin", "moved", "a layer more"]
     assert rows[1]["said"] == ["renamed: it was called fits", "its config is models, and was config.json"]
     assert (rows[1]["change"], rows[2]["change"]) == (0, LAYER)
-
-
-def test_a_name_a_file_and_a_key_at_once_are_followed_as_git_follows_the_file(history: History) -> None:
-    history.project.git("mv", "config.json", "other.json")
-    table = FITS.replace("models.fits", "models.encoder").replace('"config.json"', '"other.json"')
-    history.commit("all at once", table, file="other.json", num_hidden_layers=4)
-    rows = history.rows()
-    assert rows[1]["said"][0] == "renamed: it was called fits"
-    assert (rows[1]["change"], rows[1]["keys"][0]["key"]) == (LAYER, "num_hidden_layers")
 
 
 def test_a_model_that_leaves_says_why_and_may_come_back(history: History) -> None:
@@ -253,15 +219,6 @@ def test_a_config_that_cannot_be_read_is_a_row_and_the_next_is_compared_with_the
     assert rows[3]["since"] == rows[0]["commit"][:10]
 
 
-def test_a_table_that_cannot_be_read_is_a_row_of_every_model(history: History) -> None:
-    history.project.write("pyproject.toml", "[tool.bertsize")
-    history.committed("broken")
-    history.commit("mended", FITS, num_hidden_layers=4)
-    rows = history.rows()
-    assert rows[1]["said"][0].startswith("not counted: the table cannot be read: pyproject.toml:1: not TOML: ")
-    assert [(row["total"], row["change"]) for row in rows[1:]] == [(None, None), (TOTAL + LAYER, LAYER)]
-
-
 def test_the_mistake_of_one_table_is_no_row_of_another_model(history: History) -> None:
     other = FITS.replace("models.fits", "models.other")
     history.commit("two", FITS + other)
@@ -270,18 +227,6 @@ def test_the_mistake_of_one_table_is_no_row_of_another_model(history: History) -
     rows = history.models()
     assert [row["subject"] for row in rows["fits"]] == ["begin"]
     assert rows["other"][1]["said"][0].startswith("not counted: its table cannot be read: pyproject.toml:8: ")
-
-
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [("", []), ("closed_form = false\n", ["not counted: closed_form = false; there is no lock of it"])],
-)
-def test_a_budget_that_says_nothing_today_keeps_no_model_from_being_counted(
-    history: History, more: str, said: list[str]
-) -> None:
-    history.commit("of its time", FITS.replace('"90K"', '"lambda-unzipped"') + more)
-    history.commit("mended", FITS)
-    assert [each for row in history.rows() if row["subject"] == "of its time" for each in row["said"]] == said
 
 
 def test_code_of_no_commit_is_run(history: History, tmp_path: Path) -> None:
@@ -341,60 +286,7 @@ def test_what_a_clone_lacks_is_not_counted_and_not_asked_for(history: History) -
     assert rows[1]["said"] == ["not counted: config.json cannot be read, because this clone lacks it or is damaged"]
 
 
-def test_a_project_in_a_folder_of_its_repository_has_no_rows_of_the_others(
-    tmp_path: Path, tiny: dict[str, Any], capsys: pytest.CaptureFixture[str]
-) -> None:
-    root = repository(tmp_path / "root")
-    one = History(root.folder / "one", tiny, capsys, is_inside=True)
-    other = History(root.folder / "other", tiny, capsys, is_inside=True)
-    other.commit("of the other", num_hidden_layers=4)
-    one.commit("of this one", num_hidden_layers=5)
-    document = json.loads(one.said("--format", "json"))
-    assert document["commits_read"] == 2
-    assert [row["subject"] for row in document["models"][0]["rows"]] == ["begin", "of this one"]
-
-
-def test_a_path_that_no_command_line_takes_is_no_file(history: History) -> None:
-    history.commit("a long path", FITS.replace('"config.json"', f'"{"x" * 300_000}"'))
-    history.commit("mended", FITS)
-    rows = history.rows()
-    assert [row["total"] for row in rows] == [TOTAL, None, TOTAL]
-    assert rows[1]["said"][-1].endswith("… is no file")
-
-
 # what it costs
-
-
-def test_what_is_the_same_is_counted_once_and_what_touches_nothing_is_not_read(
-    history: History, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    history.commit("a layer more", num_hidden_layers=4)
-    history.commit("a layer less", num_hidden_layers=3)
-    history.commit("another budget", FITS.replace("90K", "95K"))
-    history.project.write("README.md", "x")
-    history.committed("beside it")
-    counted: list[object] = []
-
-    def counting(*given: Any) -> Derivation:
-        counted.append(given)
-        return derive(*given)
-
-    monkeypatch.setattr("pytest_bertsize.base.project_at_commit.derive", counting)
-    document = json.loads(history.said("--format", "json"))
-    assert (document["commits_read"], len(counted)) == (4, 2)
-
-
-def test_a_terminal_shows_the_last_rows_and_says_how_many_were_before(
-    history: History, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    history.commit("a layer more", num_hidden_layers=4)
-    history.commit("ten words", vocab_size=111)
-    monkeypatch.setattr("pytest_bertsize.commands.log.MOST_ROWS", 1)
-    said = " ".join(history.said().split())
-    assert "(2 earlier rows not shown: --format json or md, or a range, has them)" in said
-    assert "ten words" in said
-    assert "a layer more" not in said
-    assert f"fits: 59,549 → {TOTAL + LAYER + 490:,}" in said
 
 
 # foreign text, and other forms
@@ -410,36 +302,12 @@ def test_a_subject_steers_no_terminal(history: History) -> None:
     assert r":\x3aerror:\x3ax" in said
 
 
-@pytest.mark.parametrize("written", ["x y", "9224318016000000 +0000"], ids=["no date", "the year 292,308,971"])
-def test_what_a_commit_says_instead_of_a_date_is_none(history: History, tmp_path: Path, written: str) -> None:
-    history.commit("two", num_hidden_layers=4)
-    before, after = history.project.git("rev-parse", "HEAD^", "HEAD^{tree}").split()
-    made = f"tree {after}\nparent {before}\nauthor a <b> 1 +0000\ncommitter a <b> {written}\n\ntwo\n"
-    (tmp_path / "commit").write_text(made)
-    name = history.project.git("hash-object", "-t", "commit", "-w", "--literally", str(tmp_path / "commit"))
-    history.project.git("reset", "--quiet", "--soft", name)
-    assert [row["date"] for row in history.rows()][1:] == [""]
-    (line,) = [line for line in history.said().splitlines() if line.endswith("  two")]
-    assert line == f"  {name[:10]}{' ' * 14}{TOTAL + LAYER:,}  +{LAYER:,}  two"
-
-
-def test_markdown_shows_a_subject_as_it_is(history: History) -> None:
-    history.commit(FOREIGN, num_hidden_layers=4)
-    lines = history.said("--format", "md").splitlines()
-    assert lines[0] == f"**fits: 59,549 → {TOTAL + LAYER:,} (+{LAYER:,})**"
-    row = lines[-3]
-    assert r"\<script\>alert(1)\</script\> \| \`x\` @<!-- -->all" in row
-    assert row.endswith("| 76,181 | +16,632 |")
-
-
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["nosuch"], 'no table of these commits declares a model "nosuch"; there are fits'),
         (["fit"], "no table of these commits declares a model \"fit\"; did you mean 'fits'?"),
         (["v1..HEAD"], 'git knows no revision "v1"'),
         (["HEAD...main"], '"HEAD...main" is no range of commits; write one, as in v1..HEAD'),
-        (["fits", "HEAD"], '"HEAD" is no range of commits; write one, as in v1..HEAD'),
     ],
 )
 def test_a_mistake_in_the_command_says_what_to_write(

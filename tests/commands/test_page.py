@@ -86,17 +86,6 @@ def test_nothing_is_loaded_and_the_one_script_runs_by_its_hash(folder: Path) -> 
     ]
 
 
-def test_every_input_has_a_label(folder: Path) -> None:
-    text = page("encoder")
-    labels = set(re.findall(r'<label for="([^"]*)"', text))
-    inputs = re.findall(r"<input [^>]*>", text)
-    assert len(inputs) == 2 * len(SIZES)
-    for each in inputs:
-        (name,) = re.findall(r'\bid="([^"]*)"', each)
-        assert name in labels or "aria-label=" in each
-    Page(re.sub(r"<script>.*?</script>|<input [^>]*>", "", text, flags=re.DOTALL))  # well formed
-
-
 def test_a_page_is_replaced_and_a_report_or_another_file_is_not(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -118,7 +107,6 @@ def test_a_page_is_replaced_and_a_report_or_another_file_is_not(
     ("path", "said"),
     [
         ("page.json", "the file must end in .html; write --page=what-if.html"),
-        ("nowhere/page.html", "not a file in an existing folder; create the folder, or name another"),
         ("link.html", "not a file in an existing folder; create the folder, or name another"),
     ],
 )
@@ -131,13 +119,6 @@ def test_what_cannot_be_a_page_is_one_sentence(
     assert json.loads(Path("config.json").read_text("utf-8")) == BERT
 
 
-def test_a_config_that_cannot_be_explained_writes_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    Path("config.json").write_text(json.dumps({**BERT, "hidden_size": "x"}), "utf-8")
-    assert main(["explain", "config.json", "--page", "what-if.html"]) == MISTAKEN
-    assert 'hidden_size is "x", which is not a whole number' in capsys.readouterr().err
-    assert not Path("what-if.html").exists()
-
-
 def test_a_file_that_is_named_like_a_script_is_a_name(folder: Path) -> None:
     Path("config.json").rename(HOSTILE)
     text = page(HOSTILE)
@@ -146,18 +127,6 @@ def test_a_file_that_is_named_like_a_script_is_a_name(folder: Path) -> None:
 
 
 # what it is about
-
-
-@pytest.mark.parametrize(
-    ("written", "name"),
-    [('"enc.small@2"', "enc.small@2"), ('"bert-{stem}"', "bert-config")],
-    ids=["a name with dots", "a table of several models"],
-)
-def test_what_is_to_be_pasted_has_the_header_that_the_table_has(folder: Path, written: str, name: str) -> None:
-    pattern = "*.json" if "{" in written else "config.json"
-    table = TABLE.replace("encoder", written).replace("config.json", pattern)
-    Path("pyproject.toml").write_text(table, "utf-8")
-    assert f"[{model_in(page(name))['table']}]" in table
 
 
 def test_a_declared_model_brings_its_budget_and_says_what_is_not_counted(folder: Path) -> None:
@@ -181,13 +150,6 @@ def test_every_size_has_its_field_and_what_is_fixed_says_why(folder: Path) -> No
     assert "tie_word_embeddings true false would be another formula: +23,471,418 parameters here" in seen
     assert "add_cross_attention false true needs is_decoder" in seen
     assert 'hidden_act "gelu" another value may be another formula' in seen
-
-
-def test_what_the_class_refuses_is_said_in_the_words_of_the_reader(folder: Path) -> None:
-    (rule,) = model_in(page("encoder"))["rules"]
-    message = ["hidden_size ", {"size": 1, "grouped": True}]
-    message += [" is not a multiple of num_attention_heads ", {"size": 3, "grouped": True}]
-    assert rule["message"] == message
 
 
 OWN = """
@@ -245,13 +207,10 @@ def in_python(script: str, sizes: dict[str, int]) -> int:
 @pytest.mark.parametrize(
     "formula",
     [
-        lambda v, d: v * d + 2 * d - 7,
         lambda v, d: (v - d) * (d + 1) ** 2,
-        lambda v, d: v // d // 2 * d,
         lambda v, d: (v + 3 * d) // (2 * d + 1) - v % 5,
         lambda v, d: (-v) // 7 + (d - v) // (d + 1),
         lambda v, d: (v * d // 4 + d // 6 + v // 3) // d,
-        lambda v, _: 0 * v,
     ],
 )
 def test_a_count_is_written_in_whole_numbers_that_come_to_it(formula: Any) -> None:

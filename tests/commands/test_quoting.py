@@ -74,17 +74,6 @@ def test_markdown_is_what_a_model_card_can_quote(project: Path) -> None:
     assert lines[-1].startswith(f"config.json (sha256 {digest}); pytest-bertsize {__version__}, transformers ")
 
 
-def test_a_declared_model_is_known_by_its_name(project: Path) -> None:
-    table = '[tool.bertsize.models.encoder]\nconfig = "config.json"\noverrides = { num_hidden_layers = 1 }\n'
-    (project / "pyproject.toml").write_text(f'{table}budget = "report-only"\n', encoding="utf-8")
-    assert json.loads(explained("encoder"))["total"] == TOTAL - ENCODER // 2
-
-
-def test_a_name_of_a_module_is_the_config_that_it_has(project: Path) -> None:
-    (project / "sizes.py").write_text(f"SMALL = {BERT!r}", encoding="utf-8")
-    assert json.loads(explained("sizes:SMALL"))["total"] == TOTAL
-
-
 def test_names_of_the_files_own_are_given_by_keys(project: Path) -> None:
     own = {("width" if key == "hidden_size" else key): value for key, value in BERT.items()}
     (project / "own.json").write_text(json.dumps({"model": own}), encoding="utf-8")
@@ -152,10 +141,3 @@ def test_what_may_be_a_module_of_the_folder_is_no_revision(project: Path, monkey
     assert json.loads(explained("main:small"))["total"] == TOTAL - ENCODER // 2
     (made.folder / "main.py").unlink()
     assert json.loads(explained("main:small"))["total"] == TOTAL
-
-
-def test_a_difference_in_markdown(project: Path) -> None:
-    (project / "wider.json").write_text(json.dumps({**BERT, "vocab_size": 1001}), encoding="utf-8")
-    out = io.StringIO()
-    diff(Named("config.json"), Named("wider.json"), out, io.StringIO(), form="md")
-    assert f"| `total` | {TOTAL:,} | {TOTAL + 32:,} | +32 |" in out.getvalue().splitlines()

@@ -72,41 +72,6 @@ def test_bert_large_chinese_is_the_summary_of_bert4keras_line_for_line(capsys: p
     ]
 
 
-def test_a_feed_forward_is_shown_as_its_two_dense_layers(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "120")
-    main(["explain", str(EXAMPLES / "b-bert-large-chinese"), *NO_POOLER, "--names", "bert4keras"])
-    # SOURCES B
-    assert "  4,198,400 + 4,195,328  " in capsys.readouterr().out
-
-
-def test_the_body_of_a_bert4keras_classifier_line_for_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    # SOURCES E: V 21128, D 768, L 12, Google-style; the CLS token and the Dense of 1,538 are the project's own
-    config = tmp_path / "bert_config.json"
-    sizes = '"vocab_size": 21128, "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12'
-    more = '"intermediate_size": 3072, "max_position_embeddings": 512, "type_vocab_size": 2'
-    config.write_text(f"{{{sizes}, {more}}}", "utf-8")
-    assert main(["explain", str(config), *NO_POOLER, "--names", "bert4keras"]) == 0
-    lines = column(capsys.readouterr().out, TOTAL)
-    assert lines == [
-        ("Embedding-Token", "16,226,304"),
-        ("Embedding-Segment", "1,536"),
-        ("Embedding-Position", "393,216"),
-        ("Embedding-Norm", "1,536"),
-        ("embeddings", "16,622,592"),
-        ("Transformer-k-MultiHeadSelfAttention", "2,362,368"),
-        ("Transformer-k-MultiHeadSelfAttention-Norm", "1,536"),
-        ("Transformer-k-FeedForward", "4,722,432"),
-        ("Transformer-k-FeedForward-Norm", "1,536"),
-        ("one Transformer of 12", "7,087,872"),
-        ("encoder", f"{12 * 7_087_872:,}"),
-        ("dropout and add layers", "0"),
-        ("total", "101,677,056"),
-    ]
-    assert int(lines[-1][1].replace(",", "")) + 1_538 == 101_678_594
-
-
 def test_the_heads_of_bert4keras_have_their_names() -> None:
     lines = {line.name: line for line in named(form("BertForPreTraining"), "bert4keras")}
     # SOURCES D: 592,128 of transform and V of bias; C: 590,592 of pooler; NSP is 768 × 2 + 2
@@ -129,20 +94,6 @@ def test_the_variables_of_googles_checkpoint_have_its_shapes() -> None:
     assert lines["bert/encoder/layer_k/attention/self/query/bias"].count == 768
     assert lines["cls/predictions/transform/dense/kernel"].count == 768 * 768
     assert lines["cls/predictions/output_bias"].count == 21_128
-
-
-@pytest.mark.parametrize(
-    ("architecture", "names"),
-    [
-        ("BertForPreTraining", {"cls/seq_relationship/output_weights", "cls/seq_relationship/output_bias"}),
-        ("BertForSequenceClassification", {"output_weights", "output_bias"}),
-        ("BertForQuestionAnswering", {"cls/squad/output_weights", "cls/squad/output_bias"}),
-        ("BertForTokenClassification", {"classifier.weight", "classifier.bias"}),
-        ("BertForMultipleChoice", {"classifier.weight", "classifier.bias"}),
-    ],
-)
-def test_a_head_has_googles_name_where_google_has_the_class(architecture: str, names: set[str]) -> None:
-    assert names <= {line.name for line in named(form(architecture), "tensorflow")}
 
 
 @pytest.mark.parametrize("vocabulary", VOCABULARIES)

@@ -98,13 +98,6 @@ def test_what_is_built_is_in_training_whatever_the_file_says() -> None:
     assert any(trainable for _, _, trainable in listed(**adapter.for_build))
 
 
-def test_what_older_releases_of_peft_have_not_is_handed_over_only_where_it_is_said() -> None:
-    """PEFT 0.13 is the last that transformers 4.40 can import, and 0.14 the first with these."""
-    of_newer = {"exclude_modules": ["crossattention"], "lora_bias": True}
-    assert not of_newer.keys() & parse(PLAIN).for_build.keys()
-    assert of_newer.items() <= parse({**PLAIN, **of_newer}).for_build.items()
-
-
 def test_peft_s_own_targets_are_known_for_each_family_that_it_has() -> None:
     theirs = {name: tuple(TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING.get(name, ())) for name in FAMILIES}
     assert {name: names for name, names in theirs.items() if names} == TARGETS
@@ -163,10 +156,6 @@ def test_targets_that_are_left_out_are_those_that_peft_takes_for_the_family() ->
 
 def test_without_a_closed_form_peft_is_asked_for_its_targets() -> None:
     assert parse({"r": 8}, family="bloom", closed_form=False).for_build["target_modules"] is None
-
-
-def test_a_mistake_in_the_table_is_on_its_key() -> None:
-    assert findings(r=0)[0].table_key == ("adapter", "r")
 
 
 def test_a_mistake_in_a_file_is_on_its_line(tmp_path: Path) -> None:
@@ -248,16 +237,3 @@ def test_a_bias_goes_with_no_start_but_the_usual_one(start: str | None) -> None:
 
 
 # patterns
-
-
-@pytest.mark.parametrize(
-    "pattern",
-    [
-        r"bert\.encoder\.layer\.(6|7|8|9|10|11)\.attention\.self\.(query|value)",
-        r"(?!.*vision).*query",
-        r".*(.)\1.*",
-        "(?x) .* query  # and no other",
-    ],
-)
-def test_any_pattern_that_peft_matches_is_taken(pattern: str) -> None:
-    assert parse({**PLAIN, "target_modules": pattern, "exclude_modules": pattern}).target_modules == pattern

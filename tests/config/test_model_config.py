@@ -10,13 +10,10 @@ import json
 import os
 import re
 import tracemalloc
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from pytest_bertsize import files
 from pytest_bertsize.config.model_config import LARGEST, ModelConfig, not_plain
@@ -265,34 +262,6 @@ def test_what_the_keys_lead_to_has_to_be_an_object(root: Path, key: str, kind: s
 
 # on which line a key stands
 
-TEXT = st.text(max_size=8)
-SCALARS = st.none() | st.booleans() | st.integers() | TEXT | st.sampled_from(['"', "\\", '{"a":', "]", "\n", ":"])
-VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3))
-OBJECTS = st.dictionaries(TEXT | st.sampled_from(['"', "\\", "{", "}:", "[]", "\n"]), VALUES, max_size=4)
-
-
-def dumped(value: object, path: tuple[str, ...] = (), at: int = 1) -> tuple[dict[tuple[str, ...], int], int]:
-    """The line of every key of ``json.dumps(value, indent=1)``, and the line on which the value ends."""
-    found: dict[tuple[str, ...], int] = {}
-    if isinstance(value, (dict, list)) and value:
-        inner = value.items() if isinstance(value, dict) else ((None, each) for each in value)
-        for key, each in inner:
-            at += 1
-            if key is not None:
-                found[(*path, key)] = at
-            below, at = dumped(each, (*path, "[]" if key is None else key), at)
-            found |= below  # of a list's items, the last one that has the key
-        at += 1
-    return found, at
-
-
-@given(OBJECTS, st.booleans())
-def test_every_key_of_a_dumped_object_is_found_on_its_line(data: dict[str, Any], ascii_only: bool) -> None:  # noqa: FBT001
-    lines = lines_in_json(json.dumps(data, indent=1, ensure_ascii=ascii_only))
-    expected, _ = dumped(data)
-    assert {path: lines.get(path) for path in expected} == expected
-    assert ("longer than any key",) not in lines
-
 
 @pytest.mark.parametrize(
     ("text", "path", "line"),
@@ -321,17 +290,6 @@ def test_architectures_of_another_type_are_refused_at_their_line(value: str) -> 
         _ = of(f'{{\n"architectures": {value}}}').architectures
     (finding,) = unusable.value.findings
     assert (finding.line, finding.message) == (2, f"architectures is {value}")
-
-
-def test_one_of_several_backbones_is_the_whole_and_the_others_have_their_names_before_their_keys() -> None:
-    query = of('{"vocab_size": 7, "dtype": "float16", "torch_dtype": "float16"}')
-    context = of('{"vocab_size": 9, "dtype": "float16", "torch_dtype": "float32", "quantization_config": {"bits": 4}}')
-    whole = replace(of("{}"), parts={"query": query, "context": context}, primary="query", whole="dpr")
-    assert whole.reference == "dpr"
-    assert whole.flat == {**query.data, **{f"context.{key}": value for key, value in context.data.items()}}
-    both = replace(whole, primary="")
-    assert both.flat["dtype"] == "float16"
-    assert "torch_dtype" not in both.flat
 
 
 # TOML

@@ -107,17 +107,6 @@ def test_what_only_a_run_has_is_not_known_and_no_text(resolved: ModelConfig, tex
     assert said[1] == FIX
 
 
-def test_an_object_may_be_named_by_what_stands_for_it(tmp_path: Path) -> None:
-    text = "a: {x: 1}\nb: ${a}\nc: ${oc.env:HOME}\n"
-    assert config_of(tmp_path, text, "#b").data == {"x": 1}
-    finding = refused(tmp_path, text, "#c.x")
-    assert (
-        finding.message
-        == "c.x is ${oc.env:HOME}, which OmegaConf does not resolve: Unsupported interpolation type oc.env"
-    )
-    assert refused(tmp_path, text, "#c").message.startswith("c is ${oc.env:HOME}, which"), "not the name of a config"
-
-
 def test_without_omegaconf_each_value_that_needs_it_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "omegaconf.py").write_text("raise ImportError", encoding="utf-8")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
@@ -200,10 +189,3 @@ def test_a_file_that_hydra_composes_of_others_is_refused(tmp_path: Path, default
         f"its defaults name {named}, and only hydra composes such files",
     )
     assert finding.fix.startswith('name a function of the project that does, as in config = "module:make": it returns ')
-
-
-@pytest.mark.parametrize(
-    "defaults", ["defaults:\n- _self_", "defaults: [1, 2]", "defaults: {x: 2}", "o: {defaults: [a]}"]
-)
-def test_a_file_alone_is_not(tmp_path: Path, defaults: str) -> None:
-    assert config_of(tmp_path, f"{defaults}\nmodel: {{x: 1}}\n").data == {"x": 1}

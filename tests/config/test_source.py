@@ -13,12 +13,10 @@ import tomli
 
 from pytest_bertsize.base.commit_files import CommitFiles
 from pytest_bertsize.base.project_at_commit import AtCommit, Missing
-from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.config.source import read, read_file
 from pytest_bertsize.findings import Finding, Unusable
-from pytest_bertsize.review.check import examine
 from pytest_bertsize.table.model import Model
-from pytest_bertsize.table.settings import Settings, load
+from pytest_bertsize.table.settings import Settings
 from tests.support.git_projects import GitProject, repository
 
 if TYPE_CHECKING:
@@ -197,23 +195,3 @@ def test_a_model_is_known_by_its_config_whatever_it_is_called() -> None:
 
 
 # what to write where
-
-
-@pytest.mark.parametrize(
-    ("config", "content", "written"),
-    [
-        ('"c.json"', '{"model_type": "bert", "layer_norm_eps": 1}', '"hidden_size": 768'),
-        ('"c.toml#m"', '[m]\nmodel_type = "bert"\n', "hidden_size = 768"),
-        ('{ model_type = "bert" }', "", "hidden_size = 768"),
-        ('"bert-base-uncased"', "", "overrides = { num_labels = 2 }"),
-    ],
-)
-def test_a_key_that_is_missing_is_to_be_written_as_it_is_written_there(
-    tmp_path: Path, config: str, content: str, written: str
-) -> None:
-    said = f'[tool.bertsize.models.m]\nbudget = "report-only"\nconfig = {config}\n'
-    (tmp_path / "pyproject.toml").write_text(f'{said}architecture = "BertForTokenClassification"\n')
-    (tmp_path / (config.strip('"').partition("#")[0] if content else "unused")).write_text(content)
-    settings = load(tmp_path / "pyproject.toml")
-    found = examine(settings.models["m"], settings, Registry()).review.findings
-    assert f"write {written}" in [each.fix for each in found if each.kind == "defaulted-key"]

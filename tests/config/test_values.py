@@ -168,12 +168,6 @@ def test_the_number_of_labels_is_counted_only_where_the_head_has_labels() -> Non
     assert without_labels.for_build["num_labels"] == 18
 
 
-def test_more_labels_than_their_names_have_room_for_are_refused_without_a_head_too() -> None:
-    message = f"num_labels is {MOST_LABELS + 1:,}, more than {MOST_LABELS:,}"
-    fix = "write the size that the model has"
-    assert refused({"num_labels": MOST_LABELS + 1}) == [error(message, fix, kind="config-refused")]
-
-
 @st.composite
 def bert_configs(draw: st.DrawFn) -> dict[str, Any]:
     """Any valid config: sizes of any proportion, switches both ways, keys in any order, company that means nothing."""
@@ -240,37 +234,16 @@ def test_an_unknown_key_is_ignored_with_a_warning(key: str) -> None:
     ("key", "meant"),
     [
         ("num_hiden_layers", "num_hidden_layers"),
+        ("HiddenSize", "hidden_size"),
+        ("num-hidden-layers", "num_hidden_layers"),
+        ("tieWordEmbeddings", "tie_word_embeddings"),
+        ("is-decoder", "is_decoder"),
         ("hidden_sizes", "hidden_size"),
         ("vocabsize", "vocab_size"),
         ("num_label", "num_labels"),
     ],
 )
-def test_a_misspelt_shape_key_is_an_error_even_beside_the_right_one(key: str, meant: str) -> None:
-    assert refused({key: 48}) == [misspelt(key, meant)]
-
-
-@pytest.mark.parametrize(
-    ("key", "meant"),
-    [
-        ("hiddenSize", "hidden_size"),
-        ("hidden-size", "hidden_size"),
-        ("HIDDEN_SIZE", "hidden_size"),
-        ("numHiddenLayers", "num_hidden_layers"),
-    ],
-)
-def test_a_shape_key_in_another_spelling_is_an_error(key: str, meant: str) -> None:
-    assert refused({key: 48}) == [misspelt(key, meant)]
-
-
-@pytest.mark.parametrize(
-    ("key", "meant"),
-    [
-        ("tieWordEmbeddings", "tie_word_embeddings"),
-        ("tie_word_embedding", "tie_word_embeddings"),
-        ("is-decoder", "is_decoder"),
-    ],
-)
-def test_a_misspelt_switch_is_an_error_because_it_would_change_the_count(key: str, meant: str) -> None:
+def test_a_misspelt_key_is_an_error_even_beside_the_right_one(key: str, meant: str) -> None:
     assert refused({key: False}) == [misspelt(key, meant)]
 
 
@@ -301,7 +274,6 @@ IN_THE_TABLE = "write options = { add_pooling_layer = … } in the table"
 @pytest.mark.parametrize(
     ("key", "value", "shown", "why", "fix"),
     [
-        # transformers 4: a table of (2·512 - 1, 64) in each of 12 layers (correctness.md §7)
         (
             "position_embedding_type",
             "relative_key",
@@ -309,20 +281,8 @@ IN_THE_TABLE = "write options = { add_pooling_layer = … } in the table"
             f"{IGNORED}; it would have cost 785,664 parameters",
             "remove it",
         ),
-        ("position_embedding_type", "rotary", '"rotary"', IGNORED, "remove it"),
-        # transformers 4: 64 rows of query, key and value with their biases, and 64 columns of the output
         ("pruned_heads", {"1": [0]}, '{"1": [0]}', f"{IGNORED}; it would have saved 196,800 parameters", "remove it"),
-        ("pruned_heads", {"1": 0}, '{"1": 0}', IGNORED, "remove it"),
-        # a word table of 128 and a projection in place of one of 768: 30522·128 + 128·768 + 768 - 30522·768
-        (
-            "embedding_size",
-            128,
-            "128",
-            "this family has one width throughout; it would have saved 19,435,008 parameters",
-            "remove it",
-        ),
         ("add_pooling_layer", False, "false", AN_ARGUMENT, IN_THE_TABLE),
-        ("add_pooling_layer", True, "true", AN_ARGUMENT, IN_THE_TABLE),
     ],
 )
 def test_a_key_that_looks_as_if_it_changed_a_count_is_ignored_with_what_it_would_have_cost(
@@ -406,30 +366,6 @@ def test_a_billion_is_the_largest_size() -> None:
     ]
 
 
-@pytest.mark.parametrize("sign", [1, -1])
-@pytest.mark.parametrize("exponent", [200, 4_000])  # 16⁴⁰⁰⁰ has 4,817 digits: TOML can say 0x…, Python writes 4,300
-def test_an_enormous_size_is_refused_in_a_short_sentence(exponent: int, sign: int) -> None:
-    ((severity, _, place, message, _),) = refused(None, {"vocab_size": sign * 16**exponent})
-    assert (severity, place) == ("error", "overrides.vocab_size")
-    assert message.startswith("vocab_size is ")
-    assert len(message) < 300
-
-
-def test_everything_that_is_wrong_is_said_at_once() -> None:
-    assert refused({"foo": 1, "num_hiden_layers": 3, "auto_map": {}, "hidden_size": 0, "is_decoder": 1}) == [
-        misspelt("num_hiden_layers", "num_hidden_layers", NEXT_LINE + 1),
-        error(
-            'the key "auto_map" is refused: it names code to run in place of the library\'s class',
-            "remove it",
-            f"config.json:{NEXT_LINE + 2}",
-            "config-refused",
-        ),
-        error("hidden_size is 0: a size is at least 1", "write one, as in 768", "config.json:4"),
-        error("is_decoder is 1, not true or false", "write true or false", f"config.json:{NEXT_LINE + 3}"),
-        ignored("foo"),
-    ]
-
-
 # how sizes and switches go together
 
 
@@ -470,18 +406,6 @@ def test_cross_attention_needs_a_decoder(decoder: dict[str, bool]) -> None:
 )
 def test_a_switch_is_true_or_false(key: str, value: object, shown: str) -> None:
     assert refused({key: value}) == [error(f"{key} is {shown}, not true or false", "write true or false")]
-
-
-@pytest.mark.parametrize(
-    ("value", "shown", "fix"),
-    [
-        ("gleu", '"gleu"', "did you mean 'gelu'?"),
-        (None, "null", "write 'gelu', for example"),
-    ],
-    ids=repr,
-)
-def test_an_unknown_activation_is_refused(value: object, shown: str, fix: str) -> None:
-    assert refused({"hidden_act": value}) == [error(f"hidden_act is {shown}, which transformers does not know", fix)]
 
 
 # the number of labels
@@ -636,33 +560,8 @@ def test_what_torch_has_and_is_no_number_format_is_refused(key: str, value: obje
 
 
 @pytest.mark.parametrize("key", ["attn_implementation", "_attn_implementation_internal", "_experts_implementation"])
-@pytest.mark.parametrize("value", [None, True, "eager", "sdpa", "flash_attention_2", {"text": "sdpa", "vision": None}])
-def test_an_implementation_of_the_library_is_passed_over_in_silence(key: str, value: object) -> None:
-    values = read({key: value})
-    assert (values.sizes, values.findings) == (SIZES, ())
-    assert key not in values.for_build
-
-
-@pytest.mark.parametrize("key", ["attn_implementation", "_attn_implementation_internal", "_experts_implementation"])
 @pytest.mark.parametrize("value", ["org/kernel", "org/kernel@main:attention", "", 1, ["eager"], {"text": "org/kernel"}])
 def test_an_implementation_of_somebody_else_is_refused(key: str, value: object) -> None:
     found = refused({key: value})
     assert [finding[1] for finding in found] == ["config-refused"]
     assert f'the key "{key}" is refused: {json.dumps(value)} is code to fetch' in found[0][3]
-
-
-def test_a_bad_override_is_placed_in_the_table_not_in_the_file() -> None:
-    assert refused(None, {"vocab_size": "x", "hidden_size": 770, "hidden_act": "gleu"}) == [
-        error('vocab_size is "x", which is not a whole number', "write one, as in 30522", "overrides.vocab_size"),
-        error('hidden_act is "gleu", which transformers does not know', "did you mean 'gelu'?", "overrides.hidden_act"),
-        error(
-            "hidden_size 770 is not a multiple of num_attention_heads 12",
-            "write a multiple of 12",
-            "overrides.hidden_size",
-        ),
-    ]
-
-
-def test_an_override_hides_a_mistake_of_the_file() -> None:
-    values = read({"vocab_size": "x", "hidden_act": "gleu"}, {"vocab_size": 7, "hidden_act": "relu"})
-    assert (values.sizes["V"], values.switches["hidden_act"], values.findings) == (7, "relu", ())

@@ -133,20 +133,24 @@ MERGES = "a0: &a0 {k0: 1}\n" + "".join(f"a{i}: &a{i} {{<<: *a{i - 1}, k{i}: 1}}\
 WIDE = "x: &x\n" + "".join(f"  k{i}: {i}\n" for i in range(1_900)) + "".join(f"m{i}: {{<<: *x}}\n" for i in range(900))
 DOUBLING = "a0: &a0 {k: 1}\n" + "".join(f"a{i}: &a{i} {{<<: [*a{i - 1}, *a{i - 1}]}}\n" for i in range(1, 63))
 HOSTILE = {
-"an anchor that holds itself": (("a: &a [*a]", "", "nested more than 64 deep")),
-"a billion laughs": ((LAUGHS, "", "more than 20,000 objects and lists")),
-"a long string a thousand times": ((
-        f"s: &s {'x' * 500_000}\na: [{'*s,' * 1_000}]",
-        "",
-        "with every alias written out, this is larger than 1,048,576 bytes",
-    )),
-"a chain of merges": ((MERGES, "a8999", "nested more than 64 deep")),
-"merges that double": ((DOUBLING, "a62", "more than 20,000 objects and lists")),
-"many merges of many keys": ((WIDE, "", "with every alias written out, this is larger than 1,048,576 bytes")),
-"lists in lists": (("[" * 100_000, "", "nested more than 64 deep")),
-"very many values": ((f"a: [{'1,' * 400_000}]", "", "more than 200,000 keys and values")),
-"very many keys": ((f"a: {{{','.join(f'k{i}: {i}' for i in range(3_000))}}}", "", "an object has 3,000 keys, more than 2,000")),
-}  # fmt: skip
+    "an anchor that holds itself": (("a: &a [*a]", "", "nested more than 64 deep")),
+    "a billion laughs": ((LAUGHS, "", "more than 20,000 objects and lists")),
+    "a long string a thousand times": (
+        (
+            f"s: &s {'x' * 500_000}\na: [{'*s,' * 1_000}]",
+            "",
+            "with every alias written out, this is larger than 1,048,576 bytes",
+        )
+    ),
+    "a chain of merges": ((MERGES, "a8999", "nested more than 64 deep")),
+    "merges that double": ((DOUBLING, "a62", "more than 20,000 objects and lists")),
+    "many merges of many keys": ((WIDE, "", "with every alias written out, this is larger than 1,048,576 bytes")),
+    "lists in lists": (("[" * 100_000, "", "nested more than 64 deep")),
+    "very many values": ((f"a: [{'1,' * 400_000}]", "", "more than 200,000 keys and values")),
+    "very many keys": (
+        (f"a: {{{','.join(f'k{i}: {i}' for i in range(3_000))}}}", "", "an object has 3,000 keys, more than 2,000")
+    ),
+}
 
 
 @pytest.mark.parametrize("name", HOSTILE)

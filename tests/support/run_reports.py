@@ -58,24 +58,21 @@ def bert(layers: int, positions: int, *, tied: bool) -> ClosedForm:
     return ClosedForm(architecture, Dims(sizes, switches))
 
 
+def reviewed(name: str, budget: dict[str, Any], **more: Any) -> Review:
+    """A model of BERT's, before it is built."""
+    kind: dict[str, Any] = {"family": "bert", "architecture": "BertForMaskedLM", "symbols": {}, "expected": None}
+    config = {"config": "models/encoder/config.json", "config_sha256": "0" * 64}
+    limits = limits_from(budget, file="pyproject.toml", line=11)
+    return Review(name=name, actual=None, budget=limits, **{"findings": (), **kind, **config, **more})
+
+
 def reported(
     form: ClosedForm, actual: Inventory | None = None, /, name: str = "encoder", **budget: object
 ) -> ModelReport:
     """The report of a model that is what its closed form says, unless another inventory is given."""
     names = {key.replace("__", "."): limit for key, limit in budget.items()}
-    subject = Review(
-        name=name,
-        family="bert",
-        architecture=form.architecture.name,
-        config="models/encoder/config.json",
-        config_sha256="0" * 64,
-        symbols=form.dims.sizes,
-        expected=form.inventory,
-        actual=None,
-        budget=limits_from(names, file="pyproject.toml", line=11),
-        findings=(),
-        formulas=form.formulas(),
-    )
+    counted = {"symbols": form.dims.sizes, "expected": form.inventory, "formulas": form.formulas()}
+    subject = reviewed(name, names, architecture=form.architecture.name, **counted)
     known = partial(BERT.component_names, form.dims)
     return plain(report_model(review_built(subject, actual or form.inventory, known_components=known)))
 
@@ -215,55 +212,23 @@ def new(name: str = "fresh") -> ModelReport:
 def not_built(name: str = "broken") -> ModelReport:
     """Its closed form is known, and the class could not be built."""
     form = bert(12, 512, tied=True)
-    subject = Review(
-        name=name,
-        family="bert",
-        architecture="BertForMaskedLM",
-        config="models/encoder/config.json",
-        config_sha256="0" * 64,
-        symbols=form.dims.sizes,
-        expected=form.inventory,
-        actual=None,
-        budget=limits_from({"total": "120M"}, file="pyproject.toml", line=11),
-        findings=(Finding("build-failed", "BertForMaskedLM cannot be built: no room", "try again"),),
-    )
-    return plain(report_model(subject))
+    failed = Finding("build-failed", "BertForMaskedLM cannot be built: no room", "try again")
+    counted = {"symbols": form.dims.sizes, "expected": form.inventory}
+    return plain(report_model(reviewed(name, {"total": "120M"}, findings=(failed,), **counted)))
 
 
 def refused(name: str = "hostile") -> ModelReport:
     """Its config was not even read."""
     finding = Finding("config-refused", 'the key "auto_map" runs code', "remove it", file="config.json", line=3)
-    subject = Review(
-        name=name,
-        family="",
-        architecture="",
-        config="config.json",
-        config_sha256="",
-        symbols={},
-        expected=None,
-        actual=None,
-        budget=(),
-        findings=(finding,),
-    )
-    return plain(report_model(subject))
+    nothing = {"family": "", "architecture": "", "config": "config.json", "config_sha256": ""}
+    return plain(report_model(reviewed(name, {}, findings=(finding,), **nothing)))
 
 
 def without_closed_form(name: str = "own") -> ModelReport:
     """Held to its budget alone."""
     form = bert(12, 512, tied=True)
-    subject = Review(
-        name=name,
-        family="bert",
-        architecture="OwnModel",
-        config="models/own/config.json",
-        config_sha256="0" * 64,
-        symbols={},
-        expected=None,
-        actual=None,
-        budget=limits_from({"total": "120M"}, file="pyproject.toml", line=11),
-        findings=(),
-        closed_form=False,
-    )
+    own = {"architecture": "OwnModel", "config": "models/own/config.json", "closed_form": False}
+    subject = reviewed(name, {"total": "120M"}, **own)
     return plain(report_model(review_built(subject, form.inventory, known_components=list)))
 
 

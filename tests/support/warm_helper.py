@@ -14,8 +14,6 @@ for ``cold_helper``.
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
 import shlex
 import socket
@@ -71,14 +69,6 @@ class Warm:
             assert self.process.stdin
             self.process.stdin.close()
             self.process.wait()
-
-    def cpu_time(self) -> float:
-        """Seconds, those of the helpers that have ended among them; 0 where the system does not say."""
-        with contextlib.suppress(OSError):
-            if self.process is not None:
-                fields = Path(f"/proc/{self.process.pid}/stat").read_text("ascii").rpartition(")")[2].split()
-                return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-        return 0.0
 
 
 def started(warm: Warm, command: Sequence[str], folder: Path | None = None) -> subprocess.Popen[bytes]:

@@ -21,7 +21,6 @@ from pytest_bertsize.table.model import NAMED
 from pytest_bertsize.table.settings import SettingsError, parse
 from pytest_bertsize.table.validate_pyproject import FILE, generate_schema, schema_text, tool_schema
 from tests.bad_input import test_bad_input, test_bad_runs
-from tests.bad_input.fuzzing import TABLES
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*/pyproject.toml"))
@@ -168,48 +167,42 @@ def test_no_table_of_bad_input_is_refused_that_the_gate_reads_and_most_are_that_
     assert sum(accepted[False].values()) < len(accepted[False]) / 5
 
 
-@given(TABLES)
-def test_no_table_is_refused_that_the_gate_reads(text: str) -> None:
-    try:
-        table = declared(text)
-    except tomli.TOMLDecodeError:
-        return
-    assert is_accepted(table) or mistake_of_gate(text)
-
-
 NUMBERS = st.text("0123456789._", max_size=9)
 VALUES = {
-    "factory": ('factory = {}\nbudget = "report-only"', st.text("aZ0_.:é", max_size=12) | st.just("own.py:build")),
-    "backbone": (f"{OWN}config = 'c'\nbackbone = {{}}", st.text("aZ0_.é", max_size=8)),
-    "family": (
-        f"{CONFIG}budget.total = 1\nfamily = {{}}",
-        st.text("aZ0_-.é", max_size=5) | st.integers(98, 102).map("b".__mul__),
-    ),
+    "factory": (('factory = {}\nbudget = "report-only"', st.text("aZ0_.:é", max_size=12) | st.just("own.py:build"))),
     "name": (
-        f"{OWN}extra = [{{{{ name = {{}}, linear = [1, 2] }}}}]",
-        st.text("aZ0_.é", max_size=8) | st.integers(98, 102).map("x".__mul__),
+        (
+            f"{OWN}extra = [{{{{ name = {{}}, linear = [1, 2] }}}}]",
+            st.text("aZ0_.é", max_size=8) | st.integers(98, 102).map("x".__mul__),
+        )
     ),
-    "component": (
-        f'{OWN}extra = [{{{{ name = "x", linear = [1, 2], component = {{}} }}}}]',
-        st.sampled_from(["", "total", "bytes.x", "totals", "head.crf", ".", "a."]),
-    ),
-    "size": (f'{OWN}config = "c"\nextra = [{{{{ name = "x", linear = [{{}}, 2] }}}}]', st.text("aZ019*+ ", max_size=9)),
     "seq_len": (
-        f"{CONFIG}budget.flops = {{{{ max = 1, seq_len = {{}} }}}}",
-        st.integers(-1, 2) | st.integers(999_999, 1_000_001),
+        (
+            f"{CONFIG}budget.flops = {{{{ max = 1, seq_len = {{}} }}}}",
+            st.integers(-1, 2) | st.integers(999_999, 1_000_001),
+        )
     ),
     "release": (
-        f"[tool.bertsize]\ntransformers = {{}}\n{CONFIG}budget.total = 1",
-        st.from_regex(r"[3-7]\.[0-9]{1,2}(\.[0-9])?", fullmatch=True),
+        (
+            f"[tool.bertsize]\ntransformers = {{}}\n{CONFIG}budget.total = 1",
+            st.from_regex(r"[3-7]\.[0-9]{1,2}(\.[0-9])?", fullmatch=True),
+        )
     ),
-    "total": (f"{CONFIG}budget.total = {{}}", st.builds("{}{}".format, NUMBERS, st.sampled_from(["", *SCALES, "mb"]))),
+    "total": (
+        (f"{CONFIG}budget.total = {{}}", st.builds("{}{}".format, NUMBERS, st.sampled_from(["", *SCALES, "mb"])))
+    ),
     "bytes": (
-        f"{CONFIG}budget.bytes = {{}}",
-        st.builds("{}{}".format, NUMBERS, st.sampled_from(["", *BYTES.scales, " M"])) | st.sampled_from(list(NAMED)),
+        (
+            f"{CONFIG}budget.bytes = {{}}",
+            st.builds("{}{}".format, NUMBERS, st.sampled_from(["", *BYTES.scales, " M"]))
+            | st.sampled_from(list(NAMED)),
+        )
     ),
     "flops": (
-        f"{CONFIG}budget.flops = {{{{ seq_len = 1, max = {{}} }}}}",
-        st.builds("{}{}".format, NUMBERS, st.sampled_from(["", *FLOPS.scales, "m"])) | st.integers(-1, 10**16),
+        (
+            f"{CONFIG}budget.flops = {{{{ seq_len = 1, max = {{}} }}}}",
+            st.builds("{}{}".format, NUMBERS, st.sampled_from(["", *FLOPS.scales, "m"])) | st.integers(-1, 10**16),
+        )
     ),
 }
 

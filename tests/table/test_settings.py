@@ -10,14 +10,13 @@ from types import MappingProxyType
 
 import pytest
 
-from pytest_bertsize.table.model import AsBytes, Limit, LockFile, Model, Training
+from pytest_bertsize.table.model import AsBytes, Limit, Model, Training
 from pytest_bertsize.table.settings import (
     NothingDeclared,
     Settings,
     SettingsError,
     limits_from,
     load,
-    load_without_models,
     parse,
     parse_apart,
     tables_of_models,
@@ -56,22 +55,6 @@ def placed(line: int, key: str, sentence: str) -> str:
 
 
 # what a table declares
-
-
-def test_what_a_table_says_of_all_models_is_known(pyproject: Path) -> None:
-    said = """
-        [tool.bertsize]
-        closed_forms = ["sizes/forms.toml"]
-        hub = { "a/b" = "c.json" }
-        lock = { file = "bertsize.lock", strict = true }
-        removed = { old = "ADR-14" }
-        transformers = "4.57"
-        """
-    settings = load(write(pyproject, f"{said}[tool.bertsize.models.e]\nconfig = 'c'\nbudget = 'report-only'\n"))
-    assert (settings.closed_forms, settings.hub) == (("sizes/forms.toml",), {"a/b": "c.json"})
-    assert (settings.lock, settings.removed) == (LockFile("bertsize.lock", strict=True), {"old": "ADR-14"})
-    assert (settings.transformers, settings.interpreter) == ("4.57", None)
-    assert settings.place("lock") == "pyproject.toml:4: tool.bertsize.lock"
 
 
 def test_models_of_one_pattern_have_one_table_and_one_limit(pyproject: Path) -> None:
@@ -324,14 +307,6 @@ def test_the_files_of_a_pattern_are_those_of_the_revision_that_is_asked_about(py
         parse(PATTERN, pyproject)
     with pytest.raises(SettingsError, match=re.escape(placed(1, '"bert-{stem}"', "the name has"))):
         parse(PATTERN.replace("*", "a"), pyproject, find_two)
-
-
-@pytest.mark.parametrize("models", ["", "[tool.bertsize.models]\n", "[tool.bertsize.models.e]\nconfg = 3\n"])
-def test_what_a_table_says_of_all_models_can_be_read_before_it_declares_one(pyproject: Path, models: str) -> None:
-    settings = load_without_models(write(pyproject, f'[tool.bertsize]\nhub = {{ "a/b" = "c.json" }}\n{models}'))
-    assert (settings.hub, settings.models, settings.table) == ({"a/b": "c.json"}, {}, {"hub": {"a/b": "c.json"}})
-    with pytest.raises(SettingsError, match=r"^pyproject\.toml:2: tool\.bertsize\.lock: "):
-        load_without_models(write(pyproject, f"[tool.bertsize]\nlock = 3\n{models}"))
 
 
 APART = """

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
 import pytest
 import tomli
-from hypothesis import given
-from hypothesis import strategies as st
 
 from pytest_bertsize.table.toml import CannotReplace, replace_values
 
@@ -49,13 +46,6 @@ LAYOUTS = {
 
 def at(document: Any, path: Sequence[str]) -> Any:
     return reduce(lambda node, part: node[part], path, document)
-
-
-def with_value(document: dict[str, Any], path: Sequence[str], value: object) -> dict[str, Any]:
-    """A copy of a document in which one value is another."""
-    found = copy.deepcopy(document)
-    at(found, path[:-1])[path[-1]] = value
-    return found
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n"], ids=["LF", "CRLF"])
@@ -116,88 +106,3 @@ def test_what_has_no_such_value_is_refused_and_the_key_is_named(text: str) -> No
     with pytest.raises(CannotReplace) as refused:
         replace_values(text, {TOTAL: "2"})
     assert str(refused.value) == "tool.bertsize.models.x.budget.total cannot be told from what stands around it"
-
-
-# any file
-
-SPACE = st.text(" \t", max_size=3)
-COMMENT = st.sampled_from(
-    ["", "", "#", "# 50K", "# [tool.bertsize.models.x]", '# "50K" """', "# 五万 '''", "# value-0", "# }"]
-)
-NOISE = st.sampled_from(
-    [
-        "",
-        "# budget.total = 1",
-        'a = "50K"',
-        "b = [\n  [1, 2],\n[3],\n]",
-        'c = """\n[tool.bertsize.models.x]\nbudget.total = 1\n"""',
-        "d = '''\n[[tool.z]]\n'''",
-        "e = { total = 1, budget = { total = 1 } }",
-        "f.budget.total = 1",
-        'g = "a # b"',
-        "h = 1e3",
-        '"i.j" = true',
-        "k = '\\'",
-    ]
-)
-TABLES = st.sampled_from(
-    [
-        "[tool.y]",
-        "[[tool.z]]",
-        "[tool.bertsize.models.y]",
-        "[project]",
-        "[tool.y.budget]",
-        "[ tool . 'w' ]",
-        "[tool.v.total]",
-    ]
-)
-FORMS = st.sampled_from(
-    [
-        ("[tool.bertsize.models.x]", "budget.total{0}={0}@"),
-        ("[tool.bertsize.models.x.budget]", "total{0}={0}@"),
-        ("[tool.bertsize.models]", "x.budget.total{0}={0}@"),
-        ("[tool.bertsize.models.x]", "budget{0}={0}{{{0}total{0}={0}@{0}}}"),
-        ("[tool.bertsize.models]", "x = {{ budget{0}={0}{{{0}head = 1,{0}total = @{0}}} }}"),
-        ("[tool.bertsize]", "models{0}.{0}x.budget.total = @"),
-    ]
-)
-VALUES = st.sampled_from([OLD, "'50K'", "50_000", "50000", '"""50K"""', "'''50K'''", "0xC350", "+5"])
-
-
-@st.composite
-def files(draw: st.DrawFn) -> tuple[str, str]:
-    """A TOML file with ``@`` in place of the value of ``TOTAL``, and the value."""
-    header, form = draw(FORMS)
-    form = form.format(draw(SPACE))
-    around = st.lists(NOISE, max_size=3, unique=True)
-    above, below = draw(around), draw(around)
-    lines = [*draw(around)]
-    for table in draw(st.lists(TABLES, max_size=2, unique=True)):
-        lines += [f"{draw(SPACE)}{table} {draw(COMMENT)}", *draw(around)]
-    lines += [f"{draw(SPACE)}{header}{draw(SPACE)}{draw(COMMENT)}", *above]
-    lines += [
-        f"{draw(SPACE)}{form}{draw(SPACE)}{draw(COMMENT)}",
-        *(line for line in below if line not in above or not line),
-    ]
-    for table in draw(st.lists(TABLES, max_size=2, unique=True)):
-        if not any(table in line for line in lines):
-            lines += [table, *draw(around)]
-    ending = draw(st.sampled_from(["\n", "\r\n"]))
-    text = "\n".join(lines) + draw(st.sampled_from(["\n", "", "\n\n"]))
-    return text.replace("\n", ending), draw(VALUES)
-
-
-@given(files())
-def test_of_any_file_only_the_value_is_another(file: tuple[str, str]) -> None:
-    layout, old = file
-    text = layout.replace("@", old)
-    before = tomli.loads(text)
-    new, value = (NEW, "60K") if isinstance(at(before, TOTAL), str) else ("59_549", 59_549)
-    after = replace_values(text, {TOTAL: new})
-    head, _, tail = layout.partition("@")
-    assert after.startswith(head)
-    assert after.endswith(tail)
-    assert tomli.loads(after) == with_value(before, TOTAL, value)
-    written = after[len(head) : len(after) - len(tail)]
-    assert tomli.loads(f"x = {written}") == {"x": value}
-    assert replace_values(after, {TOTAL: new}) == after
