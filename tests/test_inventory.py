@@ -99,14 +99,6 @@ def test_the_uppermost_components_sum_to_the_total(inventory: Inventory) -> None
     assert sum(count for name, count in inventory.components.items() if "." not in name) == inventory.unique
 
 
-@given(inventories())
-def test_every_component_is_its_own_and_those_directly_below_it(inventory: Inventory) -> None:
-    found = inventory.components
-    for name, count in found.items():
-        below = sum(each for other, each in found.items() if other.rpartition(".")[0] == name)
-        assert count == inventory.own.get(name, 0) + below
-
-
 # levels and their order
 
 
@@ -141,12 +133,6 @@ def test_identical_layers_fold_into_one_row() -> None:
         Fold("encoder.layer.*.norm.weight", "encoder.norm", (768,), 12, 9_216, None),  # 12 × 768
         Fold("encoder.layer.*.norm.bias", "encoder.norm", (768,), 12, 9_216, None),
     ]
-
-
-def test_a_layer_of_another_shape_has_a_row_of_its_own() -> None:
-    odd = Tensor("encoder.layer.2.norm.weight", (769,), "encoder.norm")
-    rows = fold((*layered(2), odd))
-    assert [(row.shape, row.times) for row in rows] == [((768,), 2), ((768,), 2), ((769,), 1)]
 
 
 def test_a_frozen_layer_has_a_row_of_its_own_that_says_so() -> None:

@@ -130,23 +130,6 @@ def test_a_symlink_inside_the_repository_is_followed(
     assert compared(found).grown == LAYER
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "größe.json",
-        "-x.json",
-        "a:b.json",
-        'a"b.json',
-    ],
-)
-def test_a_config_of_any_name_is_read(tmp_path: Path, tiny: dict[str, Any], name: str) -> None:
-    found = repository(tmp_path)
-    found.write(name, tiny)
-    found.declare(FITS.replace('"config.json"', f"'{name}'"))
-    found.commit()
-    assert compared(found).said == ()
-
-
 @pytest.mark.parametrize(("before", "now"), [("services/nlp", "nlp"), ("", "services/nlp"), ("nlp", "")])
 def test_a_project_that_was_moved_inside_the_repository_is_compared(
     tmp_path: Path, tiny: dict[str, Any], before: str, now: str

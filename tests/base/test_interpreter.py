@@ -74,14 +74,3 @@ def test_one_that_is_the_bases_is_no_change(change: GitProject) -> None:
     change.git("checkout", "-qB", "work")
     commit(change, OURS)
     assert outer(change, base="main")[0] == GOOD
-
-
-def test_a_base_that_declares_no_model_holds_none_that_a_change_could_loosen(tmp_path: Path) -> None:
-    folder = tmp_path / "new"
-    change = committed(folder, {})
-    change.git("checkout", "-qB", "work")
-    change.write("pyproject.toml", "[project]\nname = 'a'\n")
-    change.git("commit", "-qam", "no table")
-    change.git("branch", "-f", "main")
-    change.declare(THEIRS)
-    assert SAID not in outer(change, base="main")[1]

@@ -38,7 +38,6 @@ def is_called(project: GitProject) -> dict[str, str]:
 
 SPELLINGS = [
     "models/enc",
-    "models/enc/",
     "models/enc/config.json",
     "./models//enc",
     "models/enc/config.json#",

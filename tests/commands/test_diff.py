@@ -97,16 +97,6 @@ def test_bytes_and_flops_stand_beside_the_counts(config: Path, capsys: pytest.Ca
     assert ["FLOPs", f"{12 * layer + head:,}", f"{13 * layer + head:,}", f"+{layer:,}"] in table
 
 
-def test_a_head_that_is_not_the_width_by_the_heads_is_as_the_config_has_it_or_not_told(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    # google/mobilebert-uncased: hidden_size 512 by 4 heads, and its attention is 128 wide; t5-small says d_kv = 64
-    assert main(["diff", "google/mobilebert-uncased", "t5-small", "--format", "json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert [model["head_width"] for model in said["models"]] == [None, 64]
-    assert [model["layers"] for model in said["models"]] == [24, 6]
-
-
 def test_a_pair_in_markdown_and_json(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     deeper = changed(config, num_hidden_layers=13)
     assert main(["diff", str(CHINESE), deeper, "--format", "md"]) == 0

@@ -116,15 +116,6 @@ def test_tensors_have_shape_and_formula_and_identical_layers_are_folded(capsys: 
     assert not [row for row in rows if row[0] in {"weights", "biases"}]
 
 
-def test_a_class_without_its_pooler_by_a_constructor_argument(capsys: pytest.CaptureFixture[str]) -> None:
-    option = ("--architecture", "BertModel", "--option", "add_pooling_layer=false")
-    status, out, _ = explained(CHINESE, *option, capsys=capsys)
-    assert status == GOOD
-    # SOURCES E: 101,678,594 with the project's own Dense of 768 × 2 + 2 = 1,538, without it 101,677,056
-    assert ["total", f"{101_678_594 - 1_538:,}"] in cells(out)
-    assert "add_pooling_layer=false" in out.partition("\n\n")[0], "behind a path of any length"
-
-
 # every family
 
 
@@ -254,19 +245,6 @@ def test_every_model_that_an_example_declares_is_explained_and_compared_with_its
         assert sum(line.count for line in tops[:-1]) == tops[-1].count == form.total == form.inventory.unique
         assert explained(f"pyproject.toml::{name}", capsys=capsys)[0] == GOOD
         assert main(["diff", f"pyproject.toml::{name}", f"pyproject.toml::{name}"]) == GOOD
-
-
-def test_layers_of_which_some_do_not_train_are_layers_still(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """``frozen = ["encoder.embeddings", "encoder.encoder.layer[:6]"]`` of a project's own class."""
-    monkeypatch.chdir(EXAMPLES / "tagger")
-    _, out, _ = explained("pyproject.toml::tagger", "--tensors", capsys=capsys)
-    lines = cells(out)
-    assert ["attention.self.query.weight", "D²", "(768, 768), frozen in 6 of 12", "589,824", "7,077,888"] in lines
-    assert ["encoder.embeddings.LayerNorm.bias", "D", "(768), frozen", "768"] in lines
-    (layer,) = [line for line in lines if line[0] == "one layer of 12"]
-    assert layer[-2:] == ["7,087,872", "85,054,464"]
 
 
 def read(path: str) -> dict[str, Any]:

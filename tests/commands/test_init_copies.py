@@ -21,14 +21,6 @@ def test_copies_in_checkpoints_are_left_out_and_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "beside", ["model-00001-of-00002.safetensors", "pytorch_model.bin", "trainer_state.json", "bert_model.ckpt.index"]
-)
-def test_a_folder_with_weights_or_the_state_of_a_trainer_holds_copies(tmp_path: Path, beside: str) -> None:
-    lay(tmp_path, **{"z/deep/down/config.json": TINY, "a/config.json": SAVED, f"a/{beside}": b"{}"})
-    assert configs(tmp_path) == ["z/deep/down/config.json"]
-
-
-@pytest.mark.parametrize(
     "other", [{"num_hidden_layers": 4}, {"tie_word_embeddings": False}, {"architectures": ["BertModel"]}]
 )
 def test_a_checkpoint_of_another_size_switch_or_class_is_a_model_of_its_own(

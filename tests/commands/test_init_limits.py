@@ -13,7 +13,7 @@ from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.closed_forms.what_if import Variants, insensitive
 from pytest_bertsize.commands import console
 from pytest_bertsize.commands.console import GOOD
-from pytest_bertsize.commands.init.limits import budget, limit_above
+from pytest_bertsize.commands.init.limits import budget
 from pytest_bertsize.config.model_config import made
 from pytest_bertsize.quantity import parse_count
 from pytest_bertsize.table.model import Limit, Model
@@ -27,20 +27,6 @@ def test_the_limits_of_bert_base_are_those_that_people_write(tmp_path: Path) -> 
     lay(tmp_path, **{"config.json": BERT_BASE})
     (table,) = proposed(tmp_path).values()
     assert table["budget"] == {"total": "110M", "embeddings": "23.9M", "encoder": "85.1M", "head": "623K", "pooler": 0}
-
-
-@pytest.mark.parametrize(
-    ("count", "too_much", "limit"),
-    [
-        *((1, None, "1"), (999, None, "999"), (1_000, None, '"1.00K"'), (64_939, None, '"65.0K"')),
-        *((999_001, None, '"1.00M"'), (26_230_900, 26_232_000, '"26.231M"')),
-        *((26_231_711, 26_231_900, "26_231_800"), (26_231_711, 26_231_712, "26_231_711")),
-    ],
-)
-def test_a_limit_has_three_digits_or_as_many_as_tell_it_from_what_is_too_much(
-    count: int, too_much: int | None, limit: str
-) -> None:
-    assert limit_above(count, too_much) == limit
 
 
 @pytest.mark.parametrize(

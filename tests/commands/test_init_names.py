@@ -32,22 +32,12 @@ def test_a_model_is_called_after_its_folder_its_file_or_its_family(reference: st
 
 
 @pytest.mark.parametrize(
-    ("path", "name"),
-    [("conf/ner/bert.yaml", "ner-bert"), ("conf/model/bert.yaml", "model-bert"), ("bert.yaml", "bert-2")],
-)
-def test_a_second_model_of_a_name_is_told_apart_by_its_folders_else_by_a_number(path: str, name: str) -> None:
-    assert model_name(path, "deberta", {"bert"}) == name
-
-
-@pytest.mark.parametrize(
     "path",
     [
         'a "b"/config.json',
-        "a.b/c.d.json",
         "{stem}.json",
         "back\\slash.json",
         "new\nline.json",
-        "😀.json",
     ],
 )
 def test_names_and_paths_with_odd_letters_are_read_back(tmp_path: Path, path: str) -> None:

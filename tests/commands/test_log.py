@@ -12,7 +12,7 @@ import pytest
 from pytest_bertsize.__main__ import main
 from pytest_bertsize.base.lock import Locked, render_lock
 from pytest_bertsize.inventory import Tensor
-from tests.support.git_projects import FITS, LAYER, GitProject, git, repository
+from tests.support.git_projects import FITS, LAYER, git, repository
 
 TOTAL = 59_549
 """Of the tiny model of conftest.py."""
@@ -23,11 +23,8 @@ WORD = 48 + 1
 class History:
     """A project whose commits are made one by one."""
 
-    def __init__(
-        self, folder: Path, config: dict[str, Any], capsys: pytest.CaptureFixture[str], *, is_inside: bool = False
-    ) -> None:
-        """:param is_inside: whether the folder is one of a repository, and not its root."""
-        self.project = GitProject(folder) if is_inside else repository(folder)
+    def __init__(self, folder: Path, config: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+        self.project = repository(folder)
         self.config = config
         self._capsys = capsys
         self.commit("begin", FITS)

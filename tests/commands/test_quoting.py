@@ -97,8 +97,6 @@ def test_a_revision_has_its_own_file(project: Path, monkeypatch: pytest.MonkeyPa
     assert (row["parameters"], row["changes"]) == ([32_000, 32_032], [0, 32])
     assert [each[-1] for each in said["explanations"]] == ["net +32"]
     assert refused("HEAD:none.json") == "ERROR: none.json is no file at HEAD; write its path from the current folder\n"
-    assert refused("HEAD:none") == "ERROR: none is no file at HEAD; write its path from the current folder\n"
-    assert "there is no module nowhere" in refused("nowhere:none")
     made.write("models/config.json", BERT)
     made.commit()
     assert {json.loads(explained(f"HEAD:models{end}"))["total"] for end in ("", "/", "/config.json")} == {TOTAL}

@@ -72,20 +72,6 @@ def test_bert_large_chinese_is_the_summary_of_bert4keras_line_for_line(capsys: p
     ]
 
 
-def test_the_heads_of_bert4keras_have_their_names() -> None:
-    lines = {line.name: line for line in named(form("BertForPreTraining"), "bert4keras")}
-    # SOURCES D: 592,128 of transform and V of bias; C: 590,592 of pooler; NSP is 768 × 2 + 2
-    heads = {name: lines[name].count for name in ("Pooler-Dense", "NSP-Proba", "MLM-Dense", "MLM-Norm", "MLM-Bias")}
-    assert heads == {
-        "Pooler-Dense": 590_592,
-        "NSP-Proba": 1_538,
-        "MLM-Dense": 592_128 - 1_536,
-        "MLM-Norm": 1_536,
-        "MLM-Bias": 21_128,
-    }
-    assert lines["cls.predictions.decoder.weight"].formula == "tied to Embedding-Token"
-
-
 def test_the_variables_of_googles_checkpoint_have_its_shapes() -> None:
     lines = {line.name: line for line in named(form("BertForMaskedLM"), "tensorflow")}
     # google-research/bert: a kernel has its inputs in rows, word embeddings their words

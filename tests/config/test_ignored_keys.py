@@ -60,14 +60,6 @@ def test_whatever_the_value_it_is_said_to_be_ignored_or_harmless(family: str, ke
         assert all("is ignored: " in finding.message for finding in said)
 
 
-@pytest.mark.parametrize(("family", "key"), IGNORED)
-def test_the_class_is_handed_it_as_it_stands_and_the_closed_form_does_not_look_at_it(family: str, key: str) -> None:
-    found = sample(family, FAMILIES[family].architectures[0].name)[0]
-    changed = Case(found.family, found.architecture, {**found.config, key: 3}, found.options)
-    assert changed.values().for_build == {**found.values().for_build, key: 3}
-    assert (changed.values().sizes, changed.values().assumed) == (found.values().sizes, found.values().assumed)
-
-
 # what the table says of them
 
 

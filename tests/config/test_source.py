@@ -186,12 +186,4 @@ def test_what_is_no_file_at_a_revision_is_said(project: GitProject) -> None:
 # what a config is known by
 
 
-def test_a_model_is_known_by_its_config_whatever_it_is_called() -> None:
-    moved = replace(model(PLACE.replace(".m.", ".n."), {"b": 1, "a": 2}), name="n")
-    assert moved.identity == model(PLACE, {"a": 2, "b": 1}).identity
-    assert moved.identity != model(PLACE, {"a": 2, "b": 2}).identity
-    assert model("config.json").identity == "config.json"
-    assert replace(model(""), factory="pkg:build").identity == "pkg:build"
-
-
 # what to write where

@@ -129,19 +129,6 @@ def test_a_complete_config_gives_its_sizes_and_switches_without_a_word() -> None
     assert values.findings == ()
 
 
-def test_the_class_is_handed_what_is_written_of_what_is_known_and_nothing_else() -> None:
-    known = {
-        "layer_norm_eps": 1e-12,
-        "finetuning_task": "ner",
-        "position_embedding_type": "absolute",
-        "hidden_act": "relu",
-    }
-    values = read({"architectures": ["BertModel"], **known, "foo": 1}, without="type_vocab_size")
-    written = {key: value for key, value in BASE.items() if key not in {"model_type", "type_vocab_size"}}
-    assert values.for_build == {**written, **known}
-    assert values.unknown == ("foo",)
-
-
 @pytest.mark.parametrize("table", [{"num_labels": 5}, {"id2label": TWO}], ids=repr)
 def test_an_override_of_labels_replaces_all_that_the_file_says_of_them(table: dict[str, object]) -> None:
     named = {"num_labels": 3, "id2label": THREE, "label2id": {"no": 0, "maybe": 1, "yes": 2}}
@@ -196,14 +183,6 @@ def test_any_valid_config_gives_back_its_own_sizes_and_switches(config: dict[str
     assert values.switches == {key: config[key] for key in SWITCHES}
     assert values.for_build == {key: value for key, value in config.items() if key not in WITHHELD}
     assert values.findings == ()
-
-
-@given(bert_configs(), bert_configs())
-def test_overrides_win_over_the_file(config: dict[str, Any], other: dict[str, Any]) -> None:
-    overrides = {key: value for key, value in other.items() if key in {*SYMBOLS, *SWITCHES, "num_labels"}}
-    expected = resolve(KEYS, config_of(other), {}, LABELLED)
-    found = resolve(KEYS, config_of(config), overrides, LABELLED)
-    assert (found.sizes, found.switches, found.findings) == (expected.sizes, expected.switches, ())
 
 
 # keys that mean nothing

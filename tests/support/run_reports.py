@@ -83,6 +83,14 @@ def plain(model: ModelReport) -> ModelReport:
     return model
 
 
+def base_of(**more: Any) -> Base:
+    """A model at ``main``, by its closed form."""
+    counted = {"is_new": False, "former_name": "", "total": None, "grown": 0, "shrunk": 0, "method": ""}
+    lists: dict[str, Any] = {name: [] for name in ("tensors", "said", "changes")}
+    place = {"by": "closed form", "revision": "main", "commit": BASE_COMMIT}
+    return Base(**{**counted, **lists, **place, **more})
+
+
 def against(model: ModelReport, former: ClosedForm, revision: str = "main", **more: Any) -> ModelReport:
     """The same report, compared with a former closed form."""
     for row in model.components:
@@ -93,20 +101,12 @@ def against(model: ModelReport, former: ClosedForm, revision: str = "main", **mo
         for row in model.components
         if row.name in names and not any(name.startswith(f"{row.name}.") for name in names)
     ]
-    model.base = Base(
-        by="closed form",
-        is_new=False,
-        former_name="",
-        tensors=[],
-        revision=revision,
-        commit=BASE_COMMIT,
+    model.base = base_of(
         config=model.config,
         total=former.total,
         grown=sum(delta for delta in deltas if delta > 0),
         shrunk=-sum(delta for delta in deltas if delta < 0),
-        said=more.get("said", []),
-        changes=more.get("changes", []),
-        method=more.get("method", ""),
+        **{"revision": revision, **more},
     )
     told = model.headline
     model.headline = headline.describe_model(model, told, told.partition(": ")[2])
@@ -190,21 +190,7 @@ def passing(name: str = "encoder") -> ModelReport:
 def new(name: str = "fresh") -> ModelReport:
     """The base has no such model."""
     model = reported(bert(12, 512, tied=True), name=name, total="120M")
-    model.base = Base(
-        by="closed form",
-        is_new=True,
-        former_name="",
-        tensors=[],
-        revision="main",
-        commit=BASE_COMMIT,
-        config=None,
-        total=None,
-        grown=0,
-        shrunk=0,
-        said=[f"new: main declares no model {name}"],
-        changes=[],
-        method="",
-    )
+    model.base = base_of(is_new=True, config=None, said=[f"new: main declares no model {name}"])
     model.headline = headline.describe_model(model, model.headline, "")
     return model
 
