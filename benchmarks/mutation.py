@@ -80,10 +80,9 @@ TESTS_OF = {
     "base/loosening": ["base/test_loosening.py", "base/test_three_answers.py"],
     "review/off_closed_form": [
         "review/test_off_closed_form.py",
-        "review/test_hypotheses.py",
-        "review/test_told_at_once.py",
         "review/test_measured_and_unbuilt.py",
     ],
+    "differences": ["test_differences.py", "review/test_off_closed_form.py", "review/test_against_lock.py"],
     "review/limits": ["review/test_review.py", "review/test_limits.py", "review/test_measured_and_unbuilt.py"],
     "review/review": ["review/test_review.py", "review/test_limits.py", "review/test_measured_and_unbuilt.py"],
     "review/since_base": ["review/test_since_base.py"],

@@ -45,9 +45,9 @@ def compare_with_closed_form(
         a class of a project differs in no parameter.
     """
     by_component: dict[str, list[Difference]] = {}
-    for each in compare_inventories(expected, actual):
-        if not (own and each.is_name_alone):
-            sides = (actual.by_name, expected.by_name)
+    sides = (actual.by_name, expected.by_name)
+    for each in (*compare_inventories(expected, actual), *_find_lost_owners(expected)):
+        if not (own and _is_other_name(each, *sides)):
             components = {next(side[name].component for side in sides if name in side) for name in each.tensors}
             by_component.setdefault(common(components, TOTAL), []).append(each)
     found = []
@@ -57,6 +57,19 @@ def compare_with_closed_form(
         finding = _make_finding(component, differences, expected, actual, formulas.get(component))
         found.append(finding._replace(fix=f"{guess}; {fix}" if guess else fix))
     return found
+
+
+def _is_other_name(difference: Difference, *sides: Mapping[str, Tensor]) -> bool:
+    """Return whether only another name for a tensor that both sides have came or went."""
+    tensors = [side[name] for side in sides for name in difference.tensors if name in side]
+    return difference.is_name_alone and all(each.tied_to in side for each in tensors for side in sides)
+
+
+def _find_lost_owners(expected: Inventory) -> Iterator[Difference]:
+    """Find ties of the table to tensors that the closed form does not have."""
+    for each in expected.tensors:
+        if each.tied_to and each.tied_to not in expected.by_name:
+            yield Difference("untied", each.name, 0, (each.name,), "there is no such tensor", each.tied_to)
 
 
 def _make_finding(

@@ -398,7 +398,7 @@ def test_what_a_factory_starts_has_no_network_either(tmp_path: Path, code: str) 
 # one model, and the next
 
 
-FORGED = encode_frame("answer", 1, [[[["forged", [9, 9], "", True, None, "float32"]], {}], None])
+FORGED = encode_frame("answer", 1, [[[["forged", [9, 9], "", True, None]], {}], None])
 
 
 def test_a_factory_has_nothing_of_the_helper_s_but_the_way_back(tmp_path: Path) -> None:

@@ -127,10 +127,10 @@ W = Tensor("w", (2, 3), "")
         [],
         [None, None],
         [[[], {}]],
-        [[[["w", [-1], "", True, None, "float32"]], {}]],
-        [[[["w", [1.5], "", True, None, "float32"]], {}]],
-        [[[["w", [True], "", True, None, "float32"]], {}]],
-        [[[["w", [2], "", 1, None, "float32"]], {}]],
+        [[[["w", [-1], "", True, None]], {}]],
+        [[[["w", [1.5], "", True, None]], {}]],
+        [[[["w", [True], "", True, None]], {}]],
+        [[[["w", [2], "", 1, None]], {}]],
         Answer(Built((W,), {}, (Buffer("b", -1, "bool", 5, saved=True),))),
         Answer(Built((W,), {}, flops=(("", -1),))),
         Answer(Built((W,), {}, config=ConfigSaid({"a": {}}))),
@@ -339,7 +339,7 @@ ECHO = """
     say("ready", 0, {{"torch": "1", "transformers": "2"}})
     for number, each in asked():
         {bad}
-        say("answer", number, [[[["w", [2, 3], "", True, None, "float32"]], {{}}], None])
+        say("answer", number, [[[["w", [2, 3], "", True, None]], {{}}], None])
 """
 
 
@@ -357,7 +357,7 @@ ECHO = """
                 "print('Downloading…', flush=True)",
                 "say('answer', number, [])",
                 "say('answer', number, {})",
-                "say('answer', number, [[[['w', [-1], '', True, None, 'float32']], {}], None])",
+                "say('answer', number, [[[['w', [-1], '', True, None]], {}], None])",
                 "say('what', number, 1)",
                 "say('begun', number, 'much')",
                 "say('ready', 0, [])",
@@ -440,7 +440,7 @@ def test_a_helper_that_is_slow_to_read_builds_all_the_same(
         time.sleep(1)
         say("ready", 0, {"torch": "1"})
         for number, each in asked():
-            say("answer", number, [[[["w", [int(each[3]["x"][:5]) + 1], "", True, None, "float32"]], {}], None])
+            say("answer", number, [[[["w", [int(each[3]["x"][:5]) + 1], "", True, None]], {}], None])
     """
     helper = scripted(body)
     helper.ask(requests)

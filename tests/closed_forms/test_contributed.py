@@ -65,7 +65,7 @@ def test_a_gate_compares_it_with_the_built_class(example: Path, pytester: pytest
     changed("bias=False", "bias=True", "colbert.py")
     result = pytester.runpytest("--bert-budget")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["✗ head.projection is +128 off the closed form W·D = 98,304: linear.bias (128)*"])
+    result.stdout.fnmatch_lines(["✗ head.projection is +128 off the closed form W·D = 98,304: linear.bias is new:*"])
 
 
 def test_a_marked_test_knows_it_without_the_option(pytester: pytest.Pytester) -> None:

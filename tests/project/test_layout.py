@@ -23,8 +23,8 @@ FLOORS = (
     ("closed_forms",),
     ("config",),
     ("builder", "checkpoint", "table"),
-    ("dtypes", "files", "quantity"),
-    ("__init__", "findings", "inventory", "release", "wording"),
+    ("differences", "dtypes", "files", "quantity"),
+    ("__init__", "findings", "folding", "inventory", "release", "wording"),
 )
 """From the roof down. A room imports what stands on a lower floor, and nothing else; ``__init__`` is the version."""
 
