@@ -151,16 +151,9 @@ NOT_LOOSENED = {
     "nothing": (("budget.total = 60_000", "budget.total = 60_000")),
     "max lowered": (("budget.total = 60_000", "budget.total = 59_549")),
     "min raised": (("budget.total = {min = 5}", "budget.total = {min = 6}")),
-    "limit added": (("budget.total = 60_000", "budget.total = 60_000\nbudget.head = 3_000")),
     "report-only got a budget": (('budget = "report-only"', "budget.total = 60_000")),
     "closed_form = false taken away": (("closed_form = false\nbudget.total = 60_000", "budget.total = 60_000")),
     "the default dtype written out": (('budget.bytes = "300kB"', 'budget.bytes = {max = "300kB", dtype = "float32"}')),
-    "a wider dtype": (
-        (
-            'budget.bytes = {max = "300kB", dtype = "float16"}',
-            'budget.bytes = {max = "300kB", dtype = "float32"}',
-        )
-    ),
     "half of the bytes at half of the width": (
         (
             'budget.bytes = {max = "300kB", dtype = "float32"}',
@@ -177,19 +170,12 @@ NOT_LOOSENED = {
     "growth added": (('budget.total = "90K"', 'budget.total = "90K"\nbudget.growth = 0')),
     "growth lowered": (('budget.growth = "1%"', 'budget.growth = "0.99%"')),
     "a share became a count that is no more": (('budget.growth = "1%"', "budget.growth = 595")),
-    "what was over already fails again": (
-        (
-            'budget.already_over = "pass"\nbudget.total = "90K"',
-            'budget.total = "90K"\nbudget.already_over = "fail"',
-        )
-    ),
     "trained in more bits": (
         (
             'budget.training_bytes = { max = "1MB", dtype = "bfloat16" }',
             'budget.training_bytes = "1MB"',
         )
     ),
-    "more tokens": (('budget.flops = {max = "1G", seq_len = 20}', 'budget.flops = {max = "1G", seq_len = 40}')),
     "at least as many FLOPs of fewer tokens": (
         (
             "budget.flops = {min = 1_000, seq_len = 31}",

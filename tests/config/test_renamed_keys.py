@@ -58,15 +58,6 @@ def test_a_renamed_key_stands_where_the_file_has_its_own() -> None:
     assert found.line("vocab_size") is None
 
 
-def test_a_message_names_the_key_by_both_names() -> None:
-    found = rename_keys(config(), {"num_blks": "num_hidden_layers"})
-    with pytest.raises(Unusable) as unusable:
-        found.refuse("num_hidden_layers", "num_hidden_layers is 12", "write 6")
-    (finding,) = unusable.value.findings
-    assert finding.message == "num_hidden_layers is 12 (in the file, num_hidden_layers is num_blks)"
-    assert finding.place == "train.json:3"
-
-
 def test_dots_lead_into_an_object_of_which_the_rest_stays() -> None:
     found = rename_keys(config(), {"encoder.heads": "num_attention_heads"})
     assert found.data["num_attention_heads"] == 12

@@ -9,14 +9,12 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from pytest_bertsize.closed_forms.families.bert import FAMILY, KEYS
 from pytest_bertsize.config.keys import Refused
 from pytest_bertsize.config.text_files import parse_json
-from pytest_bertsize.config.values import LARGEST_SIZE, MOST_LABELS, MOST_LAYERS, resolve
-from pytest_bertsize.config.vocabulary import ACTIVATIONS, IMPLEMENTATIONS, INERT, PASSED, REFUSED, SYNONYMS, WITHHELD
+from pytest_bertsize.config.values import LARGEST_SIZE, MOST_LABELS, resolve
+from pytest_bertsize.config.vocabulary import IMPLEMENTATIONS, INERT, PASSED, REFUSED, SYNONYMS, WITHHELD
 from pytest_bertsize.findings import Finding, Unusable
 
 if TYPE_CHECKING:
@@ -153,36 +151,6 @@ def test_the_number_of_labels_is_counted_only_where_the_head_has_labels() -> Non
     assert (with_labels.sizes["C"], with_labels.for_build["num_labels"]) == (18, 18)
     assert "C" not in without_labels.sizes
     assert without_labels.for_build["num_labels"] == 18
-
-
-@st.composite
-def bert_configs(draw: st.DrawFn) -> dict[str, Any]:
-    """Any valid config: sizes of any proportion, switches both ways, keys in any order, company that means nothing."""
-    heads = draw(st.integers(1, 1_000))
-    config = dict.fromkeys(SYMBOLS, 0) | {key: draw(st.integers(1, LARGEST_SIZE)) for key in SYMBOLS}
-    config |= {"num_attention_heads": heads, "hidden_size": heads * draw(st.integers(1, 1_000_000))}
-    config["num_hidden_layers"] = draw(st.integers(1, MOST_LAYERS))
-    is_decoder = draw(st.booleans())
-    more = {
-        "model_type": "bert",
-        "num_labels": draw(st.integers(1, MOST_LABELS)),
-        "is_decoder": is_decoder,
-        "add_cross_attention": is_decoder and draw(st.booleans()),
-        "tie_word_embeddings": draw(st.booleans()),
-        "hidden_act": draw(st.sampled_from(sorted(ACTIVATIONS))),
-        **draw(st.dictionaries(st.sampled_from(SILENT), st.none() | st.text(), max_size=3)),
-        **draw(st.dictionaries(st.sampled_from(sorted(PASSED)), st.none() | st.integers(), max_size=3)),
-    }
-    return dict(draw(st.permutations(list({**config, **more}.items()))))
-
-
-@given(bert_configs())
-def test_any_valid_config_gives_back_its_own_sizes_and_switches(config: dict[str, Any]) -> None:
-    values = resolve(KEYS, config_of(config), {}, LABELLED)
-    assert values.sizes == {symbol: config[key] for key, symbol in SYMBOLS.items()} | {"C": config["num_labels"]}
-    assert values.switches == {key: config[key] for key in SWITCHES}
-    assert values.for_build == {key: value for key, value in config.items() if key not in WITHHELD}
-    assert values.findings == ()
 
 
 # keys that mean nothing

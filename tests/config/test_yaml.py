@@ -83,19 +83,6 @@ def test_a_value_is_what_the_training_code_reads(written: str) -> None:
     assert (found, type(found)) == (expected, type(expected))
 
 
-PLAIN = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=9),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
-    max_leaves=12,
-)
-
-
-@given(st.dictionaries(st.text(max_size=5), PLAIN, max_size=5))
-def test_what_a_config_can_say_comes_back(data: dict[str, object]) -> None:
-    text = yaml.safe_dump(data)
-    assert read(text).data == yaml.safe_load(text)
-
-
 # what is refused
 
 WRONG = {

@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from pytest_bertsize.base.commit_files import CommitFiles, Unreadable
 from pytest_bertsize.table import globs
@@ -70,27 +68,6 @@ def matching_at(files: list[str], pattern: str) -> list[str]:
 def test_a_pattern_means_files_in_the_folder_and_in_a_list_of_paths(root: Path, pattern: str) -> None:
     assert find_matches(root, pattern) == MEANT[pattern]
     assert matching_at(FILES, pattern) == MEANT[pattern]
-
-
-PARTS = st.sampled_from(["a", "b", ".a", "node_modules", "a.json", "b.json", ".c.json"])
-PATHS = st.lists(st.lists(PARTS, min_size=1, max_size=4).map("/".join), max_size=8)
-PATTERNS = st.lists(
-    st.sampled_from(["**", "*", "?", "a", "b", ".*", ".a", "*.json", "[ab]", "[!a]*", "node_modules", "*a*"]),
-    min_size=1,
-    max_size=4,
-).map("/".join)
-
-
-@settings(max_examples=150, deadline=None)
-@given(PATHS, PATTERNS)
-def test_folder_and_list_agree(tmp_path_factory: pytest.TempPathFactory, paths: list[str], pattern: str) -> None:
-    folder = tmp_path_factory.mktemp("tree")
-    for path in paths:
-        if not any((folder / parent).is_file() for parent in Path(path).parents) and not (folder / path).exists():
-            (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (folder / path).touch()
-    files = [each.relative_to(folder).as_posix() for each in folder.rglob("*") if each.is_file()]
-    assert find_matches(folder, pattern) == matching_at(files, pattern)
 
 
 def test_the_files_of_a_commit_are_those_of_the_folder(tmp_path: Path) -> None:

@@ -43,14 +43,6 @@ def test_a_file_is_replaced_and_nothing_else_is_left_in_its_folder(path: Path) -
     assert only(path) == AFTER.encode()
 
 
-@pytest.mark.parametrize("ending", ["\n", "\r\n"], ids=["LF", "CRLF"])
-def test_line_endings_are_those_of_the_text(tmp_path: Path, ending: str) -> None:
-    path = tmp_path / "pyproject.toml"
-    path.write_bytes(f"a = 1{ending}b = 1".encode())
-    replace_pyproject(path, f"a = 1{ending}b = 1", f"a = 2{ending}b = 1")
-    assert path.read_bytes() == f"a = 2{ending}b = 1".encode()
-
-
 @pytest.mark.parametrize(
     "mode",
     [
