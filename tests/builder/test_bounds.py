@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import textwrap
@@ -10,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import torch
 
 from pytest_bertsize.closed_forms.derive import BYTES_OF_A_LABEL, BYTES_OF_A_TENSOR, MOST_MEMORY
 
@@ -124,27 +122,6 @@ def test_one_failing_model_prints_less_than_64_kilobytes(
     result.stdout.fnmatch_lines(["1,860 more findings are not shown: the JSON report has them"])
 
 
-def test_layers_that_all_differ_do_not_fill_the_log(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """XMOD has a bottleneck for each language: nothing of them folds."""
-    monkeypatch.setenv("COLUMNS", "300")
-    config = {
-        "model_type": "xmod",
-        "architectures": ["XmodModel"],
-        "vocab_size": 11,
-        "hidden_size": 4,
-        "num_hidden_layers": 1,
-        "num_attention_heads": 2,
-        "intermediate_size": 4,
-        "languages": [f"{'l' * 90}_{index}" for index in range(500)],
-    }
-    result = project(TABLE.replace('budget = "report-only"', "budget.total = 1"), config).runpytest(
-        "--bert-budget", "-vv"
-    )
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
-    assert len(result.stdout.str().encode()) < 64 * 1024
-    result.stdout.fnmatch_lines(["*lines above the total are not shown: the JSON report has them)", "*total is *"])
-
-
 # the process that asks
 
 
@@ -168,13 +145,3 @@ def test_the_module_is_built_without_a_trace_in_the_process(project: Project) ->
     """
     result = project(TABLE, test_a=test).runpytest()
     result.assert_outcomes(passed=1)
-
-
-def test_the_gate_leaves_the_process_as_it_was(project: Project) -> None:
-    """Default type, generator and working folder of torch and Python, before and after a run in this process."""
-    pytester = project(TABLE)
-    before = (torch.get_default_dtype(), torch.get_default_device(), torch.random.get_rng_state().tolist(), Path.cwd())
-    assert pytester.runpytest("--bert-budget", "--bert-budget-report=size.json").ret == pytest.ExitCode.OK
-    after = (torch.get_default_dtype(), torch.get_default_device(), torch.random.get_rng_state().tolist(), Path.cwd())
-    assert after == before
-    assert json.loads(Path("size.json").read_text("utf-8"))["complete"] is True

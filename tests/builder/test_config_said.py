@@ -25,10 +25,6 @@ def test_it_says_what_is_written_and_what_is_not() -> None:
     assert found == {"hidden_size": 12, "intermediate_size": 3072, "hidden_act": "gelu", "is_decoder": False}
 
 
-def test_it_says_a_key_under_the_name_that_it_was_asked_for() -> None:
-    assert said("dim", "hidden_size", family="distilbert", hidden_size=24).said == {"dim": 24, "hidden_size": 24}
-
-
 def test_it_says_a_key_of_an_object() -> None:
     sides: dict[str, Any] = {"encoder": {"model_type": "bert", **WRITTEN}, "decoder": {"model_type": "bert"}}
     assert said(
@@ -37,10 +33,6 @@ def test_it_says_a_key_of_an_object() -> None:
         "encoder.hidden_size": 12,
         "decoder.hidden_size": 768,
     }
-
-
-def test_it_says_nothing_of_a_key_that_it_does_not_have() -> None:
-    assert said("head_dim", "nothing.at.all").said == {}
 
 
 @pytest.mark.parametrize(
@@ -71,9 +63,3 @@ def test_a_key_of_an_object_is_read_by_the_class_of_that_object() -> None:
     sides: dict[str, Any] = {"encoder": {"model_type": "bert"}, "decoder": {"model_type": "bert"}}
     unknown = ("vocab_size", "encoder.vocab_size", "encoder.colour", "middle.vocab_size")
     assert said(unknown=unknown, family="encoder-decoder", **sides).read == ("encoder.vocab_size",)
-
-
-def test_it_says_whose_it_is() -> None:
-    import transformers
-
-    assert said().by == f"transformers {transformers.__version__}"

@@ -119,21 +119,21 @@ FAILS: dict[str, tuple[str, str]] = {
     # what torch does not see
     "modules_in_a_list": ("return Holds([line(), line()])", f"held, a list, has 16 parameters {SEEN}"),
     "modules_in_a_dict": ("return Holds({'a': [line()]})", f"held, a dict, has 8 parameters {SEEN}"),
+    "modules_in_an_iterator": ("return Holds(iter([line()]))", f"held, a list_iterator, has 8 parameters {SEEN}"),
+    "modules_in_a_default": (
+        "return Holds(lambda x, inner=line(): inner(x))",
+        f"held, a function, has 8 parameters {SEEN}",
+    ),
     "modules_in_an_object": ("return Holds(Packed(line()))", f"held, a Packed, has 8 parameters {SEEN}"),
     "modules_in_slots_of_the_module": (
         "made = Slotted(); object.__setattr__(made, 'kept', line()); return made",
         f"kept, a Linear, has 8 parameters {SEEN}",
     ),
     "modules_in_a_closure": ("return Holds(in_a_closure(line()))", f"held, a function, has 8 parameters {SEEN}"),
-    "modules_in_a_default": (
-        "return Holds(lambda x, inner=line(): inner(x))",
-        f"held, a function, has 8 parameters {SEEN}",
-    ),
     "modules_in_a_hook": (
         "made = Holds(); made.register_forward_hook(in_a_closure(line())); return made",
         f"_forward_hooks, a OrderedDict, has 8 parameters {SEEN}",
     ),
-    "modules_in_an_iterator": ("return Holds(iter([line()]))", f"held, a list_iterator, has 8 parameters {SEEN}"),
     "a_module_on_the_class": (
         "return OnItsClass()",
         f"shared of the class OnItsClass, a Linear, has 8 parameters {SEEN}",
@@ -157,18 +157,13 @@ FAILS: dict[str, tuple[str, str]] = {
     # what is no module
     "nothing": ("return None", "own:nothing returned nothing; it has to return a torch.nn.Module"),
     "a_class": ("return BertModel", "own:a_class returned the class BertModel, not a module of it; *"),
-    "a_pair": ("return line(), None", "own:a_pair returned a tuple; *"),
     # what ends early
     "raises": ("raise KeyError('hidden_size')", "KeyError: 'hidden_size' (own.py:*)"),
-    "raises_what_cannot_be_said": (
-        "raise type('Bad', (Exception,), {'__str__': lambda self: 1 / 0})",
-        "Bad (own.py:*)",
-    ),
     "recurses": ("return recurses()", "RecursionError: maximum recursion depth exceeded* (own.py:*)"),
-    "exits": ("sys.exit(0)", "SystemExit: 0 (own.py:*)"),
     "exits_at_once": ("os._exit(0)", "*the project's code*with status 0"),
     "is_killed": ("os.kill(os.getpid(), signal.SIGKILL)", "*the project's code*was killed by SIGKILL"),
     "skips": ("import pytest; pytest.skip('not today')", "Skipped: not today (own.py:*)"),
+    "exits": ("sys.exit(0)", "SystemExit: 0 (own.py:*)"),
     "is_interrupted": ("raise KeyboardInterrupt", "KeyboardInterrupt (own.py:*)"),
     "reads": ("input(); return line()", "EOFError: EOF when reading a line (own.py:*)"),
     "closes_every_descriptor": ("os.closerange(3, 256); return line()", "*the project's code*"),
@@ -193,9 +188,7 @@ FAILS: dict[str, tuple[str, str]] = {
 }
 
 PASSES = {
-    "moves_to_the_cpu": "return line().to('cpu')",
     "moves_to_what_is_not_there": "return line().cuda().to('cuda:1', non_blocking=True)",
-    "moves_a_tensor": "torch.ones(3).to('cpu').cuda().cpu(); return line()",
     "moves_to_another_kind": "made = line().to('cuda', torch.float16); assert made.weight.dtype is torch.float16; return made",
     "compiles_an_extension": "from torch.utils.cpp_extension import load; load(name='fast', sources=['fast.cpp']); return line()",
     "asks_the_library_for_what_it_had": "import transformers; transformers.AdamW; return line()",
@@ -204,8 +197,6 @@ PASSES = {
         "import socket\n    try: socket.socket(socket.AF_INET6).bind(('::1', 0))\n    except Exception: pass\n    return line()"
     ),
     "line": "return nn.Linear(3, 2)",
-    "prints_a_lot": "[print('x' * 10**6) or sys.stderr.write('y' * 10**6) for _ in range(20)]; return line()",
-    "starts_a_thread": "threading.Thread(target=time.sleep, args=(60,)).start(); return line()",
     "starts_a_process": "subprocess.Popen(['sleep', '60']); return line()",
     "forks": "os.fork(); return line()",
     "forks_and_leaves_it_running": "os.fork() or (time.sleep(60), os._exit(0)); return line()",
@@ -215,12 +206,9 @@ PASSES = {
     "keeps_its_own_parts_in_a_list": "made = line(); made.parts = [made, made.weight, [made.bias]]; return made",
     "keeps_an_object_that_has_it": "made = line(); made.trainer = Packed(made); return made",
     "keeps_a_mask": "made = line(); made.register_buffer('mask', torch.ones(99, 99, dtype=torch.bool)); return made",
-    "keeps_an_index": "made = line(); made.register_buffer('index', torch.arange(99)); return made",
     "keeps_bytes_that_are_not_saved": (
         "made = line(); made.register_buffer('mask', torch.ones(99, dtype=torch.uint8), persistent=False); return made"
     ),
-    "keeps_a_vocabulary": "made = line(); made.pieces = [('a', 0.5, [i]) for i in range(100_000)]; return made",
-    "keeps_a_list_in_itself": "made = line(); made.held = []; made.held.append(made.held); return made",
     "hands_its_optimiser_less": (
         "made = type('Own', (nn.Linear,), {'parameters': lambda self, recurse=True: iter([self.bias])})(3, 2); return made"
     ),
@@ -229,7 +217,6 @@ PASSES = {
         " 'named_modules': lambda self, *a, **k: iter([]), 'modules': lambda self: iter([])})(3, 2); return made"
     ),
     "builds_on_the_cpu": "return nn.Linear(3, 2, device='cpu')",
-    "builds_in_half": "return nn.Linear(3, 2, dtype=torch.bfloat16)",
 }
 """Each of them a linear layer of 3 × 2."""
 
@@ -266,7 +253,6 @@ def found(answer: Built | NotBuilt) -> str | list[tuple[str, tuple[int, ...]]]:
 
 PLACES = {
     "top:build": "top.py",
-    "package:build": "package/__init__.py",
     "package.inner.models:build": "package/inner/models.py",
     "folder.top:build": "folder/top.py",
 }
@@ -289,10 +275,6 @@ CALLED: dict[str, tuple[str, str]] = {
     "called:two": (
         "def two(a, b): pass",
         "called:two(a, b) is called with one argument, the config as a dict: missing*'b'",
-    ),
-    "called:named": (
-        "def named(*, config): pass",
-        "called:named(*, config) is called with one argument, the config as a dict: *",
     ),
     "called:spread": (
         "def spread(**config): pass",
@@ -323,8 +305,8 @@ IMPORTS = {
     ),
     "import pytest; pytest.skip('later', allow_module_level=True)": "Skipped: later (own.py:1)",
     "import unittest; raise unittest.SkipTest('later')": "SkipTest: later (own.py:1)",
-    "import sys; sys.exit(0)": "SystemExit: 0 (own.py:1)",
     "import os; os._exit(0)": "*the project's code*with status 0",
+    "import sys; sys.exit(0)": "SystemExit: 0 (own.py:1)",
     "def build(:": "SyntaxError: *",
 }
 
@@ -530,15 +512,6 @@ def test_a_module_by_a_name_of_pythons_own_is_not_what_is_built(of_all: dict[str
     said = of_all[f"{name}:build"]
     assert isinstance(said, str), said
     assert fnmatchcase(said, f"{name} is *, and not the project's {name}.py: rename the project's")
-
-
-def test_the_projects_module_comes_before_an_installed_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    root, elsewhere = tmp_path / "project", tmp_path / "installed"
-    for folder, width in ((root, 3), (elsewhere, 5)):
-        folder.mkdir()
-        (folder / "own.py").write_text(BUILD.replace("3", str(width)))
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(map(str, (elsewhere, root))))
-    assert found(answers([asked(root, "own:build")])["own:build"]) == LINE
 
 
 # the whole gate

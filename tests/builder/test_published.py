@@ -12,11 +12,6 @@ from pytest_bertsize.builder.published import LARGEST, find_in, find_published, 
 COMMIT = "86b5e0934494bd15c9632b12f734a8a67f723594"
 
 
-@pytest.mark.parametrize("name", ["bert-base-uncased", "org/name", "google/bert_uncased_L-2_H-128_A-2", "a/b.c-d_e"])
-def test_a_name_is_one_word_or_two(name: str) -> None:
-    assert is_name(name)
-
-
 NO_NAMES = [
     "",
     "a b",
@@ -96,13 +91,13 @@ def test_no_symlink_leads_out_of_the_folder_of_the_model(cache: Path, tmp_path: 
     assert in_cache("acme/tiny") is None
 
 
-def test_a_reference_is_the_name_of_a_commit_and_no_path(cache: Path) -> None:
-    (cache / "refs" / "main").write_text("../../../etc", "utf-8")
-    assert in_cache("acme/tiny") is None
-
-
 def test_no_more_is_read_than_tells_that_it_is_too_large(cache: Path) -> None:
     (cache / "blobs" / "0a1b").write_bytes(b" " * (LARGEST + 9))
     found = in_cache("acme/tiny")
     assert found
     assert len(found.config) == LARGEST + 1
+
+
+def test_a_reference_is_the_name_of_a_commit_and_no_path(cache: Path) -> None:
+    (cache / "refs" / "main").write_text("../../../etc", "utf-8")
+    assert in_cache("acme/tiny") is None

@@ -45,23 +45,10 @@ def test_what_is_listed_and_shared_is_tied_to_what_is_not_listed() -> None:
     assert found.lost_ties() == []
 
 
-def test_an_untied_model_has_lost_nothing() -> None:
-    found = take_inventory(Listed(ties=False))
-    assert ties(found) == {"decoder.bias": "bias"}
-    assert found.lost_ties() == []
-
-
 def test_an_output_of_its_own_is_a_lost_tie_where_the_config_ties() -> None:
     model = Listed()
     model.decoder.weight = torch.nn.Parameter(torch.empty(7, 3))
     assert take_inventory(model).lost_ties() == ["decoder.weight"]
-
-
-def test_an_output_that_is_tied_to_something_else_is_a_lost_tie_as_well() -> None:
-    model = Listed()
-    model.other = torch.nn.Embedding(7, 3)
-    model.decoder.weight = model.other.weight
-    assert take_inventory(model).lost_ties() == ["decoder.weight", "other.weight"]
 
 
 def test_a_listed_bias_that_stands_alone_is_a_lost_tie_where_the_config_ties() -> None:
@@ -111,3 +98,10 @@ def test_where_word_embeddings_are_listed_only_the_output_has_to_be_tied() -> No
     lost = Stacks()
     lost.decoder.weight = torch.nn.Parameter(torch.empty(7, 3))
     assert take_inventory(lost).lost_ties() == ["decoder.weight"]
+
+
+def test_an_output_that_is_tied_to_something_else_is_a_lost_tie_as_well() -> None:
+    model = Listed()
+    model.other = torch.nn.Embedding(7, 3)
+    model.decoder.weight = model.other.weight
+    assert take_inventory(model).lost_ties() == ["decoder.weight", "other.weight"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -85,17 +84,6 @@ def test_it_answers_what_the_real_one_does(
     told = warm["where"]
     assert isinstance(told, NotBuilt)
     assert told.reason.startswith(f"ValueError: {own.resolve()} what the run has set None ''")
-
-
-def test_what_is_stopped_is_gone(forked: None, helpers: list[Helper]) -> None:
-    helpers.append(Helper())
-    helpers[0].start()
-    process = helpers[0]._process
-    assert process
-    os.kill(process.pid, 0)
-    helpers[0].stop()
-    with pytest.raises(ProcessLookupError):
-        os.kill(process.pid, 0)
 
 
 def test_a_helper_that_is_no_helper_is_started(warm: Warm) -> None:

@@ -8,14 +8,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import pytest_bertsize
 from pytest_bertsize.closed_forms import FAMILIES, ClosedForm, families
 from pytest_bertsize.closed_forms.blocks import block, linear, repeat, tensors, tied
-from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.config.dims import Dims
-from pytest_bertsize.inventory import Tensor
 from tests.support.formulas import value_of
 
 BERT = FAMILIES["bert"]
@@ -53,20 +49,6 @@ def test_the_field_knows_these_formulas() -> None:
     }
 
 
-def test_the_number_of_heads_changes_no_count() -> None:
-    assert closed_form("BertModel", BASE | {"A": 1}).total == closed_form("BertModel", BASE | {"A": 768}).total
-
-
-def test_the_pooler_is_one_dense_layer() -> None:
-    without = closed_form("BertModel", BASE, add_pooling_layer=False)
-    assert closed_form("BertModel", BASE).total - without.total == 768 * 768 + 768
-
-
-def test_an_untied_decoder_costs_its_matrix_and_a_second_bias() -> None:
-    tied_total = closed_form("BertForMaskedLM", BASE).total
-    assert closed_form("BertForMaskedLM", BASE, tie_word_embeddings=False).total - tied_total == 30522 * 768 + 30522
-
-
 def test_a_tied_decoder_is_stored_twice_and_counted_once() -> None:
     inventory = closed_form("BertForMaskedLM", BASE | {"V": 21128}).inventory
     # 118,537,744 is what counters report that write ties out (correctness.md §4)
@@ -87,10 +69,6 @@ def test_two_models_of_one_total_differ_in_their_components() -> None:
     assert thirteen.components["encoder"] - twelve.components["encoder"] == 7_087_872
 
 
-def test_a_layer_is_not_unrolled_to_be_counted() -> None:
-    assert closed_form("BertModel", BASE | {"L": 10**12}).components["encoder"] == 10**12 * 7_087_872
-
-
 def test_every_component_of_every_class_can_be_named_in_a_budget() -> None:
     dims = Dims({k: v for k, v in BASE.items() if k != "C"}, SWITCHES)
     assert set(BERT.component_names(dims)) == {
@@ -98,11 +76,6 @@ def test_every_component_of_every_class_can_be_named_in_a_budget() -> None:
         *("encoder", "encoder.attention", "encoder.cross_attention", "encoder.feed_forward", "encoder.norm", "pooler"),
         *("head", "head.transform", "head.decoder", "head.seq_relationship", "head.classifier", "head.qa_outputs"),
     }
-
-
-def test_an_architecture_is_found_in_its_family() -> None:
-    assert Registry().family_of("BertForMaskedLM") is BERT
-    assert Registry().family_of("ReformerForMaskedLM") is None
 
 
 def test_every_file_of_a_family_is_in_the_registry() -> None:
@@ -123,7 +96,7 @@ def test_no_closed_form_imports_the_library() -> None:
         for alias in ([ast.alias(node.module or "")] if isinstance(node, ast.ImportFrom) else node.names)
     }
     assert len(files) > len(FAMILIES)
-    assert imported.isdisjoint({"torch", "transformers"})
+    assert imported.isdisjoint({"torch", "transformers", "peft"})
 
 
 def test_counting_in_every_family_leaves_the_library_unloaded() -> None:
@@ -136,26 +109,8 @@ print(sorted({"torch", "transformers", "sympy", "pytest"} & sys.modules.keys()))
     assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout == "[]\n"
 
 
-def test_a_repeat_lists_each_of_its_copies() -> None:
-    root = block("", repeat("layer", 2, linear("dense", 3, 5, bias=False)), component="encoder")
-    assert list(tensors(root)) == [
-        Tensor("layer.0.dense.weight", (5, 3), "encoder"),
-        Tensor("layer.1.dense.weight", (5, 3), "encoder"),
-    ]
-
-
 def test_a_star_in_a_tie_is_the_index_of_the_layer_that_the_tied_tensor_is_in() -> None:
     gate = tied(linear("gate", 3, 5, bias=False), weight="layer.*.up.weight")
     root = block("", repeat("layer", 2, linear("up", 3, 5, bias=False), gate), component="encoder")
     owners = {each.name: each.tied_to for each in tensors(root) if each.tied_to}
     assert owners == {"layer.0.gate.weight": "layer.0.up.weight", "layer.1.gate.weight": "layer.1.up.weight"}
-
-
-def test_only_a_parameter_that_is_there_can_be_tied() -> None:
-    with pytest.raises(ValueError, match="decoder has no parameter bias to tie"):
-        tied(linear("decoder", 3, 5, bias=False), bias="embeddings.bias")
-
-
-def test_an_unknown_symbol_names_those_there_are() -> None:
-    with pytest.raises(AttributeError, match="no size or switch 'X'; there are V, is_decoder"):
-        _ = Dims({"V": 1}, {"is_decoder": False}).X

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Sequence
-from dataclasses import replace
 from importlib import metadata
 from io import StringIO
 from pathlib import Path
@@ -14,10 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 import transformers
 
-from pytest_bertsize.closed_forms import FAMILIES, Family
-from pytest_bertsize.closed_forms.contributed import GROUP, LARGEST, families_in, registry_of
+from pytest_bertsize.closed_forms.contributed import GROUP, families_in, registry_of
 from pytest_bertsize.closed_forms.expressions import BadExpression
-from pytest_bertsize.closed_forms.registry import Conflict, Registry
 from pytest_bertsize.commands.check import check
 from pytest_bertsize.commands.named_model import closed_form
 from pytest_bertsize.findings import Unusable
@@ -65,7 +62,7 @@ def test_a_gate_compares_it_with_the_built_class(example: Path, pytester: pytest
     changed("bias=False", "bias=True", "colbert.py")
     result = pytester.runpytest("--bert-budget")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["✗ head.projection is +128 off the closed form W·D = 98,304: linear.bias is new:*"])
+    result.stdout.fnmatch_lines(["*head.projection is +128 off the closed form W·D = 98,304*"])
 
 
 def test_a_marked_test_knows_it_without_the_option(pytester: pytest.Pytester) -> None:
@@ -85,12 +82,6 @@ def test_a_marked_test_knows_it_without_the_option(pytester: pytest.Pytester) ->
 def test_xdists_workers_know_it_too(pytester: pytest.Pytester) -> None:
     shutil.copytree(EXAMPLE, pytester.path, dirs_exist_ok=True)
     assert pytester.runpytest_subprocess("--bert-budget", "-n2").ret == pytest.ExitCode.OK
-
-
-def test_its_formulas_are_told_of_a_config_in_the_folder_of_the_table(example: Path) -> None:
-    found = closed_form("config.json", architecture="ColBert")
-    assert found.formulas()["head"].text == "W·D"
-    assert found["head"] == 98_304
 
 
 def test_a_side_of_a_pair_may_be_of_a_family_that_is_contributed(example: Path) -> None:
@@ -175,13 +166,10 @@ MISTAKES = {
     "": "it has no table; write [MODEL_TYPE], classes and trees",
     "bert": "it is no TOML: *",
     "\udcff": "it is no TOML: *",
-    "bert = 3": "[bert]: it is 3, not a table with classes and trees",
     "[bert]": '[bert]: it has no classes; write classes = "NAME   body + head"',
-    "[bert]\nclasses = 3": "[bert]: classes is 3, not a text",
     '[bert]\nclass = "A   body"': "[bert]: \"class\" is no key; did you mean 'classes'?",
     '[acme]\nlike = "brt"\nclasses = "A   body"': "[acme]: like is \"brt\"; did you mean 'bert'?",
     '[bert]\nclasses = "A   bod"': "[bert]: 'bod' names no tree; there are body, *",
-    '[bert]\nclasses = "A   body"\nsizes = "W"': "[bert]: sizes, switches or activations are not readable: *",
     '[bert]\nclasses = "A   body"\nsizes = "W width x"': "[bert]: sizes, switches or activations are not readable: *",
     '[bert]\nclasses = "A   body"\ninert = "x"': '[bert]: inert is "x", not a list of keys; *',
     '[bert]\nclasses = "A   body"\ndivisible = [["x"]]': "[bert]: divisible is *",
@@ -212,11 +200,6 @@ def test_a_file_with_a_mistake_is_refused_in_one_line(example: Path, text: str) 
     assert lines[0].startswith(place)
 
 
-def test_a_file_of_more_than_a_megabyte_is_refused() -> None:
-    with pytest.raises(BadExpression, match="larger than"):
-        list(families_in(b"#" * (LARGEST + 1)))
-
-
 @pytest.mark.parametrize(
     ("written", "says"),
     [
@@ -235,6 +218,9 @@ def test_what_is_no_file_of_the_project_is_a_mistake(example: Path, written: str
     assert lines[0].endswith(f"tool.bertsize.closed_forms: {says}")
 
 
+DOUBLING = "\n".join(["X0 := V + D", *(f"X{at + 1} := X{at} * X{at} + X{at} * X{at}" for at in range(60))])
+
+
 @pytest.mark.parametrize(
     ("projection", "says"),
     [
@@ -245,6 +231,7 @@ def test_what_is_no_file_of_the_project_is_a_mistake(example: Path, written: str
         ("linear D (((W**16)**16)**16)**16 bias=False", "a product is larger than 100,000 bits or terms"),
         ("linear D X bias=False\nX := X + 1", "RecursionError"),
         ("linear D W-10**9 bias=False", "it comes to -"),
+        (f"linear D X60\n{DOUBLING}", "a product is larger than 100,000 bits or terms"),
     ],
 )
 def test_a_tree_that_gives_no_count_fails_its_model(example: Path, projection: str, says: str) -> None:
@@ -254,17 +241,6 @@ def test_a_tree_that_gives_no_count_fails_its_model(example: Path, projection: s
     said = " ".join(" ".join(lines).split())
     assert f"the closed form for ColBert gives no count: {says}" in said
     assert "Traceback" not in said
-
-
-def test_sizes_that_double_line_by_line_end_at_once(example: Path) -> None:
-    doubling = "\n".join(f"X{at + 1} := X{at} * X{at} + X{at} * X{at}" for at in range(60))
-    changed(
-        '"linear   linear D W bias=False   @head.projection"',
-        f'"""\nX0 := V + D\n{doubling}\nlinear   linear D X60\n"""',
-    )
-    status, lines = checked()
-    assert status == 1
-    assert "a product is larger than 100,000 bits or terms" in " ".join(" ".join(lines).split())
 
 
 def test_a_class_that_is_not_where_it_is_said_to_be_fails_its_model(example: Path, pytester: pytest.Pytester) -> None:
@@ -296,37 +272,6 @@ def test_a_contribution_cannot_replace_a_built_in_closed_form(example: Path) -> 
         SettingsError, match=r"^forms.toml contributes .* BertModel .* and so does pytest-bertsize itself"
     ):
         registry_of(load(Path("pyproject.toml")), NEWEST)
-
-
-# the registry
-
-(OWN,) = families_in(b'[bert]\nclasses = "AcmeRanker   bert.body"')
-
-
-def test_a_family_of_the_same_name_stands_beside_the_built_in_one() -> None:
-    registry = Registry([("forms.toml", OWN)])
-    assert registry.families("bert") == [FAMILIES["bert"], OWN]
-    assert registry.find("bert", "AcmeRanker") == (OWN, OWN.architectures[0])
-    assert registry.find("bert", "BertModel") == (FAMILIES["bert"], FAMILIES["bert"].architectures[0])
-    assert registry.find("roberta", "AcmeRanker") is None
-
-
-def test_a_new_family_is_named_after_the_built_in_ones() -> None:
-    registry = Registry([("forms.toml", replace(OWN, name="acme"))])
-    assert registry.names == [*FAMILIES, "acme"]
-    assert registry.family_of("AcmeRanker") == replace(OWN, name="acme")
-    assert registry.nearest("AcmeRankr") == ["AcmeRanker"]
-
-
-def test_two_contributions_for_one_architecture_conflict() -> None:
-    with pytest.raises(Conflict, match=r"^b contributes .* AcmeRanker of the family 'bert', and so does a: remove one"):
-        Registry([("a", OWN), ("b", OWN)])
-
-
-def test_a_family_that_follows_from_other_keys_can_be_taken_as_a_model() -> None:
-    (own,) = families_in(b'[acme]\nlike = "t5"\nclasses = "AcmeModel   both"')
-    assert type(own) is type(FAMILIES["t5"]) is not Family
-    assert [each.name for each in own.architectures] == ["AcmeModel"]
 
 
 # installed packages

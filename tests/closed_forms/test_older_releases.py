@@ -16,10 +16,9 @@ from pytest_bertsize.closed_forms import FAMILIES, ClosedForm
 from pytest_bertsize.closed_forms.derive import choose, derive
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.config.dims import Dims
-from pytest_bertsize.config.older_releases import EVERYWHERE
 from pytest_bertsize.config.text_files import parse_json
 from pytest_bertsize.findings import Unusable
-from pytest_bertsize.release import OLDEST, Release, of_metadata
+from pytest_bertsize.release import Release, of_metadata
 from pytest_bertsize.table.model import Model
 
 if TYPE_CHECKING:
@@ -59,26 +58,6 @@ def refusal(release: str, family: str, name: str, **data: Any) -> str:
 )
 def test_an_older_release_is_counted_as_it_builds(built: dict[str, Any]) -> None:
     assert counted(built["release"], built["family"], built["architecture"], **built["config"]) == built["total"]
-
-
-def test_the_data_has_both_sides_of_a_change() -> None:
-    untied = {each["release"]: each["total"] for each in BUILT if each["architecture"] == "BertForMaskedLM"}
-    assert untied["5.1.0"] - untied["4.57.6"] == 30522  # the bias of its own that an untied decoder has since 5
-    assert untied["4.40.2"] == untied["4.57.6"]
-
-
-@pytest.mark.parametrize("release", ["4.40.2", "4.57.6", "5.1.0"])
-def test_the_family_of_a_release_is_all_that_a_table_is_held_against(release: str) -> None:
-    found = Registry(release=of_metadata(release)).families("t5")[0]
-    reads = "tie_word_embeddings" in {switch.key for switch in found.keys.switches}
-    assert reads is (found.release < (5,))
-
-
-def test_a_change_has_a_place_where_the_library_made_it() -> None:
-    changes = [change for family in FAMILIES.values() for change in family.keys.until]
-    assert len(changes) > 20
-    assert {change.source.split("/huggingface/transformers/")[0] for change in changes} == {"https://github.com"}
-    assert all(change.release > OLDEST for change in (*changes, *EVERYWHERE))
 
 
 def test_a_class_that_came_later_is_named_with_the_release_that_is_there() -> None:

@@ -28,12 +28,6 @@ def test_a_published_model_has_its_published_size(model: dict[str, Any]) -> None
     assert mismatch(found) == ""
 
 
-def test_there_are_many_from_many_families_each_with_a_source() -> None:
-    assert len({model["model"] for model in PUBLISHED}) >= 50
-    assert len({model["family"] for model in PUBLISHED}) >= 15
-    assert all(model["source"] for model in PUBLISHED)
-
-
 @pytest.mark.parametrize(
     "model", [each for each in PUBLISHED if "published" in each], ids=lambda each: str(each["model"])
 )
@@ -93,11 +87,6 @@ def test_a_published_config_gives_what_is_built(config: dict[str, Any]) -> None:
     assert mismatch(of_file(config)) == ""
 
 
-def test_the_published_configs_are_of_many_families() -> None:
-    assert len(CONFIGS) >= 80
-    assert len({each["config"]["model_type"] for each in CONFIGS}) >= 30
-
-
 CATALOGUED: dict[str, dict[str, Any]] = json.loads(CATALOGUE.read_text("utf-8"))
 """What the package knows by names of the hub."""
 COUNTED = [(find_in(CATALOGUED, each["model"]), each) for each in PUBLISHED]
@@ -127,12 +116,6 @@ def test_a_config_of_the_catalogue_has_the_published_count(name: str, counted: d
     config = {**CATALOGUED[name]["config"], **labels}
     del config["model_type"]
     assert case(counted["family"], counted["architecture"], config).closed_form().total == counted["count"]
-
-
-def test_the_catalogue_has_many_models_of_many_families_each_with_a_source() -> None:
-    assert len(CATALOGUED) >= 160
-    assert len({each["config"]["model_type"] for each in CATALOGUED.values()}) >= 25
-    assert len({name for name, _ in COUNTED_BY_NAME}) >= 55
 
 
 PLACE = re.compile(r"[\w.-]+/[\w.-]+@(?:[0-9a-f]{12}|v[\d.]+) \S")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_bertsize.closed_forms import tracing
-from pytest_bertsize.closed_forms.tracing import Branch, NeedsNumber, end_at, follow_every_way, list_ends, untraced
+from pytest_bertsize.closed_forms.tracing import NeedsNumber, end_at, follow_every_way, untraced
 
 Sizes = Mapping[str, Any]
 
@@ -50,18 +50,6 @@ def test_the_end_of_the_way_is_what_the_function_returns(function: Callable[[Siz
     for D, E in product(range(1, 16), range(1, 16)):
         sizes = {"D": D, "E": E}
         assert value(end_at(ways, sizes), sizes) == function(sizes)
-
-
-def test_a_comparison_is_one_branch_however_it_is_written() -> None:
-    ways = follow_every_way(
-        lambda sizes: (sizes["D"] > sizes["E"], not sizes["D"] <= sizes["E"], sizes["E"] < sizes["D"]), "DE"
-    )
-    assert isinstance(ways, Branch)
-    assert sorted(list_ends(ways)) == [(False, False, False), (True, True, True)]
-
-
-def test_what_nothing_is_asked_of_has_one_end() -> None:
-    assert not isinstance(follow_every_way(lambda sizes: sizes["D"] * 2, "D"), Branch)
 
 
 @pytest.mark.parametrize(

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_bertsize.closed_forms import FAMILIES, Architecture, Family
-from pytest_bertsize.closed_forms.derive import Chosen, Derivation, derive
-from pytest_bertsize.closed_forms.what_if import Cost, Variants, costs, insensitive
-from pytest_bertsize.config.text_files import parse_json
-from pytest_bertsize.findings import Unusable
-from pytest_bertsize.table.model import Limit, Model
+from pytest_bertsize.closed_forms import FAMILIES
+from pytest_bertsize.closed_forms.derive import Derivation
+from pytest_bertsize.closed_forms.what_if import Cost, costs, insensitive
 from pytest_bertsize.table.settings import limits_from
-from tests.support.bert_reviews import SIZES
 from tests.support.family_configs import PAIRS, Case, case, drawn
 
 if TYPE_CHECKING:
-    from pytest_bertsize.config.dims import Dims
-    from pytest_bertsize.config.model_config import ModelConfig
+    from pytest_bertsize.table.model import Limit
 
 ZH = {
     "vocab_size": 21128,
@@ -33,7 +27,6 @@ ZH = {
 }
 TOTAL = 102_290_312
 LAYER = 7_087_872
-SMALL = {**dict.fromkeys(ZH, 6), "vocab_size": 203, "hidden_size": 24, "num_attention_heads": 4, "type_vocab_size": 3}
 
 
 def derived(found: Case) -> Derivation:
@@ -43,10 +36,6 @@ def derived(found: Case) -> Derivation:
 def bert(architecture: str = "BertForMaskedLM", options: dict[str, bool] | None = None, **changes: Any) -> Derivation:
     """bert-base-chinese with some keys changed."""
     return derived(case("bert", architecture, {**ZH, **changes}, **(options or {})))
-
-
-def small(**changes: Any) -> Derivation:
-    return derived(case("bert", "BertForMaskedLM", {**SMALL, **changes}))
 
 
 def budget(**limits: Any) -> tuple[Limit, ...]:
@@ -85,14 +74,6 @@ def test_64_more_hidden_units_are_one_more_head_and_a_feed_forward_network_four_
     assert "intermediate_size 3,072 → 3,328" in found.change
 
 
-def test_64_more_hidden_units_are_one_more_head_where_the_old_number_of_heads_would_divide_them_too() -> None:
-    large = bert(hidden_size=1024, num_attention_heads=16, intermediate_size=4096, num_hidden_layers=24)
-    found = cost(large, "64 more hidden units")
-    assert "hidden_size 1,024 → 1,088" in found.change
-    assert "num_attention_heads 16 → 17" in found.change
-    assert found.total == masked_lm(21128, 1088, 24, 4352, 512, 2) - large.form.total
-
-
 def test_the_width_goes_to_the_next_multiple_where_heads_are_of_another_width() -> None:
     (found,) = [each for each in costs(bert(hidden_size=780)) if "hidden units" in each.what]
     assert found.what == "72 more hidden units"
@@ -121,10 +102,6 @@ def test_untying_the_decoder_and_tying_it() -> None:
     assert found == Cost("tie the decoder", "tie_word_embeddings false → true", -untied)
 
 
-def test_a_model_without_a_decoder_has_nothing_to_untie() -> None:
-    assert not [each for each in costs(bert("BertModel")) if "tie" in each.what]
-
-
 def test_a_pooler_can_be_left_out_where_it_is_an_option() -> None:
     found = cost(bert("BertModel"), "without the pooler")
     assert found == Cost("without the pooler", "options.add_pooling_layer true → false", -(768 * 768 + 768))
@@ -136,6 +113,7 @@ def test_a_pooler_can_be_left_out_where_it_is_an_option() -> None:
 def test_a_layer_that_is_shared_costs_nothing_and_is_not_told() -> None:
     albert = derived(case("albert", "AlbertModel", {"num_hidden_layers": 12, "num_hidden_groups": 1}))
     assert not [each for each in costs(albert) if "num_hidden_layers" in each.change]
+    assert all("num_hidden_layers" not in note.message for note in insensitive(albert, budget(total="1B")))
 
 
 def test_each_stack_of_two_has_a_layer_of_its_own() -> None:
@@ -144,19 +122,6 @@ def test_each_stack_of_two_has_a_layer_of_its_own() -> None:
     assert [each.what for each in layers] == ["one more layer (encoder_layers)", "one more layer (decoder_layers)"]
     assert [each.change for each in layers] == ["encoder_layers 12 → 13", "decoder_layers 12 → 13"]
     assert layers[0].total < layers[1].total  # cross-attention
-
-
-def test_sizes_that_have_to_be_equal_change_together_and_both_are_told() -> None:
-    squeeze = derived(case("squeezebert", "SqueezeBertModel", {}))
-    variants = Variants(squeeze)
-    for key in ("hidden_size", "embedding_size"):
-        form = variants.varied(**{key: 1536})
-        assert form is not None
-        assert [form.dims.sizes[variants.sizes[each].symbol] for each in ("hidden_size", "embedding_size")] == [
-            1536
-        ] * 2
-    (found,) = [each for each in costs(squeeze) if "hidden units" in each.what]
-    assert "embedding_size 768 → 832" in found.change
 
 
 # every family
@@ -214,62 +179,3 @@ def test_where_the_total_has_no_limit_the_part_that_would_grow_is_named() -> Non
     (note,) = insensitive(bert(), budget(embeddings="17M", encoder="100M"))
     assert (note.component, note.place) == ("encoder", "pyproject.toml:5")
     assert note.fix == "encoder has 14,945,536 left; a limit below 92,142,336 would notice it"
-
-
-def test_a_budget_that_is_over_already_is_not_insensitive() -> None:
-    assert insensitive(bert(), budget(total="1M")) == []
-
-
-def test_a_layer_that_costs_nothing_is_nothing_to_notice() -> None:
-    albert = derived(case("albert", "AlbertModel", {"num_hidden_layers": 12, "num_hidden_groups": 1}))
-    assert all("num_hidden_layers" not in note.message for note in insensitive(albert, budget(total="1B")))
-
-
-# from a declared model to its closed form
-
-
-def declared(**changes: Any) -> Model:
-    told: dict[str, Any] = {"name": "m", "config": "config.json", "family": None, "architecture": None}
-    told |= {"overrides": {}, "options": {}, "limits": (), "table_key": ("tool", "bertsize", "models", "m")}
-    return Model(**{**told, **changes})
-
-
-def config(**keys: Any) -> ModelConfig:
-    data = {"model_type": "bert", **ZH, **keys}
-    return parse_json(json.dumps(data).encode(), "config.json")
-
-
-def chosen(name: str = "BertModel") -> Chosen:
-    architecture = FAMILIES["bert"].architecture(name)
-    assert architecture
-    return Chosen(FAMILIES["bert"], architecture)
-
-
-def test_a_model_is_derived_from_its_config_its_overrides_and_its_options() -> None:
-    model = declared(overrides={"num_hidden_layers": 2}, options={"add_pooling_layer": False})
-    found = derive(model, config(), chosen())
-    assert found.form.dims.sizes["L"] == 2
-    assert dict(found.options) == {"add_pooling_layer": False}
-    assert found.form.total == (21128 + 512 + 2 + 2) * 768 + 2 * LAYER
-    assert {symbol: found.form.dims.sizes[symbol] for symbol in SIZES} == {**SIZES, "L": 2}
-
-
-def test_more_parameters_than_any_model_has_are_refused_before_anything_is_built() -> None:
-    with pytest.raises(Unusable) as refused:
-        derive(declared(), config(vocab_size=10**9, hidden_size=14_400), chosen())
-    (found,) = refused.value.findings
-    assert (found.kind, found.place) == ("config-refused", "config.json")
-    assert "more than 10,000,000,000,000" in found.message
-
-
-def test_a_contributed_closed_form_that_raises_gives_no_count() -> None:
-    def broken(_: Dims) -> Any:
-        raise ZeroDivisionError("no heads")
-
-    architecture = Architecture("Broken", broken)
-    family = Family("bert", FAMILIES["bert"].keys, (architecture,))
-    with pytest.raises(Unusable) as refused:
-        derive(declared(), config(), Chosen(family, architecture))
-    (found,) = refused.value.findings
-    assert (found.kind, found.fix) == ("unknown-closed-form", "correct its text")
-    assert found.message == "the closed form for Broken gives no count: ZeroDivisionError: no heads"

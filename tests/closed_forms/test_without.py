@@ -53,13 +53,6 @@ def test_what_is_left_of_a_list_is_numbered_as_torch_does(tmp_path: Path, writte
     assert errors(review) == []
 
 
-def test_every_other_layer_goes_one_by_one(tmp_path: Path) -> None:
-    held = six()
-    held.encoder.layer = nn.ModuleList(held.encoder.layer[index] for index in (0, 2, 4))
-    table = 'backbone = "bert"\nwithout = ["bert.encoder.layer[1]", "bert.encoder.layer[3]", "bert.encoder.layer[5]"]'
-    assert errors(checked(tmp_path, table, of(bert=held), SIX)) == []
-
-
 def test_a_part_of_some_layers_leaves_the_list_as_it_is_numbered(tmp_path: Path) -> None:
     held = six()
     for layer in held.encoder.layer[4:]:
