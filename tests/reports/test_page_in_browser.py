@@ -251,7 +251,7 @@ def test_on_paper_it_is_dark_on_white_with_everything_unfolded(show: Show) -> No
 
 def test_no_request_leaves_the_page(show: Show) -> None:
     shown = show(everything(), unfolded=True)
-    sent = [entry.message for entry in shown.get_log("performance") if "Network.requestWillBeSent" in entry.message]
+    sent = [each["message"] for each in shown.get_log("performance") if "Network.requestWillBeSent" in each["message"]]
     assert len(sent) == 1
     assert "report.html" in sent[0]
     assert shown.execute_script("return performance.getEntriesByType('resource').length") == 0

@@ -266,7 +266,7 @@ def test_every_text_is_readable(show: Show, scheme: str, address: str) -> None:
 def test_no_request_leaves_the_page_and_the_browser_finds_nothing_to_complain_about(show: Show) -> None:
     shown = show()
     write(shown, LAYERS, "14")
-    sent = [each.message for each in shown.get_log("performance") if "Network.requestWillBeSent" in each.message]
+    sent = [each["message"] for each in shown.get_log("performance") if "Network.requestWillBeSent" in each["message"]]
     assert len(sent) == 1
     assert "what-if.html" in sent[0]
     assert shown.get_log("browser") == []
