@@ -208,9 +208,10 @@ def in_helper(
         for request in requests:
             assert isinstance(helper.result(request.name), Built)
         assert helper._process is not None
+        assert helper._process.stdin is not None
+        helper._process.stdin.close()
         helper._process.wait(60)
-        (written,) = log.read_text().splitlines()
-        return set(json.loads(written)[1])
+        return {name for written in log.read_text().splitlines() for name in json.loads(written)[1]}  # of its forks, too
 
     yield modules
     helper.stop()
