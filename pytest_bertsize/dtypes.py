@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from pytest_bertsize.wording import did_you_mean, shown
+from pytest_bertsize.wording import BadValue, did_you_mean, shown
 
 
 class Dtype(NamedTuple):
@@ -60,15 +60,15 @@ def whole_bytes(elements: int, bits: int) -> int:
 def bits_of(dtype: str) -> int:
     """How many bits one parameter of a dtype takes.
 
-    :raises ValueError: for any other name than one of :data:`BITS`, saying which to write.
+    :raises BadValue: for any other name than one of :data:`BITS`, saying which to write.
     """
     if dtype in BITS:
         return BITS[dtype]
     bare = dtype.lower().removeprefix("torch.")
     if meant := bare if bare in BITS else _ALIASES.get(bare, ""):
-        raise ValueError(f'{shown(dtype)} is not a dtype by its full name: write "{meant}"')
+        raise BadValue(f"{shown(dtype)} is not a dtype by its full name", f'write "{meant}"')
     hint = did_you_mean(bare, BITS, "", written=shown)
-    raise ValueError(f"{shown(dtype)} is not a dtype: write one of {', '.join(BITS)}{hint and f'; {hint}'}")
+    raise BadValue(f"{shown(dtype)} is not a dtype", f"write one of {', '.join(BITS)}{hint and f'; {hint}'}")
 
 
 def bytes_of(parameters: int, dtype: str) -> int:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 from functools import cached_property
 
-from pytest_bertsize.wording import printable
+from pytest_bertsize.wording import BadValue, printable
 
 SCALES = {"": 1, "K": 10**3, "M": 10**6, "B": 10**9, "T": 10**12}
 """The units of a count of parameters."""
@@ -61,24 +61,24 @@ class Quantity:
         """Return the exact number that ``value`` stands for.
 
         :param value: an ``int``, or a string such as ``"110M"`` or ``"86_000_000"``.
-        :raises ValueError: for anything else (floats, booleans, negatives, other units), saying what to write.
+        :raises BadValue: for anything else (floats, booleans, negatives, other units), saying what to write.
         """
         match = self.match(value) if isinstance(value, str) else None
         if match:
             with localcontext(prec=_PRECISION):
                 exact = (Decimal(match["digits"]) * self.scales[match["unit"]]).normalize()
             if exact != exact.to_integral_value():
-                raise ValueError(f"{_show(value)} is not a whole number of {self.of}: {exact:f}")
+                raise BadValue(f"{_show(value)} is not a whole number of {self.of}: {exact:f}")
             count = int(exact)
         elif type(value) is int:
             count = value
         else:
             hint = self._name_near_miss(value) if isinstance(value, str) else ""
-            raise ValueError(f"{_show(value)} is not a {self.noun} of {self.of}: {self.how_to_write}{hint}")
+            raise BadValue(f"{_show(value)} is not a {self.noun} of {self.of}", f"{self.how_to_write}{hint}")
         if count < 0:
-            raise ValueError(f"{_show(value)} is negative: a {self.noun} of {self.of} never is")
+            raise BadValue(f"{_show(value)} is negative: a {self.noun} of {self.of} never is")
         if count > self.largest:
-            raise ValueError(f"{_show(value)} is more than any model has: the largest {self.noun} is {self.largest:,}")
+            raise BadValue(f"{_show(value)} is more than any model has: the largest {self.noun} is {self.largest:,}")
         return count
 
     def _name_near_miss(self, text: str) -> str:

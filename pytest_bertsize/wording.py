@@ -20,6 +20,15 @@ _EMPTY = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uf
 """Letters, marks and symbols that show nothing: fillers, an empty pattern of Braille, selectors of a variant."""
 
 
+class BadValue(ValueError):
+    """A value that cannot be used, and what to write instead."""
+
+    def __init__(self, message: str, fix: str = "") -> None:
+        super().__init__(f"{message}: {fix}" if fix else message)
+        self.message = message
+        self.fix = fix
+
+
 def shown(value: object) -> str:
     """A foreign value as a message shows it: as JSON writes it, printable, on one line, of bounded length."""
     try:

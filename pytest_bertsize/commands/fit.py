@@ -17,7 +17,7 @@ from pytest_bertsize.inventory import TOTAL
 from pytest_bertsize.review.measures import Subject, measured
 from pytest_bertsize.table.model import FLOPS, Flops, Growth, Limit
 from pytest_bertsize.table.toml import inline
-from pytest_bertsize.wording import did_you_mean, exact, shown
+from pytest_bertsize.wording import BadValue, did_you_mean, exact, shown
 
 if TYPE_CHECKING:
     from pytest_bertsize.closed_forms.family import ClosedForm
@@ -145,9 +145,8 @@ def _read_limits(chosen: Explained, asked: Asked) -> list[Limit]:
 def _read_limit(component: str, option: str, written: str, kind: Quantity) -> Limit:
     try:
         most = kind.parse(written)
-    except ValueError as error:
-        message, _, fix = str(error).partition(": write ")
-        raise Unusable(_mistake(f"{option} {message}", f"write {fix}" if fix else "")) from None
+    except BadValue as bad:
+        raise Unusable(_mistake(f"{option} {bad.message}", bad.fix)) from None
     return Limit(component, None, most, written, option)
 
 

@@ -11,7 +11,7 @@ from pytest_bertsize.dtypes import bits_of, bytes_of
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import is_within
 from pytest_bertsize.table.model import BYTES, FLOPS, TRAINING, AsBytes, Flops, Growth, Training
-from pytest_bertsize.wording import exact, plural, shown, signed
+from pytest_bertsize.wording import BadValue, exact, plural, shown, signed
 
 if TYPE_CHECKING:
     from pytest_bertsize.builder.messages import Buffer
@@ -24,6 +24,7 @@ DEFAULT_DTYPE = "float32"
 COUNTS = {"unique": "ties once", "stored": "ties written out", "unrolled": "shared layers unrolled"}
 """Which of the totals the bytes are of, in words."""
 BUFFERS = ", buffers {}"
+EXAMPLE = 'write, for example, "float16"'
 
 
 class Measured(NamedTuple):
@@ -83,18 +84,9 @@ def measured(limits: Sequence[Limit], subject: Subject) -> list[Measured]:
     for limit in about.values():
         try:
             found.append(_measured(limit.measure, subject))
-        except ValueError as error:
-            message, _, fix = str(error).partition(": write ")
-            wrong.append(
-                Finding(
-                    "config-invalid",
-                    message,
-                    f"write {fix}" if fix else "",
-                    file=limit.file,
-                    line=limit.line,
-                    table_key=limit.table_key,
-                )
-            )
+        except BadValue as bad:
+            place = {"file": limit.file, "line": limit.line, "table_key": limit.table_key}
+            wrong.append(Finding("config-invalid", bad.message, bad.fix, **place))  # type: ignore[arg-type]
     if wrong:
         raise Unusable(*wrong)
     return found
@@ -113,7 +105,7 @@ def _training(measure: Training, subject: Subject) -> Measured:
     said = measure.frozen or measure.dtype or ""
     if subject.config.get("quantization_config") is not None and "float" not in said:
         example = 'budget.training_bytes = { max = "2GB", frozen = "float16" }'
-        raise ValueError(_quantised(said or "int4", subject.actual, example))
+        raise _refuse_quantised(said or "int4", subject.actual, example)
     from pytest_bertsize.closed_forms.training import training_states
 
     states = training_states(subject.actual, *measure.dtypes)
@@ -129,13 +121,13 @@ def _training(measure: Training, subject: Subject) -> Measured:
 def _bytes(measure: AsBytes, subject: Subject) -> Measured:
     if subject.config.get("quantization_config") is not None and "float" not in (measure.dtype or ""):
         example = 'budget.bytes = { max = "440MB", dtype = "float16" }'
-        raise ValueError(_quantised(measure.dtype or "int4", subject.actual, example))
+        raise _refuse_quantised(measure.dtype or "int4", subject.actual, example)
     dtype = measure.dtype or dtype_of(subject.config)
     if measure.count != "unrolled":
         expected = getattr(subject.form, measure.count if measure.count == "stored" else "total", None)
         actual = getattr(subject.actual, measure.count)
     elif subject.form is None:
-        raise ValueError('only a closed form says what shared layers unroll to: write count = "stored" or "unique"')
+        raise BadValue("only a closed form says what shared layers unroll to", 'write count = "stored" or "unique"')
     else:  # a pass through a layer is nothing that a built module says
         expected = subject.form.unrolled
         actual = expected + subject.actual.stored - subject.form.stored
@@ -152,14 +144,15 @@ def _buffered(buffers: Iterable[Buffer], dtype: str) -> int:
     return sum(bytes_of(each.numbers, dtype) if each.dtype == follows else each.bytes for each in saved)
 
 
-def _quantised(dtype: str, actual: Inventory, example: str) -> str:
-    """Why no one dtype says the bytes of a quantised model, with what comes of it and what comes nearer."""
+def _refuse_quantised(dtype: str, actual: Inventory, example: str) -> BadValue:
+    """Return why no one dtype gives the bytes of a quantised model, with the two numbers that come nearest."""
     weights = sum(tensor.owned for tensor in actual.tensors if _is_quantised(tensor))
     nearer = bytes_of(weights, dtype) + bytes_of(actual.unique - weights, "float16")
-    return (
+    return BadValue(
         "the config has a quantization_config, which quantises the weights of linear layers alone: with all parameters "
         f"in {dtype} it is {exact(bytes_of(actual.unique, dtype))} bytes, with the others in float16 {exact(nearer)}, "
-        f"and scales are in neither: write the dtype that it has before it is quantised, as in {example}"
+        "and scales are in neither",
+        f"write the dtype that it has before it is quantised, as in {example}",
     )
 
 
@@ -179,12 +172,12 @@ def _flops(measure: Flops, subject: Subject) -> Measured:
     expected = flops.flops(form.architecture, form.dims, seq_len=measure.seq_len) if form else None
     if subject.operations is None:
         if expected is None:
-            raise ValueError("there is no closed form for its FLOPs, and nothing is built")
+            raise BadValue("there is no closed form for its FLOPs, and nothing is built")
         return Measured(FLOPS, of_a_pass(measure.seq_len), flops.total(expected), None, expected)
     rows = subject.operations.flops
     if rows is None:
         why = subject.operations.problems.get("flops", "the helper process said nothing of them")
-        raise ValueError(f"its FLOPs cannot be counted: {why}")
+        raise BadValue(f"its FLOPs cannot be counted: {why}")
     components = flops.by_component(rows, subject.actual)
     total = None if expected is None else flops.total(expected)
     return Measured(FLOPS, of_a_pass(measure.seq_len), flops.total(components), total, components)
@@ -212,27 +205,24 @@ def dtype_of(config: Mapping[str, object]) -> str:
     """The dtype that a config says its weights have, ``"float32"`` where it says none.
 
     :param config: as it stands in the file: a model that is built from it on the meta device is always ``"float32"``.
-    :raises ValueError: where the config does not say one dtype by name.
+    :raises BadValue: where the config does not say one dtype by name.
     """
     named = {key: config[key] for key in ("dtype", "torch_dtype") if config.get(key) is not None}
     dtypes = {key: _dtype_named(key, value) for key, value in named.items()}
     if len(set(dtypes.values())) > 1:
-        raise ValueError(
-            f'the config says dtype "{dtypes["dtype"]}" and torch_dtype "{dtypes["torch_dtype"]}": keep one'
-        )
+        both = f'the config says dtype "{dtypes["dtype"]}" and torch_dtype "{dtypes["torch_dtype"]}"'
+        raise BadValue(f"{both}: keep one")
     return next(iter(dtypes.values()), DEFAULT_DTYPE)
 
 
 def _dtype_named(key: str, value: object) -> str:
     if not isinstance(value, str):
-        raise ValueError(f'{key} is {shown(value)}, not the name of a dtype: write, for example, "float16"')  # noqa: TRY004
+        raise BadValue(f"{key} is {shown(value)}, not the name of a dtype", EXAMPLE)
     if value == "auto":
-        raise ValueError(
-            f'{key} is "auto", which is that of the weights, whatever it is: write, for example, "float16"'
-        )
+        raise BadValue(f'{key} is "auto", which is that of the weights, whatever it is', EXAMPLE)
     name = value.removeprefix("torch.")
     try:
         bits_of(name)
-    except ValueError as error:
-        raise ValueError(f"{key}: {error}") from None
+    except BadValue as bad:
+        raise BadValue(f"{key}: {bad.message}", bad.fix) from None
     return name

@@ -211,7 +211,9 @@ def in_helper(
         assert helper._process.stdin is not None
         helper._process.stdin.close()
         helper._process.wait(60)
-        return {name for written in log.read_text().splitlines() for name in json.loads(written)[1]}  # of its forks, too
+        return {
+            name for written in log.read_text().splitlines() for name in json.loads(written)[1]
+        }  # of its forks, too
 
     yield modules
     helper.stop()
