@@ -50,7 +50,7 @@ class Limits:
 
     importing: float = 120.0  # seconds
     building: float = 30.0  # seconds for one model
-    memory: int = 80 * MEGABYTE  # bytes for one model, on top of what its class took to import
+    memory: int = 160 * MEGABYTE  # bytes for one model, on top of what its class took to import
     own_memory: int = 1024 * MEGABYTE
     """The same for a model that a function of the project builds, which may import what it likes."""
     on_cpu: int = 2048 * MEGABYTE  # the same for a model whose parameters have values

@@ -411,7 +411,7 @@ class BuildTable(Struct, frozen=True):
     seconds: Annotated[int, Meta(ge=1, le=MOST_SECONDS)] | None = None
     """Seconds that it may take, at most 600. Default: 30. Example: seconds = 120."""
     memory: Annotated[int, Reads(parse_memory)] | None = None
-    """Memory that it may take beside its imports, at most "16GB". Default: 80 MiB, for a factory 1 GiB, on the CPU
+    """Memory that it may take beside its imports, at most "16GB". Default: 160 MiB, for a factory 1 GiB, on the CPU
     2 GiB. Example: memory = "4GB"."""
     device: Literal["meta", "cpu"] = "meta"
     """Where: on the meta device there are shapes and no values, which a class that asks for values needs the CPU for.

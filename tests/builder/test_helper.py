@@ -254,7 +254,7 @@ OWN = """
         ("os._exit(0)", NotBuilt(Why.CRASHED, "the process of the project's code ended early, with status 0")),
         ("raise SystemExit(0)", NotBuilt(Why.RAISED, "SystemExit: 0 (own.py:7)")),
         ("input()", NotBuilt(Why.RAISED, "EOFError: EOF when reading a line (own.py:7)")),
-        ("kept = bytes(range(250)) * 400_000; time.sleep(1)", NotBuilt(Why.MEMORY, limit=80)),
+        ("kept = bytes(range(250)) * 400_000; time.sleep(1)", NotBuilt(Why.MEMORY, limit=160)),
     ],
 )
 def test_a_class_that_misbehaves_fails_its_model_alone(tmp_path: Path, body: str, failure: NotBuilt) -> None:
@@ -427,7 +427,11 @@ def test_a_helper_that_is_slow_to_read_builds_all_the_same(
 @pytest.mark.parametrize(
     ("failure", "how", "fix"),
     [
-        (NotBuilt(Why.MEMORY, limit=80), {}, 'declare a smaller model; if that is what it takes, build.memory = "1GB"'),
+        (
+            NotBuilt(Why.MEMORY, limit=160),
+            {},
+            'declare a smaller model; if that is what it takes, build.memory = "1GB"',
+        ),
         (NotBuilt(Why.MEMORY, limit=2_048), {"on_cpu": True}, 'write build.memory = "4GB"'),
         (NotBuilt(Why.MEMORY, limit=16_000), {"on_cpu": True}, "declare a smaller model"),
         (NotBuilt(Why.TIME, limit=30), {}, "declare a smaller model; if that is what it takes, build.seconds = 120"),
