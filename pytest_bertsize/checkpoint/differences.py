@@ -1,25 +1,23 @@
-"""Tensor by tensor: where a checkpoint is not the model that config and class make."""
+"""Compare a checkpoint with the model that was built: by the one diff of two inventories, under the model's names."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
-from pytest_bertsize.checkpoint.headers import bytes_of
-from pytest_bertsize.checkpoint.names import Names, aligned, as_loaded, new_name
+from pytest_bertsize.differences import compare_inventories
 from pytest_bertsize.findings import Finding
-from pytest_bertsize.inventory import Inventory, Tensor, pattern
-from pytest_bertsize.wording import exact, number, plural, printable, shown, signed
+from pytest_bertsize.inventory import Inventory, Tensor
+from pytest_bertsize.wording import listed, number, plural, printable
 
 if TYPE_CHECKING:
+    from pytest_bertsize.builder.messages import Built
     from pytest_bertsize.checkpoint.headers import Stored
     from pytest_bertsize.inventory import Loading
 
 MOST_NAMED = 4
-"""Rows of tensors that one sentence names before it counts the rest."""
-MOST_DIMENSIONS = 8
-"""Of a shape that a message writes out."""
+"""Differences, or tensors, that one sentence names before it counts the rest."""
 
 NOT_PARAMETERS = re.compile(
     r"(?:^|\.)(?:position_ids|token_type_ids|rotary_emb\.inv_freq"  # _adjust_missing_and_unexpected_keys, 5.23
@@ -42,266 +40,142 @@ SAVED_BY = {
 
 KEYS = {"embeddings.word": "vocab_size", "embeddings.token_type": "type_vocab_size"}
 """The config's key that says how many rows a table has."""
-
 TABLE = 2
 """Dimensions of a table of embeddings."""
 
 
-def compared(
-    stored: Stored, model: Inventory, buffers: Collection[str], *, of: str, loading: Loading | None = None
-) -> list[Finding]:
-    """A finding for each way in which a checkpoint differs from the model; ``[]`` if it is that model's.
-
-    :param buffers: names of the model that are no parameters, and may stand in the file.
-    :param of: what the model is for the sentence, as in ``"the built model"``.
-    :param loading: what transformers makes of the file; without it, names are aligned by what is known here.
-    """
-    names = as_loaded(stored, model, loading) if loading else aligned(stored, model)
-    unsaved = loading.unsaved if loading else frozenset()
-    groups = _tied_groups(model)
-    missing = [
-        tensor
-        for tensor in model.tensors
-        if not tensor.tied_to
-        and tensor.name not in unsaved
-        and not any(name in names.tensors for name in groups.get(tensor.name, (tensor.name,)))
+def compare_checkpoint(stored: Stored, built: Built, model: Inventory) -> Iterator[Finding]:
+    """Yield findings for what the file has otherwise, what it has twice, and what is left out when it loads."""
+    filed, left_out = _name_as_loaded(stored, built.loading)
+    copies = _take_copies(filed, model)
+    unsaved = built.loading.unsaved if built.loading else frozenset()
+    buffers = {each.name for each in built.buffers}
+    expected = [each for each in model.tensors if not each.tied_to and each.name not in unsaved - filed.keys()]
+    actual = [
+        (model.by_name.get(name) or Tensor(name, (), ""))._replace(shape=tensor.shape, tied_to=None)
+        for name, tensor in filed.items()
+        if name in model.by_name or not (name in buffers or NOT_PARAMETERS.search(name))
     ]
-    ignored = set(buffers)
-    extra = [
-        tensor
-        for name, tensor in names.tensors.items()
-        if name not in model.by_name and name not in ignored and not NOT_PARAMETERS.search(name)
-    ]
-    resized = [
-        (tensor, names.tensors[tensor.name])
-        for tensor in model.tensors
-        if tensor.name in names.tensors
-        and names.tensors[tensor.name].shape != tensor.shape
-        and not (tensor.tied_to and _shape_of(names, tensor.tied_to) == names.tensors[tensor.name].shape)
-    ]
-    head = _head(extra)
     found = [
-        *_missing(missing, names, head, of),
-        *_extra(extra, names, head, of),
-        *_resized(resized, of),
-        *_duplicated(stored, model, names, of),
-        *_renamed(names),
-        *_passed_over(names, of),
+        *_find_differences(Inventory(tuple(expected)), Inventory(tuple(actual))),
+        *_find_copies(copies, stored),
+        *_find_left_out(left_out),
     ]
-    if names.prefix and not missing and not extra and not loading:
-        found.insert(0, Finding("checkpoint-differs", _about_prefix(names, of), _prefix_fix(names, head)))
-    return [finding._replace(file=stored.file) for finding in found]
+    if problem := built.problems.get("loading"):
+        message = "how transformers loads the checkpoint is not known, and its names are compared as they are"
+        found.append(Finding("checkpoint-differs", f"{message}: {problem}", severity="warning"))
+    return (each._replace(file=stored.file) for each in found)
 
 
-def _shape_of(names: Names, name: str) -> tuple[int, ...] | None:
-    return names.tensors[name].shape if name in names.tensors else None
+def _name_as_loaded(stored: Stored, loading: Loading | None) -> tuple[dict[str, Tensor], list[Tensor]]:
+    """Return the file's tensors by the names that transformers loads them under, and those that the class leaves out.
+
+    A second tensor for one name keeps its own, and is one too many.
+    """
+    tensors = stored.inventory.by_name
+    if loading is None:
+        return dict(tensors), []
+    rows = [row for row in loading.rows if row[0] in tensors]
+    found: dict[str, Tensor] = {}
+    for name, known_as, shape in sorted(rows, key=lambda row: row[0] != row[1]):
+        if known_as is not None:
+            found[name if known_as in found else known_as] = tensors[name]._replace(shape=shape)
+    left_out = (tensors[name] for name, known_as, _ in rows if known_as is None)
+    return found, [each for each in left_out if not NOT_PARAMETERS.search(each.name)]
 
 
-def _tied_groups(model: Inventory) -> dict[str, list[str]]:
-    """All names of a shared tensor, by its own name."""
-    groups: dict[str, list[str]] = {}
-    for tensor in model.tensors:
-        if tensor.tied_to:
-            groups.setdefault(tensor.tied_to, [tensor.tied_to]).append(tensor.name)
-    return groups
+class _Copy(NamedTuple):
+    """A shared tensor that the file has twice, under the names of the file."""
+
+    first: Tensor
+    second: Tensor
+    component: str
 
 
-# what to say
+def _take_copies(filed: dict[str, Tensor], model: Inventory) -> list[_Copy]:
+    """Have each shared tensor once, by its own name, whichever the file keeps; return what else is there of it."""
+    copies = []
+    for each in model.tensors:
+        if each.tied_to and (copy := filed.pop(each.name, None)):
+            first = filed.setdefault(each.tied_to, copy)
+            if first is not copy and first.shape == copy.shape:
+                copies.append(_Copy(first, copy, each.component))
+            elif first is not copy:
+                filed[each.name] = copy
+    return copies
 
 
-def _missing(missing: list[Tensor], names: Names, head: str, of: str) -> Iterable[Finding]:
-    if not missing:
-        return
-    count = sum(tensor.size for tensor in missing)
-    what = f"{_tensors(missing)} of {of}, {plural(count, 'parameter')},"
-    message = f"{what} {_is(missing)} not in the file: {_rows(missing, _as_it_is)}"
-    fix = _untied_elsewhere(missing, names) or _other_class_fix(names, head)
-    yield Finding("checkpoint-differs", message, fix, component=_component(missing), expected=count, actual=0)
+def _find_differences(expected: Inventory, actual: Inventory) -> Iterator[Finding]:
+    if differences := compare_inventories(expected, actual):
+        names = {name for each in differences for name in each.tensors}
+        lacks, has = ([side.by_name[name] for name in names if name in side.by_name] for side in (expected, actual))
+        components = {each.component for each in (*lacks, *has)}
+        sentences = listed([each.sentence for each in differences], MOST_NAMED, "; ")
+        yield Finding(
+            "checkpoint-differs",
+            f"the file's tensors are not those of the built model: {sentences}",
+            _suggest_fix(expected, actual),
+            component=(components.pop() or None) if len(components) == 1 else None,
+            expected=sum(each.size for each in lacks),
+            actual=sum(each.size for each in has),
+        )
 
 
-def _untied_elsewhere(missing: list[Tensor], names: Names) -> str:
-    """A file that leaves out a decoder's matrix was saved by a model that ties it."""
-    shapes = {tensor.shape for name, tensor in names.tensors.items() if "embed" in name and len(tensor.shape) == TABLE}
-    decoder = next((each for each in missing if each.component.startswith("head") and each.shape in shapes), None)
-    if decoder is None:
-        return ""
-    return (
-        f"the file looks as saved by a model that ties {printable(decoder.name)} to the word embeddings: "
-        "write tie_word_embeddings = true in the config, or save the untied model"
-    )
+def _suggest_fix(expected: Inventory, actual: Inventory) -> str:
+    for ours in expected.tensors:
+        filed, key = actual.by_name.get(ours.name, ours), KEYS.get(ours.component)
+        if key and len(ours.shape) == TABLE and filed.shape != ours.shape and filed.shape[1:] == ours.shape[1:]:
+            more = filed.shape[0] > ours.shape[0]
+            cause = "tokenizer was extended and the config" if more else "config was extended and the saved model"
+            save = f"save the model with {number(ours.shape[0])} rows"
+            return f"as if the {cause} was not: write {key} = {filed.shape[0]} in the config, or {save}"
+    lacking = [each for each in expected.tensors if each.name not in actual.by_name]
+    added = [each for each in actual.tensors if each.name not in expected.by_name]
+    tables = {each.shape for each in actual.tensors if "embed" in each.name and len(each.shape) == TABLE}
+    for each in lacking:
+        if each.component.startswith("head") and each.shape in tables:
+            return (
+                f"the file looks as saved by a model that ties {printable(each.name)} to the word embeddings: "
+                "write tie_word_embeddings = true in the config, or save the untied model"
+            )
+    for begins, ends in SAVED_BY.items():
+        if any(f".{begins}" in f".{each.name}" for each in added):
+            return f"the file looks as saved by a class that ends in …{ends}: write that architecture"
+    if lacking and all(each.component.startswith("head") for each in lacking):
+        return "the file looks as saved by a class without that head: write its architecture, or save the whole model"
+    if lacking and any(each.name.endswith(f".{lacking[0].name}") for each in added):
+        return (
+            "the file looks as saved inside another module: save the model itself, as in "
+            "model.module.save_pretrained(…), or write the architecture that saved it"
+        )
+    return "write the config that the checkpoint was saved with, or name the checkpoint of this one"
 
 
-def _extra(extra: list[Tensor], names: Names, head: str, of: str) -> Iterable[Finding]:
-    if not extra:
-        return
-    count = sum(tensor.size for tensor in extra)
-    verb = "have" if len(extra) > 1 else "has"
-    what = f"{_tensors(extra)} of the file, {plural(count, 'parameter')},"
-    message = f"{what} {verb} no place in {of}: {_rows(extra, _as_it_is)}"
-    fix = _other_class_fix(names, head)
-    yield Finding("checkpoint-differs", message, fix, expected=0, actual=count)
-
-
-def _resized(resized: list[tuple[Tensor, Tensor]], of: str) -> Iterable[Finding]:
-    if not resized:
-        return
-    has, stores = [ours for ours, _ in resized], [filed for _, filed in resized]
-    expected, actual = sum(tensor.size for tensor in has), sum(tensor.size for tensor in stores)
-    filed = {ours.name: stored.shape for ours, stored in resized}
-
-    def both(name: str, shape: tuple[int, ...]) -> str:
-        return f"{_dimensions(filed[name])} in the file, {_dimensions(shape)} in {of}"
-
-    delta = f", {signed(actual - expected)} parameters" if actual != expected else ""
-    shapes = "other shapes" if len(has) > 1 else "another shape"
-    message = f"{_tensors(has)} {_is(has)} of {shapes} in the file{delta}: {_rows(has, both)}"
-    fix = (
-        _rows_fix(resized) or "write the config that the checkpoint was saved with, or name the checkpoint of this one"
-    )
-    yield Finding("checkpoint-differs", message, fix, component=_component(has), expected=expected, actual=actual)
-
-
-def _rows_fix(resized: list[tuple[Tensor, Tensor]]) -> str:
-    """The tokenizer was extended and the config was not, or the reverse: k rows of D more or fewer."""
-    for ours, filed in resized:
-        key = KEYS.get(ours.component)
-        if key is None or len(ours.shape) != TABLE or ours.shape[1:] != filed.shape[1:]:
-            continue
-        rows, width = abs(filed.shape[0] - ours.shape[0]), ours.shape[1]
-        more = "more" if filed.shape[0] > ours.shape[0] else "fewer"
-        product = f"{plural(rows, f'{more} row')} of {width:,} = {plural(rows * width, 'parameter')}"
-        if key == "vocab_size":
-            product += f", as if the {'tokenizer' if more == 'more' else 'config'} was extended and the "
-            product += "config was not" if more == "more" else "saved model was not"
-        save = f"save the model with {number(ours.shape[0])} rows"
-        return f"{product}: write {key} = {filed.shape[0]} in the config, or {save}"
-    return ""
-
-
-def _duplicated(stored: Stored, model: Inventory, names: Names, of: str) -> Iterable[Finding]:
-    """A shared tensor that the file has twice. Where they differ, transformers (5.23) ties nothing."""
-    for group in _tied_groups(model).values():
-        present = [name for name in group if name in names.tensors]
-        copies = present[1:]
-        if not copies:
-            continue
-        filed = [names.tensors[name] for name in copies]
-        count = sum(tensor.size for tensor in filed)
-        size = sum(bytes_of(tensor.size, stored.dtypes[tensor.name]) for tensor in filed)
-        listed = ", ".join(printable(tensor.name) for tensor in filed[:MOST_NAMED])
+def _find_copies(copies: Iterable[_Copy], stored: Stored) -> Iterator[Finding]:
+    """Find shared tensors that the file has twice. Where they differ, transformers (5.23) ties nothing."""
+    for first, second, component in copies:
         yield Finding(
             "dead-weight",
-            f"{listed} is stored a second time, {plural(count, 'parameter')} in {number(size)} bytes: "
-            f"{of} shares it with {printable(names.tensors[present[0]].name)}",
+            f"{printable(second.name)} is stored a second time, {plural(second.size, 'parameter')} in "
+            f"{number(stored.bytes_of(second))} bytes: the built model shares it with {printable(first.name)}",
             "save the model again with save_pretrained, which leaves the copy out; if the two differ, transformers "
             "loads them untied: write tie_word_embeddings = false",
             severity="warning",
-            component=model.by_name[copies[0]].component or None,
-            actual=count,
+            component=component or None,
+            actual=second.size,
         )
 
 
-def _renamed(names: Names) -> Iterable[Finding]:
-    if names.renamed:
-        first = names.renamed[0]
-        yield Finding(
-            "checkpoint-differs",
-            f"{len(names.renamed):,} tensors have names of older versions, which transformers renames when it loads: "
-            f"{printable(first)} is {printable(new_name(first))}",
-            "nothing has to be done; save the model again to have the new names",
-            severity="note",
-        )
-
-
-def _passed_over(names: Names, of: str) -> Iterable[Finding]:
-    tensors = [tensor for tensor in names.passed_over if not NOT_PARAMETERS.search(tensor.name)]
+def _find_left_out(tensors: list[Tensor]) -> Iterator[Finding]:
     if tensors:
-        count = sum(tensor.size for tensor in tensors)
+        count = sum(each.size for each in tensors)
+        what = f"{plural(len(tensors), 'tensor')} of the file, {plural(count, 'parameter')},"
+        named = listed([printable(each.name) for each in tensors], MOST_NAMED)
         yield Finding(
             "checkpoint-differs",
-            f"{_tensors(tensors)} of the file, {plural(count, 'parameter')}, {_is(tensors)} none of {of}, whose class "
-            f"says that they are left out when it loads: {_rows(tensors, _as_it_is)}",
+            f"{what} {'are' if tensors[1:] else 'is'} left out by the built model's class when it loads: {named}",
             "nothing has to be done; save the model again to have the file without",
             severity="note",
             expected=0,
             actual=count,
         )
-
-
-# prefixes and heads
-
-
-def _about_prefix(names: Names, of: str) -> str:
-    if names.prefixed == "file":
-        return f"the names in the file begin with {shown(names.prefix)}, those in {of} do not"
-    return f"the names in {of} begin with {shown(names.prefix)}, those in the file do not"
-
-
-def _other_class_fix(names: Names, head: str) -> str:
-    if names.prefix:
-        return _prefix_fix(names, head)
-    if head:
-        return f"the file looks as saved by a class that ends in …{head}: write that architecture"
-    return "name the checkpoint that belongs to the config"
-
-
-def _prefix_fix(names: Names, head: str) -> str:
-    prefix = shown(names.prefix)
-    if names.prefixed == "model":
-        return (
-            f"the file's names lack {prefix}: saved by the class without a head; write the architecture that saved it, "
-            'as in architecture = "BertModel", or name the checkpoint of this one'
-        )
-    if head:
-        return (
-            f"the file's names begin with {prefix}: saved by a class with a head; write the architecture that saved "
-            f"it, which ends in …{head}"
-        )
-    return (
-        f"the file's names begin with {prefix}: saved inside another module; save the model itself, as in "
-        "model.module.save_pretrained(…), or write the architecture that saved it"
-    )
-
-
-def _head(extra: list[Tensor]) -> str:
-    """How the class ends that tensors look like which the model has no place for."""
-    return next((ends for start, ends in SAVED_BY.items() if any(f".{start}" in f".{t.name}" for t in extra)), "")
-
-
-# wording
-
-
-def _tensors(tensors: list[Tensor]) -> str:
-    return plural(len(tensors), "tensor")
-
-
-def _is(tensors: list[Tensor]) -> str:
-    return "are" if len(tensors) > 1 else "is"
-
-
-def _component(tensors: list[Tensor]) -> str | None:
-    """The one component that all of them count towards."""
-    components = {tensor.component for tensor in tensors}
-    return (components.pop() or None) if len(components) == 1 else None
-
-
-def _as_it_is(name: str, shape: tuple[int, ...]) -> str:  # noqa: ARG001  (as the other wordings of a row)
-    return _dimensions(shape)
-
-
-def _rows(tensors: list[Tensor], wording: Callable[[str, tuple[int, ...]], str]) -> str:
-    """``encoder.layer.*.output.dense.weight (×12) (768, 3072); … and 3 more``, each row in the given words."""
-    rows: dict[tuple[str, str], list[Tensor]] = {}
-    for tensor in tensors:
-        rows.setdefault((pattern(tensor.name), wording(tensor.name, tensor.shape)), []).append(tensor)
-    named = [
-        f"{printable(name if len(same) > 1 else same[0].name)}{f' (×{len(same)})' if len(same) > 1 else ''} {words}"
-        for (name, words), same in list(rows.items())[:MOST_NAMED]
-    ]
-    rest = sum(map(len, list(rows.values())[MOST_NAMED:]))
-    return "; ".join(named) + (f"; and {exact(rest)} more" if rest else "")
-
-
-def _dimensions(shape: tuple[int, ...]) -> str:
-    more = ", …" if shape[MOST_DIMENSIONS:] else ""
-    return f"({', '.join(number(size) for size in shape[:MOST_DIMENSIONS])}{more})"

@@ -1,4 +1,4 @@
-"""A checkpoint, read from its headers alone: names, shapes and dtypes, no weights.
+"""Read a checkpoint from its headers alone: names, shapes and dtypes, no weights.
 
 safetensors' own ``safe_open`` imports numpy to say as much and keeps the last of two equal keys, and huggingface_hub's
 ``get_local_safetensors_metadata`` (2.4) takes a file that is cut off, overlapping tensors and negative sizes. So the
@@ -12,7 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import NamedTuple, NoReturn, TypeGuard
+from typing import Annotated, NoReturn
+
+import msgspec
+from msgspec import Meta
 
 from pytest_bertsize.dtypes import OF_PARAMETERS, whole_bytes
 from pytest_bertsize.files import PICKLE, ZIP, Place
@@ -27,6 +30,9 @@ NAME_SAFETENSORS = "name a safetensors file"
 SAVE_AS_SAFETENSORS = (
     f"{NAME_SAFETENSORS}; Class.from_pretrained(folder).save_pretrained(folder), by the model's own class, writes one"
 )
+ONE_MODEL = "name the checkpoint of one model"
+WRITE_AGAIN = "write it again with safetensors"
+SAVE_AGAIN = "save the model again with save_pretrained, which writes the index"
 
 LARGEST_HEADER = 25_000_000
 """Bytes, all shards together, and of an index; BERT-large has 50,000. safetensors itself goes up to 100,000,000."""
@@ -34,9 +40,11 @@ MOST_TENSORS = 100_000
 MARKS_PER_TENSOR = 16
 """Commas and brackets in one tensor's entry, generously."""
 MOST_DIMENSIONS = 64
+MOST_DOTS = 64
+"""Of a tensor's name: modules in modules."""
 MOST_SHARDS = 1_000
 MOST_NAMED = 4
-"""Files or tensors that one sentence names before it counts the rest."""
+"""Files that one sentence names before it counts the rest."""
 
 LENGTH = 8
 """Bytes at the start of a file that say how long its header is."""
@@ -53,6 +61,16 @@ OTHERS = {
 }
 """What else a file of weights may be, by how it begins."""
 
+_Size = Annotated[int, Meta(ge=0)]
+
+
+class _Entry(msgspec.Struct):
+    """One tensor in a header."""
+
+    dtype: str
+    shape: Annotated[list[_Size], Meta(max_length=MOST_DIMENSIONS)]
+    data_offsets: tuple[_Size, _Size]
+
 
 @dataclass(frozen=True)
 class Stored:
@@ -68,69 +86,56 @@ class Stored:
     @property
     def bytes(self) -> int:
         """What the tensors take."""
-        return sum(bytes_of(tensor.size, self.dtypes[tensor.name]) for tensor in self.inventory.tensors)
+        return sum(map(self.bytes_of, self.inventory.tensors))
+
+    def bytes_of(self, tensor: Tensor) -> int:
+        return whole_bytes(tensor.size, BITS[self.dtypes[tensor.name]])
 
 
-class _Entry(NamedTuple):
-    shape: tuple[int, ...]
-    dtype: str
-
-
-def bytes_of(elements: int, dtype: str) -> int:
-    return whole_bytes(elements, BITS[dtype])
-
-
-def read(root: Path, reference: str) -> Stored:
+def read_headers(root: Path, reference: str) -> Stored:
     """Read the headers of a checkpoint, relative to the project's root.
 
     :param reference: a safetensors file, the index of a sharded one, or a folder that holds exactly one of
         :data:`SINGLE` and :data:`INDEX`.
     :raises Unusable: with one finding that says what is wrong with the file.
     """
-    place = _file(Place(root, reference, "checkpoint", "checkpoint-differs"))
-    if place.reference.endswith(".index.json"):
-        return _stored(place.file, _sharded(place))
-    entries, _ = _entries(place, LARGEST_HEADER)
-    return _stored(place.file, entries)
+    place = Place(root, reference, "checkpoint", "checkpoint-differs")
+    place = place.one_of(
+        (SINGLE, INDEX), SAVE_AS_SAFETENSORS if any(map(place.has, PICKLED)) else "name the file itself"
+    )
+    is_index = place.reference.endswith(".index.json")
+    entries = _read_shards(place) if is_index else _read_file(place, LARGEST_HEADER)[0]
+    tensors = (Tensor(name, tuple(entry.shape), "") for name, entry in entries.items())
+    return Stored(place.file, Inventory(tuple(tensors)), {name: entry.dtype for name, entry in entries.items()})
 
 
-def _stored(file: str, entries: Mapping[str, _Entry]) -> Stored:
-    tensors = (Tensor(name, entry.shape, "") for name, entry in entries.items())
-    return Stored(file, Inventory(tuple(tensors)), {name: entry.dtype for name, entry in entries.items()})
+def _read_file(place: Place, room: int) -> tuple[dict[str, _Entry], int]:
+    """Return the tensors that a header lists, and its length.
 
-
-def _file(place: Place) -> Place:
-    """The file itself, where a folder is named."""
-    otherwise = SAVE_AS_SAFETENSORS if any(map(place.has, PICKLED)) else "name the file itself"
-    return place.one_of((SINGLE, INDEX), otherwise)
-
-
-# one file
-
-
-def _entries(place: Place, room: int) -> tuple[dict[str, _Entry], int]:
-    """The tensors that a header lists, and its length."""
+    :param room: the most bytes that it may have.
+    """
     with place.opened() as stream:
-        behind = os.fstat(stream.fileno()).st_size - LENGTH
+        size = os.fstat(stream.fileno()).st_size
         start = stream.read(LENGTH)
         length = int.from_bytes(start, "little")
-        if length > behind:
-            _not_safetensors(place, start, length, behind + LENGTH)
+        if length > size - LENGTH:
+            _refuse_format(place, start, length, size)
         if length > room:
-            place.fail(f"its header has {length:,} bytes, more than {room:,}", "name the checkpoint of one model")
-        header = stream.read(length)
-    listed = place.json(header, MARKS_PER_TENSOR * MOST_TENSORS)
-    if not isinstance(listed, dict):
-        place.fail("its header is no JSON object", "write it again with safetensors")
-    _check_metadata(place, listed.pop("__metadata__", None))
-    if len(listed) > MOST_TENSORS:
-        place.fail(f"it has {len(listed):,} tensors, more than {MOST_TENSORS:,}", "name the checkpoint of one model")
-    spans = {name: _span(place, name, value) for name, value in listed.items()}
-    _check_cover(place, spans, behind - length)
-    return {name: entry for name, (_, _, entry) in spans.items()}, length
+            place.fail(f"its header has {length:,} bytes, more than {room:,}", ONE_MODEL)
+        header = place.json(stream.read(length), MARKS_PER_TENSOR * MOST_TENSORS)
+    if not isinstance(header, dict):
+        place.fail("its header is no JSON object", WRITE_AGAIN)
+    metadata = header.pop("__metadata__", None) or {}
+    if not isinstance(metadata, dict) or not all(isinstance(each, str) for each in metadata.values()):
+        place.fail(f"its __metadata__ is {shown(metadata)}, not strings by name", WRITE_AGAIN)
+    if len(header) > MOST_TENSORS:
+        place.fail(f"it has {len(header):,} tensors, more than {MOST_TENSORS:,}", ONE_MODEL)
+    entries = {name: _read_entry(place, name, value) for name, value in header.items()}
+    _check_cover(place, entries, size - LENGTH - length)
+    return entries, length
 
 
-def _not_safetensors(place: Place, start: bytes, length: int, size: int) -> NoReturn:
+def _refuse_format(place: Place, start: bytes, length: int, size: int) -> NoReturn:
     for begins, what in OTHERS.items():
         if start.startswith(begins):
             fix = SAVE_AS_SAFETENSORS if begins.startswith((ZIP, PICKLE)) else NAME_SAFETENSORS
@@ -140,42 +145,26 @@ def _not_safetensors(place: Place, start: bytes, length: int, size: int) -> NoRe
     place.fail(message, "copy or download it again")
 
 
-def _check_metadata(place: Place, value: object) -> None:
-    if value is None or (isinstance(value, dict) and all(isinstance(each, str) for each in value.values())):
-        return
-    place.fail(f"its __metadata__ is {shown(value)}, not strings by name", "write it again with safetensors")
+def _read_entry(place: Place, name: str, value: object) -> _Entry:
+    try:
+        entry = msgspec.convert(value, _Entry)
+        begin, end = entry.data_offsets
+        is_right = (end - begin) * 8 == prod(entry.shape) * BITS[entry.dtype] and name.count(".") <= MOST_DOTS
+    except (msgspec.ValidationError, KeyError):
+        is_right = False
+    if not is_right:
+        place.fail(f"the tensor {shown(name)} cannot be as its header says, {shown(value)}", WRITE_AGAIN)
+    return entry
 
 
-def _span(place: Place, name: str, value: object) -> tuple[int, int, _Entry]:
-    """Where one tensor begins and ends, and what it is."""
-    again = "write it again with safetensors"
-    if not isinstance(value, dict):
-        place.fail(f"the tensor {shown(name)} is {shown(value)}, not an object", again)
-    dtype, shape, offsets = value.get("dtype"), value.get("shape"), value.get("data_offsets")
-    if not isinstance(dtype, str) or dtype not in BITS:
-        place.fail(f"the tensor {shown(name)} has the dtype {shown(dtype)}, which safetensors does not know", again)
-    if not _are_sizes(shape) or len(shape) > MOST_DIMENSIONS:
-        place.fail(f"the tensor {shown(name)} has the shape {shown(shape)}", again)
-    if not _are_sizes(offsets) or len(offsets) != 2 or offsets[0] > offsets[1]:  # noqa: PLR2004
-        place.fail(f"the tensor {shown(name)} has the data_offsets {shown(offsets)}", again)
-    begin, end = offsets
-    if (end - begin) * 8 != prod(shape) * BITS[dtype]:
-        message = f"the tensor {shown(name)} of {dtype} {shown(shape)} takes {end - begin:,} bytes"
-        place.fail(f"{message}, not {bytes_of(prod(shape), dtype):,}", again)
-    return begin, end, _Entry(tuple(shape), dtype)
-
-
-def _are_sizes(value: object) -> TypeGuard[list[int]]:
-    return isinstance(value, list) and all(type(each) is int and 0 <= each < 2**64 for each in value)
-
-
-def _check_cover(place: Place, spans: Mapping[str, tuple[int, int, _Entry]], size: int) -> None:
-    """Each byte behind the header belongs to one tensor."""
+def _check_cover(place: Place, entries: Mapping[str, _Entry], size: int) -> None:
+    """Refuse a file in which a byte behind the header belongs to no tensor, or to two."""
     reached = 0
-    for name, (begin, end, _) in sorted(spans.items(), key=lambda item: item[1][:2]):
+    for name, entry in sorted(entries.items(), key=lambda item: item[1].data_offsets):
+        begin, end = entry.data_offsets
         if begin != reached:
             message = f"the tensor {shown(name)} begins at byte {begin:,}, and those before it end at {reached:,}"
-            place.fail(message, "write it again with safetensors")
+            place.fail(message, WRITE_AGAIN)
         reached = end
     if reached != size:
         cut = ": the file is cut off" if reached > size else ""
@@ -183,67 +172,44 @@ def _check_cover(place: Place, spans: Mapping[str, tuple[int, int, _Entry]], siz
         place.fail(message, "copy or download it again")
 
 
-# shards
-
-
-def _sharded(place: Place) -> dict[str, _Entry]:
-    """The tensors of all shards, where index and shards agree."""
-    weight_map = _weight_map(place)
+def _read_shards(place: Place) -> dict[str, _Entry]:
+    """Return the tensors of all shards, where index and shards agree."""
+    weight_map = _read_weight_map(place)
     found: dict[str, _Entry] = {}
-    stands_in: dict[str, str] = {}
+    shard_of: dict[str, str] = {}
     room = LARGEST_HEADER
     for shard in dict.fromkeys(weight_map.values()):
-        entries, length = _entries(place.neighbour(shard), room)
+        entries, length = _read_file(place.neighbour(shard), room)
         room -= length
-        twice = [name for name in entries if name in found]
-        if twice:
-            both = f"{shown(stands_in[twice[0]])} and {shown(shard)}"
-            place.fail(f"{_some(twice)} in two shards, {both}", "save the model again with save_pretrained")
+        if twice := next((name for name in entries if name in found), ""):
+            both = f"{shown(shard_of[twice])} and {shown(shard)}"
+            place.fail(f"{shown(twice)} stands in two shards, {both}", SAVE_AGAIN)
         found |= entries
-        stands_in |= dict.fromkeys(entries, shard)
-    _check_index(place, weight_map, stands_in)
+        shard_of |= dict.fromkeys(entries, shard)
+    for name in {**weight_map, **shard_of}:
+        if weight_map.get(name) != shard_of.get(name):
+            said, true = (
+                f"in {shown(where[name])}" if name in where else "nowhere" for where in (weight_map, shard_of)
+            )
+            place.fail(f"{shown(name)} stands {said} by the index, and {true} in truth", SAVE_AGAIN)
     return found
 
 
-def _check_index(place: Place, weight_map: Mapping[str, str], stands_in: Mapping[str, str]) -> None:
-    """:raises Unusable: when an index does not say in which shards the tensors stand."""
-    again = "save the model again with save_pretrained, which writes the index"
-    if lost := [name for name in weight_map if name not in stands_in]:
-        place.fail(f"{_some(lost)} in the index and in no shard", again)
-    if unlisted := [name for name in stands_in if name not in weight_map]:
-        place.fail(f"{_some(unlisted)} in {shown(stands_in[unlisted[0]])} and not in the index", again)
-    if moved := [name for name, shard in weight_map.items() if stands_in[name] != shard]:
-        first = f"by the index in {shown(weight_map[moved[0]])}, in truth in {shown(stands_in[moved[0]])}"
-        place.fail(f"{_some(moved)} in another shard than the index says: the first is {first}", again)
-
-
-def _weight_map(place: Place) -> dict[str, str]:
-    """In which file each tensor stands; every file is an entry of the index's own folder."""
+def _read_weight_map(place: Place) -> dict[str, str]:
+    """Return in which file each tensor stands; every file is an entry of the index's own folder."""
     data = place.json(place.content(LARGEST_HEADER), MARKS_PER_TENSOR * MOST_TENSORS)
     weight_map = data.get("weight_map") if isinstance(data, dict) else None
-    again = "save the model again with save_pretrained, which writes the index"
     if not isinstance(weight_map, dict) or not weight_map:
-        place.fail("it has no weight_map, which says in which file each tensor stands", again)
-    shards = list(dict.fromkeys(map(str, weight_map.values())))
-    if strange := [each for each in weight_map.values() if not _is_plain(each)]:
-        place.fail(f"its weight_map names {shown(strange[0])}, which is no file of this folder", again)
+        place.fail("it has no weight_map, which says in which file each tensor stands", SAVE_AGAIN)
+    for each in weight_map.values():
+        if not isinstance(each, str) or each in {"", ".", ".."} or set(each) & set("/\\\0"):
+            place.fail(f"its weight_map names {shown(each)}, which is no file of this folder", SAVE_AGAIN)
+    shards = [*dict.fromkeys(weight_map.values())]
     if len(shards) > MOST_SHARDS:
-        place.fail(f"it names {len(shards):,} files, more than {MOST_SHARDS:,}", "name the checkpoint of one model")
-    if missing := [each for each in shards if not place.neighbour(".").has(each)]:
+        place.fail(f"it names {len(shards):,} files, more than {MOST_SHARDS:,}", ONE_MODEL)
+    folder = place.neighbour(".")
+    if missing := [shown(each) for each in shards if not folder.has(each)]:
         fix = "copy all of its files; run git lfs pull if they are kept there"
-        place.fail(f"{len(missing)} of the {len(shards)} files that it names are missing: {_listed(missing)}", fix)
+        named = listed(missing, MOST_NAMED)
+        place.fail(f"{len(missing)} of the {len(shards)} files that it names are missing: {named}", fix)
     return weight_map
-
-
-def _is_plain(name: object) -> bool:
-    """A file's own name, without a way to another folder."""
-    return isinstance(name, str) and name not in {"", ".", ".."} and not set(name) & set("/\\\0")
-
-
-def _some(names: list[str]) -> str:
-    stand = "stand" if len(names) > 1 else "stands"
-    return f"{_listed(names)} {stand}"
-
-
-def _listed(names: list[str]) -> str:
-    return listed([*map(shown, names)], MOST_NAMED)

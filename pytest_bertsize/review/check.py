@@ -90,9 +90,9 @@ def examine(
 def _stored(model: Model, settings: Settings) -> Stored | None:
     if model.checkpoint is None:
         return None
-    from pytest_bertsize.checkpoint import headers
+    from pytest_bertsize.checkpoint.headers import read_headers
 
-    return headers.read(settings.root, model.checkpoint)
+    return read_headers(settings.root, model.checkpoint)
 
 
 def _adapter(model: Model, settings: Settings, config: ModelConfig) -> Adapter | None:
@@ -272,7 +272,6 @@ def _reviewed(before: Review, subject: Subject, built: Built | NotBuilt, former:
         )
     from pytest_bertsize.review import by_structure
     from pytest_bertsize.review.off_closed_form import OwnClass
-    from pytest_bertsize.review.with_checkpoint import with_checkpoint
 
     said = (
         *build_findings.check_release(subject.derivation, built),
@@ -297,7 +296,11 @@ def _reviewed(before: Review, subject: Subject, built: Built | NotBuilt, former:
     own = subject.model.factory is not None
     also = (*build_findings.check_ties(built), *build_findings.note_large_buffers(actual, built.buffers, own=own))
     concluded = replace(concluded, findings=(*otherwise, *concluded.findings, *also))
-    concluded = with_checkpoint(concluded, built, actual)
+    if concluded.stored:
+        from pytest_bertsize.checkpoint.differences import compare_checkpoint
+
+        differences = compare_checkpoint(concluded.stored, built, actual)
+        concluded = replace(concluded, findings=(*concluded.findings, *differences))
     loose = _insensitive(concluded, subject) if form else by_structure.insensitive(concluded, actual)
     return replace(concluded, findings=(*concluded.findings, *loose))
 
