@@ -157,7 +157,7 @@ def test_a_model_that_needs_too_much_memory_fails_alone(helper: Helper) -> None:
     helper.ask([request("many-labels", "BertForSequenceClassification", num_labels=2 * 10**7), request("small")])
     lost, built = helper.result("many-labels"), helper.result("small")
     assert isinstance(lost, NotBuilt)
-    assert (lost.kind, lost.limit) == (Why.MEMORY, 80)
+    assert (lost.kind, lost.limit) == (Why.MEMORY, 160)
     assert isinstance(built, Built)
 
 
@@ -254,7 +254,7 @@ OWN = """
         ("os._exit(0)", NotBuilt(Why.CRASHED, "the process of the project's code ended early, with status 0")),
         ("raise SystemExit(0)", NotBuilt(Why.RAISED, "SystemExit: 0 (own.py:7)")),
         ("input()", NotBuilt(Why.RAISED, "EOFError: EOF when reading a line (own.py:7)")),
-        ("kept = bytes(range(250)) * 400_000; time.sleep(1)", NotBuilt(Why.MEMORY, limit=160)),
+        ("kept = bytes(range(250)) * 1_000_000; time.sleep(1)", NotBuilt(Why.MEMORY, limit=160)),
     ],
 )
 def test_a_class_that_misbehaves_fails_its_model_alone(tmp_path: Path, body: str, failure: NotBuilt) -> None:
