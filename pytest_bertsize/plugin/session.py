@@ -138,7 +138,7 @@ def status_of_run(config: pytest.Config) -> int:
     if found is None:
         sys.stderr.write("NOT CHECKED: pytest did not start, and no model was checked\n")
         return pytest.ExitCode.TESTS_FAILED
-    if (names := found.outcome.not_checked) and not found.told:
+    if (names := found.outcome.report.not_checked) and not found.told:
         sys.stderr.write(f"NOT CHECKED: {listed(names, MOST_NAMED)}\n")
     return found.status
 

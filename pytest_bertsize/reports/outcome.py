@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from pytest_bertsize.reports import ci, sentences, terminal
 from pytest_bertsize.reports.drawing import to_terminal
-from pytest_bertsize.reports.report import count_failed, names_not_checked
 from pytest_bertsize.wording import MOST_NAMED, listed
 
 if TYPE_CHECKING:
     from pytest_bertsize.reports.drawing import Style
     from pytest_bertsize.reports.files import ReportFiles
-    from pytest_bertsize.reports.report import ModelReport
+    from pytest_bertsize.reports.report import ModelReport, RunReport
 
 Status: TypeAlias = Literal["good", "found", "mistaken"]
 
 
-class Outcome(NamedTuple):
+@dataclass(frozen=True)
+class Outcome:
     """What a run was to check, what it checked, and what became of it."""
 
     checked: Sequence[ModelReport]
@@ -29,20 +31,17 @@ class Outcome(NamedTuple):
     excuse: str
     """Why models may have been left unchecked; ``""`` where that is an error."""
 
-    @property
-    def failed(self) -> int:
-        return count_failed(self.checked, self.reports.base)
-
-    @property
-    def not_checked(self) -> list[str]:
-        return names_not_checked(self.checked, self.reports.settings.names)
+    @cached_property
+    def report(self) -> RunReport:
+        """The report of the run, without the commit, for which git would have to be asked."""
+        return self.reports.report_run(self.checked, self.versions, None)
 
     @property
     def status(self) -> Status:
         """``good`` where all was checked and all is within, and every report could be written."""
         if self.reports.problems:
             return "mistaken"
-        return "found" if self.failed or (self.not_checked and not self.excuse) else "good"
+        return "found" if self.report.failed or (self.report.not_checked and not self.excuse) else "good"
 
 
 class Line(NamedTuple):
@@ -60,12 +59,12 @@ def summarize_run(outcome: Outcome, style: Style, *, tables: bool, accepting: bo
     :param accepting: whether the run changes budgets itself.
     """
     models, reports, base = outcome.checked, outcome.reports, outcome.reports.base
-    report = reports.report_run(models, outcome.versions, None)
+    report = outcome.report
     if models and style.verbosity >= 0:
         yield from (Line(text) for text in _describe_models(outcome, style, tables=tables) if text)
     yield from (Line(problem, "red") for problem in reports.problems)
-    if outcome.not_checked:
-        named = listed(outcome.not_checked, MOST_NAMED)
+    if report.not_checked:
+        named = listed(report.not_checked, MOST_NAMED)
         said = ": ".join(["NOT CHECKED", named, *filter(None, [outcome.excuse])])
         yield Line(said, "yellow" if outcome.excuse else "red")
     if base:

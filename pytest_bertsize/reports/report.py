@@ -77,9 +77,7 @@ class Component(Row):
 class Change(Object):
     """What one changed key of the config or table moved; or the code, which no key explains."""
 
-    key: Annotated[
-        str, says("`num_hidden_layers`, `options.add_pooling_layer`, `architecture`, `model_type`, or `code`.")
-    ]
+    key: Annotated[str, says("`num_hidden_layers`, `options.add_pooling_layer`, `architecture`, `model_type`, `code`.")]
     before: Annotated[str, says('As JSON writes it; `""` for code.')]
     after: Annotated[str, says('As JSON writes it; `""` for code.')]
     total: Annotated[int, says("What it adds to the total; negative for what it takes.")]
@@ -100,9 +98,7 @@ class Layer(Object):
 
     name: Annotated[str, says("`bert.encoder.layer.12`, or `bert.encoder.layer.0-11` for twelve that differ alike.")]
     times: Annotated[int, says("How many layers differ alike.")]
-    base: Annotated[
-        int | None, says("Parameters of one such layer; `null` where there is no base, or where it lacks the layer.")
-    ]
+    base: Annotated[int | None, says("Of one layer at the base; `null` where there is no base, or it lacks the layer.")]
     expected: Annotated[int | None, says("By the closed form, of one; `null` where it lacks the layer.")]
     actual: Annotated[int | None, says("As built, of one; `null` where that lacks the layer.")]
     tensors: Annotated[list[LayerTensor], says("Those that differ.")]
@@ -111,10 +107,7 @@ class Layer(Object):
 class TensorChange(Object):
     """One thing that became of a model's tensors, however many it is told by."""
 
-    kind: Annotated[
-        str,
-        says("`new`, `gone`, `renamed`, `resized`, `untied`, `tied`, `frozen` or `trained`."),
-    ]
+    kind: Annotated[str, says("`new`, `gone`, `renamed`, `resized`, `untied`, `tied`, `frozen` or `trained`.")]
     name: Annotated[str, says("Modules or tensors, layers folded: `bert.encoder.layer[12:14]`.")]
     count: Annotated[int, says("Parameters that it adds; negative for what it takes.")]
     said: Annotated[str, says("A sentence without its full stop.")]
@@ -137,22 +130,15 @@ class Base(Object):
     config: Annotated[str | None, says("`null`: the model is new.")]
     by: Annotated[str, says('What its counts are of: `closed form` or `lock`; `""` where there are none.')]
     is_new: Annotated[bool, says("Whether the base declares no such model.")]
-    former_name: Annotated[
-        str, says('What the base calls the model, where that is another name; `""` where it is not.')
-    ]
+    former_name: Annotated[str, says('What the base calls the model; `""` where it has no other name.')]
     total: Annotated[int | None, says("`null`: new, or it cannot be counted there; `said` says which.")]
     grown: Annotated[int, says("Parameters that came, over all components.")]
     shrunk: Annotated[int, says("Parameters that went, not negative; net is `grown - shrunk`.")]
     said: Annotated[list[str], says("In words: a new model, a renamed file, a config that moved into a nested object.")]
     changes: list[Change]
-    tensors: Annotated[
-        list[TensorChange], says("Against the base's lock; empty where closed forms are compared, whose keys say it.")
-    ]
+    tensors: Annotated[list[TensorChange], says("Against the base's lock; empty where closed forms are compared.")]
     method: Annotated[
-        str,
-        says(
-            'How it is known what each key moved, where no closed form says it, and why keys stand in one row; or `""`.'
-        ),
+        str, says('How the costs are known without a closed form, or why keys stand in one row; or `""`.')
     ]
 
 
@@ -175,10 +161,7 @@ class RunBase(Object):
     commit: Annotated[str | None, says("`null`: it was not compared, and `problem` says why.")]
     problem: Annotated[str, says('Why it was not compared; `""` where it was.')]
     removed: Annotated[list[Removed], says("Models that only the base declares.")]
-    not_compared: Annotated[
-        list[str],
-        says("Models of this run that the base has, and that have no count there: each one's own report says why."),
-    ]
+    not_compared: Annotated[list[str], says("Models that the base has and cannot count; their own reports say why.")]
 
     @property
     def left_unexplained(self) -> list[str]:
@@ -198,9 +181,7 @@ class Fit(Object):
     """A shape with which the whole budget holds."""
 
     change: Annotated[str, says("`hidden_size 768 → 704, num_attention_heads 12 → 11`.")]
-    overrides: Annotated[
-        dict[str, int], says('The same for the table: `{"hidden_size": 704, "num_attention_heads": 11}`.')
-    ]
+    overrides: Annotated[dict[str, int], says('For the table: `{"hidden_size": 704, "num_attention_heads": 11}`.')]
     total: Annotated[int, says("What the model would count.")]
 
 
@@ -214,9 +195,7 @@ class Choices(Object):
 class FoldedTensor(Object):
     """Tensors that differ only in their layer's index."""
 
-    name: Annotated[
-        str, says("With `*` for the index of its layer: `bert.encoder.layer.*.attention.self.query.weight`.")
-    ]
+    name: Annotated[str, says("With `*` for the layer's index: `bert.encoder.layer.*.attention.self.query.weight`.")]
     component: Annotated[str, says("Where it counts.")]
     shape: Annotated[list[int], says("Of one of them.")]
     layers: Annotated[int, says("How many there are.")]
@@ -250,10 +229,7 @@ class Totals(Object):
     actual: Annotated[int | None, says("Unique, of what was built.")]
     trainable: Annotated[int | None, says("Those that an optimiser would train.")]
     stored: Annotated[int | None, says("With a copy of each tied tensor.")]
-    unrolled: Annotated[
-        int | None,
-        says("With a copy of each tied tensor, and of a shared layer for each pass through it, by the closed form."),
-    ]
+    unrolled: Annotated[int | None, says("As `stored`, with a copy of a shared layer for each pass through it.")]
 
 
 class FindingRow(Object):
@@ -261,9 +237,7 @@ class FindingRow(Object):
 
     kind: Annotated[str, says("One of those that the page on findings lists.")]
     severity: Annotated[str, says("`error` fails the model; `warning`; `note`.")]
-    component: Annotated[
-        str | None, says("What it is about: `encoder.attention`, `total`; `null` for the model as a whole.")
-    ]
+    component: Annotated[str | None, says("What it is about: `encoder.attention`, `total`; `null` for the model.")]
     message: Annotated[str, says("What is wrong, with exact values.")]
     fix: Annotated[str, says('What to write instead; `""` where there is nothing to write.')]
     expected: Annotated[int | None, says("By the closed form.")]
@@ -284,12 +258,9 @@ class PublishedConfig(Object):
 
     name: Annotated[str, says("As it was asked for: `bert-base-uncased`.")]
     origin: Annotated[
-        str, says("A file of the project, the catalogue with its source, or the hub cache with its revision.")
+        str, says("A file of the project, or the catalogue with its source, or the hub cache with its revision.")
     ]
-    tokens: Annotated[
-        int | None,
-        says("That its tokenizer was taken to have; `null` where nobody asked, or the tokenizer is in the project."),
-    ]
+    tokens: Annotated[int | None, says("Of its tokenizer; `null` where nobody asked, or it is in the project.")]
 
 
 class ModelReport(Object):
@@ -300,28 +271,19 @@ class ModelReport(Object):
     architecture: Annotated[str, says("The class, or the project's function that builds it.")]
     config: Annotated[str, says("Where it was read: `models/config.json` or `train.json#model`.")]
     config_sha256: Annotated[str, says('Of the config\'s bytes; `""` for one that could not be read.')]
-    published: Annotated[
-        list[PublishedConfig], says("Where its configs are from that were named as the hub names them.")
-    ]
+    published: Annotated[list[PublishedConfig], says("Origins of configs that were named as the hub names them.")]
     verdict: Annotated[Literal["passed", "failed"], says("`failed` for any error.")]
     headline: Annotated[
-        str,
-        says(
-            "One line that stands alone: model, size, what became of it since the base and by which key, and "
-            "the verdict."
-        ),
+        str, says("Model, size, what changed since the base and by which key, and the verdict, in one line.")
     ]
     report_only: Annotated[bool, says("Whether it is held to no limit.")]
     built: Annotated[bool, says("`false`: the run builds nothing, and counts are what the closed form says.")]
     closed_form: Annotated[bool, says("`false`: not compared with a closed form, by the table's own word.")]
     symbols: Annotated[dict[str, int], says('The config\'s sizes by their letter: `{"V": 30522, "D": 768}`.')]
     totals: Annotated[Totals, says("Of the whole model.")]
-    components: Annotated[
-        list[Component], says("Every level, parents first; `trainable` where it is limited, and `total` last.")
-    ]
+    components: Annotated[list[Component], says("Every level, parents first; `trainable` if limited; `total` last.")]
     measures: Annotated[
-        list[Measure],
-        says("What the budget limits beside parameter counts, and of bytes and FLOPs what changed since the base."),
+        list[Measure], says("What else the budget limits; bytes and FLOPs that changed since the base.")
     ]
     frozen: Annotated[list[str], says("Parts that do not train, in words; empty where everything does.")]
     checkpoint: Annotated[Checkpoint | None, says("`null`: the table declares none, or it could not be read.")]
@@ -393,18 +355,10 @@ class RunReport(Object):
 
     schema: Annotated[int, says("1.")]
     headline: Annotated[
-        str,
-        says(
-            "One line that stands alone: of one model its own; of several how many failed and changed, the "
-            "net, the worst."
-        ),
+        str, says("Of one model its own line; of several how many failed and changed, the net and the worst.")
     ]
     changed: Annotated[
-        bool,
-        says(
-            "Whether there is anything to tell: a failure, what was not checked or compared, what is not as "
-            "at the base."
-        ),
+        bool, says("Whether there is news: a failure, what was not checked or compared, a change since the base.")
     ]
     mode: Annotated[Literal["full", "no-build"], says("`no-build`: counts are what the closed forms say.")]
     versions: Annotated[
@@ -414,23 +368,15 @@ class RunReport(Object):
             "`closed_forms_of_transformers`: the installed release, or which is assumed and why."
         ),
     ]
-    commit: Annotated[
-        str | None, says("The one that is checked out, by its full name; `null` outside of a repository.")
-    ]
+    commit: Annotated[str | None, says("The full name of the one that is checked out; `null` outside of a repository.")]
     table_sha256: Annotated[str, says("Of what [tool.bertsize] says, however it is laid out.")]
     base: Annotated[RunBase | None, says("`null`: the run was not asked to compare with a revision.")]
     configured: Annotated[int, says("Models that the table declares.")]
     checked: Annotated[int, says("Those that this report is about.")]
-    failed: Annotated[
-        int,
-        says("Those of them that failed, and those of `base` that left the table with a limit and without a reason."),
-    ]
+    failed: Annotated[int, says("Those that failed, and those of `base` that left with a limit and without a reason.")]
     not_checked: Annotated[list[str], says("The names of the others.")]
     models: Annotated[list[ModelReport], says("In the order of their declaration.")]
-    complete: Annotated[
-        bool,
-        says("Whether every declared model was checked; last in the file, so that one that is cut off lacks it."),
-    ]
+    complete: Annotated[bool, says("Whether every declared model was checked; last, so that a file cut off lacks it.")]
 
     @property
     def only_model(self) -> ModelReport | None:
@@ -458,14 +404,3 @@ def to_plain(report: Object) -> dict[str, Any]:
 
 def model_from_plain(plain: dict[str, Any]) -> ModelReport:
     return msgspec.convert(plain, ModelReport)
-
-
-def count_failed(models: Sequence[ModelReport], base: RunBase | None) -> int:
-    """Count models that fail, and those that have left the table with a limit and without a reason."""
-    return sum(model.verdict == "failed" for model in models) + (len(base.left_unexplained) if base else 0)
-
-
-def names_not_checked(models: Sequence[ModelReport], declared: Sequence[str]) -> list[str]:
-    """Return the declared models that no report is about, in the order of their declaration."""
-    checked = {model.name for model in models}
-    return [name for name in declared if name not in checked]

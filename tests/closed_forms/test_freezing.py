@@ -10,7 +10,7 @@ import transformers
 from pytest_bertsize.closed_forms.blocks import block, each, linear, repeat, tensors, terms
 from pytest_bertsize.closed_forms.changes import freeze_modules
 from pytest_bertsize.inventory import Inventory
-from pytest_bertsize.reports.frozen import frozen_parts
+from pytest_bertsize.reports.layers import describe_frozen
 from tests.support.family_configs import Case, case, typical
 
 SMALL = {"vocab_size": 30, "hidden_size": 4, "num_hidden_layers": 4, "num_attention_heads": 2, "intermediate_size": 6}
@@ -166,4 +166,4 @@ def test_a_path_that_leads_nowhere_is_said(written: str, said: str) -> None:
     ],
 )
 def test_what_does_not_train_is_named_by_component_layers_and_tensors(modules: list[str], said: list[str]) -> None:
-    assert frozen_parts(inventory(bert(sizes=BASE), *modules)) == said
+    assert describe_frozen(inventory(bert(sizes=BASE), *modules)) == said

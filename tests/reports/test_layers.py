@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pytest_bertsize.closed_forms import ClosedForm
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.inventory import Inventory, Tensor
-from pytest_bertsize.reports.layers import layers
+from pytest_bertsize.reports.layers import list_differing_layers
 from pytest_bertsize.reports.report import to_plain
 from tests.support.bert_reviews import SIZES, changed, chinese
 
@@ -26,20 +26,20 @@ def edited(edit: Callable[[Tensor], Tensor | None]) -> Inventory:
 
 def test_sides_that_are_the_same_have_no_row() -> None:
     same = inventory()
-    assert layers(same, same, same) == []
-    assert layers(None, same, same) == []
-    assert layers(None, same, None) == []
-    assert layers(None, None, None) == []
+    assert list_differing_layers(same, same, same) == []
+    assert list_differing_layers(None, same, same) == []
+    assert list_differing_layers(None, same, None) == []
+    assert list_differing_layers(None, None, None) == []
 
 
 def test_what_is_in_no_layer_has_no_row() -> None:
     wider = inventory(V=30522, P=1024)
-    assert layers(inventory(), wider, wider) == []
+    assert list_differing_layers(inventory(), wider, wider) == []
 
 
 def test_layers_that_the_base_does_not_have_are_one_row() -> None:
     deeper = inventory(L=14)
-    (row,) = layers(inventory(), deeper, deeper)
+    (row,) = list_differing_layers(inventory(), deeper, deeper)
     assert (row.name, row.times) == (f"{STACK}.12-13", 2)
     assert (row.base, row.expected, row.actual) == (None, LAYER, LAYER)
     shapes = {tensor.name: (tensor.base, tensor.expected, tensor.actual) for tensor in row.tensors}
@@ -49,20 +49,20 @@ def test_layers_that_the_base_does_not_have_are_one_row() -> None:
 
 def test_one_layer_that_the_base_does_not_have_is_named_by_its_index() -> None:
     deeper = inventory(L=13)
-    (row,) = layers(inventory(), deeper, deeper)
+    (row,) = list_differing_layers(inventory(), deeper, deeper)
     assert (row.name, row.times, row.base) == (f"{STACK}.12", 1, None)
 
 
 def test_layers_that_only_the_base_has() -> None:
     flatter = inventory(L=9)
-    (row,) = layers(inventory(), flatter, flatter)
+    (row,) = list_differing_layers(inventory(), flatter, flatter)
     assert (row.name, row.times) == (f"{STACK}.9-11", 3)
     assert (row.base, row.expected, row.actual) == (LAYER, None, None)
 
 
 def test_a_wider_model_differs_in_every_layer_alike() -> None:
     wider = inventory(D=832)
-    (row,) = layers(inventory(), wider, wider)
+    (row,) = list_differing_layers(inventory(), wider, wider)
     assert (row.name, row.times) == (f"{STACK}.0-11", 12)
     each = 4 * 832 * 832 + 2 * 832 * 3072 + 9 * 832 + 3072
     assert (row.base, row.expected, row.actual) == (LAYER, each, each)
@@ -70,7 +70,7 @@ def test_a_wider_model_differs_in_every_layer_alike() -> None:
 
 def test_only_the_tensors_that_differ_are_listed() -> None:
     wider = inventory(I=3080)
-    (row,) = layers(inventory(), wider, wider)
+    (row,) = list_differing_layers(inventory(), wider, wider)
     assert [(tensor.name, tensor.base, tensor.actual) for tensor in row.tensors] == [
         ("intermediate.dense.weight", [3072, 768], [3080, 768]),
         ("intermediate.dense.bias", [3072], [3080]),
@@ -80,7 +80,7 @@ def test_only_the_tensors_that_differ_are_listed() -> None:
 
 def test_wider_and_deeper_are_two_rows() -> None:
     grown = inventory(D=832, L=14)
-    assert [(row.name, row.times) for row in layers(inventory(), grown, grown)] == [
+    assert [(row.name, row.times) for row in list_differing_layers(inventory(), grown, grown)] == [
         (f"{STACK}.0-11", 12),
         (f"{STACK}.12-13", 2),
     ]
@@ -89,7 +89,7 @@ def test_wider_and_deeper_are_two_rows() -> None:
 def test_one_layer_of_the_built_model_that_is_not_as_its_closed_form_says() -> None:
     name = f"{STACK}.7.output.dense.bias"
     actual = changed(**{name: Tensor(name, (769,), "encoder.feed_forward")})
-    (row,) = layers(inventory(), inventory(), actual)
+    (row,) = list_differing_layers(inventory(), inventory(), actual)
     assert (row.name, row.times) == (f"{STACK}.7", 1)
     assert (row.base, row.expected, row.actual) == (LAYER, LAYER, LAYER + 1)
     assert to_plain(row)["tensors"] == [
@@ -100,7 +100,7 @@ def test_one_layer_of_the_built_model_that_is_not_as_its_closed_form_says() -> N
 def test_a_tensor_that_the_built_layer_lacks_or_has_more() -> None:
     missing, extra = f"{STACK}.3.output.dense.bias", f"{STACK}.3.scale"
     actual = changed(**{missing: None, extra: Tensor(extra, (5,), "encoder")})
-    (row,) = layers(None, inventory(), actual)
+    (row,) = list_differing_layers(None, inventory(), actual)
     assert (row.base, row.expected, row.actual) == (None, LAYER, LAYER - 768 + 5)
     assert to_plain(row)["tensors"] == [
         {"name": "output.dense.bias", "base": None, "expected": [768], "actual": None},
@@ -111,7 +111,7 @@ def test_a_tensor_that_the_built_layer_lacks_or_has_more() -> None:
 def test_layers_apart_from_each_other_are_rows_of_their_own_in_their_numerical_order() -> None:
     odd = {f"{STACK}.{index}.output.dense.bias" for index in (2, 3, 5, 10, 11)}
     actual = edited(lambda tensor: None if tensor.name in odd else tensor)
-    rows = layers(None, inventory(), actual)
+    rows = list_differing_layers(None, inventory(), actual)
     assert [row.name for row in rows] == [f"{STACK}.2-3", f"{STACK}.5", f"{STACK}.10-11"]
     assert [row.times for row in rows] == [2, 1, 2]
 
@@ -119,7 +119,7 @@ def test_layers_apart_from_each_other_are_rows_of_their_own_in_their_numerical_o
 def test_neighbours_that_differ_in_different_ways_are_not_one_row() -> None:
     odd = {f"{STACK}.2.output.dense.bias", f"{STACK}.3.intermediate.dense.bias"}
     actual = edited(lambda tensor: None if tensor.name in odd else tensor)
-    assert [row.name for row in layers(None, inventory(), actual)] == [f"{STACK}.2", f"{STACK}.3"]
+    assert [row.name for row in list_differing_layers(None, inventory(), actual)] == [f"{STACK}.2", f"{STACK}.3"]
 
 
 def test_a_tensor_that_is_tied_on_one_side_alone_differs() -> None:
@@ -127,17 +127,17 @@ def test_a_tensor_that_is_tied_on_one_side_alone_differs() -> None:
     actual = edited(
         lambda tensor: tensor._replace(tied_to=f"{STACK}.0.output.dense.bias") if tensor.name == tied else tensor
     )
-    (row,) = layers(None, inventory(), actual)
+    (row,) = list_differing_layers(None, inventory(), actual)
     assert (row.name, row.expected, row.actual) == (f"{STACK}.1", LAYER, LAYER - 768)
     assert [tensor.name for tensor in row.tensors] == ["output.dense.bias"]
 
 
 def test_two_stacks_are_never_one_row() -> None:
     two = Inventory(tuple(Tensor(f"{stack}.0.weight", (3,), "encoder") for stack in ("a.layers", "b.layers")))
-    assert [row.name for row in layers(Inventory(()), two, two)] == ["a.layers.0", "b.layers.0"]
+    assert [row.name for row in list_differing_layers(Inventory(()), two, two)] == ["a.layers.0", "b.layers.0"]
 
 
 def test_a_side_that_is_not_known_is_no_difference() -> None:
     deeper = inventory(L=13)
-    (row,) = layers(inventory(), deeper, None)
+    (row,) = list_differing_layers(inventory(), deeper, None)
     assert (row.base, row.expected, row.actual) == (None, LAYER, None)

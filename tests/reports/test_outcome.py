@@ -100,7 +100,7 @@ def test_a_model_that_left_without_a_word_is_red_and_fails_the_run() -> None:
     assert first.text.endswith('if that is meant, say why in the same change: [tool.bertsize.removed] old = "…"')
     assert last == Line("1 configured, 1 checked, 1 failed")
     assert headline == Line("1 model left the table without a reason: old")
-    assert (left.failed, left.status) == (1, "found")
+    assert (left.report.failed, left.status) == (1, "found")
 
 
 def test_the_last_line_of_several_says_where_nothing_was_built() -> None:
@@ -171,7 +171,7 @@ def test_a_release_that_is_assumed_is_said_where_nothing_is_built() -> None:
 def test_a_release_that_is_installed_is_not_assumed() -> None:
     of = outcome(found("encoder"), builds=False)
     files = replace(of.reports, asked=AskedAbout(NEWEST, "5.23.0"))
-    assert not any("closed forms are" in line.text for line in lines(of._replace(reports=files)))
+    assert not any("closed forms are" in line.text for line in lines(replace(of, reports=files)))
 
 
 # what passed
