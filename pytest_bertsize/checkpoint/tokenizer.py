@@ -1,10 +1,10 @@
-"""How many ids a tokenizer gives, and the rows of a table of embeddings that none of them reaches."""
+"""Count the ids that a tokenizer gives, and hold the rows of the word embeddings against them."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeGuard
@@ -45,8 +45,51 @@ class Vocabulary(NamedTuple):
     size: int
 
 
-def found_beside(root: Path, file: str) -> str | None:
-    """The tokenizer's file in the folder of a config or checkpoint (or in that folder), if it has one."""
+def check_rows(root: Path, declared: str | None, beside: Iterable[str | None], inventory: Inventory) -> list[Finding]:
+    """Find rows of the word embeddings that the tokenizer has no id for, or ids that have no row.
+
+    The tokenizer is the declared one, else the one that lies beside the first of some files, such as the config.
+
+    :param beside: relative to the root; ``None`` for one that there is not.
+    """
+    words = _find_words(inventory)
+    if words is None:
+        message = "the tokenizer cannot be compared: no component is called embeddings.word"
+        return [Finding("config-invalid", message, "remove tokenizer", table_key=("tokenizer",))] if declared else []
+    around = (find_beside(root, each) for each in beside if each and (root / each).exists())
+    file = declared or next(filter(None, around), None)
+    return _compare_rows(read_vocabulary(root, file), words) if file else []
+
+
+def _find_words(inventory: Inventory) -> Tensor | None:
+    """Return the table of word embeddings, the largest of several."""
+    tables = (tensor for tensor in inventory.tensors if len(tensor.shape) == 2)  # noqa: PLR2004  (rows, width)
+    named = (tensor for tensor in tables if f".{tensor.component}".endswith(f".{WORDS}"))
+    return max(named, key=lambda tensor: tensor.shape[0], default=None)
+
+
+def _compare_rows(vocabulary: Vocabulary, words: Tensor) -> list[Finding]:
+    ids, (rows, width) = vocabulary.size, words.shape
+    has = f"{words.component} has {plural(rows, 'row')}, and {vocabulary.file} {plural(ids, 'id')}"
+    multiple = next((each for each in MULTIPLES if rows == -(-ids // each) * each), 0)
+    if rows < ids:
+        kind, severity = "config-invalid", "error"
+        message = f"{has}: the highest, {ids - 1:,}, has no row"
+        cost = f", {number((ids - rows) * width)} parameters more"
+    else:
+        kind, severity = "dead-weight", "note" if multiple else "warning"
+        spare = f"{plural(rows - ids, 'row')} of {width:,} = {number((rows - ids) * width)} parameters"
+        message, cost = f"{has}: {spare} that no token reaches", ""
+    fix = f"write vocab_size = {ids} in the config{cost}, or name the tokenizer of this model"
+    if rows > ids and multiple:
+        message += f"; the vocabulary rounded up to a multiple of {multiple}"
+        fix = f"nothing has to be done: it is padding, as it seems; without it write vocab_size = {ids}"
+    found = Finding(kind, message, fix, severity, words.component, ids, rows, file=vocabulary.file)  # type: ignore[arg-type]
+    return [found] if rows != ids else []
+
+
+def find_beside(root: Path, file: str) -> str | None:
+    """Return the tokenizer's file in the folder of a config or checkpoint (or in that folder), if it has one."""
     around = (os.path.join(root, file), os.path.dirname(os.path.join(root, file)))  # noqa: PTH118, PTH120  (asked often)
     if not any(os.path.lexists(os.path.join(folder, name)) for folder in around for name in NAMES):  # noqa: PTH118
         return None
@@ -55,7 +98,7 @@ def found_beside(root: Path, file: str) -> str | None:
     return next((folder.entry(name).reference for name in NAMES if folder.has(name)), None)
 
 
-def vocabulary(root: Path, reference: str) -> Vocabulary:
+def read_vocabulary(root: Path, reference: str) -> Vocabulary:
     """Read the number of ids from a tokenizer.json, a vocab.txt or a vocab.json, relative to the project's root.
 
     It is read once in a run, however many models lie beside it.
@@ -63,14 +106,14 @@ def vocabulary(root: Path, reference: str) -> Vocabulary:
     :raises Unusable: with one finding that says what is wrong with the file.
     """
     file = root / reference
-    found = _read_once(root, reference, (_state(file), _state(file.with_name(ADDED))))
+    found = _read_once(root, reference, (_read_state(file), _read_state(file.with_name(ADDED))))
     if not isinstance(found, Vocabulary):
         raise Unusable(*found)
     return found
 
 
-def _state(file: Path) -> tuple[int, ...]:
-    """What changes with the file; empty where there is none."""
+def _read_state(file: Path) -> tuple[int, ...]:
+    """Return what changes with the file; nothing where there is none."""
     try:
         now = file.stat()
     except (OSError, ValueError):
@@ -80,54 +123,62 @@ def _state(file: Path) -> tuple[int, ...]:
 
 @lru_cache(64)
 def _read_once(root: Path, reference: str, _: tuple[tuple[int, ...], ...]) -> Vocabulary | tuple[Finding, ...]:
-    """What it says, or what is wrong with it.
+    """Return what it says, or what is wrong with it.
 
     :param _: what makes it another file.
     """
+    place = Place(root, reference, "tokenizer", "config-invalid")
     try:
-        return _read(Place(root, reference, "tokenizer", "config-invalid"))
+        return Vocabulary(place.file, _count(place))
     except Unusable as unusable:
         return unusable.findings
 
 
-def _read(place: Place) -> Vocabulary:
+def _count(place: Place) -> int:
     if place.reference.endswith(".txt"):
-        size = _lines(place.text(place.content(LARGEST_TEXT)))
-    else:
-        data = place.json(place.content(LARGEST))
-        if not isinstance(data, dict):
-            place.fail("the file holds no JSON object", "name a tokenizer.json, a vocab.txt or a vocab.json")
-        if "model" in data and isinstance(data["model"], dict):
-            return Vocabulary(place.file, _whole(place, data["model"], data.get("added_tokens")))
-        if not data:
-            place.fail("it has no token", AGAIN)
-        size = _ids(place, data)
-    return Vocabulary(place.file, max(size, _added_beside(place)))
+        return max(_count_lines(place.text(place.content(LARGEST_TEXT))), _count_added_beside(place))
+    data = _read_object(place, "name a tokenizer.json, a vocab.txt or a vocab.json")
+    model = data.get("model")
+    if isinstance(model, dict):
+        return max(_count_model(place, model.get("vocab")), _count_added(place, data.get("added_tokens")))
+    return max(_count_model(place, data), _count_added_beside(place))
 
 
-def _whole(place: Place, model: dict[str, object], added: object) -> int:
-    """The ids of a tokenizer.json: those of its model, and those that were added."""
-    tokens = model.get("vocab")
+def _read_object(place: Place, fix: str) -> dict[str, object]:
+    data = place.json(place.content(LARGEST))
+    if not isinstance(data, dict):
+        place.fail("the file holds no JSON object", fix)
+    return data
+
+
+def _count_model(place: Place, tokens: object) -> int:
     if not isinstance(tokens, dict | list):
         place.fail(f"its model.vocab is {shown(tokens)}, neither an object nor a list", AGAIN)
     if not tokens:
         place.fail("it has no token", AGAIN)
-    size = len(tokens) if isinstance(tokens, list) else _ids(place, tokens)  # a list (Unigram): the id is the place
-    return max([size, *(identity + 1 for identity in _added(place, added))])
+    return (
+        len(tokens) if isinstance(tokens, list) else _count_ids(place, tokens)
+    )  # a list (Unigram): the id is the place
 
 
-def _added(place: Place, added: object) -> Iterator[int]:
+def _count_added(place: Place, added: object) -> int:
     if not isinstance(added, list | None):
         place.fail(f"its added_tokens is {shown(added)}, not a list", AGAIN)
+    highest = -1
     for entry, token in enumerate(added or [], 1):
         identity = token.get("id") if isinstance(token, dict) else None
         if not _is_id(identity):
             place.fail(f"entry {entry:,} of added_tokens is {shown(token)}, without an id", AGAIN)
-        yield identity
+        highest = max(highest, identity)
+    return highest + 1
 
 
-def _ids(place: Place, ids: dict[str, object]) -> int:
-    """The highest id, and 1."""
+def _count_added_beside(place: Place) -> int:
+    other = place.neighbour(ADDED)
+    return _count_ids(other, _read_object(other, AGAIN)) if place.neighbour(".").has(ADDED) else 0
+
+
+def _count_ids(place: Place, ids: dict[str, object]) -> int:
     highest = -1
     for token, identity in ids.items():
         if not _is_id(identity):
@@ -140,94 +191,10 @@ def _is_id(value: object) -> TypeGuard[int]:
     return type(value) is int and 0 <= value < LARGEST_ID
 
 
-def _lines(text: str) -> int:
-    r"""Lines as ``load_vocab`` of transformers' tokenization_bert.py (5.23) counts them.
+def _count_lines(text: str) -> int:
+    r"""Count lines as ``load_vocab`` of transformers' tokenization_bert.py (5.23) does.
 
     It reads with universal newlines: ``\n``, ``\r\n`` and ``\r`` end a line; U+2028 and U+0085 stand in tokens of it.
     """
     lines = text.count("\n") + text.count("\r") - text.count("\r\n") + (not text.endswith(("\n", "\r")))
     return lines + FAIRSEQ_SPECIALS if COUNTED.fullmatch(text) else lines
-
-
-def _added_beside(place: Place) -> int:
-    if not place.neighbour(".").has(ADDED):
-        return 0
-    other = place.neighbour(ADDED)
-    data = other.json(other.content(LARGEST))
-    if not isinstance(data, dict):
-        other.fail("the file holds no JSON object", AGAIN)
-    return _ids(other, data)
-
-
-def rows(vocabulary: Vocabulary, rows: int, width: int | None, component: str = "embeddings.word") -> list[Finding]:
-    """A finding where a table has more rows than there are ids, or fewer."""
-    spare = rows - vocabulary.size
-    if not spare:
-        return []
-    has = f"{component} has {plural(rows, 'row')}, and {vocabulary.file} {plural(vocabulary.size, 'id')}"
-    if spare < 0:
-        cost = f", {number(-spare * width)} parameters more" if width else ""
-        return [
-            Finding(
-                "config-invalid",
-                f"{has}: the highest, {vocabulary.size - 1:,}, has no row",
-                f"write vocab_size = {vocabulary.size} in the config{cost}, or name the tokenizer of this model",
-                component=component,
-                expected=vocabulary.size,
-                actual=rows,
-                file=vocabulary.file,
-            )
-        ]
-    return [_spare(vocabulary, rows, width, component, has)]
-
-
-def _spare(vocabulary: Vocabulary, rows: int, width: int | None, component: str, has: str) -> Finding:
-    spare = rows - vocabulary.size
-    cost = f" of {width:,} = {number(spare * width)} parameters" if width else ""
-    unused = f"{has}: {plural(spare, 'row')}{cost} that no token reaches"
-    multiple = next((each for each in MULTIPLES if rows == -(-vocabulary.size // each) * each), None)
-    return Finding(
-        "dead-weight",
-        f"{unused}; the vocabulary rounded up to a multiple of {multiple}" if multiple else unused,
-        f"nothing has to be done: it is padding, as it seems; without it write vocab_size = {vocabulary.size}"
-        if multiple
-        else f"write vocab_size = {vocabulary.size} in the config, or name the tokenizer of this model",
-        severity="note" if multiple else "warning",
-        component=component,
-        expected=vocabulary.size,
-        actual=rows,
-        file=vocabulary.file,
-    )
-
-
-def rows_beside(root: Path, declared: str | None, beside: Iterable[str | None], inventory: Inventory) -> list[Finding]:
-    """Rows of the word embeddings that the tokenizer has no id for, or ids that have no row.
-
-    The tokenizer is the declared one, else the one that stands beside the first of some files, such as the config.
-    A file that nobody declared and that is no tokenizer says nothing.
-
-    :param beside: relative to the root; ``None`` for one that there is not.
-    """
-    if declared is not None:
-        words = _words(inventory)
-        if words is None:
-            message = "the tokenizer cannot be compared: no component is called embeddings.word"
-            return [Finding("config-invalid", message, "remove tokenizer", table_key=("tokenizer",))]
-        return _rows_of(vocabulary(root, declared), words)
-    for file in beside:
-        found = found_beside(root, file) if file and (root / file).exists() else None
-        words = _words(inventory) if found else None
-        if found and words:
-            return _rows_of(vocabulary(root, found), words)
-    return []
-
-
-def _rows_of(vocabulary: Vocabulary, words: Tensor) -> list[Finding]:
-    return rows(vocabulary, words.shape[0], words.shape[1], words.component)
-
-
-def _words(inventory: Inventory) -> Tensor | None:
-    """The table of word embeddings."""
-    tables = (tensor for tensor in inventory.tensors if len(tensor.shape) == 2)  # noqa: PLR2004  (rows, width)
-    named = (tensor for tensor in tables if tensor.component == WORDS or tensor.component.endswith(f".{WORDS}"))
-    return max(named, key=lambda tensor: tensor.shape[0], default=None)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_bertsize.builder.messages import Built, NotBuilt, Request
 from pytest_bertsize.builder.structure import inventory_of
-from pytest_bertsize.checkpoint import tokenizer
+from pytest_bertsize.checkpoint.tokenizer import check_rows
 from pytest_bertsize.closed_forms import what_if
 from pytest_bertsize.closed_forms.derive import Derivation, choose, derive
 from pytest_bertsize.config import source
@@ -73,9 +73,7 @@ def examine(
             *build_findings.note_published_configs(known.published, "config"),
             *found.values.findings,
             *found.notes,
-            *tokenizer.rows_beside(
-                settings.root, model.tokenizer, (config.file, model.checkpoint), found.form.inventory
-            ),
+            *check_rows(settings.root, model.tokenizer, (config.file, model.checkpoint), found.form.inventory),
         )
         known = replace(known, findings=notes, build=partial(_build_here, request, settings))
     except Unusable as unusable:

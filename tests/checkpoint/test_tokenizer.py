@@ -11,9 +11,8 @@ import pytest
 from transformers.models.bert.tokenization_bert import load_vocab
 
 from pytest_bertsize.checkpoint import tokenizer
-from pytest_bertsize.checkpoint.tokenizer import Vocabulary
 from pytest_bertsize.files import Place
-from pytest_bertsize.findings import Unusable
+from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import Inventory, Tensor
 
 LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 437951328\n"
@@ -23,7 +22,7 @@ def size(root: Path, name: str, content: object) -> int:
     """The ids of a file with this content; with that which it has for ``None``."""
     if content is not None:
         (root / name).write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
-    found = tokenizer.vocabulary(root, name)
+    found = tokenizer.read_vocabulary(root, name)
     assert found.file == name
     return found.size
 
@@ -61,7 +60,7 @@ def test_a_tokenizer_that_the_tokenizers_library_saves_is_read(tmp_path: Path) -
     saved: Any = Tokenizer(models.WordPiece({"[UNK]": 0, "a": 1, "b": 2}, unk_token="[UNK]"))  # noqa: S106
     saved.add_tokens(["c", "d"])
     saved.save(str(tmp_path / "tokenizer.json"))
-    assert tokenizer.vocabulary(tmp_path, "tokenizer.json").size == saved.get_vocab_size() == 5
+    assert tokenizer.read_vocabulary(tmp_path, "tokenizer.json").size == saved.get_vocab_size() == 5
 
 
 @pytest.mark.parametrize(
@@ -141,8 +140,8 @@ def test_a_vocab_txt_takes_no_more_memory_for_each_line_that_has_a_count(tmp_pat
     """A pattern that could go back would remember some 300 bytes for each of the 20,000 lines, 6 MB."""
     content = b"a 1\n" * 20_000
     (tmp_path / "vocab.txt").write_bytes(content)
-    assert peak(lambda: tokenizer.vocabulary(tmp_path, "vocab.txt")) < 10 * len(content)
-    assert tokenizer.vocabulary(tmp_path, "vocab.txt").size == 20_000 + 5
+    assert peak(lambda: tokenizer.read_vocabulary(tmp_path, "vocab.txt")) < 10 * len(content)
+    assert tokenizer.read_vocabulary(tmp_path, "vocab.txt").size == 20_000 + 5
 
 
 @pytest.mark.parametrize("content", ['{"model": {"vocab": {"a": 0}}}', "no JSON"])
@@ -160,10 +159,10 @@ def test_a_tokenizer_beside_several_models_is_read_once(
     monkeypatch.setattr(Place, "content", noted)
     for _ in range(3):
         with contextlib.suppress(Unusable):
-            tokenizer.vocabulary(tmp_path, "tokenizer.json")
+            tokenizer.read_vocabulary(tmp_path, "tokenizer.json")
     assert read == ["tokenizer.json"]
     (tmp_path / "tokenizer.json").write_text('{"model": {"vocab": {"a": 0, "b": 41}}}')
-    assert tokenizer.vocabulary(tmp_path, "tokenizer.json").size == 42
+    assert tokenizer.read_vocabulary(tmp_path, "tokenizer.json").size == 42
 
 
 # vocab.txt and vocab.json
@@ -225,7 +224,7 @@ def test_what_extends_it_is_an_object(tmp_path: Path) -> None:
 
 
 def test_a_declared_tokenizer_of_a_model_without_words_is_refused(tmp_path: Path) -> None:
-    (finding,) = tokenizer.rows_beside(tmp_path, "vocab.txt", (), Inventory((Tensor("w", (3, 2), "encoder"),)))
+    (finding,) = tokenizer.check_rows(tmp_path, "vocab.txt", (), Inventory((Tensor("w", (3, 2), "encoder"),)))
     assert finding.sentence.endswith(
         "the tokenizer cannot be compared: no component is called embeddings.word; remove tokenizer"
     )
@@ -235,21 +234,21 @@ def test_the_tokenizer_beside_a_config_or_in_a_folder_is_found(tmp_path: Path) -
     folder = tmp_path / "models" / "bert"
     folder.mkdir(parents=True)
     (folder / "config.json").write_text("{}")
-    assert tokenizer.found_beside(tmp_path, "models/bert/config.json") is None
+    assert tokenizer.find_beside(tmp_path, "models/bert/config.json") is None
     for name in ("vocab.json", "vocab.txt", "tokenizer.json"):
         (folder / name).write_text("{}")
-        assert tokenizer.found_beside(tmp_path, "models/bert/config.json") == f"models/bert/{name}"
-        assert tokenizer.found_beside(tmp_path, "models/bert") == f"models/bert/{name}"
+        assert tokenizer.find_beside(tmp_path, "models/bert/config.json") == f"models/bert/{name}"
+        assert tokenizer.find_beside(tmp_path, "models/bert") == f"models/bert/{name}"
     (tmp_path / "config.json").write_text("{}")
     (tmp_path / "vocab.txt").write_text("a")
-    assert tokenizer.found_beside(tmp_path, "config.json") == "vocab.txt"
+    assert tokenizer.find_beside(tmp_path, "config.json") == "vocab.txt"
 
 
 def test_a_broken_link_is_found_so_that_it_is_said(tmp_path: Path) -> None:
     (tmp_path / "vocab.txt").symlink_to("gone")
-    assert tokenizer.found_beside(tmp_path, "config.json") == "vocab.txt"
+    assert tokenizer.find_beside(tmp_path, "config.json") == "vocab.txt"
     with pytest.raises(Unusable, match="there is no such file"):
-        tokenizer.vocabulary(tmp_path, "vocab.txt")
+        tokenizer.read_vocabulary(tmp_path, "vocab.txt")
 
 
 def test_a_tokenizer_outside_the_project_is_refused(tmp_path: Path) -> None:
@@ -257,43 +256,56 @@ def test_a_tokenizer_outside_the_project_is_refused(tmp_path: Path) -> None:
     root.mkdir()
     (tmp_path / "vocab.txt").write_text("a")
     with pytest.raises(Unusable, match="the tokenizer lies outside the project"):
-        tokenizer.vocabulary(root, "../vocab.txt")
+        tokenizer.read_vocabulary(root, "../vocab.txt")
 
 
 # rows
 
 
-def test_rows_that_no_id_reaches_are_dead_weight_with_their_cost() -> None:
-    (finding,) = tokenizer.rows(Vocabulary("bert/vocab.txt", 21128), 30522, 768)
-    assert (finding.kind, finding.severity, finding.component) == ("dead-weight", "warning", "embeddings.word")
-    assert finding.message == (
-        "embeddings.word has 30,522 rows, and bert/vocab.txt 21,128 ids: "
+def check(ids: int, rows: int, width: int, folder: Path) -> Finding:
+    (folder / "vocab.json").write_text(json.dumps({"last": ids - 1}))
+    words = Tensor("words", (rows, width), "embeddings.word")
+    (found,) = tokenizer.check_rows(folder, None, (None, "vocab.json"), Inventory((words,)))
+    assert (found.component, found.expected, found.actual, found.file) == ("embeddings.word", ids, rows, "vocab.json")
+    return found
+
+
+def test_rows_that_no_id_reaches_are_dead_weight_with_their_cost(tmp_path: Path) -> None:
+    found = check(21128, 30522, 768, tmp_path)
+    assert (found.kind, found.severity) == ("dead-weight", "warning")
+    assert found.message == (
+        "embeddings.word has 30,522 rows, and vocab.json 21,128 ids: "
         "9,394 rows of 768 = 7,214,592 parameters that no token reaches"
     )
-    assert finding.fix == "write vocab_size = 21128 in the config, or name the tokenizer of this model"
-    assert (finding.expected, finding.actual, finding.file) == (21128, 30522, "bert/vocab.txt")
+    assert found.fix == "write vocab_size = 21128 in the config, or name the tokenizer of this model"
 
 
 @pytest.mark.parametrize(
     ("ids", "has", "multiple"),
     [(30522, 30592, 128), (30522, 30528, 64), (50265, 50272, 32), (101, 112, 16), (97, 104, 8)],
 )
-def test_a_vocabulary_rounded_up_is_padding_on_purpose(ids: int, has: int, multiple: int) -> None:
-    (finding,) = tokenizer.rows(Vocabulary("tokenizer.json", ids), has, 8)
-    assert (finding.kind, finding.severity) == ("dead-weight", "note")
-    assert finding.message == (
-        f"embeddings.word has {has:,} rows, and tokenizer.json {ids:,} ids: {has - ids} rows of 8 = {8 * (has - ids)} "
+def test_a_vocabulary_rounded_up_is_padding_on_purpose(tmp_path: Path, ids: int, has: int, multiple: int) -> None:
+    found = check(ids, has, 8, tmp_path)
+    assert (found.kind, found.severity) == ("dead-weight", "note")
+    assert found.message == (
+        f"embeddings.word has {has:,} rows, and vocab.json {ids:,} ids: {has - ids} rows of 8 = {8 * (has - ids)} "
         f"parameters that no token reaches; the vocabulary rounded up to a multiple of {multiple}"
     )
-    assert finding.fix == f"nothing has to be done: it is padding, as it seems; without it write vocab_size = {ids}"
+    assert found.fix == f"nothing has to be done: it is padding, as it seems; without it write vocab_size = {ids}"
 
 
-def test_an_id_without_a_row_is_an_error() -> None:
-    (finding,) = tokenizer.rows(Vocabulary("tokenizer.json", 30524), 30522, 768, "embeddings.word")
-    assert (finding.kind, finding.severity) == ("config-invalid", "error")
-    assert finding.message == (
-        "embeddings.word has 30,522 rows, and tokenizer.json 30,524 ids: the highest, 30,523, has no row"
+def test_an_id_without_a_row_is_an_error(tmp_path: Path) -> None:
+    found = check(30524, 30522, 768, tmp_path)
+    assert (found.kind, found.severity) == ("config-invalid", "error")
+    assert found.message == (
+        "embeddings.word has 30,522 rows, and vocab.json 30,524 ids: the highest, 30,523, has no row"
     )
-    assert finding.fix == (
+    assert found.fix == (
         "write vocab_size = 30524 in the config, 1,536 parameters more, or name the tokenizer of this model"
     )
+
+
+def test_as_many_rows_as_ids_and_a_model_without_words_are_nothing_to_say(tmp_path: Path) -> None:
+    (tmp_path / "vocab.json").write_text('{"last": 9}')
+    for tensor in (Tensor("words", (10, 3), "embeddings.word"), Tensor("words", (9, 3), "encoder")):
+        assert tokenizer.check_rows(tmp_path, None, ("vocab.json",), Inventory((tensor,))) == []

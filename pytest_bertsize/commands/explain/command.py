@@ -135,16 +135,16 @@ def _trained(states: TrainingStates) -> str:
 
 def _spare_rows(chosen: Explained) -> Iterator[str]:
     """Rows that the tokenizer beside the config does not reach, or lacks."""
-    from pytest_bertsize.checkpoint.tokenizer import rows_beside
+    from pytest_bertsize.checkpoint.tokenizer import check_rows
 
     file = Path(chosen.config.file)
     try:
         if chosen.declared:
             settings, model = chosen.declared
             beside = (chosen.config.file, model.checkpoint)
-            found = rows_beside(settings.root, model.tokenizer, beside, chosen.form.inventory)
+            found = check_rows(settings.root, model.tokenizer, beside, chosen.form.inventory)
         else:
-            found = rows_beside(file.parent, None, (file.name,), chosen.form.inventory)
+            found = check_rows(file.parent, None, (file.name,), chosen.form.inventory)
     except Unusable:  # a file beside it that is none: no word of the config
         return
     yield from (each.message for each in found)
