@@ -6,19 +6,24 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_bertsize.base.commit_files import CommitFiles, Unreadable
 from pytest_bertsize.base.git import find_renames
 from pytest_bertsize.base.lock import is_strict
-from pytest_bertsize.base.matching import Candidate, match_models
-from pytest_bertsize.base.project_at_commit import ProjectReader
+from pytest_bertsize.base.project_at_commit import (
+    Candidate,
+    ModelAtCommit,
+    ProjectAtCommit,
+    ProjectReader,
+    list_candidates,
+    match_models,
+)
 from pytest_bertsize.config import source
 from pytest_bertsize.findings import Unusable
 from pytest_bertsize.wording import visible
 
 if TYPE_CHECKING:
-    from pytest_bertsize.base.project_at_commit import ModelAtCommit, ProjectAtCommit
     from pytest_bertsize.base.run_base import BaseRevision
     from pytest_bertsize.closed_forms.registry import Registry
     from pytest_bertsize.config.model_config import ModelConfig
@@ -26,8 +31,10 @@ if TYPE_CHECKING:
     from pytest_bertsize.table.settings import Settings
 
 
-@dataclass(frozen=True, slots=True)
-class Mistaken:
+_NOTHING = ProjectAtCommit({}, {}, {}, "")
+
+
+class Mistaken(NamedTuple):
     """A table of the base of which nobody can tell what it declares."""
 
     problem: str
@@ -35,8 +42,7 @@ class Mistaken:
     """Why its budget was what it was."""
 
 
-@dataclass(frozen=True, slots=True)
-class Left:
+class Left(NamedTuple):
     """A model of the base, or a table of which nobody can tell what it declares, that today's table does not have."""
 
     name: str
@@ -63,29 +69,28 @@ class Baseline:
     """Why there is nothing to compare with; ``""`` where there is."""
     is_asked_for: bool = True
     """Whether somebody has named it, and not CI alone."""
-    models: Mapping[str, ModelAtCommit] = field(default_factory=dict)
-    """By the name that the base gives them."""
+    project: ProjectAtCommit = _NOTHING
     became: Mapping[str, str] = field(default_factory=dict)
     """Names of today, and what the base calls the same models."""
-    mistaken: Mapping[str, Mistaken] = field(default_factory=dict)
-    """By the names of their tables."""
-    no_lock: str = ""
-    """Why no lock of it says anything: ``there is no lock``."""
-    is_strict: bool = False
-    """Whether its table makes a difference from the lock an error."""
-    python: str = ""
-    """The interpreter that its table names."""
     left: tuple[Left, ...] = ()
     not_compared: tuple[str, ...] = ()
     """Models of today that are not new, and of which there is no count to compare with."""
 
+    @property
+    def is_strict(self) -> bool:
+        """Whether its table makes a difference from the lock an error."""
+        return is_strict(self.project.table)
+
     def find_former(self, name: str) -> ModelAtCommit | None:
         """Return the model that is called ``name`` today; ``None`` where it is new."""
-        return self.models.get(self.became.get(name, ""))
+        return self.project.models.get(self.became.get(name, ""))
 
     def find_mistake(self, model: Model) -> Mistaken | None:
         """Return why nobody can tell what the base says of a model of today."""
-        return self.mistaken.get(model.name) or self.mistaken.get(model.table_key[-1])
+        for name in (model.name, model.table_key[-1]):
+            if problem := self.project.wrong.get(name):
+                return Mistaken(problem, self.project.read_text("models", name, "reason"))
+        return None
 
 
 def read_baseline(
@@ -95,30 +100,19 @@ def read_baseline(
 
     :param registry: today's closed forms: code of the base is never run.
     """
+    found = Baseline(revision.name, revision.commit, revision.problem, is_asked_for)
     if revision.commit is None:
-        return Baseline(revision.name, None, revision.problem, is_asked_for)
+        return found
     try:
         with CommitFiles(today.root, revision.commit) as files:
             files.follow_rename(today.file)
             then = ProjectReader(files, today, registry, revision.name).read_project()
             became = _match_today(today, then, files)
     except Unreadable as unread:
-        return Baseline(revision.name, None, f"{unread}; {unread.fix}", is_asked_for)
-    found = Baseline(
-        revision.name,
-        revision.commit,
-        is_asked_for=is_asked_for,
-        models=then.models,
-        became=became,
-        mistaken={
-            name: Mistaken(problem, then.read_text("models", name, "reason")) for name, problem in then.wrong.items()
-        },
-        no_lock=then.lock if isinstance(then.lock, str) else "",
-        is_strict=is_strict(then.table),
-        python=then.read_text("python"),
-    )
+        return replace(found, commit=None, problem=f"{unread}; {unread.fix}")
+    found = replace(found, project=then, became=became)
     not_compared = (model.name for model in today.models.values() if _is_not_compared(found, model))
-    return replace(found, left=(*_find_left(found, today, then),), not_compared=(*not_compared,))
+    return replace(found, left=(*_find_left(found, today),), not_compared=(*not_compared,))
 
 
 def _match_today(today: Settings, then: ProjectAtCommit, files: CommitFiles) -> dict[str, str]:
@@ -127,16 +121,7 @@ def _match_today(today: Settings, then: ProjectAtCommit, files: CommitFiles) -> 
         name: Candidate(model, partial(_is_there, today.root), partial(_read_config, today, model))
         for name, model in today.models.items()
     }
-
-    def was_there(path: str) -> bool:
-        try:
-            return files.read(path) is not None
-        except Unreadable:
-            return True
-
-    before = {
-        name: Candidate(each.model, was_there, partial(getattr, each, "config")) for name, each in then.models.items()
-    }
+    before = list_candidates(then.models, files.may_have)
     return match_models(now, before, partial(find_renames, today.root, files.commit))
 
 
@@ -155,15 +140,16 @@ def _read_config(today: Settings, model: Model) -> ModelConfig | None:
         return None
 
 
-def _find_left(found: Baseline, today: Settings, then: ProjectAtCommit) -> Iterator[Left]:
+def _find_left(found: Baseline, today: Settings) -> Iterator[Left]:
+    then = found.project
     before = {name: visible(then.read_text("removed", name)) for name in today.removed}
     new = {name: said.strip() for name, said in today.removed.items() if visible(said) not in {"", before[name]}}
-    for name in (name for name in found.models if name not in {*found.became.values()}):
-        yield Left(name, found.models[name], "", new.get(name, ""))
+    for name in (name for name in then.models if name not in {*found.became.values()}):
+        yield Left(name, then.models[name], "", new.get(name, ""))
     declared = {name for model in today.models.values() for name in (model.name, model.table_key[-1])}
-    for name, mistake in found.mistaken.items():
+    for name, problem in then.wrong.items():
         if name not in declared:
-            yield Left(name, None, mistake.problem, new.get(name, ""))
+            yield Left(name, None, problem, new.get(name, ""))
 
 
 def _is_not_compared(found: Baseline, model: Model) -> bool:

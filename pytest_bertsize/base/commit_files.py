@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -84,8 +86,9 @@ class CommitFiles:
 
         :raises Unreadable: when nobody can tell.
         """
-        if self._find_own(file) is not None:
-            return
+        with self.explain_lack(file):
+            if self._follow(file, to_the_end=False) is not None:
+                return
         here = os.fsdecode(b"/".join((*self._folders[-1], os.fsencode(file))))
         before, _, name = find_renames(self._root, self.commit, ()).get(here, "").rpartition("/")
         if name == file:
@@ -103,12 +106,21 @@ class CommitFiles:
         there = (folder for folder in self._folders if self._walk(folder, is_read=False))
         return next(there, self._folders[-1])
 
-    def find_prefix(self, file: str) -> list[bytes]:
-        """:raises Unreadable: when git does not hand out what leads to the folder, and to a file in it."""
+    @contextmanager
+    def explain_lack(self, path: str) -> Iterator[None]:
+        """Say of a path that it cannot be read, where git does not hand out an object that leads to it.
+
+        :raises Unreadable: with what brings the object.
+        """
         try:
-            return self.prefix
+            yield
         except (OSError, ValueError):
-            raise self._explain_lack(file) from None
+            name = printable(path) or "the project's folder"
+            message = f"{name} cannot be read, because this clone lacks it or is damaged"
+            whole = "/".join(filter(None, [*map(os.fsdecode, self._folders[-1]), path]))
+            show = f"run git show {self.commit[:10]}:{printable(whole)} before, which asks the remote for it"
+            fix = f"clone without --filter (GitHub: no filter under actions/checkout), or {show}"
+            raise Unreadable(message, fix) from None
 
     def read(self, path: str, largest: int = LARGEST) -> bytes | None:
         """Return the content of a file, symlinks followed inside the repository; ``None`` where there is no file.
@@ -120,19 +132,25 @@ class CommitFiles:
         inside = os.path.normpath(path)
         if inside.startswith(("..", "/")):
             return None
-        try:
-            found = self._follow([*self.prefix, *os.fsencode(inside).split(b"/")])
+        with self.explain_lack(inside):
+            found = self._follow(inside)
             is_file = found is not None and found.mode not in {_TREE, _SUBMODULE}
             return self._read_object(found.name, b"blob", largest + 1) if found and is_file else None
-        except (OSError, ValueError):
-            raise self._explain_lack(inside) from None
 
-    def is_link(self, name: str) -> bool:
-        """Tell whether a symlink stands in the folder itself.
+    def may_have(self, path: str) -> bool:
+        """Tell whether there is a file, or nobody can tell."""
+        try:
+            return self.read(path) is not None
+        except Unreadable:
+            return True
+
+    def is_link(self, path: str) -> bool:
+        """Tell whether a path leads to a symlink.
 
         :raises Unreadable: when nobody can tell.
         """
-        found = self._find_own(name)
+        with self.explain_lack(path):
+            found = self._follow(path, to_the_end=False)
         return found is not None and found.mode == _LINK
 
     def list_folder(self, folder: str) -> list[tuple[str, bool, bool]]:
@@ -141,18 +159,16 @@ class CommitFiles:
         :param folder: relative to ours; of what is none there is nothing.
         :raises Unreadable: when nobody can tell.
         """
-        try:
-            path = [*self.prefix, *os.fsencode(folder).split(b"/")]
-            found = self._follow(path)
+        with self.explain_lack(folder.rstrip("/")):
+            found = self._follow(folder)
             entries = self._tree(found.name) if found and found.mode == _TREE else {}
             listed = []
             for name, entry in entries.items():
-                target = self._follow([*path, name]) if entry.mode == _LINK else entry
+                child = f"{folder}/{os.fsdecode(name)}"
+                target = self._follow(child) if entry.mode == _LINK else entry
                 is_folder = target is not None and target.mode == _TREE
                 listed.append((os.fsdecode(name), is_folder, is_folder and entry.mode == _LINK))
-        except (OSError, ValueError):
-            raise Unreadable("its files cannot be listed", _mend(f"git ls-tree -r {self.commit[:10]}")) from None
-        return listed
+            return listed
 
     def leads_as_before(self, looked: dict[tuple[tuple[bytes, ...], bool], Entry | None]) -> bool:
         """Tell whether paths that were followed in another commit lead to the same in this one."""
@@ -161,19 +177,12 @@ class CommitFiles:
         except (OSError, ValueError):  # whoever reads it says so
             return False
 
-    def _find_own(self, name: str) -> Entry | None:
-        """:raises Unreadable: when nobody can tell what the folder itself has by a name."""
-        try:
-            return self._follow([*self.prefix, os.fsencode(name)], to_the_end=False)
-        except (OSError, ValueError):
-            raise self._explain_lack(name) from None
+    def _follow(self, path: str, *, to_the_end: bool = True) -> Entry | None:
+        """Return what a path from the folder leads to.
 
-    def _explain_lack(self, path: str) -> Unreadable:
-        message = f"{printable(path)} cannot be read, because this clone lacks it or is damaged"
-        whole = "/".join([*map(os.fsdecode, self._folders[-1]), path])
-        return Unreadable(message, _mend(f"git show {self.commit[:10]}:{printable(whole)}"))
-
-    def _follow(self, parts: list[bytes], *, to_the_end: bool = True) -> Entry | None:
+        :raises ValueError, OSError: when git does not hand out what tells it.
+        """
+        parts = [*self.prefix, *os.fsencode(path).split(b"/")]
         found = self.looked[(*parts,), to_the_end] = self._walk(parts, to_the_end=to_the_end)
         return found
 
@@ -253,8 +262,3 @@ def _find_folders(folder: Path, root: Path) -> list[list[bytes]]:
             found.insert(0, Path(os.path.normpath(named)).relative_to(os.path.normpath(above)))
             break
     return [[os.fsencode(part) for part in path.parts] for path in found]
-
-
-def _mend(command: str) -> str:
-    full = "clone without --filter (GitHub: no filter under actions/checkout)"
-    return f"{full}, or run {command} before, which asks the remote for it"

@@ -209,8 +209,7 @@ def _without_lock(former: ModelAtCommit, today: Today, baseline: Baseline) -> It
     """Where only a lock would say what changed: that there is none, and how to make one."""
     uncounted = not former.model.closed_form or not today.model.closed_form or former.model.is_made_by_code
     if uncounted and former.derivation is None and former.locked is None:
-        why = baseline.no_lock or "its lock does not have this model"
-        yield f"at {baseline.revision} {why}; {MAKE_ONE}"
+        yield f"at {baseline.revision} {baseline.project.why_not_locked}; {MAKE_ONE}"
     if today.derivation is None and not today.model.closed_form and former.derivation:
         yield "closed_form = false: no key has a share in what changed"
 

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_bertsize.base.commit_files import CommitFiles, Unreadable
 from pytest_bertsize.base.git import LONGEST_PATH, NoRevision, ask_git, find_renames, list_lines, resolve_commit
-from pytest_bertsize.base.matching import Candidate, match_models
-from pytest_bertsize.base.project_at_commit import ProjectReader
+from pytest_bertsize.base.project_at_commit import ProjectReader, list_candidates, match_models
 from pytest_bertsize.closed_forms.attribution import Side, attribute
 from pytest_bertsize.differences import compare_inventories
 from pytest_bertsize.inventory import Inventory
@@ -310,20 +309,13 @@ class _Follower:
             return {name: name for name in before}
         last = self._last or commit.name
         later, earlier = (
-            {
-                name: Candidate(each.model, partial(self._is_file, at), partial(getattr, each, "config"))
-                for name, each in side.items()
-            }
-            for at, side in ((commit.name, now), (last, before))
+            list_candidates(side, partial(self._may_have, at)) for at, side in ((commit.name, now), (last, before))
         )
         return match_models(later, earlier, partial(find_renames, self._today.root, last, after=commit.name))
 
-    def _is_file(self, commit: str, path: str) -> bool:
+    def _may_have(self, commit: str, path: str) -> bool:
         self._files.move_to(commit)
-        try:
-            return self._files.read(path) is not None
-        except Unreadable:
-            return True
+        return self._files.may_have(path)
 
     def _take_model(
         self,
@@ -400,8 +392,7 @@ def count_model(then: ModelAtCommit, project: ProjectAtCommit) -> Count:
         return Count(then, None, "", then.problem)
     if then.locked:
         return Count(then, sum(each.owned for each in then.locked.tensors), "lock")
-    no_lock = project.lock if isinstance(project.lock, str) else "its lock does not have this model"
-    return Count(then, None, "", f"{then.problem}; {no_lock}")
+    return Count(then, None, "", f"{then.problem}; {project.why_not_locked}")
 
 
 def _compare_counts(commit: Commit, before: Count, now: Count, said: tuple[str, ...]) -> Row:

@@ -1,15 +1,17 @@
-"""What a commit declares, and what it counts to: table, configs and lock are read through git, and nothing is executed.
+"""Read what a commit declares, and what it counts to: table, configs and lock, through git; nothing is executed.
 
 The one reader for the base of a run and for the history of a project. Of whatever it asks for there are three answers:
-it is there, it is not there, or it could not be read.
+it is there, it is not there, or it could not be read. And which model of a commit each model of a later one was.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import PurePosixPath
+from posixpath import join, normpath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
 MOST_NAMED = 6
 """Files that a sentence names before it counts the rest."""
+GIT_RENAME = "git rename"
 ANOTHER_COMMIT = "compare with a commit in which it can be read, as in --base=main~1"
 
 
@@ -74,6 +77,11 @@ class ProjectAtCommit(NamedTuple):
     """As it was parsed."""
     lock: Lock | str
     """What its lock says, or why nothing does."""
+
+    @property
+    def why_not_locked(self) -> str:
+        """Why a model that is not locked is not: there is no lock, or it has others."""
+        return self.lock if isinstance(self.lock, str) else "its lock does not have this model"
 
     def read_text(self, *path: str) -> str:
         """Return the text that the table has at a path; ``""`` where that is none."""
@@ -127,7 +135,8 @@ class ProjectReader:
         these are as they were, it would look at the same ones again.
         """
         files = self._files
-        known = self._known.setdefault((*files.find_prefix(self._today.file), what), [])
+        with files.explain_lack(self._today.file):
+            known = self._known.setdefault((*files.prefix, what), [])
         for looked, found in reversed(known):
             if files.leads_as_before(looked):
                 return found
@@ -190,12 +199,7 @@ class ProjectReader:
 class AtCommit:
     """The files of a project as a commit has them, for whoever reads a config."""
 
-    def __init__(
-        self,
-        files: CommitFiles,
-        revision: str,
-        hub: Mapping[str, str] = MappingProxyType({}),
-    ) -> None:
+    def __init__(self, files: CommitFiles, revision: str, hub: Mapping[str, str] = MappingProxyType({})) -> None:
         """:param revision: what messages call it; ``""`` where they need not.
         :param hub: of the table there.
         """
@@ -274,3 +278,96 @@ def read_table(files: CommitFiles, today: Settings, revision: str, *, is_base: b
         return Apart({}, {}, {})
     except SettingsError as error:
         raise Unreadable(f"the table{at} cannot be read: {' '.join(str(error).split())}", ANOTHER_COMMIT) from None
+
+
+# which model was which
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A model of one of two sides, which may be one of the other."""
+
+    model: Model
+    is_file: Callable[[str], bool]
+    """Whether the side has a file of that name."""
+    read_config: Callable[[], ModelConfig | None]
+
+    @cached_property
+    def file(self) -> str:
+        """The file that its table means, and the object in it, however it spells them; else whatever it names."""
+        if not self.model.file:
+            return self.model.identity
+        location, _, inner = self.model.config.partition("#")
+        path = normpath(location)
+        found = next(filter(self.is_file, (path, *(join(path, name) for name in NAMES))), path)
+        return f"{found}#{inner}"
+
+    @property
+    def how(self) -> str:
+        """What tells models of one file from each other."""
+        model = self.model
+        return _join(model.architecture, model.factory, model.overrides, model.options, model.adapter)
+
+    @cached_property
+    def content(self) -> str | None:
+        """What tells its config from others, whatever its file is called."""
+        config = self.read_config()
+        return None if config is None else _join(self.model.factory, config.data)
+
+
+KEYS: Mapping[str, Callable[[Candidate], str | None]] = {
+    "name": lambda each: each.model.name,
+    "file and options": lambda each: _join(each.file, each.how),
+    "file": lambda each: each.file,
+    "content": lambda each: each.content,
+    GIT_RENAME: lambda each: each.file,
+    "table": lambda each: _join(*each.model.table_key),
+}
+"""The keys by which a model of one side is one of the other, the surest first; by table, where that has many models."""
+
+
+def list_candidates(models: Mapping[str, ModelAtCommit], is_file: Callable[[str], bool]) -> dict[str, Candidate]:
+    return {name: Candidate(each.model, is_file, partial(getattr, each, "config")) for name, each in models.items()}
+
+
+def match_models(
+    now: Mapping[str, Candidate],
+    before: Mapping[str, Candidate],
+    find_renames: Callable[[Iterable[str]], Mapping[str, str]],
+) -> dict[str, str]:
+    """Return the name that each model of one side had on the other; of several with one key, the first declared.
+
+    :param find_renames: returns what some files were called, by their names now.
+    """
+    now, before = dict(now), dict(before)
+    became: dict[str, str] = {}
+    for kind, key in KEYS.items():
+        if not now or not before:
+            break
+        waiting: dict[str | None, list[str]] = {}
+        for name, candidate in before.items():
+            waiting.setdefault(key(candidate), []).append(name)
+        renamed = _rename_files(now, before, find_renames) if kind == GIT_RENAME else None
+        for name, candidate in [*now.items()]:
+            found = key(candidate) if renamed is None else renamed.get(candidate.file)
+            if found is not None and waiting.get(found):
+                became[name] = waiting[found].pop(0)
+                del now[name], before[became[name]]
+    return became
+
+
+def _rename_files(
+    now: Mapping[str, Candidate],
+    before: Mapping[str, Candidate],
+    find_renames: Callable[[Iterable[str]], Mapping[str, str]],
+) -> Mapping[str, str]:
+    """Return files of before, by those of now that git takes for the same."""
+    was, became = (
+        {each.file.partition("#")[0]: each.file for each in side.values() if each.model.file} for side in (before, now)
+    )
+    found = find_renames([*was, *became]) if was and became else {}
+    return {became[new]: was[old] for new, old in found.items() if new in became and old in was}
+
+
+def _join(*parts: object) -> str:
+    return json.dumps(parts, sort_keys=True, default=str)

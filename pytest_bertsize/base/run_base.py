@@ -163,12 +163,14 @@ def check_interpreter(
     line = today.line(PYTHON)
     place = f"{today.file}{f':{line}' if line else ''}: {'.'.join(PYTHON)}"
     now = today.interpreter.written if today.interpreter else ""
-    if asked is None and baseline and (baseline.models or baseline.mistaken) and now != baseline.python:
+    then = baseline.project.read_text("python") if baseline else ""
+    declares = baseline and (baseline.project.models or baseline.project.wrong)
+    if asked is None and baseline and declares and now != then:
         said = f"it is {shown(now)}" if now else "there is none"
-        before = f"{baseline.revision} has {shown(baseline.python) if baseline.python else 'none'}"
+        before = f"{baseline.revision} has {shown(then) if then else 'none'}"
         raise SettingsError(
             f"{place}: {said}, and {before}: what is run to count every model is not changed by the table alone; "
-            f"name it in the command until the base has it, as in {option}={printable(now or baseline.python)}"
+            f"name it in the command until the base has it, as in {option}={printable(now or then)}"
         )
     try:
         if builds and today.interpreter:

@@ -52,13 +52,13 @@ def check_rows(root: Path, declared: str | None, beside: Iterable[str | None], i
 
     :param beside: relative to the root; ``None`` for one that there is not.
     """
-    words = _find_words(inventory)
-    if words is None:
-        message = "the tokenizer cannot be compared: no component is called embeddings.word"
-        return [Finding("config-invalid", message, "remove tokenizer", table_key=("tokenizer",))] if declared else []
     around = (find_beside(root, each) for each in beside if each and (root / each).exists())
     file = declared or next(filter(None, around), None)
-    return _compare_rows(read_vocabulary(root, file), words) if file else []
+    words = _find_words(inventory) if file else None  # which lists all tensors
+    if file and words:
+        return _compare_rows(read_vocabulary(root, file), words)
+    message = "the tokenizer cannot be compared: no component is called embeddings.word"
+    return [Finding("config-invalid", message, "remove tokenizer", table_key=("tokenizer",))] if declared else []
 
 
 def _find_words(inventory: Inventory) -> Tensor | None:

@@ -80,7 +80,10 @@ def test_the_files_of_a_commit_are_those_of_the_folder(tmp_path: Path) -> None:
         found = find_matches_in(files.list_folder, "configs/*.json")
     assert names == [(name, False, False) for name in ("a b.json", "x\ny.json", "ü.json")]
     assert found == find_matches(project.folder / "pack", "configs/*.json")
-    with CommitFiles(project.folder, "0" * 40) as files, pytest.raises(Unreadable, match="its files cannot be listed"):
+    with (
+        CommitFiles(project.folder, "0" * 40) as files,
+        pytest.raises(Unreadable, match="the project's folder cannot be read"),
+    ):
         files.list_folder("")
 
 
