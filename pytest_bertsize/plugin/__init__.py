@@ -19,64 +19,56 @@ the test runs. model is its name (needed where several are declared); keyword li
 encoder="86M" tighten its budget, never loosen it. Works with and without --bert-budget."""
 
 _FLAG: Mapping[str, Any] = {"action": "store_true", "default": False}
-OPTIONS: Mapping[str, Mapping[str, Any]] = {
-    "--bert-budget": {
-        **_FLAG,
-        "help": (
-            "check every model declared in pyproject.toml ([tool.bertsize.models.NAME]): count its parameters on "
-            "the meta device and compare them with the closed form and with its budget"
-        ),
-    },
-    "--bert-budget-no-build": {
-        **_FLAG,
-        "help": (
-            "with --bert-budget: build nothing, and hold budgets against the closed form alone, without torch and in "
-            "less than half a second; every report says so"
-        ),
-    },
-    "--bert-budget-base": {
-        "metavar": "REV",
-        "help": (
-            "with --bert-budget: compare with the table and the configs at this git revision, or where this branch "
-            "left it, and refuse a budget that was loosened since without a new reason; default: the base of the pull "
-            "or merge request that CI runs for; none: compare with nothing"
-        ),
-    },
-    "--bert-budget-python": {
-        "metavar": "PATH",
-        "help": (
-            "with --bert-budget: build with this interpreter, whatever the table says: that of the project's own "
-            "environment, which has torch and transformers"
-        ),
-    },
-    "--bert-budget-update": {
-        **_FLAG,
-        "help": (
-            "with --bert-budget: accept what was counted, and raise exactly the budgets that fail, in pyproject.toml, "
-            "as their author writes numbers; never in CI"
-        ),
-    },
-    "--bert-budget-tighten": {
-        **_FLAG,
-        "help": ("with --bert-budget: lower the budgets that have room, in pyproject.toml; never in CI"),
-    },
-    "--bert-budget-report": {
-        "action": "append",
-        "default": [],
-        "metavar": "PATH",
-        "help": (
-            "with --bert-budget: write what was found to PATH, as JSON (.json), Markdown (.md) or a page (.html); "
-            "may be repeated"
-        ),
-    },
-}
-"""The first opens the gate for the whole run; the others say how."""
+_WAYS = tuple(f"--bert-budget-{way}" for way in ("no-build", "base", "python", "update", "tighten", "report"))
+"""Options that say how the gate is to run, which ``--bert-budget`` opens."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    group = parser.getgroup("bertsize", "size of BERT-family models (pytest-bertsize)")
-    for name, said in OPTIONS.items():
-        group.addoption(name, **said)
+    add = parser.getgroup("bertsize", "size of BERT-family models (pytest-bertsize)").addoption
+    add(
+        "--bert-budget",
+        **_FLAG,
+        help="check every model declared in pyproject.toml ([tool.bertsize.models.NAME]): count its parameters on "
+        "the meta device and compare them with the closed form and with its budget",
+    )
+    add(
+        "--bert-budget-no-build",
+        **_FLAG,
+        help="with --bert-budget: build nothing, and hold budgets against the closed form alone, without torch and in "
+        "less than half a second; every report says so",
+    )
+    add(
+        "--bert-budget-base",
+        metavar="REV",
+        help="with --bert-budget: compare with the table and the configs at this git revision, or where this branch "
+        "left it, and refuse a budget that was loosened since without a new reason; default: the base of the pull "
+        "or merge request that CI runs for; none: compare with nothing",
+    )
+    add(
+        "--bert-budget-python",
+        metavar="PATH",
+        help="with --bert-budget: build with this interpreter, whatever the table says: that of the project's own "
+        "environment, which has torch and transformers",
+    )
+    add(
+        "--bert-budget-update",
+        **_FLAG,
+        help="with --bert-budget: accept what was counted, and raise exactly the budgets that fail, in "
+        "pyproject.toml, as their author writes numbers; never in CI",
+    )
+    add(
+        "--bert-budget-tighten",
+        **_FLAG,
+        help="with --bert-budget: lower the budgets that have room, in pyproject.toml; never in CI",
+    )
+    add(
+        "--bert-budget-report",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="with --bert-budget: write what was found to PATH, as JSON (.json), Markdown (.md) or a page (.html); "
+        "may be repeated",
+    )
     parser.addini(
         "bert_budget",
         type="bool",
@@ -98,7 +90,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARKER)
     config.pluginmanager.register(FailureReports(config))
-    given = [name for name in OPTIONS if config.getoption(name) not in (None, False, [])]
+    given = [name for name in _WAYS if config.getoption(name) not in (None, False, [])]
     if given and not is_on(config):
         raise pytest.UsageError(f"{given[0]} needs --bert-budget: without it no declared model is checked")
     if is_on(config):
@@ -111,13 +103,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def is_on(config: pytest.Config) -> bool:
-    """Whether every declared model is to be checked: by the option, or by the setting of its name."""
+    """Tell whether every declared model is to be checked: by the option, or by the setting of its name."""
     return bool(config.getoption("bert_budget") or config.getini("bert_budget"))
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object]:
-    """With ``--bert-budget``, 0 says that all is checked, whatever pytest was told to do, such as to list fixtures."""
+    """Have 0 say that all is checked, whatever pytest was told to do, such as to list fixtures."""
     status = yield
     if status == pytest.ExitCode.OK and is_on(config) and not hasattr(config, "workerinput"):
         from pytest_bertsize.plugin import session
@@ -130,7 +122,7 @@ def pytest_cmdline_main(config: pytest.Config) -> Generator[None, object, object
 def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """A module that skips itself is no test that was looked at."""
+    """Fail a module that skips itself: it is no test that was looked at."""
     report = yield
     skips = report.outcome == "skipped" and isinstance(collector, pytest.Module)
     if skips and b"bert_budget" in collector.path.read_bytes():
@@ -145,44 +137,40 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     :raises pytest.UsageError: for a marker that was probably meant to be ours.
     """
-    alike: dict[str, pytest.Item] = {}
-    for item in items:
-        alike.update({marker.name: item for marker in item.iter_markers() if _is_like_ours(marker.name)})
+    marked = {marker.name: item for item in items for marker in item.iter_markers()}
+    alike = {name: item for name, item in marked.items() if "bert" in name or "budget" in name}
+    is_named = alike.pop("bert_budget", None) is not None
     if alike:
         from pytest_bertsize.plugin import refusals
 
         refusals.refuse_misspelt_markers(alike, config)
-    if any(_asks_for_review(item) for item in items):
+    if is_named or any("bert_budget" in getattr(item, "fixturenames", ()) for item in items):
         from pytest_bertsize.plugin import startup
 
         startup.open_for_tests(config)
 
 
-def _is_like_ours(name: str) -> bool:
-    return ("bert" in name or "budget" in name) and name != "bert_budget"
-
-
-def _asks_for_review(item: pytest.Item) -> bool:
-    return item.get_closest_marker("bert_budget") is not None or "bert_budget" in getattr(item, "fixturenames", ())
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_call(item: pytest.Item) -> None:
-    """The marker is the check: a model over its budget fails the test before its first line."""
+    """Check what the marker names: a model over its budget fails the test before its first line."""
     if item.get_closest_marker("bert_budget") is not None:
-        from pytest_bertsize.plugin import marker, startup
+        from pytest_bertsize.plugin import startup
 
         startup.open_for_tests(item.config)
-        marker.hold_marked(item)
+        from pytest_bertsize.plugin import items
+
+        items.hold_marked(item)
 
 
 @pytest.fixture
 def bert_budget(request: pytest.FixtureRequest) -> Review:
     """The Review of the marker's model, or of the only one declared: actual, expected, budget, findings, model."""
-    from pytest_bertsize.plugin import marker, startup
+    from pytest_bertsize.plugin import startup
 
     startup.open_for_tests(request.config)
-    return marker.review_for_test(request.node)
+    from pytest_bertsize.plugin import items
+
+    return items.review_for_test(request.node)
 
 
 class FailureReports:
@@ -194,11 +182,13 @@ class FailureReports:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.failed and _is_failed_review(report) and not hasattr(self.config, "workerinput"):
+        """Draw none of a model that is within its budget: another plugin, which has its own words, failed its test."""
+        plain = getattr(report, "bertsize", {}).get("model", {})
+        if report.failed and plain.get("verdict") == "failed" and not hasattr(self.config, "workerinput"):
             from pytest_bertsize.plugin.failures import Failure
             from pytest_bertsize.reports.report import model_from_plain
 
-            model = model_from_plain(report.bertsize["model"])
+            model = model_from_plain(plain)
             report.longrepr = Failure(model, report.location, self.config)  # type: ignore[assignment]
             self.failed.append(report)
 
@@ -207,8 +197,3 @@ class FailureReports:
             from pytest_bertsize.plugin.failures import shorten_summary_lines
 
             shorten_summary_lines(self.failed, terminalreporter)
-
-
-def _is_failed_review(report: pytest.TestReport) -> bool:
-    """The test of a model that is within its budget may be failed by another plugin, which has its own words for it."""
-    return hasattr(report, "bertsize") and report.bertsize["model"]["verdict"] == "failed"

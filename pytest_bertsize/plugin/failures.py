@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 import sys
 import textwrap
-from collections.abc import Generator, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, cast
+from collections.abc import Generator, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import pytest
 from rich.cells import cell_len
 
 from pytest_bertsize.inventory import TOTAL, TRAINABLE
-from pytest_bertsize.plugin.items import REVIEW, BudgetFailure, BudgetItem
-from pytest_bertsize.plugin.marker import Mistaken, hold_marked
+from pytest_bertsize.plugin.items import REVIEW, BudgetFailure, BudgetItem, Mistaken, hold_marked
 from pytest_bertsize.reports.drawing import Style, can_show
 from pytest_bertsize.reports.from_review import report_model
 from pytest_bertsize.reports.report import to_plain
@@ -56,7 +55,7 @@ class Attachments:
 
 
 def _check_skipped_test(item: pytest.Item) -> BaseException | None:
-    """A test that is skipped before its first line is held to its markers' budgets all the same."""
+    """Hold a test that is skipped before its first line to its markers' budgets all the same."""
     if REVIEW in item.stash or item.get_closest_marker("bert_budget") is None:
         return None
     try:
@@ -67,41 +66,35 @@ def _check_skipped_test(item: pytest.Item) -> BaseException | None:
 
 
 def _fail_report(report: pytest.TestReport, message: str) -> None:
-    """Whatever a mark has made of it: an expected failure would be green."""
+    """Fail the test whatever a mark has made of it: an expected failure would be green."""
     report.outcome = "failed"
     report.longrepr = message
     vars(report).pop("wasxfail", None)
 
 
 def _attach_review(review: Review, item: pytest.Item, report: pytest.TestReport) -> None:
-    model = report_model(review)
+    """Attach the review as data, and to JUnit's file the model's sizes as far as they are known."""
+    model, limit = report_model(review), review.limit(TOTAL)
     report.bertsize = {"declared": isinstance(item, BudgetItem), "model": to_plain(model)}  # type: ignore[attr-defined]
-    others = [(name, value) for name, value in item.user_properties if not name.startswith(_PROPERTY)]
+    rows = {row.name: row.actual for row in model.components if row.name not in {TOTAL, TRAINABLE}}
+    properties = {
+        "verdict": model.verdict,
+        "mode": "full" if model.built else "no-build",
+        "total": model.totals.actual,
+        "trainable": model.totals.trainable,
+        "expected": model.totals.expected,
+        "base": model.base.total if model.base else None,
+        "limit": str(limit) if limit else None,
+        **{f"component.{name}": count for name, count in rows.items() if "." not in name},
+    }
     item.user_properties[:] = [
-        *others,
-        *((f"{_PROPERTY}{name}", value) for name, value in _junit_properties(model, review)),
+        *((name, value) for name, value in item.user_properties if not name.startswith(_PROPERTY)),
+        *((f"{_PROPERTY}{name}", value) for name, value in properties.items() if value is not None),
     ]
 
 
-def _junit_properties(model: ModelReport, review: Review) -> Iterator[tuple[str, object]]:
-    """What JUnit's file has of a model: what is known of its sizes, whether it was built or not."""
-    totals, base, limit = model.totals, model.base, review.limit(TOTAL)
-    counted = [(row.name, row.actual) for row in model.components if row.name not in {TOTAL, TRAINABLE}]
-    yield "verdict", model.verdict
-    yield "mode", "full" if model.built else "no-build"
-    known = {
-        "total": totals.actual,
-        "trainable": totals.trainable,
-        "expected": totals.expected,
-        "base": base.total if base else None,
-        "limit": str(limit) if limit else None,
-        **{f"component.{name}": count for name, count in counted if "." not in name},
-    }
-    yield from ((name, value) for name, value in known.items() if value is not None)
-
-
 def _place_of_failure(item: pytest.Item, review: Review) -> tuple[str, int | None, str]:
-    """The line of the budget, or of the config's key, so that an annotation lands on it."""
+    """Return the line of the budget, or of the config's key, so that an annotation lands on it."""
     path, line, title = item.location
     if not isinstance(item, BudgetItem):
         return path, line, title
@@ -110,20 +103,20 @@ def _place_of_failure(item: pytest.Item, review: Review) -> tuple[str, int | Non
 
 
 def _attach_changes(item: BudgetItem, report: pytest.TestReport) -> None:
-    """What the model's test asks of its budget, where the run changes budgets."""
-    if item.gate.mode.verb is None:
+    """Attach what the model's test asks of its budget, where the run changes budgets."""
+    verb, lock = item.gate.mode.verb, item.gate.lock
+    if verb is None:
         return
     asked = item.gate.changes(item.name)
-    report.bertsize_changes = [asdict(change) for change in asked.changes]  # type: ignore[attr-defined]
-    report.bertsize_refused = [asdict(each) for each in asked.refused]  # type: ignore[attr-defined]
-    if item.gate.mode.verb == "update" and item.gate.lock:
-        report.bertsize_lock = {item.name: item.gate.to_lock(item.name)}  # type: ignore[attr-defined]
-    if asked.changes:
-        report.bertsize_before = to_plain(report_model(asked.review))  # type: ignore[attr-defined]
+    report.bertsize_changes = {  # type: ignore[attr-defined]
+        "changes": [asdict(change) for change in asked.changes],
+        "refused": [asdict(each) for each in asked.refused],
+        "lock": {item.name: item.gate.to_lock(item.name)} if verb == "update" and lock else {},
+        "before": to_plain(report_model(asked.review)) if asked.changes else None,
+    }
 
 
-@dataclass(frozen=True, slots=True)
-class Crash:
+class Crash(NamedTuple):
     """What the short summary, JUnit and annotations show: one line, and where to look."""
 
     path: str
@@ -145,8 +138,8 @@ class Failure:
 
     def shorten_line(self, width: int) -> None:
         """Shorten the line for the short summary by whole words: pytest itself would cut through a number."""
-        self.reprcrash = replace(
-            self.reprcrash, message=textwrap.shorten(self.model.headline, width, placeholder=" ...")
+        self.reprcrash = self.reprcrash._replace(
+            message=textwrap.shorten(self.model.headline, width, placeholder=" ...")
         )
 
     def toterminal(self, tw: TerminalWriter) -> None:
@@ -157,12 +150,12 @@ class Failure:
 
 
 def terminal_style(tw: TerminalWriter, verbosity: int) -> Style:
-    """Width and colour as pytest sees them (so NO_COLOR, FORCE_COLOR and ``--color`` work), and what can be encoded."""
+    """Return width and colour as pytest sees them (NO_COLOR, FORCE_COLOR, ``--color``), and what can be encoded."""
     return Style(tw.fullwidth, tw.hasmarkup, can_show(getattr(sys.__stdout__, "encoding", None)), verbosity)
 
 
 def shorten_summary_lines(reports: Sequence[pytest.TestReport], terminalreporter: pytest.TerminalReporter) -> None:
-    """Where pytest trims its summary lines to the terminal, trim ours first; it does not on CI, and neither do we."""
+    """Trim our summary lines before pytest trims them to the terminal; on CI it does not, and neither do we."""
     if os.environ.get("CI") or os.environ.get("BUILD_NUMBER") or terminalreporter.verbosity > 1:
         return
     config = terminalreporter.config

@@ -1,7 +1,8 @@
-"""The gate in pytest: a declared model as a test item; a Review becomes pass or fail."""
+"""The gate in pytest: a declared model as a test item, tests with the marker or the fixture ``bert_budget``."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,14 +10,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_bertsize.plugin.refusals import refuse_tables_beside_tests
-from pytest_bertsize.review.gate import Gate
-from pytest_bertsize.table.settings import SettingsError
+from pytest_bertsize.plugin.startup import GATE
+from pytest_bertsize.table.model import AsBytes, Training
+from pytest_bertsize.table.settings import Settings, SettingsError, limits_from
+from pytest_bertsize.wording import MOST_NAMED, did_you_mean, listed, shown
 
 if TYPE_CHECKING:
+    from pytest_bertsize.review.gate import Gate
     from pytest_bertsize.review.review import Review
+    from pytest_bertsize.table.model import Limit
 
-
-GATE = pytest.StashKey[Gate | SettingsError]()
 REVIEW = pytest.StashKey["Review"]()
 
 
@@ -26,6 +29,16 @@ class BudgetFailure(Exception):
     def __init__(self, review: Review) -> None:
         super().__init__(review.headline)
         self.review = review
+
+
+class Mistaken(Exception):
+    """A marker, or the table that it refers to, is wrong: a test failure without a traceback."""
+
+
+def hold(item: pytest.Item, review: Review) -> None:
+    item.stash[REVIEW] = review
+    if review.verdict == "failed":
+        raise BudgetFailure(review)
 
 
 # declared models as test items
@@ -73,7 +86,7 @@ class BudgetItem(pytest.Item):
         hold(self, self.gate.review(self.name))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """The headline: pytest need not draw a traceback that nobody is shown."""
+        """Return the headline: pytest need not draw a traceback that nobody is shown."""
         failure = excinfo.value
         return failure.review.headline if isinstance(failure, BudgetFailure) else super().repr_failure(excinfo, style)
 
@@ -81,7 +94,89 @@ class BudgetItem(pytest.Item):
         return self.path, 0, f"bert budget: {self.name}"
 
 
-def hold(item: pytest.Item, review: Review) -> None:
-    item.stash[REVIEW] = review
-    if review.verdict == "failed":
+# tests with the marker or the fixture
+
+_MARKER = inspect.signature(lambda model=None, **limits: None)  # noqa: ARG005  (what the marker takes)
+
+
+def hold_marked(item: pytest.Item) -> None:
+    """Check every model that the test's markers name, each against all of their limits; keep the nearest's review."""
+    reviews = _review_named(item)
+    for review in reviews:
+        hold(item, review)
+    item.stash[REVIEW] = reviews[0]
+
+
+def review_for_test(item: pytest.Item) -> Review:
+    """Return the fixture's value: the review of the nearest marker's model, or of the only one declared."""
+    review = _review_named(item)[0]
+    if review.unbuilt and review.verdict == "passed":
+        raise Mistaken("the fixture bert_budget gives what was built: run it without --bert-budget-no-build")
+    if review.actual is None:
         raise BudgetFailure(review)
+    return review
+
+
+def _review_named(item: pytest.Item) -> list[Review]:
+    """Review the models that a test asks for, that of the nearest marker first."""
+    gate = item.config.stash[GATE]
+    try:
+        if isinstance(gate, SettingsError):
+            raise gate
+        limits: dict[str, tuple[Limit, ...]] = {}
+        for marker in item.iter_markers("bert_budget"):
+            name, extra = _read_marker(marker, gate.settings, item)
+            limits[name] = (*limits.get(name, ()), *extra)
+        if not limits:
+            limits[_find_model(None, gate.settings, "the fixture bert_budget")] = ()
+    except SettingsError as error:
+        raise Mistaken(str(error)) from None
+    return [gate.review(name, extra) for name, extra in limits.items()]
+
+
+def _read_marker(marker: pytest.Mark, settings: Settings, item: pytest.Item) -> tuple[str, tuple[Limit, ...]]:
+    """Return the model that a marker names, and its limits."""
+    path, line = item.location[0], (item.location[1] or 0) + 1
+    place = f"{path}:{line}: @pytest.mark.bert_budget"
+    try:
+        arguments = _MARKER.bind(*marker.args, **marker.kwargs).arguments
+    except TypeError as error:
+        raise SettingsError(f'{place}: {error}; write @pytest.mark.bert_budget("NAME", total="110M")') from None
+    name = _find_model(arguments.get("model"), settings, place)
+    found = limits_from(arguments.get("limits", {}), file=path, line=line)
+    return name, tuple(_tighten(limit, settings, name, place) for limit in found)
+
+
+def _find_model(name: object, settings: Settings, place: str) -> str:
+    known = listed(settings.names, MOST_NAMED)
+    if name is None and len(settings.names) == 1:
+        return settings.names[0]
+    if name is None:
+        raise SettingsError(
+            f'{place}: which model? {settings.file} declares {known}; write @pytest.mark.bert_budget("NAME")'
+        )
+    if not isinstance(name, str) or name not in settings.models:
+        hint = did_you_mean(str(name), settings.names, f"there are {known}")
+        raise SettingsError(f"{place}: no model {shown(name)} is declared in {settings.file}; {hint}")
+    return name
+
+
+def _tighten(limit: Limit, settings: Settings, name: str, place: str) -> Limit:
+    """Return the limit, measured as the table's is.
+
+    :raises SettingsError: where it would loosen that, naming both.
+    """
+    declared = next((each for each in settings.models[name].limits if each.component == limit.component), None)
+    if declared is None:
+        return limit
+    if limit.measure != declared.measure and limit.measure not in {AsBytes(None, "unique"), Training()}:
+        message = f"{place} limits {limit.component} as {limit.measure}, and {settings.file} as {declared.measure}"
+        raise SettingsError(f"{message}: leave that to the table")
+    if limit.maximum is not None and declared.maximum is not None and limit.maximum > declared.maximum:
+        looser = f"up to {limit.maximum:,}, where {settings.file} allows {declared.maximum:,}"
+    elif limit.minimum is not None and declared.minimum is not None and limit.minimum < declared.minimum:
+        looser = f"down to {limit.minimum:,}, where {settings.file} allows {declared.minimum:,}"
+    else:
+        return limit._replace(measure=declared.measure)
+    never = "a marker tightens a budget, it never loosens one; change the table"
+    raise SettingsError(f"{place} allows {limit.component} {looser}: {never}")

@@ -10,7 +10,6 @@ import pytest
 
 from pytest_bertsize.plugin.failures import terminal_style
 from pytest_bertsize.plugin.selection import WHY, is_lenient
-from pytest_bertsize.reports.files import ReportFiles, report_files
 from pytest_bertsize.reports.outcome import Outcome, summarize_run
 from pytest_bertsize.reports.report import model_from_plain
 from pytest_bertsize.wording import plural
@@ -18,6 +17,7 @@ from pytest_bertsize.wording import plural
 if TYPE_CHECKING:
     from pytest_bertsize.plugin.selection import Selection
     from pytest_bertsize.plugin.update import Rewriter
+    from pytest_bertsize.reports.files import ReportFiles
     from pytest_bertsize.reports.outcome import Status
     from pytest_bertsize.reports.report import ModelReport
     from pytest_bertsize.table.settings import Settings
@@ -27,15 +27,6 @@ EXIT: Mapping[Status, pytest.ExitCode] = {
     "found": pytest.ExitCode.TESTS_FAILED,
     "mistaken": pytest.ExitCode.USAGE_ERROR,
 }
-
-
-def report_files_of(config: pytest.Config, settings: Settings) -> ReportFiles:
-    """The files of ``--bert-budget-report``, relative to where pytest was called.
-
-    :raises SettingsError: for one that cannot be written.
-    """
-    given, option = config.getoption("bert_budget_report"), "--bert-budget-report"
-    return report_files(given, config.invocation_params.dir, settings, option)
 
 
 class Ledger:
@@ -48,28 +39,28 @@ class Ledger:
         versions: Mapping[str, str],
         reports: ReportFiles,
         selection: Selection,
+        rewriter: Rewriter | None = None,
     ) -> None:
+        """:param rewriter: ``None`` where the run changes no budgets."""
         self.config = config
         self.settings = settings
         self.versions = versions
         self.reports = reports
         self.selection = selection
-        self.told = False
-        """Whether the terminal has said what was checked."""
-        self.rewriter: Rewriter | None = None
-        """Who changes budgets, where the run does."""
+        self.rewriter = rewriter
+        self.told = False  # true once the terminal has said what was checked
         self._models: dict[str, ModelReport] = {}
 
     @property
     def outcome(self) -> Outcome:
-        """What the run comes to, by what has come in so far."""
+        """The outcome by what has come in so far."""
         checked = [self._models[name] for name in self.settings.names if name in self._models]
         excuse = WHY if self.selection.left_out and is_lenient(self.config) else ""
         return Outcome(checked, self.versions, self.reports, excuse)
 
     @property
     def status(self) -> pytest.ExitCode:
-        """What the run's exit status is, as far as the ledger has a say."""
+        """The run's exit status, as far as the ledger has a say."""
         return EXIT[self.outcome.status]
 
     def pytest_report_header(self) -> str:

@@ -15,11 +15,13 @@ LISTING = ("collectonly", "setuponly", "setupplan", "showfixtures", "show_fixtur
 """Options of pytest with which it runs no test."""
 LEFT_OUT = "bertsize_left_out"
 """Key of xdist's ``workeroutput``: whether tests were left out."""
+RESULTS = "bertsize_results"
+"""Key of xdist's ``workerinput``: the file in which workers find what was built."""
 WHY = "tests were only listed or selected, which CI would not let pass"
 
 
 def is_lenient(config: pytest.Config) -> bool:
-    """Whether it is the setting alone that has the gate in this run, and somebody at a desk who has started it."""
+    """Tell whether the setting alone has the gate in this run, and somebody at a desk has started it."""
     if config.getoption("bert_budget"):
         return False
     from pytest_bertsize.reports.ci import sign_of_ci
@@ -28,10 +30,8 @@ def is_lenient(config: pytest.Config) -> bool:
 
 
 def is_for_other_tests(config: pytest.Config) -> bool:
-    """Whether pytest was given files or single tests, none of them ours; ``pytest tests`` is a run like any other."""
+    """Tell whether pytest was given files or single tests, none of them ours; ``pytest tests`` is any run."""
     if hasattr(config, "workerinput"):
-        from pytest_bertsize.plugin.xdist import RESULTS
-
         return RESULTS not in config.workerinput  # as the controller has decided
     if config.args_source != pytest.Config.ArgsSource.ARGS or not is_lenient(config):
         return False
@@ -41,7 +41,7 @@ def is_for_other_tests(config: pytest.Config) -> bool:
 
 
 def may_run_nothing(config: pytest.Config) -> bool:
-    """Whether a run that has not even armed the gate may succeed: one for other tests, or ``--version``."""
+    """Tell whether a run that has not even armed the gate may succeed: one for other tests, or ``--version``."""
     return not config.getoption("bert_budget") and (config.getoption("version") or is_lenient(config))
 
 

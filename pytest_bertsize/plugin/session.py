@@ -2,33 +2,42 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+import tempfile
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
 from pytest_bertsize.base.run_base import check_interpreter, read_base, read_lock, replace_interpreter
+from pytest_bertsize.builder.messages import Answer, Built, NotBuilt, Why, wrap_result
 from pytest_bertsize.closed_forms.contributed import registry_of
 from pytest_bertsize.config.which_release import asked_about
-from pytest_bertsize.plugin import ledger, refusals, xdist
+from pytest_bertsize.plugin import refusals
 from pytest_bertsize.plugin.failures import Attachments
-from pytest_bertsize.plugin.items import GATE, Collector
-from pytest_bertsize.plugin.selection import Selection, may_run_nothing
+from pytest_bertsize.plugin.items import Collector
+from pytest_bertsize.plugin.ledger import Ledger
+from pytest_bertsize.plugin.selection import RESULTS, Selection, may_run_nothing
+from pytest_bertsize.plugin.startup import GATE
+from pytest_bertsize.reports.ci import sign_of_ci
+from pytest_bertsize.reports.files import report_files
 from pytest_bertsize.reports.from_review import report_base
 from pytest_bertsize.review.gate import Gate, Mode
 from pytest_bertsize.table.model import Growth
-from pytest_bertsize.table.settings import SettingsError, load
+from pytest_bertsize.table.settings import Settings, SettingsError, load
 from pytest_bertsize.wording import MOST_NAMED, listed
 
 if TYPE_CHECKING:
     from pytest_bertsize.base.lock import Lock
     from pytest_bertsize.builder.helper import Helper
     from pytest_bertsize.review.accept import Verb
-    from pytest_bertsize.table.settings import Settings
 
-
-LEDGER = pytest.StashKey[ledger.Ledger]()
+LEDGER = pytest.StashKey[Ledger]()
 
 
 def arm_run(config: pytest.Config, helper: Helper | None) -> None:
@@ -41,7 +50,7 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
     """
     builds = not config.getoption("bert_budget_no_build")
     try:
-        verb = _read_verb(config)
+        verb = read_verb(config)
         refusals.refuse_other_tables(config)
         python, option = config.getoption("bert_budget_python"), "--bert-budget-python"
         settings = replace_interpreter(load(refusals.table_path(config)), python, option)
@@ -50,59 +59,66 @@ def arm_run(config: pytest.Config, helper: Helper | None) -> None:
         registry = registry_of(settings, asked.release)
         base = read_base(settings, config.getoption("bert_budget_base"), registry, "--bert-budget-base")
         check_interpreter(settings, python, base, option, builds=builds)
-        reports = replace(ledger.report_files_of(config, settings), base=report_base(base), builds=builds, asked=asked)
+        written, here = config.getoption("bert_budget_report"), config.invocation_params.dir
+        reports = report_files(written, here, settings, "--bert-budget-report")
+        reports = replace(reports, base=report_base(base), builds=builds, asked=asked)
     except SettingsError as error:
         raise pytest.UsageError(str(error)) from None
-    if helper and builds and settings.interpreter:
-        helper.build_with(settings.interpreter.path, settings.interpreter.written)
-    detail = bool(reports) or config.get_verbosity() > 0
-    result = helper.result if helper else xdist.read_results(config)
-    mode = Mode(formulas=bool(reports), detail=detail, verb=verb)
+    mode = Mode(formulas=bool(reports), detail=bool(reports) or config.get_verbosity() > 0, verb=verb)
+    result = helper.result if helper else read_results(config)
     gate = Gate(settings, registry, result if builds else None, base, mode, lock)
     selection = Selection(config)
-    config.pluginmanager.register(selection)
     if helper:
-        config.stash[LEDGER] = ledger.Ledger(config, settings, helper.versions, reports, selection)
+        rewriter = None
+        if verb:
+            from pytest_bertsize.plugin.update import Rewriter
+
+            rewriter = Rewriter(settings, verb, lock)
+            config.pluginmanager.register(rewriter)
+        config.stash[LEDGER] = Ledger(config, settings, helper.versions, reports, selection, rewriter)
         config.pluginmanager.register(config.stash[LEDGER])
-        config.pluginmanager.register(xdist.Controller([*gate.requests], helper))
-        _ask_helper(helper, gate, config)
-    if verb and helper:
-        from pytest_bertsize.plugin import update
-
-        rewriter = update.Rewriter(settings, verb, lock)
-        config.stash[LEDGER].rewriter = rewriter
-        config.pluginmanager.register(rewriter)
+        config.pluginmanager.register(Controller([*gate.requests], helper))
+        _ask_helper(helper, gate, config, builds=builds)
     config.stash[GATE] = gate
-    config.pluginmanager.register(Collector(gate))
-    config.pluginmanager.register(Attachments())
+    for each in (selection, Collector(gate), Attachments()):
+        config.pluginmanager.register(each)
 
 
-def _read_verb(config: pytest.Config) -> Verb | None:
-    """What the run is to do with budgets.
+def read_verb(config: pytest.Config) -> Verb | None:
+    """Return what the run is to do with budgets.
 
     :raises SettingsError: when it may do nothing with them.
     """
-    if not (config.getoption("bert_budget_update") or config.getoption("bert_budget_tighten")):
+    updates, tightens = (config.getoption(f"bert_budget_{verb}") for verb in ("update", "tighten"))
+    if not (updates or tightens):
         return None
-    from pytest_bertsize.plugin import update
-
-    return update.verb_of_run(config)
+    option = "--bert-budget-update" if updates else "--bert-budget-tighten"
+    if updates and tightens:
+        both = f"{option} and --bert-budget-tighten"
+        raise SettingsError(f"{both}: one raises budgets and the other lowers them; run one of them")
+    if config.getoption("bert_budget_no_build"):
+        raise SettingsError(f"{option} needs a build: a budget is not changed for a count that nothing was built to")
+    if sign := sign_of_ci():
+        raise SettingsError(
+            f"{option}: this is a CI ({sign}), and nobody looks at what a CI accepts: run it at the desk, "
+            "and commit pyproject.toml"
+        )
+    return "update" if updates else "tighten"
 
 
 def _read_lock(settings: Settings, verb: Verb | None) -> Lock | None:
-    """What the table's lock says.
+    """Read the table's lock.
 
     :raises SettingsError: for one that cannot be read, and where what the run is to change cannot be replaced.
     """
-    if verb:
-        from pytest_bertsize.table import rewrite
+    if not verb:
+        return read_lock(settings)
+    from pytest_bertsize.table.rewrite import refuse_another
 
-        rewrite.refuse_another(settings.path, settings.text)
+    refuse_another(settings.path, settings.text)
     lock = read_lock(settings)
     if verb == "update" and lock:
-        from pytest_bertsize.table import rewrite
-
-        rewrite.refuse_another(settings.root / lock.file, lock.text)
+        refuse_another(settings.root / lock.file, lock.text)
     return lock
 
 
@@ -113,25 +129,25 @@ def arm_tests(config: pytest.Config, helper: Helper) -> None:
         settings = load(refusals.table_path(config))
         check_interpreter(settings, None, None, "", builds=True)
         registry = registry_of(settings, asked_about(settings).release)
-        base = read_base(settings, None, registry, "--bert-budget-base") if _needs_base(settings) else None
-        gate = Gate(settings, registry, helper.result, base, lock=read_lock(settings))
+        needs_base = any(isinstance(limit.measure, Growth) for limit in settings.limits.values())
+        base = read_base(settings, None, registry, "--bert-budget-base") if needs_base else None
+        config.stash[GATE] = gate = Gate(settings, registry, helper.result, base, lock=read_lock(settings))
     except SettingsError as error:
         helper.stop()
         config.stash[GATE] = error
-        return
-    if settings.interpreter:
-        helper.build_with(settings.interpreter.path, settings.interpreter.written)
-    _ask_helper(helper, gate, config)
-    config.stash[GATE] = gate
+    else:
+        _ask_helper(helper, gate, config, builds=True)
 
 
-def _needs_base(settings: Settings) -> bool:
-    """Whether what the table limits is not known without one."""
-    return any(isinstance(limit.measure, Growth) for limit in settings.limits.values())
+def _ask_helper(helper: Helper, gate: Gate, config: pytest.Config, *, builds: bool) -> None:
+    if builds and (interpreter := gate.settings.interpreter):
+        helper.build_with(interpreter.path, interpreter.written)
+    if not config.getoption("collectonly"):
+        helper.ask([*gate.requests.values()])
 
 
 def status_of_run(config: pytest.Config) -> int:
-    """The exit status of a run that pytest itself takes to be good: ``--help`` and ``--fixtures`` run nothing."""
+    """Return the status of a run that pytest itself takes to be good: ``--help`` and ``--fixtures`` run nothing."""
     found = config.stash.get(LEDGER, None)
     if found is None and may_run_nothing(config):
         return pytest.ExitCode.OK
@@ -143,6 +159,49 @@ def status_of_run(config: pytest.Config) -> int:
     return found.status
 
 
-def _ask_helper(helper: Helper, gate: Gate, config: pytest.Config) -> None:
-    if not config.getoption("collectonly"):
-        helper.ask([*gate.requests.values()])
+# pytest-xdist: the controller builds, its workers read
+
+
+class Controller:
+    """Hands the helper's results to the workers, if there are any."""
+
+    def __init__(self, names: Sequence[str], helper: Helper) -> None:
+        self.names = names
+        self.helper = helper
+        self.folder: Path | None = None
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        if self.folder is None:
+            self.folder = Path(tempfile.mkdtemp(prefix="bertsize-"))
+        node.workerinput[RESULTS] = str(self.folder / "results.json")
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self) -> Generator[None, object, object]:
+        """Workers start and collect while the models are built, and run no test before this hook is through."""
+        if self.folder is not None:
+            answers = {name: wrap_result(self.helper.result(name)) for name in self.names}
+            (self.folder / "results.json").write_bytes(msgspec.json.encode(answers))
+        return (yield)
+
+    def pytest_unconfigure(self) -> None:
+        if self.folder is not None:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def read_results(config: pytest.Config) -> Callable[[str], Built | NotBuilt]:
+    """Return a reader of what the controller had built, for a worker that first needs it when a test runs."""
+    path = Path(config.workerinput[RESULTS])  # type: ignore[attr-defined]  # set by xdist in its workers
+
+    @cache
+    def read_answers() -> dict[str, Answer]:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, Answer])
+
+    def result(name: str) -> Built | NotBuilt:
+        try:
+            built, failed = read_answers()[name]
+        except OSError as error:
+            return NotBuilt(Why.NONSENSE, f"the xdist worker cannot read what was built: {error}")
+        return built or failed or NotBuilt(Why.NEVER_ASKED)
+
+    return result

@@ -230,6 +230,17 @@ def test_a_report_that_cannot_be_written_is_a_usage_error(project: Project, opti
     assert Path("config.json").read_bytes() == before
 
 
+def test_a_report_is_written_relative_to_where_pytest_was_called(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytester = project(FITS)
+    monkeypatch.chdir(pytester.mkdir("deep"))
+    reports = ("--bert-budget-report=size.json", "--bert-budget-report=../other.json")
+    assert pytester.runpytest_inprocess("--bert-budget", *reports).ret == pytest.ExitCode.OK
+    assert Path("size.json").is_file()
+    assert Path("../other.json").is_file()
+
+
 def test_a_report_without_the_gate_is_a_usage_error(project: Project) -> None:
     result = project(FITS).runpytest("--bert-budget-report=size.json")
     assert result.ret == pytest.ExitCode.USAGE_ERROR

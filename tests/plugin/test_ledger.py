@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Literal, cast
 
 import pytest
 
-from pytest_bertsize.plugin.ledger import report_files_of
 from pytest_bertsize.plugin.selection import WHY
 from pytest_bertsize.reports.report import to_plain
-from pytest_bertsize.table.settings import SettingsError
 from tests.support.ledger_alone import (
     VERSIONS,
     Config,
@@ -27,7 +25,6 @@ from tests.support.ledger_alone import (
 
 if TYPE_CHECKING:
     from pytest_bertsize.plugin.update import Rewriter
-    from pytest_bertsize.reports.files import ReportFiles
 
 OK, TESTS_FAILED = pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED
 NO_TESTS_COLLECTED, USAGE_ERROR = pytest.ExitCode.NO_TESTS_COLLECTED, pytest.ExitCode.USAGE_ERROR
@@ -255,28 +252,3 @@ def test_what_could_not_be_accepted_is_told_as_it_was_and_by_the_table_as_it_is(
     assert ledger.outcome.checked == [found("a"), found("b", "failed")]
     assert ledger.reports.settings is after
     assert written(tmp_path / "size.json")["failed"] == 1
-
-
-# what was asked for
-
-
-def asked(tmp_path: Path, *reports: str) -> ReportFiles:
-    config = Config(options={"bert_budget_report": list(reports)}, folder=tmp_path / "called/from")
-    config.folder.mkdir(parents=True)
-    return report_files_of(cast("pytest.Config", config), declared("a", root=tmp_path))
-
-
-def test_reports_are_written_relative_to_where_pytest_was_called(tmp_path: Path) -> None:
-    files = asked(tmp_path, "size.json", "../other.json")
-    folder = tmp_path / "called/from"
-    assert files.paths == (folder / "size.json", folder / "../other.json")
-    assert files.settings == declared("a", root=tmp_path)
-
-
-def test_a_report_that_may_not_stand_there_is_refused_in_the_words_of_the_option(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError) as error:
-        asked(tmp_path, "size.txt")
-    assert str(error.value) == (
-        "--bert-budget-report=size.txt: the file must end in .json, .md or .html; "
-        "write --bert-budget-report=bertsize.json"
-    )

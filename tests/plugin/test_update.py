@@ -12,7 +12,8 @@ import tomlkit
 
 from pytest_bertsize.base.lock import Locked, parse_lock, read_lock, render_lock, render_model
 from pytest_bertsize.inventory import Tensor
-from pytest_bertsize.plugin.update import Rewriter, verb_of_run
+from pytest_bertsize.plugin.session import read_verb
+from pytest_bertsize.plugin.update import Rewriter
 from pytest_bertsize.reports.ci import VARIABLES
 from pytest_bertsize.table.settings import SettingsError, load
 from tests.bad_input.test_bad_runs import build_no_model_twice  # noqa: F401  (a fixture)
@@ -68,7 +69,7 @@ def said(result: pytest.RunResult) -> list[str]:
 
 def asked(**given: bool) -> Verb | None:
     options = dict.fromkeys(("bert_budget_update", "bert_budget_tighten", "bert_budget_no_build"), False)
-    return verb_of_run(cast("pytest.Config", Config(options={**options, **given})))
+    return read_verb(cast("pytest.Config", Config(options={**options, **given})))
 
 
 def test_each_option_is_a_verb() -> None:
@@ -113,7 +114,8 @@ def a_change(component: str = "total", after: str = '"60K"') -> dict[str, Any]:
 
 
 def reported(rewriter: Rewriter, *changes: dict[str, Any], refused: tuple[dict[str, Any], ...] = ()) -> None:
-    report = SimpleNamespace(bertsize_changes=list(changes), bertsize_refused=list(refused))
+    asked: dict[str, Any] = {"changes": list(changes), "refused": list(refused), "lock": {}, "before": None}
+    report = SimpleNamespace(bertsize_changes=asked)
     rewriter.pytest_runtest_logreport(cast("pytest.TestReport", report))
 
 
@@ -402,7 +404,7 @@ def a_block(name: str, layers: int = 2) -> dict[str, str]:
 
 
 def looked_at(rewriter: Rewriter, **blocks: str) -> None:
-    report = SimpleNamespace(bertsize_changes=[], bertsize_lock=blocks)
+    report = SimpleNamespace(bertsize_changes={"changes": [], "refused": [], "lock": blocks, "before": None})
     rewriter.pytest_runtest_logreport(cast("pytest.TestReport", report))
 
 
