@@ -10,7 +10,6 @@ from pathlib import Path
 from measuring import REFERENCE, Bound, Line, Samples, Table, added, is_installed, megabytes, seconds, shape, slope
 from projects import (
     NO_BUILD,
-    alike,
     deep,
     labelled,
     many,
@@ -79,28 +78,20 @@ def series(sizes: Sizes) -> list[Series]:
     ]
 
 
-def projects(folder: Path, sizes: Sizes) -> Callable[[Series, int], Path]:
-    """Where the project of a series at a size is; written when it is first asked for."""
+def probes(samples: Samples, folder: Path, sizes: Sizes) -> Iterator[Callable[[], object]]:
+    """Each process of the table, once."""
     folder.mkdir()
 
     def project(one: Series, size: int) -> Path:
         path = folder / f"{one.unit}-{size}"
         return path if path.exists() else write_project(path, one.models(size))
 
-    write_project(folder / "alike", alike(sizes.most))
-    return project
-
-
-def probes(samples: Samples, folder: Path, sizes: Sizes) -> Iterator[Callable[[], object]]:
-    """Each process of the table, once."""
-    project = projects(folder, sizes)
     keys: set[str] = {"gate 1", f"gate {sizes.most}", "no-build 1", f"no-build {sizes.most}"}
     for one in series(sizes):
         for size in one.sizes:
             if one.key(size) not in keys:
                 keys.add(one.key(size))
                 yield partial(run_gate, samples, one.key(size), project(one, size), *one.options, may_fail=True)
-    yield partial(run_gate, samples, "alike", folder / "alike")
     changed = write_changed(folder / "changed", sizes.most)
     for base in ("none", "HEAD^"):
         yield partial(run_check, samples, f"base {base}", changed, "--no-build", "--base", base)
@@ -115,7 +106,7 @@ def probes(samples: Samples, folder: Path, sizes: Sizes) -> Iterator[Callable[[]
 def table(samples: Samples, sizes: Sizes) -> Table:
     lines = [*(_line(samples, one) for one in series(sizes)), _base(samples, sizes), _log(samples, sizes.commits)]
     columns = ("wall time by size", "one more", "grows", "memory of one more")
-    return Table("growth", columns, [*lines, _alike(samples, sizes), *_workers(samples, sizes)])
+    return Table("growth", columns, [*lines, *_workers(samples, sizes)])
 
 
 def _line(samples: Samples, one: Series) -> Line:
@@ -157,17 +148,6 @@ def _log(samples: Samples, commits: Sequence[int]) -> Line:
     figures = (shown, added(slope(commits, time) * 1e3, "ms"), shape(commits, time), "")
     bound = Bound(samples.to_import(f"log {commits[-1]}"), 1, says="last ÷ import")
     return Line("commits, `bertsize log`", figures, bound)
-
-
-def _alike(samples: Samples, sizes: Sizes) -> Line:
-    more = samples.median("alike seconds") - samples.median("gate 1 seconds")
-    wall = seconds(samples.median("alike seconds"))
-    own = samples.median("alike own") - samples.median("gate 1 own")
-    further = sizes.most - 1
-    memory = f"{added(own / further / 1e3, 'kB')} (pytest)"
-    figures = (f"{sizes.most:,}: {wall}", added(more / further * 1e3, "ms"), "", memory)
-    ratio = samples.ratio("alike seconds", f"gate {sizes.most} seconds")
-    return Line("models of one config, full (built once)", figures, Bound(ratio, 1.1, says="÷ of different ones"))
 
 
 def _workers(samples: Samples, sizes: Sizes) -> Iterator[Line]:

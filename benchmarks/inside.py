@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
@@ -12,7 +11,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from measuring import REFERENCE, Bound, Line, Samples, Table, is_installed, run, seconds, seconds_of, times
-from projects import CHINESE, GATE, LARGE, NO_BUILD, NO_TESTS, PYTEST, alike, many, write_project
+from projects import CHINESE, LARGE, alike, many, write_project
 
 from pytest_bertsize.builder.helper import CORES, Helper
 from pytest_bertsize.closed_forms import FAMILIES, ClosedForm, Family
@@ -50,19 +49,6 @@ finally:
     heavy = [name for name in sys.modules if name.partition(".")[0] in ("torch", "transformers", "numpy", "sympy")]
     print(len(sys.modules), len(heavy))
 """
-IMPORT_TIME = re.compile(r"^import time: +(\d+) \| +\d+ \| +(\S+)$", re.MULTILINE)
-"""A line of ``-X importtime``: microseconds of the module alone, and its name."""
-IMPORTERS = {
-    "pytest": (*GATE, NO_BUILD),
-    "check": ("-I", "-m", "pytest_bertsize", "check", "--no-build"),
-}
-"""The two ways to run the gate without a build."""
-ROOMS = ("plugin", "commands", "reports", "review", "base", "closed_forms", "config", "table", "checkpoint", "builder")
-BELOW = "what stands below the rooms"
-MSGSPEC = "msgspec"
-REST = "Python's own, tomli and rich"
-GROUPS = (*(f"`{room}`" for room in ROOMS), BELOW, MSGSPEC, REST)
-
 
 # idle cost
 
@@ -97,49 +83,6 @@ def count_modules(samples: Samples, project: Path) -> None:
     loaded, heavy = run("-I", "-c", LOADED, "--no-build", folder=project).output.split()[-2:]
     samples.note("modules", int(loaded))
     samples.note("heavy modules", int(heavy))
-
-
-def import_costs(samples: Samples, project: Path, empty: Path) -> None:
-    """Whose modules a run without a build imports, and the time that each group takes; pytest's own are left out."""
-    bare = _imported(*PYTEST, folder=empty, statuses=(NO_TESTS,))
-    found = {
-        "pytest": _imported(*IMPORTERS["pytest"], folder=project),
-        "check": _imported(*IMPORTERS["check"], folder=project),
-    }
-    found["pytest"] = {name: taken for name, taken in found["pytest"].items() if name not in bare}
-    for command, modules in found.items():
-        for group in GROUPS:
-            taken = [time for name, time in modules.items() if _group(name) == group]
-            samples.note(f"{command} {group} modules", len(taken))
-            samples.note(f"{command} {group} time", sum(taken))
-
-
-def _imported(*arguments: str, folder: Path, statuses: Collection[int] = (0,)) -> dict[str, int]:
-    said = run("-X", "importtime", *arguments, folder=folder, statuses=statuses).errors
-    return {name: int(taken) for taken, name in IMPORT_TIME.findall(said)}
-
-
-def _group(module: str) -> str:
-    """The room of a module of ours, the package of another's."""
-    package, _, rest = module.partition(".")
-    if package == "pytest_bertsize":
-        room = rest.partition(".")[0]
-        return f"`{room}`" if room in ROOMS else BELOW
-    return MSGSPEC if package == MSGSPEC else REST
-
-
-def import_table(samples: Samples) -> Table:
-    """Modules that a run imports beyond those of a bare pytest, or of nothing; shares are of their time."""
-    columns = ("pytest: modules", "share", "`check`: modules", "share")
-    return Table("what a run without a build imports", columns, [*_import_lines(samples)])
-
-
-def _import_lines(samples: Samples) -> Iterator[Line]:
-    whole = {each: sum(samples.median(f"{each} {group} time") for group in GROUPS) for each in IMPORTERS}
-    for group in GROUPS:
-        counts = {each: samples.median(f"{each} {group} modules") for each in IMPORTERS}
-        shares = {each: 100 * samples.median(f"{each} {group} time") / whole[each] for each in IMPORTERS}
-        yield Line(group, [cell for each in IMPORTERS for cell in (f"{counts[each]:,.0f}", f"{shares[each]:.0f} %")])
 
 
 # helper processes

@@ -58,9 +58,8 @@ def probes(samples: Samples, folder: Path, sizes: Sizes, *, quick: bool) -> list
         *growth.probes(samples, folder / "growth", sizes),
         partial(inside.import_plugins, samples),
         partial(inside.count_modules, samples, one),
-        partial(inside.import_costs, samples, one, folder / "empty"),
         partial(inside.one_process_or_every_core, samples, several, sizes.most),
-        partial(inside.count_builds, samples, folder / "growth" / "alike", sizes.most),
+        partial(inside.count_builds, samples, folder / "alike", sizes.most),
         partial(inside.base_and_large(folder / "sizes"), samples),
         partial(inside.closed_forms, samples),
     ]
@@ -100,7 +99,6 @@ def tables(samples: Samples, sizes: Sizes) -> list[Table]:
         Table("what one would do instead", columns, list(peers.lines_of_peers(samples))),
         growth.table(samples, sizes),
         inside.idle_table(samples),
-        inside.import_table(samples),
         Table("memory", ("peak", "÷ import"), list(_memory(samples, sizes))),
         inside.inside_table(samples, sizes.most),
     ]

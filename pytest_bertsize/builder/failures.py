@@ -3,16 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
-from pytest_bertsize.builder.messages import Answer, Built, NotBuilt, Why
+from pytest_bertsize.builder.messages import Answer, Built, Frame, NotBuilt, Why
 from pytest_bertsize.wording import printable, shown
 
 LONGEST_REASON = 700  # characters that are shown of why a model was not built: torch's sentences end with its advice
 _UNESCAPED = frozenset({"tensors", "declared_ties", "loading", "flops"})
 """Fields of :class:`Built` that are joined by name."""
+
+
+_CONTENTS: Mapping[str, Any] = {
+    "ready": dict[str, str],
+    "failed": str,
+    "refused": str,
+    "forked": Annotated[int, msgspec.Meta(gt=0)],
+    "begun": Annotated[int, msgspec.Meta(ge=0)],
+    "died": int,
+    "nonsense": Any,
+}
+"""By the kind of a frame."""
+
+
+def read_content(frame: Frame) -> Any:
+    """Decode a frame of the helper process.
+
+    :raises ValueError: for any other.
+    """
+    if frame.kind == "answer":
+        return read_answer(frame.content)
+    if frame.kind not in _CONTENTS:
+        raise ValueError(frame.kind)
+    return msgspec.json.decode(frame.content, type=_CONTENTS[frame.kind])
 
 
 def read_answer(content: bytes) -> Built | NotBuilt:

@@ -15,7 +15,16 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_bertsize.builder.confined import MEGABYTE
-from pytest_bertsize.builder.messages import Frame, Frames, TooLong, encode_frame, explain_death
+from pytest_bertsize.builder.messages import (
+    LONGEST_ANSWER,
+    Frame,
+    Frames,
+    NotBuilt,
+    TooLong,
+    Why,
+    encode_frame,
+    explain_death,
+)
 
 if TYPE_CHECKING:
     import psutil
@@ -40,7 +49,83 @@ def environment() -> dict[str, str]:
 
 
 class Lost(Exception):
-    """There is no answer; the message is the rest of a sentence: ``it was not done within 30 s``."""
+    """A process cannot go on; the message is the rest of a sentence: ``it was not done within 30 s``."""
+
+    def __init__(self, why: NotBuilt) -> None:
+        super().__init__(why.reason)
+        self.why = why
+
+
+class Child:
+    """A process of our own, and the frames that go to it and come from it; nobody waits longer than a moment."""
+
+    def __init__(self, process: subprocess.Popen[bytes], name: str, longest: int = LONGEST_ANSWER) -> None:
+        """:param longest: the most bytes of an answer."""
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self.process = process
+        self.started = monotonic()
+        self._name, self._longest = name, longest
+        self._questions, self._answers = process.stdin.fileno(), process.stdout.fileno()
+        self._frames = Frames(self._answers, longest)
+        self._unwritten = bytearray()  # what the pipe has not taken yet
+        self._parent = os.getpid()
+        for descriptor in () if WINDOWS else (self._questions, self._answers):
+            os.set_blocking(descriptor, False)
+
+    @property
+    def is_ours(self) -> bool:
+        """False in a fork of the process that started it, which has the same pipes, and may not read them."""
+        return self._parent == os.getpid()
+
+    def send(self, kind: str, number: int, message: object) -> None:
+        self._unwritten += encode_frame(kind, number, message)
+        self._write()
+
+    def read(self) -> Frame | None:
+        """Return the next frame, or ``None`` where none is there in a moment.
+
+        :raises Lost: when the process is dead or babbling.
+        """
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._answers, selectors.EVENT_READ)
+            if self._unwritten:
+                selector.register(self._questions, selectors.EVENT_WRITE)
+            selector.select(BETWEEN_LOOKS)
+        self._write()
+        try:
+            return self._frames.read()
+        except EOFError:
+            kill_each(family(self.process.pid))  # one that has ended keeps its own status
+            raise Lost(explain_death(self.process.wait(), self._name)) from None
+        except TooLong:
+            raise Lost(NotBuilt(Why.NONSENSE, f"{self._name} answered more than {self._longest:,} bytes")) from None
+        except ValueError:
+            raise self.lose_in_nonsense() from None
+
+    def _write(self) -> None:
+        try:
+            while self._unwritten:
+                del self._unwritten[: os.write(self._questions, self._unwritten)]
+        except BlockingIOError:
+            pass
+        except OSError:  # a process that is dead already is noticed where it is read
+            self._unwritten.clear()
+
+    def lose_in_nonsense(self) -> Lost:
+        return Lost(NotBuilt(Why.NONSENSE, f"{self._name} answered nonsense"))
+
+    def check_memory(self, most: int) -> None:
+        """:raises Lost: when it takes more bytes."""
+        if memory_of(self.process.pid) > most:
+            raise Lost(NotBuilt(Why.MEMORY, limit=most // MEGABYTE))
+
+    def end(self) -> None:
+        """End the process; one that is not ours is forgotten, as nobody here may wait for it."""
+        if self.is_ours:
+            end_process(self.process)
+        else:
+            self.process.returncode = 0
 
 
 class Allowed(NamedTuple):
@@ -57,43 +142,26 @@ def answer_of(module: str, question: Mapping[str, Any], folder: Path | None, all
     :param folder: where it runs; ``None``: where its parent does.
     :raises Lost: when the process is dead, silent or babbling.
     """
-    process = start_process([sys.executable, ISOLATION, "-m", module], folder)
+    child = Child(start_process([sys.executable, ISOLATION, "-m", module], folder), "its process", allowed.answer)
+    too_slow = Lost(NotBuilt(Why.RAISED, f"it was not done within {allowed.seconds:g} s"))
     try:
-        return json.loads(_read_answer(process, encode_frame("ask", 0, question), allowed).content)
+        if WINDOWS:  # there, nobody can wait for a pipe and look at the memory as well
+            said, _ = child.process.communicate(encode_frame("ask", 0, question), allowed.seconds)
+            if not said:
+                raise Lost(explain_death(child.process.wait(), "its process"))
+            return json.loads(said.partition(b"\n")[2])
+        child.send("ask", 0, question)
+        while (frame := child.read()) is None:
+            if monotonic() - child.started >= allowed.seconds:
+                raise too_slow
+            child.check_memory(allowed.memory)
+        return json.loads(frame.content)
     except subprocess.TimeoutExpired:
-        raise Lost(f"it was not done within {allowed.seconds:g} s") from None
-    except EOFError:
-        raise Lost(explain_death(process.wait(), "its process").reason) from None
-    except TooLong:
-        raise Lost(f"its process answered more than {allowed.answer:,} bytes") from None
+        raise too_slow from None
     except ValueError:
-        raise Lost("its process answered nonsense") from None
+        raise child.lose_in_nonsense() from None
     finally:
-        end_process(process)
-
-
-def _read_answer(process: subprocess.Popen[bytes], question: bytes, allowed: Allowed) -> Frame:
-    if WINDOWS:  # there, nobody can wait for a pipe and look at the memory as well
-        said, _ = process.communicate(question, timeout=allowed.seconds)
-        if not said:
-            raise EOFError
-        return Frame("answer", 0, said.partition(b"\n")[2])
-    assert process.stdin is not None
-    assert process.stdout is not None
-    with contextlib.suppress(OSError):  # a process that is dead already is noticed where it is read
-        process.stdin.write(question)
-        process.stdin.close()
-    os.set_blocking(process.stdout.fileno(), False)
-    frames, deadline = Frames(process.stdout.fileno(), allowed.answer), monotonic() + allowed.seconds
-    with selectors.DefaultSelector() as selector:
-        selector.register(process.stdout, selectors.EVENT_READ)
-        while True:
-            if selector.select(min(BETWEEN_LOOKS, max(0.0, deadline - monotonic()))) and (frame := frames.read()):
-                return frame
-            if monotonic() >= deadline:
-                raise subprocess.TimeoutExpired("", allowed.seconds)
-            if memory_of(process.pid) > allowed.memory:
-                raise Lost(f"it took more than {allowed.memory // MEGABYTE:,} MB of memory")
+        child.end()
 
 
 def start_process(command: Sequence[str], folder: Path | None = None) -> subprocess.Popen[bytes]:

@@ -207,10 +207,10 @@ def in_helper(
         helper.ask(requests)
         for request in requests:
             assert isinstance(helper.result(request.name), Built)
-        assert helper._process is not None
-        assert helper._process.stdin is not None
-        helper._process.stdin.close()
-        helper._process.wait(60)
+        assert helper._child is not None
+        assert helper._child.process.stdin is not None
+        helper._child.process.stdin.close()
+        helper._child.process.wait(60)
         return {
             name for written in log.read_text().splitlines() for name in json.loads(written)[1]
         }  # of its forks, too

@@ -66,10 +66,15 @@ def instantiate(request: Request) -> nn.Module:
     """
     import torch
 
-    make = _call_factory if request.factory else _compose_modules if request.modules else _call_class
     with _working_in_root(request), torch.device(request.device), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a tensor without elements counts like any other
-        model = make(request)
+        model: nn.Module
+        if request.factory:
+            model = _call_factory(request)
+        elif request.modules:
+            model = _compose_modules(request)
+        else:  # of a fresh config: constructors change theirs
+            model = find_model_class(request)(make_config(request), **request.options)
     if not request.adapter:
         return model
     from pytest_bertsize.builder.child.lora import adapt
@@ -115,12 +120,6 @@ def explain_error(error: BaseException, request: Request) -> NotBuilt:
 # a class of the library
 
 
-def _call_class(request: Request) -> nn.Module:
-    config = make_config(request)  # fresh: constructors change their config
-    model: nn.Module = find_model_class(request)(config, **request.options)
-    return model
-
-
 def make_config(request: Request) -> Any:
     """Make the config object of a class, from what is handed over.
 
@@ -161,16 +160,18 @@ def read_config_values(request: Request) -> ConfigSaid:
     import transformers
 
     config = make_config(request)
-    found = {path: _find_value(config, path) for path in request.asked}
     by = type(config).__name__
     if type(config).__module__.partition(".")[0] == "transformers":
         by = f"transformers {transformers.__version__}"
+    found = {path: _find_value(config, path.split(".")) for path in request.asked}
     said = {path: _simplify(value) for path, value in found.items() if value is not _MISSING}
-    return ConfigSaid(said, tuple(path for path in request.unknown if _is_read(config, path)), by)
+    owners = {path: _find_value(config, path.split(".")[:-1]) for path in request.unknown}
+    read = (path for path, owner in owners.items() if path.rpartition(".")[2] in _list_keys(type(owner)))
+    return ConfigSaid(said, tuple(read), by)
 
 
-def _find_value(config: Any, path: str) -> Any:
-    for key in path.split("."):
+def _find_value(config: Any, path: list[str]) -> Any:
+    for key in path:
         config = getattr(config, key, _MISSING)
     return config
 
@@ -185,14 +186,8 @@ def _simplify(value: Any) -> Any:
     return value if value is None or is_number or is_fraction or is_text else f"a {type(value).__name__}"
 
 
-def _is_read(config: Any, path: str) -> bool:
-    """Tell whether the config's class, and not that of every config, has the key."""
-    above, _, key = path.rpartition(".")
-    owner = _find_value(config, above) if above else config
-    return owner is not _MISSING and key in set(_list_keys(type(owner)))
-
-
 def _list_keys(config_class: type) -> Iterator[str]:
+    """Yield the keys of a config's class, but those of every config."""
     from transformers import PretrainedConfig
 
     yield from getattr(config_class, "attribute_map", {})
@@ -215,17 +210,17 @@ def _compose_modules(request: Request) -> nn.Module:
 
     :raises Refused: for a module of no known kind, or a config without what its class cannot do without.
     """
-    import torch
+    from torch import nn
 
-    root = torch.nn.Module()
+    root = nn.Module()
     for module in request.modules:
-        held = torch.nn.Module()
         try:
-            for name, inner in _make_parts(module).items():
-                held.add_module(name, inner)
+            parts = _make_parts(module)
         except KeyError as error:
             raise Refused(f"the config of the {module.kind} at {module.path} has no {error.args[0]}") from None
-        root.add_module(module.path, held)
+        root.add_module(module.path, nn.Module())
+        for name, part in parts.items():
+            getattr(root, module.path).add_module(name, part)
     return root
 
 
@@ -240,18 +235,14 @@ def _make_parts(module: Module) -> dict[str, nn.Module]:
         parts: dict[str, nn.Module] = {"linear": Linear(inputs, outputs, bias=config.get("bias", True))}
         has_residual = config.get("use_residual", False) and inputs != outputs
         return {**parts, "residual": Linear(inputs, outputs, bias=False)} if has_residual else parts
-    if module.kind in {"Transformer", "MLMTransformer"}:
-        return {"auto_model": _make_transformer(module)}
-    raise Refused(f"there is no module of the kind {module.kind}")
+    if module.kind not in {"Transformer", "MLMTransformer"}:
+        raise Refused(f"there is no module of the kind {module.kind}")
 
-
-def _make_transformer(module: Module) -> nn.Module:
     import transformers
     from transformers.models.auto import modeling_auto
 
     settings = module.settings
     config_class = transformers.CONFIG_MAPPING[module.family]
-    config = config_class(**module.config, attn_implementation="eager")
     task = "fill-mask" if module.kind == "MLMTransformer" else "feature-extraction"
     if settings.get("transformer_task", task) == "fill-mask":
         model_class = modeling_auto.MODEL_FOR_MASKED_LM_MAPPING[config_class]
@@ -261,9 +252,9 @@ def _make_transformer(module: Module) -> nn.Module:
         model_class = modeling_auto.MODEL_MAPPING[config_class]
     if isinstance(model_class, (list, tuple)):
         model_class = model_class[0]
-    said = {**settings.get("model_args", {}), **settings.get("model_kwargs", {})}
-    made: nn.Module = model_class(config, **{key: said[key] for key in said if key == "add_pooling_layer"})
-    return made
+    given = {**settings.get("model_args", {}), **settings.get("model_kwargs", {})}
+    options = {key: value for key, value in given.items() if key == "add_pooling_layer"}
+    return {"auto_model": model_class(config_class(**config, attn_implementation="eager"), **options)}
 
 
 # the project's own function
@@ -288,10 +279,9 @@ def _call_factory(request: Request) -> nn.Module:
     made = run_with_stand_ins(lambda: function(*copy.deepcopy(arguments)), partial(_is_in, request.root))
     if isinstance(made, torch.nn.Module):
         return made
-    if inspect.iscoroutine(made):
-        made.close()
-    kind = "nothing" if made is None else f"a {type(made).__name__}"
-    what = f"the class {made.__name__}, not a module of it" if inspect.isclass(made) else kind
+    what = "nothing" if made is None else f"a {type(made).__name__}"
+    if inspect.isclass(made):
+        what = f"the class {made.__name__}, not a module of it"
     raise Refused(f"{request.factory} returned {what}", "it has to return a torch.nn.Module")
 
 
