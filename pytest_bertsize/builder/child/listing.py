@@ -6,7 +6,7 @@ import dis
 import gc
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import CodeType, CoroutineType, FrameType, FunctionType, GeneratorType, MemberDescriptorType, ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -28,55 +28,39 @@ PACKED_SHARE = 100
 def take_inventory(model: nn.Module, *, own: bool = False) -> Built:
     """List every parameter by name, the ties that the class declares, and its buffers, which are no parameters.
 
-    Names that share a tensor are found by identity (on meta, every ``data_ptr`` is 0); the
-    owner is the source that the class declares, whatever was registered first.
+    Names that share a tensor are found by identity (on meta, every ``data_ptr`` is 0); the owner is the source that the
+    class declares, whatever was registered first. No method of a class is asked, which might leave something out.
 
     :param own: whether code of the project built it.
     :raises Refused: for parameters that have no shape to count, or that torch cannot see.
     """
     modules = dict(_walk_modules(model))
-    parameters = dict(_walk_parameters(modules))
-    buffers = tuple(_list_buffers(modules))
+    parameters = dict(_walk_tensors(modules, "_parameters"))
+    buffers = _list_buffers(modules)
     _refuse_uncountable(parameters)
     if own:
         _refuse_packed(buffers, sum({id(each): each.numel() for each in parameters.values()}.values()))
-        _refuse_keras(modules)
-        refuse_hidden(modules)
+        _refuse_hidden(modules)
+    if not any(parameter.numel() for parameter in parameters.values()):
+        raise Refused("it has no parameters")
     groups = group_names(parameters.items())
     declared = declared_ties(model, groups)
-    owner = {name: find_owner(names, declared) for names in groups for name in names}
+    sources = {*declared.values()} - {*declared}
+    owner = {name: next((each for each in names if each in sources), names[0]) for names in groups for name in names}
     tensors = tuple(
         Tensor(
-            name,
-            tuple(int(size) for size in each.shape),
-            "",
-            bool(each.requires_grad),
-            owner[name] if owner[name] != name else None,
+            name, (*map(int, each.shape),), "", bool(each.requires_grad), None if owner[name] == name else owner[name]
         )
         for name, each in parameters.items()
     )
-    if own:  # a module that is no library's declares nothing: there the tensors themselves say what is tied
-        declared = {**{each.name: each.tied_to for each in tensors if each.tied_to}, **declared}
-    if not any(parameter.numel() for parameter in parameters.values()):
-        raise Refused("it has no parameters")
+    if not own:
+        return Built(tensors, declared, buffers)
+    # a module that is no library's declares nothing: there the tensors themselves say what is tied
+    declared = {**{each.name: each.tied_to for each in tensors if each.tied_to}, **declared}
     of_torch = {path: each for path, each in modules.items() if type(each).__module__.startswith("torch.nn.modules.")}
-    kinds = {path: type(each).__name__ for path, each in of_torch.items() if path} if own else {}
-    return Built(tensors, declared, buffers, kinds=kinds)
-
-
-def _list_buffers(modules: Mapping[str, nn.Module]) -> Iterator[Buffer]:
-    seen: set[int] = set()
-    for path, module in modules.items():
-        for name, kept in module._buffers.items():  # noqa: SLF001
-            if kept is not None:
-                numbers = 0 if id(kept) in seen else kept.numel()
-                seen.add(id(kept))
-                saved = name not in module._non_persistent_buffers_set  # noqa: SLF001
-                yield Buffer(join_path(path, name), numbers, _name_dtype(kept), numbers * kept.element_size(), saved)
-
-
-def _name_dtype(tensor: Any) -> str:
-    return str(tensor.dtype).removeprefix("torch.")
+    return Built(
+        tensors, declared, buffers, kinds={path: type(each).__name__ for path, each in of_torch.items() if path}
+    )
 
 
 def _walk_modules(module: nn.Module, path: str = "", above: tuple[nn.Module, ...] = ()) -> Iterator[Named]:
@@ -89,12 +73,28 @@ def _walk_modules(module: nn.Module, path: str = "", above: tuple[nn.Module, ...
             yield from _walk_modules(inner, join_path(path, name), (*above, module))
 
 
-def _walk_parameters(modules: Mapping[str, nn.Module]) -> Iterator[Named]:
-    """Yield every parameter by each of its names, whatever ``parameters`` of a class leaves out for its optimiser."""
+def _walk_tensors(modules: Mapping[str, nn.Module], held: str) -> Iterator[Named]:
+    """Yield what modules have in ``_parameters`` or ``_buffers``, by each of its names."""
     for path, module in modules.items():
-        for name, parameter in module._parameters.items():  # noqa: SLF001
-            if parameter is not None:
-                yield join_path(path, name), parameter
+        for name, tensor in getattr(module, held).items():
+            if tensor is not None:
+                yield join_path(path, name), tensor
+
+
+def _list_buffers(modules: Mapping[str, nn.Module]) -> tuple[Buffer, ...]:
+    found: list[Buffer] = []
+    seen: set[int] = set()
+    for name, tensor in _walk_tensors(modules, "_buffers"):
+        path, _, last = name.rpartition(".")
+        numbers = 0 if id(tensor) in seen else tensor.numel()
+        seen.add(id(tensor))
+        is_saved = last not in modules[path]._non_persistent_buffers_set  # noqa: SLF001
+        found.append(Buffer(name, numbers, _name_dtype(tensor), numbers * tensor.element_size(), is_saved))
+    return tuple(found)
+
+
+def _name_dtype(tensor: Any) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
 
 
 def join_path(path: str, name: str) -> str:
@@ -112,13 +112,7 @@ def group_names(parameters: Iterable[tuple[str, Any]]) -> list[list[str]]:
     return [*found.values()]
 
 
-def find_owner(names: Collection[str], declared: Mapping[str, str]) -> str:
-    """Return, of the names of one tensor, the one that the class declares to be the source."""
-    sources = (name for name in names if name in declared.values() and name not in declared)
-    return next(sources, next(iter(names)))
-
-
-def declared_ties(model: nn.Module, groups: Collection[Collection[str]]) -> Ties:
+def declared_ties(model: nn.Module, groups: Collection[Sequence[str]]) -> Ties:
     """Return the ties that the model's class declares, else those of each class of the library that is in it.
 
     :param groups: the names of each tensor, in the order in which they are registered.
@@ -133,7 +127,7 @@ def declared_ties(model: nn.Module, groups: Collection[Collection[str]]) -> Ties
     return found or _match_listed(model, groups)
 
 
-def _match_listed(model: nn.Module, groups: Collection[Collection[str]]) -> Ties:
+def _match_listed(model: nn.Module, groups: Collection[Sequence[str]]) -> Ties:
     """Return what classes of transformers 4 list as tied: the names that ``save_pretrained`` leaves out where shared.
 
     They are patterns; a dict came with https://github.com/huggingface/transformers/pull/42191. A name that stands alone
@@ -143,8 +137,8 @@ def _match_listed(model: nn.Module, groups: Collection[Collection[str]]) -> Ties
     """
     named = {name: names for names in groups for name in names}
     listed: set[str] = set()
-    has_to_be: Ties = {}
     sources: set[str] = set()
+    has_to_be: Ties = {}
     for path, module in model.named_modules(remove_duplicate=False):
         if not isinstance(getattr(module, "_tied_weights_keys", None), list):
             continue
@@ -156,14 +150,14 @@ def _match_listed(model: nn.Module, groups: Collection[Collection[str]]) -> Ties
         listed |= inside
         words, output = (_find_matrix(model, module, whose) for whose in ("input", "output"))
         if words and getattr(getattr(module, "config", None), "tie_word_embeddings", True):
-            sources.add(words)
             alone = {name for name in inside if len(named[name]) == 1}
             tied = alone & {output} if words in inside else alone | ({output} & inside)
             has_to_be |= dict.fromkeys(tied, words)
+            sources.add(words)
     found: Ties = {}
     for names in groups:
         free = [name for name in names if name not in listed]
-        owner = next(name for name in (*(each for each in names if each in sources), *free, *names))
+        owner = next(iter([*(name for name in names if name in sources), *free, *names]))
         declared = names if len(free) <= 1 else listed.intersection(names)  # save_pretrained keeps one that is free
         found |= {name: owner for name in declared if name != owner}
     return {**found, **{name: words for name, words in has_to_be.items() if words not in named[name]}}
@@ -197,25 +191,15 @@ def _refuse_uncountable(parameters: Mapping[str, Any]) -> None:
             raise Refused(f"{name} is of {dtype}, perhaps several numbers in one", BEFORE)
 
 
-def _refuse_keras(modules: Mapping[str, nn.Module]) -> None:
-    """Refuse layers of Keras: with torch as its backend they are modules, whose list of weights can be empty."""
-    for path, module in modules.items():
-        if any(kind.__module__.partition(".")[0] == "keras" for kind in type(module).__mro__):
-            where = path or "the model"
-            raise Refused(f"{where} is a layer of Keras, whose weights torch does not list", "write it in torch")
-
-
 def _refuse_packed(buffers: Iterable[Buffer], parameters: int) -> None:
     """Refuse buffers that hold weights, as AWQ's and GPTQ's do: a hundredth of the parameters, and no mask or index."""
     packed = [each for each in buffers if each.saved and (each.dtype.endswith(PACKED) or INTEGER.match(each.dtype))]
     if PACKED_SHARE * sum(each.numbers for each in packed) > parameters:
         largest = max(packed, key=lambda each: each.numbers)
         more = f", and {len(packed) - 1:,} more are like it" if len(packed) > 1 else ""
-        raise Refused(
-            f"{largest.name} is a buffer of {largest.dtype} that holds {largest.numbers:,} numbers, perhaps several in "
-            f"one{more}",
-            f"{BEFORE} (a mask is of torch.bool, an index of torch.int64, or persistent=False)",
-        )
+        holds = f"{largest.name} is a buffer of {largest.dtype} that holds {largest.numbers:,} numbers"
+        fix = f"{BEFORE} (a mask is of torch.bool, an index of torch.int64, or persistent=False)"
+        raise Refused(f"{holds}, perhaps several in one{more}", fix)
 
 
 # parameters that torch does not see: no optimiser trains them, and nothing counts them
@@ -230,7 +214,7 @@ OPAQUE = (ModuleType, CodeType, FrameType, GeneratorType, CoroutineType)
 INSTEAD = "use torch.nn.Parameter, ModuleList, ModuleDict, ParameterList or ParameterDict, or assign it as an attribute"
 
 
-def refuse_hidden(modules: Mapping[str, nn.Module]) -> None:
+def _refuse_hidden(modules: Mapping[str, nn.Module]) -> None:
     """Look through all that hangs on modules of the project's own: lists, objects, hooks, closures, classes, names.
 
     :raises Refused: for parameters that are no module's, and for more than can be looked at.
@@ -259,16 +243,18 @@ def refuse_hidden(modules: Mapping[str, nn.Module]) -> None:
 def _list_attributes(modules: Mapping[str, nn.Module]) -> Iterator[Named]:
     """Yield the attributes of modules and of their classes, those in slots among them, but what torch lists itself."""
     for path, module in modules.items():
+        where, classes = path or "the model", type(module).__mro__
+        if any(each.__module__.partition(".")[0] == "keras" for each in classes):  # with torch as its backend
+            raise Refused(f"{where} is a layer of Keras, whose weights torch does not list", "write it in torch")
         if hasattr(module, "_packed_params"):
-            where = path or "the model"
             raise Refused(f"{where} is quantised: its weights are no parameters", "build it before that")
-        in_classes = [item for each in type(module).__mro__ for item in vars(each).items()]
+        in_classes = [item for each in classes for item in vars(each).items()]
         slots = {
             name: getattr(module, name, None) for name, each in in_classes if isinstance(each, MemberDescriptorType)
         }
         for name, value in {**slots, **vars(module)}.items():
             if isinstance(value, Result):
-                raise Refused(f"{path or 'the model'} has {name}, of what is not installed: {value.__name__}")
+                raise Refused(f"{where} has {name}, of what is not installed: {value.__name__}")
             if name not in OF_TORCH:
                 yield join_path(path, name), value
     for each in {each: None for module in modules.values() for each in type(module).__mro__ if _is_own(each)}:
