@@ -18,7 +18,8 @@ from pytest_bertsize.closed_forms import FAMILIES, ClosedForm, Family
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.config.text_files import parse_json
-from pytest_bertsize.review.check import conclude, examine
+from pytest_bertsize.review.check import conclude
+from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table.settings import Settings, load
 
 if TYPE_CHECKING:
@@ -162,7 +163,7 @@ def _answers(helper: Helper, requests: Sequence[Request]) -> list[tuple[str, Bui
 
 
 def _review(name: str, built: Built | NotBuilt, settings: Settings) -> None:
-    reviewed = conclude(examine(settings.models[name], settings, Registry()), built, settings)
+    reviewed = conclude(examine(settings.models[name], settings, Registry()), built)
     assert reviewed.verdict == "passed", reviewed.headline
 
 

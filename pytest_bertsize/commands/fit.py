@@ -14,7 +14,7 @@ from pytest_bertsize.commands.console import GOOD, heading, mistaken, origin, sa
 from pytest_bertsize.commands.named_model import Explained, Named, explained
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.inventory import TOTAL
-from pytest_bertsize.review.measures import Subject, measured
+from pytest_bertsize.review.measures import Measurable, measure_limits
 from pytest_bertsize.table.model import FLOPS, Flops, Growth, Limit
 from pytest_bertsize.table.toml import inline
 from pytest_bertsize.wording import BadValue, did_you_mean, exact, shown
@@ -102,7 +102,7 @@ def _fit_model(chosen: Explained, asked: Asked) -> Fitting:
     def measure(limit: Limit, form: ClosedForm) -> int:
         if limit.measure is None:
             return form[limit.component]
-        return measured([limit], Subject(form.inventory, form, config, None))[0].actual
+        return measure_limits([limit], Measurable(form.inventory, form, config))[0].actual
 
     wish = shapes.Wish(frozenset(asked.keep), asked.multiple, asked.head_width, asked.seq_len)
     found = shapes.find_shapes(chosen.derivation, limits, wish, most=MOST, weigh=measure)

@@ -57,17 +57,23 @@ def _copy(kind: type[T], source: object, **given: Any) -> T:
 def report_model(review: Review) -> ModelReport:
     """Return all that any view shows of a review."""
     actual, expected, held = review.actual, review.expected, review.held
-    stored, locked = review.stored, review.locked
-    is_counted = bool(held and (expected or not review.closed_form))
+    subject, locked = review.subject, review.locked
+    form, stored = subject.form, subject.stored
+    is_counted = bool(held and (expected or not subject.model.closed_form))
     findings = [_copy(FindingRow, finding) for finding in review.findings]
     model = _copy(
         ModelReport,
         review,
-        published=[_copy(PublishedConfig, each) for each in review.published],
+        family=subject.family,
+        architecture=subject.architecture,
+        config=subject.reference,
+        config_sha256=subject.config.sha256 if subject.config else "",
+        closed_form=subject.model.closed_form,
+        published=[_copy(PublishedConfig, each) for each in (*subject.published, *review.answered)],
         headline="",
         report_only=not review.budget,
         built=not review.unbuilt,
-        symbols=dict(review.symbols),
+        symbols={symbol: size for symbol, size in form.dims.sizes.items() if size is not None} if form else {},
         totals=Totals(
             expected=expected.unique if expected else None,
             actual=actual.unique if actual else None,
@@ -80,8 +86,8 @@ def report_model(review: Review) -> ModelReport:
         frozen=describe_frozen(held) if held else [],
         checkpoint=stored
         and _copy(Checkpoint, stored, tensors=len(stored.inventory.tensors), numbers=stored.inventory.unique),
-        tensors=_list_tensors(expected, actual) if review.detail and is_counted else [],
-        layers=list_differing_layers(review.base, expected, actual) if review.detail else [],
+        tensors=_list_tensors(expected, actual) if subject.detail and is_counted else [],
+        layers=list_differing_layers(review.base, expected, actual) if subject.detail else [],
         base=review.comparison and _report_base(review.comparison),
         lock=locked
         and Lock(
@@ -156,9 +162,10 @@ def report_run(
 
 def _unrolled(review: Review) -> int | None:
     """By the closed form, which alone says how often a layer is passed through; ties are those of what is held."""
-    if review.unrolled is None or review.expected is None or review.held is None:
-        return review.unrolled
-    return review.unrolled + review.held.stored - review.expected.stored
+    form, held = review.subject.form, review.held
+    if form is None:
+        return None
+    return form.unrolled + (held.stored - form.stored if held else 0)
 
 
 def _report_base(comparison: Comparison) -> Base:

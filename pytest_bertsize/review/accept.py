@@ -27,8 +27,8 @@ class Refused:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What one model asks for."""
+class BudgetChanges:
+    """The limits of one model that a run changes, and those that it does not."""
 
     review: Review
     """Of the model as its budget is now."""
@@ -36,31 +36,31 @@ class Asked:
     refused: list[Refused] = field(default_factory=list)
 
 
-def accepted(review: Review, *, shared: bool) -> Asked:
-    """What the budget has to say to let a model pass that fails for nothing else.
+def raise_limits(review: Review, *, shared: bool) -> BudgetChanges:
+    """Return what the budget has to say to let a model pass that fails for nothing else.
 
     :param shared: whether other models are declared by the same table.
     """
     broken = [finding for finding in review.errors if finding.kind in BROKEN]
     others = [finding for finding in review.errors if finding.kind not in {*BROKEN, "budget-loosened", "over-growth"}]
     if not broken:
-        return Asked(review)
+        return BudgetChanges(review)
     if others:
         why = f"it fails for another reason as well ({others[0].kind}), which comes first"
-        return Asked(review, [], [Refused(review.name, finding.component or "", why) for finding in broken])
+        return BudgetChanges(review, [], [Refused(review.name, finding.component or "", why) for finding in broken])
     limits = {limit.table_key: limit for limit in review.budget}
     changes, refused = [], []
     for finding in broken:
         limit = limits[finding.table_key]
         bound = limit.bound(finding.kind)
-        if why := _cannot_change(limit, bound, shared=shared):
+        if why := _explain_unchangeable(limit, bound, shared=shared):
             refused.append(Refused(review.name, limit.component, why))
         else:
-            changes.append(_change(review.name, limit, bound, finding.actual or 0))
-    return Asked(review, changes, refused)
+            changes.append(_change_limit(review.name, limit, bound, finding.actual or 0))
+    return BudgetChanges(review, changes, refused)
 
 
-def _cannot_change(limit: Limit, bound: str, *, shared: bool) -> str:
+def _explain_unchangeable(limit: Limit, bound: str, *, shared: bool) -> str:
     if limit.written_at(bound) in NAMED:
         return f"{limit.written_at(bound)!r} is not the project's to change"
     if bound == "exact" and shared:
@@ -68,12 +68,16 @@ def _cannot_change(limit: Limit, bound: str, *, shared: bool) -> str:
     return ""
 
 
-def tightened(review: Review) -> Asked:
-    """The least that each budget can say in its own style, and pass; no more than it says now."""
+def lower_limits(review: Review) -> BudgetChanges:
+    """Return the least that each limit can say in its own style, and pass; no more than it says now."""
     lowerable = [limit for limit in review.budget if _can_be_lowered(limit)]
     if review.verdict == "failed" or review.held is None:
-        return Asked(review, [], [Refused(review.name, each.component, "its model fails") for each in lowerable])
-    return Asked(review, [_change(review.name, limit, "max", _count(limit, review)) for limit in lowerable])
+        return BudgetChanges(
+            review, [], [Refused(review.name, each.component, "its model fails") for each in lowerable]
+        )
+    return BudgetChanges(
+        review, [_change_limit(review.name, limit, "max", _count_held(limit, review)) for limit in lowerable]
+    )
 
 
 def _can_be_lowered(limit: Limit) -> bool:
@@ -81,14 +85,14 @@ def _can_be_lowered(limit: Limit) -> bool:
     return bounded and limit.written_at("max") not in NAMED
 
 
-def _count(limit: Limit, review: Review) -> int:
+def _count_held(limit: Limit, review: Review) -> int:
     if limit.measure:
         return next(each.actual for each in review.measured if each.name == limit.component)
     assert review.held is not None
     return review.held[limit.component]
 
 
-def _change(model: str, limit: Limit, bound: str, count: int) -> Change:
+def _change_limit(model: str, limit: Limit, bound: str, count: int) -> Change:
     assert limit.table_key is not None
     after = restated(count, bound, limit.written_at(bound), unit_of(limit.component))
     return Change(model, limit.table_key, limit.component, bound, count, after)

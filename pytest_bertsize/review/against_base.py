@@ -1,69 +1,224 @@
-"""A model held against the base: what became of it, what its limits say of that, and which of them were loosened."""
+"""Hold a model against the base: its growth, the limits that it broke there already, and those that were loosened."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
-from pytest_bertsize.base.comparison import Today, compared
-from pytest_bertsize.base.loosening import components_moved, lock_loosened, loosened, not_compared
-from pytest_bertsize.review import by_structure, measures, measures_at_base
-from pytest_bertsize.review.since_base import since_base
+from pytest_bertsize.base.comparison import WRITTEN, Today, compared
+from pytest_bertsize.base.loosening import (
+    REASON,
+    components_moved,
+    explained,
+    lock_loosened,
+    loosened,
+    not_compared,
+)
+from pytest_bertsize.findings import Finding
+from pytest_bertsize.inventory import TOTAL, TRAINABLE
+from pytest_bertsize.review.limits import refuse_unknown_component
+from pytest_bertsize.review.measures import Measurable, Measured, dtype_of, measure_one
+from pytest_bertsize.table.model import FLOPS, GROWTH, AsBytes, Flops, Growth, growth_that_passes, most_growth, share_of
+from pytest_bertsize.wording import BadValue, exact
 
 if TYPE_CHECKING:
     from pytest_bertsize.base.baseline import Baseline
-    from pytest_bertsize.config.model_config import ModelConfig
-    from pytest_bertsize.findings import Finding
+    from pytest_bertsize.base.project_at_commit import ModelAtCommit
+    from pytest_bertsize.closed_forms.derive import Derivation
+    from pytest_bertsize.findings import Severity
     from pytest_bertsize.inventory import Inventory
-    from pytest_bertsize.review.check import Subject
-    from pytest_bertsize.review.put_back import Accepted
+    from pytest_bertsize.review.check import Accepted
     from pytest_bertsize.review.review import Review
-    from pytest_bertsize.table.model import Model
-    from pytest_bertsize.table.settings import Settings
+    from pytest_bertsize.table.model import Limit, Measure
+
+GIVE_ONE = "give it one: pytest --bert-budget --bert-budget-base=main, or bertsize check --base main"
+TOKENS = 128
+"""Of the text whose forward pass is counted where the budget says no number of them, if the model takes as many."""
 
 
-def held(found: Review, subject: Subject, settings: Settings, baseline: Baseline | None, accepted: Accepted) -> Review:
-    """The review, with what became of the model, and what was loosened."""
-    put_back = accepted.put_back.get(subject.model.name)
-    today = Today(subject.model, subject.config, subject.derivation, found.actual, found.components, put_back)
+def hold_against_base(found: Review, accepted: Accepted) -> Review:
+    """Add what became of the model, what that says of its limits, and which of them were loosened."""
+    subject, baseline = found.subject, accepted.baseline
+    former = baseline.find_former(found.name) if baseline else None
+    today = Today(subject.model, subject.config, subject.derivation, found.actual, found.components, accepted.put_back)
     found = replace(found, comparison=compared(today, baseline))
-    if former := baseline.find_former(subject.model.name) if baseline else None:
-        found = replace(found, measured=(*measures_at_base.with_base(found, today, former),))
-    inventory = found.held if subject.derivation is None else None
-    known = partial(by_structure.known, inventory) if inventory else subject.known_components
-    found = since_base(found, subject.model, baseline, known)
-    moved = _moved(subject.model, baseline, found.actual) if baseline and subject.derivation is None else []
-    return replace(found, findings=(*found.findings, *moved, *_loosened(subject, baseline, settings, found.base)))
-
-
-def _moved(model: Model, baseline: Baseline, actual: Inventory | None) -> list[Finding]:
-    """Limits of components that hold less of today's model than by the base's table."""
-    former = baseline.find_former(model.name)
-    if former is None or actual is None or former.model.components == model.components:
-        return []
-    asked = [limit.component for limit in model.limits if limit.measure is None and limit.maximum is not None]
-    then = by_structure.counted_as(former.model.components, actual, asked)
-    return components_moved(former.model, model, baseline.revision, (then, actual), asked)
-
-
-def _loosened(subject: Subject, baseline: Baseline | None, settings: Settings, base: Inventory | None) -> list[Finding]:
-    """What the budget lets pass that the base's did not, or of which nobody can tell."""
+    if former and found.base and found.held:
+        measured = [*_add_base(found, former, found.base), *_measure_changes(found, former, found.held, found.base)]
+        found = replace(found, measured=(*measured,))
+    found = replace(found, findings=tuple(_mark_already_broken(each, found, baseline) for each in found.findings))
+    found = _hold_growth(found, baseline)
     if baseline is None:
-        return []
-    former = baseline.find_former(subject.model.name)
-    if former is None:
-        return not_compared(subject.model, baseline)
-    dtypes = _dtype(former.model, former.config), _dtype(subject.model, subject.config)
-    found = loosened(former.model, subject.model, baseline.revision, dtypes, base)
-    if baseline.is_strict and not (settings.lock and settings.lock.strict):
-        found += lock_loosened(subject.model, former.model.reason, baseline.revision)
-    return [*found, *not_compared(subject.model, baseline)]
+        return found
+    loose = [*_find_loosened(found, former, baseline)] if former else []
+    return found.with_findings(*loose, *not_compared(subject.model, baseline))
 
 
-def _dtype(model: Model, config: ModelConfig | None) -> str | None:
-    """What the config says of its weights, ``None`` where that is not one dtype."""
+# bytes and FLOPs: of the base nothing is built, and they are those of its parameters and of its closed form
+
+
+def _add_base(found: Review, former: ModelAtCommit, base: Inventory) -> Iterator[Measured]:
+    """Yield what is limited, with what it was at the base; ``None`` where the base does not say it."""
+    for each in found.measured:
+        limit = found.limit(each.name)
+        is_known = not each.buffers and (each.name != FLOPS or each.expected in {None, each.actual})
+        then = _measure_at_base(limit.measure, former, base) if limit and limit.measure and is_known else None
+        yield each._replace(base=then.actual if then else None)
+
+
+def _measure_at_base(measure: Measure, former: ModelAtCommit, base: Inventory) -> Measured | None:
+    return _measure_if_known(measure, Measurable(base, former.form, _list_keys(former)))
+
+
+def _list_keys(former: ModelAtCommit) -> dict[str, object]:
+    return {**(former.config.flat if former.config else {}), **former.model.overrides}
+
+
+def _measure_if_known(measure: Measure, model: Measurable) -> Measured | None:
     try:
-        return measures.dtype_of({**config.data, **model.overrides}) if config else None
-    except ValueError:
+        return measure_one(measure, model)
+    except BadValue:
+        return None
+
+
+def _measure_changes(found: Review, former: ModelAtCommit, held: Inventory, base: Inventory) -> Iterator[Measured]:
+    """Yield bytes and FLOPs that are not limited, and that a change of the model has changed."""
+    subject = found.subject
+    today = Measurable(held, subject.form, subject.written_keys)
+    asked: list[Measure] = [AsBytes(None, "unique")]
+    is_as_derived = not (found.actual and found.expected and found.actual.own != found.expected.own)
+    is_changed = held.unique != base.unique or bool(found.comparison and found.comparison.moved)
+    if is_changed and is_as_derived:
+        asked.append(Flops(_count_tokens(subject.derivation, former.derivation)))
+    for measure in asked:
+        now, then = _measure_if_known(measure, today), _measure_at_base(measure, former, base)
+        if now and then and now.actual != then.actual and not any(now.name == each.name for each in found.measured):
+            if isinstance(measure, Flops):
+                now = Measured(now.name, f"{now.what}, by the closed form", now.actual, now.actual)
+            yield now._replace(base=then.actual)
+
+
+def _count_tokens(*sides: Derivation | None) -> int:
+    return min([TOKENS, *(side.form.dims.sizes.get("P") or TOKENS for side in sides if side)])
+
+
+# limits
+
+
+def _mark_already_broken(finding: Finding, found: Review, baseline: Baseline | None) -> Finding:
+    """Say of a broken limit whether it was broken at the base, by how much, and whether that passes."""
+    if finding.kind != "over-budget" or finding.actual is None or finding.limit is None:
+        return finding
+    model = found.subject.model
+    is_passed = model.passes_already_over and finding.table_key is not None  # a marker tightens
+    before = _count_at_base(finding, found)
+    if before is None or baseline is None:
+        unknown = 'what it was at the base is not known, and already_over = "pass" lets nothing pass'
+        why = unknown if baseline and baseline.commit else f'already_over = "pass" needs a base: {GIVE_ONE}'
+        return finding._replace(fix=f"{finding.fix}; {why}") if is_passed else finding
+    if before <= finding.limit:
+        return finding
+    change = finding.actual - before
+    verb = "adds" if change >= 0 else "takes"
+    already = f"already {exact(before - finding.limit)} over at {baseline.revision}, and this change {verb}"
+    finding = finding._replace(base=before, message=f"{finding.message}; {already} {exact(abs(change))}")
+    if change > 0 or finding.table_key is None:
+        return finding
+    if is_passed:
+        return finding._replace(
+            severity="warning", fix='it passes by budget.already_over = "pass", as it has not grown'
+        )
+    way_out = 'to let it pass as long as it does not grow, write budget.already_over = "pass"'
+    return finding._replace(fix=f"{finding.fix}; {way_out}")
+
+
+def _count_at_base(broken: Finding, found: Review) -> int | None:
+    """Return what the broken limit would have held at the base; ``None`` where nobody can tell."""
+    measured = next((each for each in found.measured if each.name == broken.component), None)
+    if measured:
+        return measured.base
+    return found.base[broken.component or ""] if found.base else None
+
+
+def _hold_growth(found: Review, baseline: Baseline | None) -> Review:
+    """Hold what each component may have grown by since the base."""
+    parts = {limit: limit.measure.part for limit in found.budget if isinstance(limit.measure, Growth)}
+    held, base = found.held, found.base
+    if not parts or held is None:
+        return found
+    there = {TOTAL, TRAINABLE, *held.components, *(base.components if base else ())}
+    unknown = [limit for limit, part in parts.items() if part not in there and part not in found.known_components]
+    if unknown:
+        return found.with_findings(*(refuse_unknown_component(parts[limit], limit, found) for limit in unknown))
+    if baseline is None or base is None:
+        return found.with_findings(_explain_unheld_growth(next(iter(parts)), found, baseline))
+    findings, budget, measured = [], [*found.budget], [*found.measured]
+    for limit, part in parts.items():
+        before, added = base[part], held[part] - base[part]
+        most = most_growth(limit.written, before)
+        what = f"{part} {exact(before)} at {baseline.revision}, at most {exact(most)} more"
+        measured.append(Measured(limit.component, what, max(added, 0), None))
+        budget[budget.index(limit)] = limit._replace(maximum=most)
+        if added > most:
+            numbers = f" ({exact(most)} of {exact(before)})" if share_of(limit.written) is not None else ""
+            grew = f"{part} grew by {exact(added)} since {baseline.revision}"
+            over = f"{grew}, {exact(added - most)} over its limit of {limit}{numbers}"
+            accept = (
+                f"to accept it, write {growth_that_passes(added, before, limit.written)} "
+                'with a new reason = "…", and take it back in a later change'
+            )
+            findings.append(Finding.of_limit(limit, "over-growth", over, accept, actual=added)._replace(limit=most))
+    return replace(found, budget=(*budget,), measured=(*measured,)).with_findings(*findings)
+
+
+def _explain_unheld_growth(limit: Limit, found: Review, baseline: Baseline | None) -> Finding:
+    """Say why growth is not held: an error, unless the model is new, or today's table says why."""
+    model = found.subject.model
+    severity: Severity = "error"
+    if baseline is None:
+        why, fix = "this run has none", GIVE_ONE
+    elif baseline.commit is None:
+        why, fix = f"{baseline.revision} cannot be read: {baseline.problem}", GIVE_ONE
+    else:
+        former, mistake = baseline.find_former(model.name), baseline.find_mistake(model)
+        way_out = f"compare with a commit in which it can be counted, or {REASON}"
+        if not model.closed_form and not (former and former.locked):
+            way_out = f"{REASON}, and commit a lock with it, which later ones are held against: {WRITTEN}"
+        if former:
+            severity, fix = explained(model, former.model.reason, way_out)
+            why = f"what it was at {baseline.revision} is not known: {former.problem}"
+        elif mistake:
+            severity, fix = explained(model, mistake.reason, way_out)
+            why = f"what it was at {baseline.revision} is not known: {mistake.problem}"
+        else:
+            severity, fix = "note", ""
+            why = f"{baseline.revision} declares no such model: it is new, and nothing is held"
+    message = f"budget.{GROWTH} is held against a base, and {why}"
+    return Finding("not-compared", message, fix, severity, GROWTH, file=limit.file, table_key=limit.table_key)
+
+
+# what was loosened
+
+
+def _find_loosened(found: Review, former: ModelAtCommit, baseline: Baseline) -> Iterator[Finding]:
+    """Find what the budget lets pass that the base's did not."""
+    subject, before = found.subject, former.model
+    model, settings = subject.model, subject.settings
+    if subject.form is None and found.actual and before.components != model.components:
+        from pytest_bertsize.review.by_structure import count_by_components
+
+        limited = [limit.component for limit in model.limits if limit.measure is None and limit.maximum is not None]
+        then = count_by_components(before.components, found.actual, limited)
+        yield from components_moved(before, model, baseline.revision, (then, found.actual), limited)
+    dtypes = _read_dtype(_list_keys(former)), _read_dtype(subject.written_keys)
+    yield from loosened(before, model, baseline.revision, dtypes, found.base)
+    if baseline.is_strict and not (settings.lock and settings.lock.strict):
+        yield from lock_loosened(model, before.reason, baseline.revision)
+
+
+def _read_dtype(config: dict[str, object]) -> str | None:
+    """Return what the config says of its weights, ``None`` where that is not one dtype."""
+    try:
+        return dtype_of(config)
+    except BadValue:
         return None

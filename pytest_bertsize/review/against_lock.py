@@ -13,7 +13,6 @@ from pytest_bertsize.wording import listed, printable
 
 if TYPE_CHECKING:
     from pytest_bertsize.base.lock import Lock, Locked
-    from pytest_bertsize.review.check import Subject
     from pytest_bertsize.review.review import Review
 
 MOST_NAMED = 6
@@ -32,11 +31,9 @@ class AgainstLock:
     """What else has changed, or has not."""
 
 
-def compare_with_lock(found: Review, subject: Subject, now: Locked, lock: Lock | None) -> Review:
+def compare_with_lock(found: Review, now: Locked, lock: Lock) -> Review:
     """Return the review with its differences from the lock."""
-    if lock is None:
-        return found
-    before = lock.models.get(subject.model.name)
+    before = lock.models.get(found.name)
     if before is None:
         against = AgainstLock(lock.file, is_there=False)
     else:
@@ -45,11 +42,13 @@ def compare_with_lock(found: Review, subject: Subject, now: Locked, lock: Lock |
             changes = [each for each in changes if not each.is_name_alone]
         why = _explain(before, now) if changes and not found.unbuilt else ""
         against = AgainstLock(lock.file, is_there=True, changes=(*changes,), why=why)
-    findings = (_make_finding(against, subject, lock),) if not against.is_there or against.changes else ()
-    return replace(found, locked=against, findings=(*found.findings, *findings))
+    found = replace(found, locked=against)
+    if against.is_there and not against.changes:
+        return found
+    return found.with_findings(_make_finding(against, found.name, lock))
 
 
-def _make_finding(against: AgainstLock, subject: Subject, lock: Lock) -> Finding:
+def _make_finding(against: AgainstLock, name: str, lock: Lock) -> Finding:
     severity: Severity = "error" if lock.strict else "note"
     file = printable(lock.file)
     if lock.text is None:
@@ -58,7 +57,7 @@ def _make_finding(against: AgainstLock, subject: Subject, lock: Lock) -> Finding
     if not against.is_there:
         message = f"{file} does not have this model"
         return Finding("differs-from-lock", message, f"have it written there: {ANEW}", severity, file=lock.file)
-    line = find_line(lock.text, ("models", subject.model.name))
+    line = find_line(lock.text, ("models", name))
     why = f" ({against.why})" if against.why else ""
     differences = listed([each.sentence for each in against.changes], MOST_NAMED, "; ")
     fix = f"if that is meant, accept it: {ANEW}"

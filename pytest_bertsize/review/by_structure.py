@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.builder import structure
@@ -22,23 +21,29 @@ TIMES = 2
 """What is that many times the count of a model without layers notices nothing."""
 
 
-def named(before: Review, model: Model, tensors: Iterable[Tensor], former: Locked | None) -> Review:
-    """With the component of every tensor of today and of the base.
+def name_components(
+    limits: Iterable[Limit], model: Model, tensors: Iterable[Tensor], former: Locked | None
+) -> dict[str, str]:
+    """Return the component of every tensor of today and of the base.
 
     :raises Unusable: for a component of the table that holds nothing.
     """
-    asked = [limit.component for limit in before.budget if limit.measure is None]
-    asked += [limit.measure.part for limit in before.budget if isinstance(limit.measure, Growth)]
+    asked = [
+        limit.measure.part if isinstance(limit.measure, Growth) else limit.component
+        for limit in limits
+        if limit.measure is None or isinstance(limit.measure, Growth)
+    ]
     try:
-        found = structure.find_components(tensors, asked, model.components, former.tensors if former else ())
+        return structure.find_components(tensors, asked, model.components, former.tensors if former else ())
     except structure.NoComponent as wrong:
         fix = f"correct components.{wrong.key}"
         raise Unusable(Finding("config-invalid", str(wrong), fix, table_key=("components", wrong.key))) from None
-    return replace(before, components=found)
 
 
-def counted_as(components: Mapping[str, Collection[str]], actual: Inventory, asked: Collection[str]) -> Inventory:
-    """Today's tensors by the components of another table, such as hold anything of them."""
+def count_by_components(
+    components: Mapping[str, Collection[str]], actual: Inventory, asked: Collection[str]
+) -> Inventory:
+    """Return today's tensors by the components of another table, such as hold anything of them."""
     there = dict(components)
     while True:
         try:
@@ -48,31 +53,30 @@ def counted_as(components: Mapping[str, Collection[str]], actual: Inventory, ask
             del there[nothing.key]
 
 
-def known(actual: Inventory) -> list[str]:
-    """What a budget may name: components, and modules that are none of the rows."""
+def list_components(actual: Inventory) -> list[str]:
+    """Return what a budget may name: components, and modules that are none of the rows."""
     modules = structure.list_modules(each.name for each in actual.tensors)
     return parents_first(dict.fromkeys((*actual.components, *modules)))
 
 
-def insensitive(concluded: Review, actual: Inventory) -> list[Finding]:
-    """A note on a limit that one more layer would pass, or twice what there is where there are no layers."""
-    if concluded.verdict == "failed":
+def note_insensitive(review: Review) -> list[Finding]:
+    """Note a limit that one more layer would pass, or twice what there is where there are no layers."""
+    actual = review.actual
+    counts = [limit for limit in review.budget if limit.measure is None and limit.maximum is not None]
+    if actual is None or len(counts) < len(review.budget):
         return []
-    counts = [limit for limit in concluded.budget if limit.measure is None and limit.maximum is not None]
-    if len(counts) < len(concluded.budget) or not counts:
-        return []
-    name, layer, component = _largest_layer(actual)
+    name, layer, component = _find_largest_layer(actual)
     if name:
         growing = [limit for limit in counts if is_within(component, limit.component) or limit.component == TRAINABLE]
-        if not growing or any(_left(limit, actual) < layer for limit in growing):
-            return []
-        limit = next((each for each in growing if each.component == TOTAL), growing[0])
-        return [_note(limit, actual, f"one more layer ({name}, +{exact(layer)}) would pass every limit", layer)]
-    loose = [limit for limit in counts if (limit.maximum or 0) >= TIMES * max(actual[limit.component], 1)]
-    if len(loose) < len(counts):
+        passing = [limit for limit in growing if (limit.maximum or 0) - actual[limit.component] >= layer]
+        message = f"one more layer ({name}, +{exact(layer)}) would pass every limit"
+    else:
+        growing, message = counts, "twice as many parameters would pass every limit"
+        passing = [limit for limit in counts if (limit.maximum or 0) >= TIMES * max(actual[limit.component], 1)]
+    if not growing or len(passing) < len(growing):
         return []
-    limit = next((each for each in loose if each.component == TOTAL), loose[0])
-    return [_note(limit, actual, "twice as many parameters would pass every limit", actual[limit.component])]
+    limit = next((each for each in growing if each.component == TOTAL), growing[0])
+    return [_note(limit, actual, message, layer or actual[limit.component])]
 
 
 def _note(limit: Limit, actual: Inventory, message: str, more: int) -> Finding:
@@ -84,16 +88,11 @@ def _note(limit: Limit, actual: Inventory, message: str, more: int) -> Finding:
     )
     limited = f"{limit.component} is {exact(count)}, and its limit {limit}{times}"
     fix = f"{limited}; one below {exact(count + more)} would notice it"
-    at = {"component": limit.component, "file": limit.file, "line": limit.line, "table_key": limit.table_key}
-    return Finding("insensitive-budget", message, fix, "note", **at)  # type: ignore[arg-type]
+    return Finding.of_limit(limit, "insensitive-budget", message, fix, "note")
 
 
-def _left(limit: Limit, actual: Inventory) -> int:
-    return (limit.maximum or 0) - actual[limit.component]
-
-
-def _largest_layer(actual: Inventory) -> tuple[str, int, str]:
-    """The list whose layers are largest: its name, what one has, and the component that it is in; ``""`` for none."""
+def _find_largest_layer(actual: Inventory) -> tuple[str, int, str]:
+    """Return the list whose layers are largest, the size of one, and the component that it is in; ``""`` for none."""
     sizes: dict[str, dict[str, int]] = {}
     within: dict[str, str] = {}
     for tensor in actual.tensors:

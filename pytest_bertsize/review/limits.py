@@ -7,7 +7,7 @@ itself, and named only where it explains a limit to the parameter.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from pytest_bertsize.findings import Finding, Kind
@@ -18,38 +18,36 @@ from pytest_bertsize.wording import did_you_mean, exact, nearest_to, shown, sign
 
 if TYPE_CHECKING:
     from pytest_bertsize.inventory import Fold
+    from pytest_bertsize.review.measures import Measured
     from pytest_bertsize.review.review import Review
     from pytest_bertsize.table.model import Limit
 
 CLOSED_FORM_FIRST = "its closed form comes first: what is off it cannot be accepted"
 
 
-def check_limits(subject: Review, actual: Inventory, known_components: Callable[[], list[str]]) -> list[Finding]:
+def check_limits(review: Review, actual: Inventory) -> list[Finding]:
     """Return a finding for every limit that the count exceeds, falls below, or that names nothing.
 
     :param actual: what was built, or what the closed form says where nothing is built.
-    :param known_components: what a limit may name although this architecture does not have it; asked when one does.
     """
-    return [found for limit in subject.budget for found in _check_limit(limit, actual, subject, known_components)]
+    found = (_check_limit(limit, actual, review) for limit in review.budget)
+    return [finding for finding in found if finding]
 
 
-def _check_limit(
-    limit: Limit, actual: Inventory, subject: Review, known_components: Callable[[], list[str]]
-) -> list[Finding]:
+def _check_limit(limit: Limit, actual: Inventory, review: Review) -> Finding | None:
     component = limit.component
     if limit.measure:
-        measured = next((each for each in subject.measured if each.name == component), None)
-        return _check_bounds(limit, measured.actual, subject, actual) if measured else []
+        measured = next((each for each in review.measured if each.name == component), None)
+        return _check_bounds(limit, measured.actual, review, actual) if measured else None
     if component not in {TOTAL, TRAINABLE, *actual.components}:
-        known = known_components()
-        if component not in known and (subject.closed_form or limit.maximum != 0 or _is_other_name(component, known)):
-            names = [TOTAL, TRAINABLE, BYTES, FLOPS, TRAINING, GROWTH, *known]
-            return [refuse_unknown_component(component, limit, subject, names)]
+        known, closed_form = review.known_components, review.subject.model.closed_form
+        if component not in known and (closed_form or limit.maximum != 0 or _is_other_name(component, known)):
+            return refuse_unknown_component(component, limit, review, [BYTES, FLOPS, TRAINING, GROWTH])
         if limit.maximum != 0:
-            message = f"the budget limits {shown(component)}, which this {subject.architecture} does not have"
+            message = f"the budget limits {shown(component)}, which this {review.subject.architecture} does not have"
             fix = f"remove it, or write budget.{shown(component)} = 0 to keep it out"
-            return [_make_finding("config-invalid", limit, f"{message}: nothing would be held", fix)]
-    return _check_bounds(limit, actual[component], subject, actual)
+            return Finding.of_limit(limit, "config-invalid", f"{message}: nothing would be held", fix)
+    return _check_bounds(limit, actual[component], review, actual)
 
 
 def _is_other_name(component: str, known: list[str]) -> bool:
@@ -58,48 +56,40 @@ def _is_other_name(component: str, known: list[str]) -> bool:
     return bool(nearest_to(component.rpartition(".")[2], parts, cutoff=0.8))
 
 
-def refuse_unknown_component(component: str, limit: Limit, subject: Review, names: list[str]) -> Finding:
+def refuse_unknown_component(component: str, limit: Limit, review: Review, measures: Sequence[str] = ()) -> Finding:
     """Return the finding about a limit whose component nothing has.
 
-    :param names: what it may be about.
+    :param measures: what it may be about beside components.
     """
-    lacking = f"no {subject.family} model has" if subject.family else f"{subject.architecture} does not have"
+    family, names = review.subject.family, [TOTAL, TRAINABLE, *measures, *review.known_components]
+    lacking = f"no {family} model has" if family else f"{review.subject.architecture} does not have"
     message = f"the budget names the component {shown(component)}, which {lacking}"
     hint = did_you_mean(component, names, f"there are {', '.join(names)}")
-    return _make_finding("config-invalid", limit, message, hint)
+    return Finding.of_limit(limit, "config-invalid", message, hint)
 
 
-def _check_bounds(limit: Limit, count: int, subject: Review, actual: Inventory) -> list[Finding]:
+def _check_bounds(limit: Limit, count: int, review: Review, actual: Inventory) -> Finding | None:
     kind: Kind
     if limit.maximum is not None and count > limit.maximum:
-        kind, bound = "over-budget", limit.maximum
+        kind, side, bound = "over-budget", "over", limit.maximum
     elif limit.minimum is not None and count < limit.minimum:
-        kind, bound = "under-budget", limit.minimum
+        kind, side, bound = "under-budget", "under", limit.minimum
     else:
-        return []
-    side = "over" if kind == "over-budget" else "under"
+        return None
     message = f"{limit.component} is {exact(count)}, {exact(abs(count - bound))} {side} its {_write_bound(limit)}"
+    cause = ""
     if limit.measure:
-        measured = next(each for each in subject.measured if each.name == limit.component)
+        measured = next(each for each in review.measured if each.name == limit.component)
         message = f"{message} ({measured.what})"
         is_as_derived = measured.expected in {None, measured.actual}
-        fix = _suggest_float16(count, bound, measured.what)
+        fix = _suggest_float16(count, bound, measured)
     else:
-        is_as_derived = subject.expected is None or subject.expected[limit.component] == count
+        is_as_derived = review.expected is None or review.expected[limit.component] == count
         cause = _name_forgotten_part(actual, limit.component, bound) if is_as_derived else ""
-        if cause := cause or _name_wrong_parts(limit, bound, subject.budget, actual):
-            return [_make_finding(kind, limit, message, cause, count, bound)]
+        cause = cause or _name_wrong_parts(limit, bound, review.budget, actual)
         fix = _count_fitting_layers(kind, limit, bound, actual)
     accept = _write_accepted(kind, limit, count) if is_as_derived else CLOSED_FORM_FIRST
-    return [_make_finding(kind, limit, message, f"{fix}{accept}", count, bound)]
-
-
-def _make_finding(
-    kind: Kind, limit: Limit, message: str, fix: str, actual: int | None = None, bound: int | None = None
-) -> Finding:
-    """Return a finding at the place of a limit."""
-    place = {"component": limit.component, "file": limit.file, "line": limit.line, "table_key": limit.table_key}
-    return Finding(kind, message, fix, actual=actual, limit=bound, **place)  # type: ignore[arg-type]
+    return Finding.of_limit(limit, kind, message, cause or f"{fix}{accept}", actual=count)._replace(limit=bound)
 
 
 def _name_forgotten_part(inventory: Inventory, component: str, claim: int) -> str:
@@ -107,24 +97,26 @@ def _name_forgotten_part(inventory: Inventory, component: str, claim: int) -> st
 
     :param claim: the count that somebody wrote down for ``component``.
     """
-    rows = fold(inventory.under(component))
-    guesses = _guess_total(inventory, rows) if component == TOTAL else _guess_component(rows)
-    return next((sentence for count, sentence in guesses if count == claim and claim), "") or _name_parts_of_zero(
-        claim, inventory, component
-    )
+    if claim:
+        rows = fold(inventory.under(component))
+        guesses = _guess_total(inventory, rows) if component == TOTAL else _guess_component(rows)
+        return next((sentence for count, sentence in guesses if count == claim), "")
+    inside = {} if component == TOTAL else inventory.components
+    parts = [f"{name} {exact(count)}" for name, count in inside.items() if name.startswith(f"{component}.") and count]
+    return f"that leaves out {', '.join(parts)}" if parts else ""
 
 
 def _guess_component(rows: list[Fold]) -> Iterator[tuple[int, str]]:
-    layers = max((row.times for row in rows), default=1)
-    biases = _sum_rows(rows, lambda row: row.count if _is_bias(row) else 0)
-    weights = _sum_rows(rows, lambda row: 0 if _is_bias(row) else row.count)
-    one_layer = _sum_rows(rows, lambda row: row.count // row.times)
-    one_layer_weights = _sum_rows(rows, lambda row: 0 if _is_bias(row) else row.count // row.times)
+    without = [row for row in rows if not row.pattern.endswith(".bias") or "LayerNorm" in row.pattern]
+    weights = sum(row.count for row in without)
+    biases = sum(row.count for row in rows) - weights
     yield weights, f"that is without the biases, which are {exact(biases)}"
+    layers = max((row.times for row in rows), default=1)
     if layers > 1:
+        one_layer = sum(row.count // row.times for row in rows)
         yield one_layer, f"that is one layer: ×{layers} is {exact(one_layer * layers)}"
         yield (
-            one_layer_weights,
+            sum(row.count // row.times for row in without),
             f"that is one layer without its biases: ×{layers} is {exact(weights)}, and the biases are {exact(biases)}",
         )
 
@@ -138,30 +130,10 @@ def _guess_total(inventory: Inventory, rows: list[Fold]) -> Iterator[tuple[int, 
     yield from _guess_component(rows)
 
 
-def _name_parts_of_zero(claim: int, inventory: Inventory, component: str) -> str:
-    """Return the parts of a component that somebody has taken to have none."""
-    if claim or component == TOTAL:
-        return ""
-    parts = [
-        f"{name} {exact(count)}"
-        for name, count in inventory.components.items()
-        if name.startswith(f"{component}.") and count
-    ]
-    return f"that leaves out {', '.join(parts)}" if parts else ""
-
-
-def _is_bias(row: Fold) -> bool:
-    return row.pattern.endswith(".bias") and "LayerNorm" not in row.pattern
-
-
-def _sum_rows(rows: list[Fold], count: Callable[[Fold], int]) -> int:
-    return sum(count(row) for row in rows)
-
-
-def _suggest_float16(count: int, bound: int, what: str) -> str:
+def _suggest_float16(count: int, bound: int, measured: Measured) -> str:
     """Return the size in 16 bits in place of 32, where that fits."""
     half = -(-count // 2)
-    halves = what.startswith("float32") and "buffers" not in what
+    halves = measured.dtype == "float32" and not measured.buffers
     return f"as float16 it is {exact(half)}, which fits; " if halves and half <= bound < count else ""
 
 
@@ -176,20 +148,14 @@ def _count_fitting_layers(kind: Kind, limit: Limit, bound: int, actual: Inventor
 
 def _name_wrong_parts(limit: Limit, bound: int, budget: tuple[Limit, ...], actual: Inventory) -> str:
     """Return the parts that are off, where a claimed total is the sum of the claimed parts."""
-    parts = [
-        each
-        for each in budget
-        if each.component not in {TOTAL, TRAINABLE} and not each.measure and not _has_limits_below(each, budget)
-    ]
+    counts = [each for each in budget if each.component not in {TOTAL, TRAINABLE} and not each.measure]
+    names = [each.component for each in budget]
+    parts = [each for each in counts if not any(name.startswith(f"{each.component}.") for name in names)]
     if limit.component != TOTAL or sum(part.maximum or 0 for part in parts) != bound:
         return ""
     off = [(part.component, actual[part.component] - (part.maximum or 0)) for part in parts]
     named = ", ".join(f"{component} {signed(delta)}" for component, delta in off if delta)
     return f"that is the sum of the other limits, and off by as much as they are: {named}" if named else ""
-
-
-def _has_limits_below(limit: Limit, budget: tuple[Limit, ...]) -> bool:
-    return any(other.component.startswith(f"{limit.component}.") for other in budget)
 
 
 def _write_bound(limit: Limit) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_bertsize.closed_forms import flops
 from pytest_bertsize.dtypes import bits_of, bytes_of
@@ -14,16 +14,13 @@ from pytest_bertsize.table.model import BYTES, FLOPS, TRAINING, AsBytes, Flops, 
 from pytest_bertsize.wording import BadValue, exact, plural, shown, signed
 
 if TYPE_CHECKING:
-    from pytest_bertsize.builder.messages import Buffer
+    from pytest_bertsize.builder.messages import Buffer, Built
     from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.inventory import Inventory, Tensor
     from pytest_bertsize.table.model import Limit, Measure
 
-DEFAULT_DTYPE = "float32"
-"""What torch and transformers take where a config names none."""
 COUNTS = {"unique": "ties once", "stored": "ties written out", "unrolled": "shared layers unrolled"}
 """Which of the totals the bytes are of, in words."""
-BUFFERS = ", buffers {}"
 EXAMPLE = 'write, for example, "float16"'
 
 
@@ -42,74 +39,70 @@ class Measured(NamedTuple):
     """At every level; empty for bytes."""
     buffers: int = 0
     """Bytes of :attr:`actual` that no closed form says."""
+    dtype: str = ""
+    """Of bytes."""
     base: int | None = None
     """At the base; ``None`` where there is none, or where it is not known there."""
 
 
-class Operations(Protocol):
-    """What the helper process says of a forward pass, and of what is no parameter."""
-
-    @property
-    def buffers(self) -> Sequence[Buffer]: ...
-    @property
-    def flops(self) -> Sequence[tuple[str, int]] | None: ...
-    @property
-    def problems(self) -> Mapping[str, str]: ...
-
-
-class Subject(NamedTuple):
-    """A built model, as far as its measures go."""
+class Measurable(NamedTuple):
+    """A model, as far as its measures go."""
 
     actual: Inventory
     form: ClosedForm | None
     config: Mapping[str, object]
     """With the table's overrides."""
-    operations: Operations | None
+    built: Built | None = None
     """``None`` where nothing was built."""
 
 
-def measured(limits: Sequence[Limit], subject: Subject) -> list[Measured]:
-    """Measure what the limits are about.
+def measure_limits(limits: Sequence[Limit], model: Measurable) -> list[Measured]:
+    """Measure what the limits are about, but for growth, which is known where the base is.
 
     :raises Unusable: with a finding for everything that cannot be measured.
     """
     about: dict[str, Limit] = {}
     found, wrong = [], []
+
+    def refuse(limit: Limit, message: str, fix: str) -> None:
+        wrong.append(Finding.of_limit(limit, "config-invalid", message, fix)._replace(component=None))
+
     for limit in limits:
-        if isinstance(limit.measure, Growth):
-            continue  # what came since the base, which is not known here
-        if limit.measure and about.setdefault(limit.component, limit).measure != limit.measure:
-            message = f"two limits of {limit.component} differ: {about[limit.component].measure}, and {limit.measure}"
-            wrong.append(Finding("config-invalid", message, "write one of them", file=limit.file, line=limit.line))
-    for limit in about.values():
-        try:
-            found.append(_measured(limit.measure, subject))
-        except BadValue as bad:
-            place = {"file": limit.file, "line": limit.line, "table_key": limit.table_key}
-            wrong.append(Finding("config-invalid", bad.message, bad.fix, **place))  # type: ignore[arg-type]
+        if limit.measure is None or isinstance(limit.measure, Growth):
+            continue
+        first = about.setdefault(limit.component, limit)
+        if first.measure != limit.measure:
+            message = f"two limits of {limit.component} differ: {first.measure}, and {limit.measure}"
+            refuse(limit, message, "write one of them")
+        elif first is limit:
+            try:
+                found.append(measure_one(limit.measure, model))
+            except BadValue as bad:
+                refuse(limit, bad.message, bad.fix)
     if wrong:
         raise Unusable(*wrong)
     return found
 
 
-def _measured(measure: Measure | None, subject: Subject) -> Measured:
+def measure_one(measure: Measure, model: Measurable) -> Measured:
+    """Measure one quantity of a model.
+
+    :raises BadValue: where it cannot be measured.
+    """
     if isinstance(measure, Flops):
-        return _flops(measure, subject)
+        return _measure_flops(measure, model)
     if isinstance(measure, Training):
-        return _training(measure, subject)
+        return _measure_training(measure, model)
     assert isinstance(measure, AsBytes)
-    return _bytes(measure, subject)
+    return _measure_bytes(measure, model)
 
 
-def _training(measure: Training, subject: Subject) -> Measured:
-    said = measure.frozen or measure.dtype or ""
-    if subject.config.get("quantization_config") is not None and "float" not in said:
-        example = 'budget.training_bytes = { max = "2GB", frozen = "float16" }'
-        raise _refuse_quantised(said or "int4", subject.actual, example)
+def _measure_training(measure: Training, model: Measurable) -> Measured:
+    _refuse_quantised(model, measure.frozen or measure.dtype, TRAINING, 'max = "2GB", frozen = "float16"')
     from pytest_bertsize.closed_forms.training import training_states
 
-    states = training_states(subject.actual, *measure.dtypes)
-    expected = training_states(subject.form.inventory, *measure.dtypes).total if subject.form else None
+    states = training_states(model.actual, *measure.dtypes)
+    expected = training_states(model.form.inventory, *measure.dtypes).total if model.form else None
     what = (
         f"AdamW, {measure}: parameters {exact(states.parameters)}, gradients {exact(states.gradients)}, "
         f"moments {exact(states.moments)}, steps of {plural(states.tensors, 'tensor')} {exact(states.steps)}; "
@@ -118,76 +111,75 @@ def _training(measure: Training, subject: Subject) -> Measured:
     return Measured(TRAINING, what, states.total, expected)
 
 
-def _bytes(measure: AsBytes, subject: Subject) -> Measured:
-    if subject.config.get("quantization_config") is not None and "float" not in (measure.dtype or ""):
-        example = 'budget.bytes = { max = "440MB", dtype = "float16" }'
-        raise _refuse_quantised(measure.dtype or "int4", subject.actual, example)
-    dtype = measure.dtype or dtype_of(subject.config)
-    if measure.count != "unrolled":
-        expected = getattr(subject.form, measure.count if measure.count == "stored" else "total", None)
-        actual = getattr(subject.actual, measure.count)
-    elif subject.form is None:
+def _measure_bytes(measure: AsBytes, model: Measurable) -> Measured:
+    _refuse_quantised(model, measure.dtype, BYTES, 'max = "440MB", dtype = "float16"')
+    form, actual = model.form, model.actual
+    dtype = measure.dtype or dtype_of(model.config)
+    counts = {"unique": actual.unique, "stored": actual.stored}
+    by_form = {"unique": form.total, "stored": form.stored, "unrolled": form.unrolled} if form else {}
+    if form:  # a pass through a layer is nothing that a built module says
+        counts["unrolled"] = form.unrolled + actual.stored - form.stored
+    elif measure.count == "unrolled":
         raise BadValue("only a closed form says what shared layers unroll to", 'write count = "stored" or "unique"')
-    else:  # a pass through a layer is nothing that a built module says
-        expected = subject.form.unrolled
-        actual = expected + subject.actual.stored - subject.form.stored
-    beside = _buffered(subject.operations.buffers, dtype) if subject.operations else 0
-    what = f"{dtype}, {COUNTS[measure.count]}{BUFFERS.format(exact(beside)) if beside else ''}"
-    by_form = None if expected is None else bytes_of(expected, dtype) + beside
-    return Measured(BYTES, what, bytes_of(actual, dtype) + beside, by_form, buffers=beside)
+    beside = _count_buffers(model.built.buffers, dtype) if model.built else 0
+    what = f"{dtype}, {COUNTS[measure.count]}" + (f", buffers {exact(beside)}" if beside else "")
+    expected = bytes_of(by_form[measure.count], dtype) + beside if form else None
+    return Measured(BYTES, what, bytes_of(counts[measure.count], dtype) + beside, expected, buffers=beside, dtype=dtype)
 
 
-def _buffered(buffers: Iterable[Buffer], dtype: str) -> int:
-    """The bytes of what a checkpoint has beside parameters; what is float32 follows them to another such dtype."""
+def _count_buffers(buffers: Iterable[Buffer], dtype: str) -> int:
+    """Return the bytes of what a checkpoint has beside parameters; float32 follows them to another such dtype."""
     follows = "float32" if "float" in dtype else None
     saved = [each for each in buffers if each.saved]
     return sum(bytes_of(each.numbers, dtype) if each.dtype == follows else each.bytes for each in saved)
 
 
-def _refuse_quantised(dtype: str, actual: Inventory, example: str) -> BadValue:
-    """Return why no one dtype gives the bytes of a quantised model, with the two numbers that come nearest."""
+def _refuse_quantised(model: Measurable, dtype: str | None, name: str, example: str) -> None:
+    """Say why no one dtype gives the bytes of a quantised model, with the two numbers that come nearest.
+
+    :raises BadValue: for a model that the config quantises, unless the limit says a dtype of before.
+    """
+    if model.config.get("quantization_config") is None or "float" in (dtype or ""):
+        return
+    dtype, actual = dtype or "int4", model.actual
     weights = sum(tensor.owned for tensor in actual.tensors if _is_quantised(tensor))
     nearer = bytes_of(weights, dtype) + bytes_of(actual.unique - weights, "float16")
-    return BadValue(
+    raise BadValue(
         "the config has a quantization_config, which quantises the weights of linear layers alone: with all parameters "
         f"in {dtype} it is {exact(bytes_of(actual.unique, dtype))} bytes, with the others in float16 {exact(nearer)}, "
         "and scales are in neither",
-        f"write the dtype that it has before it is quantised, as in {example}",
+        f"write the dtype that it has before it is quantised, as in budget.{name} = {{ {example} }}",
     )
 
 
 def _is_quantised(tensor: Tensor) -> bool:
-    """Matrices but for embeddings and heads: bitsandbytes, GPTQ and AWQ leave those as they are."""
+    """Return whether a tensor is a matrix outside of embeddings and heads, which bitsandbytes, GPTQ and AWQ leave."""
     kept = is_within(tensor.component, "embeddings") or is_within(tensor.component, "head") or "embed" in tensor.name
     return len(tensor.shape) > 1 and not kept
 
 
-def of_a_pass(tokens: int) -> str:
-    """What is counted: with sdpa, transformers' default, torch's counter misses the attention on a CPU."""
-    return f"{exact(tokens)} tokens, eager attention, 2 FLOPs a multiply-add"
-
-
-def _flops(measure: Flops, subject: Subject) -> Measured:
-    form = subject.form
+def _measure_flops(measure: Flops, model: Measurable) -> Measured:
+    form, built = model.form, model.built
+    # with sdpa, transformers' default, torch's counter misses the attention on a CPU
+    what = f"{exact(measure.seq_len)} tokens, eager attention, 2 FLOPs a multiply-add"
     expected = flops.flops(form.architecture, form.dims, seq_len=measure.seq_len) if form else None
-    if subject.operations is None:
-        if expected is None:
-            raise BadValue("there is no closed form for its FLOPs, and nothing is built")
-        return Measured(FLOPS, of_a_pass(measure.seq_len), flops.total(expected), None, expected)
-    rows = subject.operations.flops
-    if rows is None:
-        why = subject.operations.problems.get("flops", "the helper process said nothing of them")
-        raise BadValue(f"its FLOPs cannot be counted: {why}")
-    components = flops.by_component(rows, subject.actual)
     total = None if expected is None else flops.total(expected)
-    return Measured(FLOPS, of_a_pass(measure.seq_len), flops.total(components), total, components)
+    if built is None:
+        if expected is None or total is None:
+            raise BadValue("there is no closed form for its FLOPs, and nothing is built")
+        return Measured(FLOPS, what, total, None, expected)
+    if built.flops is None:
+        why = built.problems.get("flops", "the helper process said nothing of them")
+        raise BadValue(f"its FLOPs cannot be counted: {why}")
+    components = flops.by_component(built.flops, model.actual)
+    return Measured(FLOPS, what, flops.total(components), total, components)
 
 
-def off_closed_form(found: Sequence[Measured], form: ClosedForm | None, limits: Sequence[Limit]) -> Iterator[Finding]:
-    """Where torch counts other operations than the closed form does; bytes follow from the parameters."""
+def compare_flops(found: Iterable[Measured], form: ClosedForm | None, limits: Iterable[Limit]) -> Iterator[Finding]:
+    """Find where torch counts other operations than the closed form does; bytes follow from the parameters."""
+    seq_len = next((limit.measure.seq_len for limit in limits if isinstance(limit.measure, Flops)), 0)
     for each in found:
-        seq_len = next((limit.measure.seq_len for limit in limits if isinstance(limit.measure, Flops)), None)
-        if each.name != FLOPS or each.expected in {None, each.actual} or form is None or seq_len is None:
+        if each.name != FLOPS or each.expected in {None, each.actual} or form is None:
             continue
         expected = flops.flops(form.architecture, form.dims, seq_len=seq_len) or {}
         names = [name for name in {**expected, **each.components} if "." not in name]
@@ -208,14 +200,14 @@ def dtype_of(config: Mapping[str, object]) -> str:
     :raises BadValue: where the config does not say one dtype by name.
     """
     named = {key: config[key] for key in ("dtype", "torch_dtype") if config.get(key) is not None}
-    dtypes = {key: _dtype_named(key, value) for key, value in named.items()}
+    dtypes = {key: _read_dtype(key, value) for key, value in named.items()}
     if len(set(dtypes.values())) > 1:
         both = f'the config says dtype "{dtypes["dtype"]}" and torch_dtype "{dtypes["torch_dtype"]}"'
         raise BadValue(f"{both}: keep one")
-    return next(iter(dtypes.values()), DEFAULT_DTYPE)
+    return next(iter(dtypes.values()), "float32")  # which torch and transformers take where a config names none
 
 
-def _dtype_named(key: str, value: object) -> str:
+def _read_dtype(key: str, value: object) -> str:
     if not isinstance(value, str):
         raise BadValue(f"{key} is {shown(value)}, not the name of a dtype", EXAMPLE)
     if value == "auto":

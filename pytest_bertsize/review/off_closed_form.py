@@ -12,6 +12,7 @@ from pytest_bertsize.review.missing_rows import propose_rows
 from pytest_bertsize.wording import exact, listed, plural, printable, signed
 
 if TYPE_CHECKING:
+    from pytest_bertsize.closed_forms.family import ClosedForm
     from pytest_bertsize.closed_forms.formula import Formula
 
 LIBRARY = "the class does not build what the config says: check the class, and report it if it is the library's own"
@@ -31,28 +32,22 @@ class OwnClass(NamedTuple):
     """Whether its table has rows of ``extra``."""
 
 
-def compare_with_closed_form(
-    expected: Inventory,
-    actual: Inventory,
-    formulas: Mapping[str, Formula],
-    symbols: Mapping[str, int],
-    own: OwnClass | None = None,
-) -> list[Finding]:
+def compare_with_closed_form(form: ClosedForm, actual: Inventory, own: OwnClass | None = None) -> list[Finding]:
     """Return a finding for each component whose tensors differ in name, shape, tie or trainability; ``[]`` for none.
 
-    :param symbols: the config's sizes, as in ``{"V": 30522, "D": 768}``.
     :param own: ``None`` for a class of the library: another name for a tensor is a tie that it has made or lost, where
         a class of a project differs in no parameter.
     """
+    expected = form.inventory
     by_component: dict[str, list[Difference]] = {}
     sides = (actual.by_name, expected.by_name)
     for each in (*compare_inventories(expected, actual), *_find_lost_owners(expected)):
         if not (own and _is_other_name(each, *sides)):
             components = {next(side[name].component for side in sides if name in side) for name in each.tensors}
             by_component.setdefault(common(components, TOTAL), []).append(each)
-    found = []
+    found, formulas = [], form.formulas() if by_component else {}
     for component, differences in by_component.items():
-        guess = guess_cause(differences, expected, actual, symbols)
+        guess = guess_cause(differences, expected, actual, form.dims.sizes)
         fix = _describe_in_table(component, differences, expected, actual, own) if own else LIBRARY
         finding = _make_finding(component, differences, expected, actual, formulas.get(component))
         found.append(finding._replace(fix=f"{guess}; {fix}" if guess else fix))

@@ -1,86 +1,64 @@
-"""Inventories × budget → Review. Pure: no files, no torch, no pytest; the verdict is computed here and nowhere else."""
+"""One model held against its budget: the verdict is computed here and nowhere else. Pure: no files, no pytest."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+from pytest_bertsize.closed_forms import what_if
 from pytest_bertsize.findings import UNCHECKED, Finding, Kind
 from pytest_bertsize.inventory import TOTAL, TRAINABLE, Inventory, parents_first
-from pytest_bertsize.review.limits import check_limits
-from pytest_bertsize.wording import exact, plural, signed
+from pytest_bertsize.wording import exact, plural, printable, signed
 
 if TYPE_CHECKING:
     from pytest_bertsize.base.comparison import Comparison
     from pytest_bertsize.builder.messages import Answered
-    from pytest_bertsize.checkpoint.headers import Stored
     from pytest_bertsize.closed_forms.formula import Formula
     from pytest_bertsize.closed_forms.shapes import Shape
     from pytest_bertsize.closed_forms.what_if import Cost
     from pytest_bertsize.review.against_lock import AgainstLock
+    from pytest_bertsize.review.examine import Subject
     from pytest_bertsize.review.measures import Measured
-    from pytest_bertsize.review.off_closed_form import OwnClass
     from pytest_bertsize.table.model import Limit
 
 
 @dataclass(frozen=True)
 class Review:
-    """What is known of one model, and the verdict on it."""
+    """What was found of one model, and the verdict on it."""
 
-    name: str
-    family: str
-    architecture: str
-    config: str
-    """``models/config.json`` or ``train.json#model.bert_config``."""
-    config_sha256: str
-    symbols: Mapping[str, int]
-    """``{"V": 30522, "D": 768, …}``."""
-    expected: Inventory | None
-    """By the closed form; ``None`` when the config was refused."""
-    actual: Inventory | None
-    """By the built model; ``None`` when it was not built."""
+    subject: Subject
+    """The model before it was built."""
     budget: tuple[Limit, ...]
     """Empty: counted and compared with the closed form, held to no limit."""
     findings: tuple[Finding, ...]
-    formulas: Mapping[str, Formula] = field(default_factory=dict, repr=False)
-    closed_form: bool = True
-    """``False``: there is none to compare with, by the table's own word."""
     unbuilt: bool = False
-    """Whether the run builds nothing: what is held to the budget is what the closed form says."""
-    detail: bool = True
-    """Whether anybody is shown its tensors one by one."""
-    own_class: bool = False
-    """Whether a function of the project builds it."""
-    unrolled: int | None = None
-    """By the closed form: ties written out, and a copy of a shared layer for each pass through it."""
-    comparison: Comparison | None = None
-    """With the base; ``None``: the run has none."""
-    costs: tuple[Cost, ...] = ()
-    """Of the usual next changes, by the closed form."""
-    fits: tuple[Shape, ...] = ()
-    """For a budget that is broken, shapes that hold it, the nearest to today's first."""
-    measured: tuple[Measured, ...] = ()
-    """What its budget limits beside parameter counts."""
-    stored: Stored | None = None
-    """What its checkpoint holds; ``None`` where none is declared."""
-    published: tuple[Answered, ...] = ()
-    """Where its configs are from that were named as the hub names them: by ``config``, and by code of the project."""
+    """Whether the run builds nothing: the closed form is held to the budget."""
+    actual: Inventory | None = None
+    """By the built model; ``None`` when it was not built."""
     components: Mapping[str, str] | None = field(default=None, repr=False, compare=False)
     """Of each tensor of today and of the base, where no closed form says it."""
+    answered: tuple[Answered, ...] = ()
+    """Where configs are from that code of the project named as the hub names them."""
+    measured: tuple[Measured, ...] = ()
+    """What its budget limits beside parameter counts."""
     locked: AgainstLock | None = None
     """``None``: the table names no lock, or nothing was built to hold against it."""
-    build: Callable[[], Any] | None = field(default=None, repr=False, compare=False)
+    comparison: Comparison | None = None
+    """With the base; ``None``: the run has none."""
 
-    @cached_property
-    def errors(self) -> tuple[Finding, ...]:
-        return tuple(finding for finding in self.findings if finding.severity == "error")
+    def with_findings(self, *findings: Finding) -> Review:
+        return replace(self, findings=(*self.findings, *findings)) if findings else self
 
-    @cached_property
-    def failed_components(self) -> frozenset[str | None]:
-        """What an error is about."""
-        return frozenset(finding.component for finding in self.errors)
+    @property
+    def name(self) -> str:
+        return self.subject.model.name
+
+    @property
+    def expected(self) -> Inventory | None:
+        """By the closed form; ``None`` when the config was refused."""
+        return self.subject.expected
 
     @property
     def held(self) -> Inventory | None:
@@ -88,19 +66,44 @@ class Review:
         return self.expected if self.unbuilt else self.actual
 
     @property
+    def base(self) -> Inventory | None:
+        """What the base counts to by the closed form."""
+        return self.comparison.inventory if self.comparison else None
+
+    @cached_property
+    def errors(self) -> tuple[Finding, ...]:
+        return tuple(finding for finding in self.findings if finding.severity == "error")
+
+    @cached_property
+    def failed_components(self) -> frozenset[str | None]:
+        """The components that an error is about."""
+        return frozenset(finding.component for finding in self.errors)
+
+    @property
+    def is_off_closed_form(self) -> bool:
+        return any(finding.kind == "off-closed-form" for finding in self.findings)
+
+    @property
     def verdict(self) -> Literal["passed", "failed"]:
-        compared = self.expected is not None or not self.closed_form
+        compared = self.expected is not None or not self.subject.model.closed_form
         return "passed" if compared and self.held is not None and not self.errors else "failed"
 
     @property
     def model(self) -> Any:
         """The module itself, built on the meta device in this process: torch and transformers are imported now.
 
-        :raises RuntimeError: when the model was not built for the check either.
+        :raises RuntimeError: when the model was not built for the check either, or by another interpreter, whose
+            classes are others.
         """
-        if self.build is None or self.actual is None:
+        request, interpreter = self.subject.request, self.subject.settings.interpreter
+        if request is None or self.actual is None:
             raise RuntimeError(self.headline)
-        return self.build()
+        if interpreter:
+            where = printable(interpreter.written)
+            raise RuntimeError(f"{self.name} is built by {where}, and there is no module of it in this process")
+        from pytest_bertsize.builder.child.making import instantiate
+
+        return instantiate(request)
 
     @property
     def headline(self) -> str:
@@ -118,62 +121,54 @@ class Review:
         rest = f"; {plural(len(self.errors) - 1, 'more finding')}" if self.errors[1:] else ""
         return f"{_shorten_finding(worst if with_fix else worst._replace(fix=''))}{rest}"
 
+    # what a report shows beside
+
+    @cached_property
+    def formulas(self) -> Mapping[str, Formula]:
+        """Those of a report that shows them, or of a model that is off its closed form."""
+        form = self.subject.form
+        return form.formulas() if form and (self.subject.shows_formulas or self.is_off_closed_form) else {}
+
+    @cached_property
+    def fits(self) -> tuple[Shape, ...]:
+        """Shapes that hold a budget which is broken, the nearest to today's first."""
+        found = self.subject.derivation if self.held else None
+        if found is None or not any(what_if.is_over(limit, found.form) for limit in self.budget):
+            return ()
+        from pytest_bertsize.closed_forms.shapes import find_fitting_shapes
+
+        return find_fitting_shapes(found, self.budget)
+
+    @property
+    def costs(self) -> tuple[Cost, ...]:
+        """The costs of the usual next changes, by the closed form."""
+        found = self.subject.derivation if self.held else None
+        return what_if.costs(found) if found and (self.subject.detail or self.fits) else ()
+
+    @property
+    def known_components(self) -> list[str]:
+        """What a budget may name in this family, or of this class."""
+        from pytest_bertsize.review.by_structure import list_components
+
+        if self.subject.form or self.held is None:
+            return self.subject.component_names
+        return list_components(self.held)
+
     @property
     def component_names(self) -> list[str]:
         """Every component that any side has or that a limit names, parents first; without the totals."""
-        names = {
-            **(self.expected.components if self.expected else {}),
-            **(self.actual.components if self.actual else {}),
-            **(self.base.components if self.base else {}),
-        }
+        sides = (self.expected, self.actual, self.base)
+        names = dict.fromkeys(name for side in sides if side for name in side.components)
         not_components = {TOTAL, TRAINABLE, *names}
         counted = (limit.component for limit in self.budget if limit.measure is None)
-        limited = [component for component in counted if component not in not_components]
-        return parents_first([*names, *limited])
-
-    @property
-    def base(self) -> Inventory | None:
-        """What the base counts to by the closed form."""
-        return self.comparison.inventory if self.comparison else None
+        return parents_first([*names, *(component for component in counted if component not in not_components)])
 
     def limit(self, component: str) -> Limit | None:
-        """The limit on a component; the tightest, where a marker adds to the table."""
-        return _tightest_limit(self._limits.get(component, []))
-
-    @cached_property
-    def _limits(self) -> Mapping[str, list[Limit]]:
-        found: dict[str, list[Limit]] = {}
-        for limit in self.budget:
-            found.setdefault(limit.component, []).append(limit)
-        return found
+        """Return the limit on a component; the tightest, where a marker adds to the table."""
+        return _find_tightest([limit for limit in self.budget if limit.component == component])
 
 
-def review_built(
-    subject: Review, actual: Inventory, known_components: Callable[[], list[str]], own: OwnClass | None = None
-) -> Review:
-    """Compare a built model with its closed form and its budget.
-
-    :param subject: what is known before the build; its ``expected`` is set, unless it has a budget alone.
-    :param known_components: what a limit may name although this architecture does not have it; asked when one does.
-    """
-    if subject.closed_form and subject.expected is None:
-        raise ValueError("a model without a closed form cannot be compared with it")
-    findings = [*subject.findings]
-    if subject.expected:
-        from pytest_bertsize.review.off_closed_form import compare_with_closed_form
-
-        findings += compare_with_closed_form(subject.expected, actual, subject.formulas, subject.symbols, own)
-    findings += check_limits(subject, actual, known_components)
-    return replace(subject, actual=actual, findings=tuple(findings))
-
-
-def review_unbuilt(subject: Review, known_components: Callable[[], list[str]]) -> Review:
-    """Compare what the closed form says with the budget, where the run builds nothing."""
-    limits = check_limits(subject, subject.expected, known_components) if subject.expected else []
-    return replace(subject, unbuilt=True, findings=(*subject.findings, *limits))
-
-
-def _tightest_limit(limits: list[Limit]) -> Limit | None:
+def _find_tightest(limits: list[Limit]) -> Limit | None:
     if len(limits) < 2:  # noqa: PLR2004
         return limits[0] if limits else None
     upper = min((each for each in limits if each.maximum is not None), key=lambda each: each.maximum or 0, default=None)
@@ -195,11 +190,9 @@ def _rank_finding(finding: Finding) -> tuple[int, bool, int]:
 
 
 def _shorten_finding(finding: Finding) -> str:
-    if finding.actual is not None and finding.limit is not None:
-        delta = signed(finding.actual - finding.limit)
-        return f"{finding.component} {exact(finding.actual)}, limit {exact(finding.limit)} ({delta})"
-    counted = finding.actual is not None and finding.actual != finding.expected
-    if finding.kind == "off-closed-form" and counted and finding.actual is not None and finding.expected is not None:
-        delta = signed(finding.actual - finding.expected)
-        return f"{finding.component} {exact(finding.actual)}, closed form {exact(finding.expected)} ({delta})"
+    actual, limit, expected = finding.actual, finding.limit, finding.expected
+    if actual is not None and limit is not None:
+        return f"{finding.component} {exact(actual)}, limit {exact(limit)} ({signed(actual - limit)})"
+    if finding.kind == "off-closed-form" and actual is not None and expected is not None and actual != expected:
+        return f"{finding.component} {exact(actual)}, closed form {exact(expected)} ({signed(actual - expected)})"
     return finding.sentence

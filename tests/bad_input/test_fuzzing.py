@@ -25,7 +25,8 @@ from pytest_bertsize.config.source import read_file as read
 from pytest_bertsize.config.text_files import lines_in_json, repeated_in_json
 from pytest_bertsize.findings import Finding, Unusable
 from pytest_bertsize.quantity import LARGEST, PARAMETERS, compact_left, parse_count, percent_used, restated
-from pytest_bertsize.review.check import examine
+from pytest_bertsize.review.check import conclude_unbuilt
+from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table.settings import Settings, SettingsError, limits_from, load
 from pytest_bertsize.table.toml import line_in_toml
 from pytest_bertsize.wording import LONGEST
@@ -174,20 +175,21 @@ def test_a_config_of_any_values_gives_a_closed_form_of_whole_numbers_or_findings
     written(json.dumps(data).encode(), "model.json")
     settings = load(written(b'[tool.bertsize.models.m]\nconfig = "model.json"\nbudget = "report-only"', "one.toml"))
     subject = examine(replace(settings.models["m"], overrides=overrides), settings, REGISTRY)
-    review = subject.review
-    for finding in review.findings:
+    for finding in subject.findings:
         assert_well_said(finding)
-    if review.expected is None:
+    form = subject.form
+    if form is None:
         assert subject.request is None
-        assert review.errors
+        assert subject.errors
         return
     assert subject.request is not None
-    assert read_request(json.dumps(subject.request).encode()).architecture == review.architecture
-    sizes = [size for tensor in review.expected.tensors for size in tensor.shape]
-    counts = [review.expected.unique, review.expected.stored, review.unrolled, *review.symbols.values()]
-    assert {type(number) for number in (*sizes, *counts)} == {int}
+    assert read_request(json.dumps(subject.request).encode()).architecture == subject.architecture
+    sizes = [size for tensor in form.inventory.tensors for size in tensor.shape]
+    counts = [form.total, form.stored, form.unrolled, *(each for each in form.dims.sizes.values() if each is not None)]
+    costs = [each.total for each in conclude_unbuilt(subject).costs]
+    assert {type(number) for number in (*sizes, *counts, *costs)} == {int}
     assert min(sizes) >= 0
-    assert sum(review.expected.own.values()) == review.expected.unique > 0
+    assert sum(form.own.values()) == form.total > 0
 
 
 # counts

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from pytest_bertsize.closed_forms.registry import Registry
-from pytest_bertsize.review.check import examine
+from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table.settings import SettingsError, parse
 from tests.support.formulas import value_of, value_of_latex
 from tests.support.own_classes import bert, checked, errors, of, on_meta
@@ -87,11 +87,11 @@ def test_a_formula_of_it_comes_to_what_it_counts_in_each_of_its_ways(tmp_path: P
     checked(tmp_path, "", bert())  # which writes the config
     table = f'[tool.bertsize.models.own]\nfactory = "own:build"\nconfig = "config.json"\nbudget = "report-only"\nbackbone = "bert"\nextra = [{{ {written} }}]'
     settings = parse(table, tmp_path / "pyproject.toml")
-    review = examine(settings.models["own"], settings, Registry(), formulas=True).review
-    assert review.expected is not None
-    formula, count = review.formulas["head.x"], review.expected["head.x"]
-    assert value_of(formula.text, review.symbols) == count
-    assert value_of_latex(formula.latex, review.symbols) == count
+    form = examine(settings.models["own"], settings, Registry()).form
+    assert form is not None
+    formula, count = form.formulas()["head.x"], form["head.x"]
+    assert value_of(formula.text, form.dims.sizes) == count
+    assert value_of_latex(formula.latex, form.dims.sizes) == count
 
 
 def test_a_list_by_a_key_of_the_config_is_repeated_in_its_formula(tmp_path: Path) -> None:

@@ -15,13 +15,14 @@ from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.config import parts
 from pytest_bertsize.config.source import Disk
 from pytest_bertsize.findings import Unusable
-from pytest_bertsize.review.check import conclude, examine
+from pytest_bertsize.review.check import conclude
+from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table.settings import parse
 from tests.support.formulas import value_of, value_of_latex
 from tests.support.own_classes import BERT, POOLER, TINY, errors
 
 if TYPE_CHECKING:
-    from pytest_bertsize.review.check import Subject
+    from pytest_bertsize.review.examine import Subject
     from pytest_bertsize.review.review import Review
 
 TABLE = '[tool.bertsize.models.sbert]\nconfig = "sbert"\nbudget = "report-only"\n'
@@ -60,16 +61,13 @@ def usual(folder: Path, **dense: Any) -> Path:
 
 def subject(folder: Path, table: str = TABLE) -> Subject:
     settings = parse(table, folder / "pyproject.toml")
-    return examine(settings.models["sbert"], settings, Registry(), formulas=True)
+    return examine(settings.models["sbert"], settings, Registry())
 
 
 def checked(folder: Path, table: str = TABLE) -> Review:
     """Derived from the folder, and built of it by the helper's own code."""
-    found, settings = subject(folder, table), parse(table, folder / "pyproject.toml")
-    if found.request is None:
-        return conclude(found, None, settings)
-    built = take_inventory(instantiate(found.request), own=True)
-    return conclude(found, built, settings)
+    found = subject(folder, table)
+    return conclude(found, take_inventory(instantiate(found.request), own=True) if found.request else None)
 
 
 def test_every_module_of_the_folder_counts_and_the_transformers_rows_are_its_own(tmp_path: Path) -> None:
@@ -81,7 +79,7 @@ def test_every_module_of_the_folder_counts_and_the_transformers_rows_are_its_own
     assert review.actual["head.2_Dense"] == 4 * 3 + 3
     assert review.actual["pooler"] == POOLER
     assert review.actual["embeddings.word"] == 11 * 4
-    assert (review.architecture, review.config) == ("SentenceTransformer", "sbert/modules.json")
+    assert (review.subject.architecture, review.subject.reference) == ("SentenceTransformer", "sbert/modules.json")
 
 
 def test_a_dense_that_grows_is_red_by_its_name(tmp_path: Path) -> None:
@@ -93,9 +91,9 @@ def test_a_dense_that_grows_is_red_by_its_name(tmp_path: Path) -> None:
 
 def test_the_transformers_file_alone_is_the_transformer_alone(tmp_path: Path) -> None:
     usual(tmp_path)
-    review = subject(tmp_path, TABLE.replace('"sbert"', '"sbert/config.json"')).review
-    assert review.expected is not None
-    assert review.expected.unique == BERT + POOLER
+    form = subject(tmp_path, TABLE.replace('"sbert"', '"sbert/config.json"')).form
+    assert form is not None
+    assert form.total == BERT + POOLER
 
 
 MODULES: dict[str, tuple[str, dict[str, Any], int]] = {
@@ -115,8 +113,10 @@ def test_each_kind_of_module_is_what_torch_makes_of_its_config(tmp_path: Path, c
     assert review.actual is not None
     assert review.actual["head.1_It"] == count
     assert review.actual.unique == BERT + POOLER + count
-    formula = review.formulas["head.1_It"]
-    assert value_of(formula.text, review.symbols) == value_of_latex(formula.latex, review.symbols) == count
+    form = review.subject.form
+    assert form is not None
+    formula = form.formulas()["head.1_It"]
+    assert value_of(formula.text, form.dims.sizes) == value_of_latex(formula.latex, form.dims.sizes) == count
 
 
 def test_the_class_of_the_transformer_is_what_the_task_asks_for(tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_overrides_are_of_the_transformer_or_of_the_module_that_they_name(tmp_pa
 )
 def test_any_other_module_is_refused_by_its_type_and_sent_to_a_factory(tmp_path: Path, written: str) -> None:
     saved(tmp_path, ("", "Transformer", TINY), ("1_It", written, None))
-    (found,) = subject(tmp_path).review.errors
+    (found,) = subject(tmp_path).errors
     assert found.kind == "unknown-closed-form"
     assert found.sentence == (
         f'sbert/modules.json: module "1_It" is of type "{written}", for which there is no closed form; '
@@ -217,7 +217,7 @@ def test_what_cannot_be_counted_is_refused_by_its_name(
     tmp_path: Path, modules: list[tuple[str, str, dict[str, Any] | None]], message: str, place: str
 ) -> None:
     saved(tmp_path, ("", "Transformer", TINY), *modules)
-    (found,) = subject(tmp_path).review.errors
+    (found,) = subject(tmp_path).errors
     assert (found.message, found.file) == (message, place)
 
 
@@ -239,7 +239,7 @@ def test_what_cannot_be_counted_is_refused_by_its_name(
 )
 def test_a_list_of_modules_that_is_none_is_a_mistake(tmp_path: Path, content: str, message: str) -> None:
     (usual(tmp_path) / "modules.json").write_text(content)
-    (found,) = subject(tmp_path).review.errors
+    (found,) = subject(tmp_path).errors
     assert (found.message, found.file) == (message, "sbert/modules.json")
 
 
@@ -257,7 +257,7 @@ def test_a_list_of_modules_that_is_none_is_a_mistake(tmp_path: Path, content: st
 def test_what_is_about_one_class_is_refused_and_the_way_to_its_transformer_told(tmp_path: Path, said: str) -> None:
     usual(tmp_path)
     table = TABLE.replace('budget = "report-only"\n', "") if "budget" in said else TABLE
-    (found,) = subject(tmp_path, f"{table}{said}\n").review.errors
+    (found,) = subject(tmp_path, f"{table}{said}\n").errors
     assert "several modules (sbert/modules.json)" in found.message
 
 

@@ -19,13 +19,14 @@ from transformers import (
 
 from pytest_bertsize.builder.child.listing import take_inventory
 from pytest_bertsize.closed_forms.registry import Registry
-from pytest_bertsize.review.check import conclude, examine
+from pytest_bertsize.review.check import conclude
+from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table.settings import SettingsError, parse
 from tests.support.formulas import value_of, value_of_latex
 from tests.support.own_classes import BERT, POOLER, TINY, errors, of, on_meta
 
 if TYPE_CHECKING:
-    from pytest_bertsize.review.check import Subject
+    from pytest_bertsize.review.examine import Subject
     from pytest_bertsize.review.review import Review
 
 DEEP = {**TINY, "num_hidden_layers": 3}
@@ -44,18 +45,12 @@ def subject(folder: Path, table: str, **configs: dict[str, Any]) -> Subject:
     budget = "" if "budget" in table else 'budget = "report-only"\n'
     text = f'[tool.bertsize.models.own]\nfactory = "own:build"\n{budget}{table}'
     settings = parse(text, folder / "pyproject.toml")
-    return examine(settings.models["own"], settings, Registry(), formulas=True)
+    return examine(settings.models["own"], settings, Registry())
 
 
 def checked(folder: Path, table: str, module: nn.Module, **configs: dict[str, Any]) -> Review:
     found = subject(folder, table, **configs)
-    settings = parse(
-        f'[tool.bertsize.models.own]\nfactory = "own:build"\nbudget = "report-only"\n{table}', folder / "pyproject.toml"
-    )
-    if found.request is None:
-        return conclude(found, None, settings)
-    built = take_inventory(module, own=True)
-    return conclude(found, built, settings)
+    return conclude(found, take_inventory(module, own=True) if found.request else None)
 
 
 def bert(config: dict[str, Any], **options: Any) -> nn.Module:
@@ -88,8 +83,8 @@ def test_each_backbone_counts_by_its_own_config_under_its_own_name(tmp_path: Pat
     assert review.actual["question_model"] == BERT + POOLER
     assert review.actual["ctx_model"] == BERT + POOLER + LAYER
     assert review.actual["ctx_model.encoder"] == 3 * LAYER
-    assert review.family == "bert"
-    assert review.config == "q.json, c.json"
+    assert review.subject.family == "bert"
+    assert review.subject.reference == "q.json, c.json"
 
 
 def test_a_tower_that_grows_is_told_by_its_name(tmp_path: Path) -> None:
@@ -188,19 +183,19 @@ def test_what_cannot_be_one_is_a_mistake(tmp_path: Path, said: str, message: str
 
 @pytest.mark.parametrize("table", [TWO, f'{SAME}tied = {{ ctx_model = "question_model" }}', PAIR + SHARED])
 def test_formulas_come_to_what_is_counted_in_each_of_their_ways(tmp_path: Path, table: str) -> None:
-    review = subject(tmp_path, table, **sides()).review
-    assert review.expected is not None
-    for component, formula in review.formulas.items():
-        assert value_of(formula.text, review.symbols) == review.expected[component]
-        assert value_of_latex(formula.latex, review.symbols) == review.expected[component]
+    form = subject(tmp_path, table, **sides()).form
+    assert form is not None
+    for component, formula in form.formulas().items():
+        assert value_of(formula.text, form.dims.sizes) == form[component]
+        assert value_of_latex(formula.latex, form.dims.sizes) == form[component]
 
 
 def test_the_factory_is_given_the_configs_by_attribute_with_what_the_table_overrides(tmp_path: Path) -> None:
     found = subject(tmp_path, f"{TWO}overrides = {{ ctx_model = {{ vocab_size = 13 }} }}")
     assert found.request is not None
     assert found.request.config == {"question_model": TINY, "ctx_model": {**DEEP, "vocab_size": 13}}
-    assert found.review.expected is not None
-    assert found.review.expected["ctx_model.embeddings.word"] == 13 * 4
+    assert found.expected is not None
+    assert found.expected["ctx_model.embeddings.word"] == 13 * 4
 
 
 # mistakes
@@ -240,13 +235,11 @@ def test_what_does_not_go_together_is_a_mistake_of_the_table(tmp_path: Path, tab
 def test_what_several_backbones_cannot_have_is_refused_with_a_sentence(
     tmp_path: Path, table: str, message: str
 ) -> None:
-    found = subject(tmp_path, table).review
+    found = subject(tmp_path, table)
     assert [message in each for each in errors(found)] == [True]
 
 
 def test_a_budget_may_name_the_parts_of_each_tower(tmp_path: Path) -> None:
     table = f'{TWO}budget."ctx_model.encoder" = 400\nbudget.question_model = {{ exact = 420 }}\n'
     found = subject(tmp_path, table)
-    assert {"ctx_model.encoder", "question_model.pooler", "question_model.embeddings.word"} <= {
-        *found.known_components()
-    }
+    assert {"ctx_model.encoder", "question_model.pooler", "question_model.embeddings.word"} <= {*found.component_names}

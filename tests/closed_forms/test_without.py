@@ -10,7 +10,7 @@ from torch import nn
 from transformers import BertConfig, BertForMaskedLM
 
 from pytest_bertsize.closed_forms.registry import Registry
-from pytest_bertsize.review.check import examine
+from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table.settings import parse
 from tests.support.formulas import value_of, value_of_latex
 from tests.support.own_classes import BERT, POOLER, TINY, bert, checked, errors, of, on_meta
@@ -135,11 +135,11 @@ def test_formulas_are_those_of_what_is_left(tmp_path: Path, family: str) -> None
     checked(tmp_path, "", bert(), config)  # which writes the config
     table = f'[tool.bertsize.models.own]\nfactory = "own:build"\nconfig = "config.json"\nbudget = "report-only"\nbackbone = "x"\nwithout = ["{part}"]'
     settings = parse(table, tmp_path / "pyproject.toml")
-    review = examine(settings.models["own"], settings, Registry(), formulas=True).review
-    assert review.expected is not None
-    for component, formula in review.formulas.items():
+    form = examine(settings.models["own"], settings, Registry()).form
+    assert form is not None
+    for component, formula in form.formulas().items():
         for value in (
-            value_of(formula.text, review.symbols),
-            value_of_latex(formula.latex, review.symbols),
+            value_of(formula.text, form.dims.sizes),
+            value_of_latex(formula.latex, form.dims.sizes),
         ):
-            assert value == review.expected[component]
+            assert value == form[component]

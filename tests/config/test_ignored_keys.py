@@ -10,7 +10,7 @@ import pytest
 
 from pytest_bertsize.closed_forms import FAMILIES
 from pytest_bertsize.closed_forms.registry import Registry
-from pytest_bertsize.review.check import examine
+from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table.settings import parse
 from tests.support.family_configs import Case, case, sample
 
@@ -67,7 +67,7 @@ def found_in(folder: Path, config: dict[str, Any], table: str = "") -> list[tupl
     (folder / "config.json").write_text(json.dumps(config, indent=1), encoding="utf-8")
     text = f'[tool.bertsize.models.x]\nconfig = "config.json"\nbudget = "report-only"\n{table}'
     settings = parse(text, folder / "pyproject.toml")
-    found = examine(settings.models["x"], settings, Registry()).review.findings
+    found = examine(settings.models["x"], settings, Registry()).findings
     return [(each.severity, each.place, each.message, each.fix) for each in found]
 
 

@@ -11,7 +11,8 @@ import pytest
 
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.config.source import read
-from pytest_bertsize.review.check import conclude_unbuilt, examine
+from pytest_bertsize.review.check import conclude_unbuilt
+from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table.settings import Settings, load
 from tests.conftest import TINY
 from tests.support.git_projects import FITS, committed
@@ -30,7 +31,7 @@ def declared(root: Path, config: str, **files: Any) -> Settings:
 
 
 def review(settings: Settings) -> Review:
-    return conclude_unbuilt(examine(settings.models["m"], settings, Registry()), settings)
+    return conclude_unbuilt(examine(settings.models["m"], settings, Registry()))
 
 
 def refused(settings: Settings) -> str:

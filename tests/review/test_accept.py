@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from pytest_bertsize.inventory import Tensor
 from pytest_bertsize.quantity import parse_bytes, parse_count
-from pytest_bertsize.review.accept import Asked, Refused
+from pytest_bertsize.review.accept import BudgetChanges, Refused
 from pytest_bertsize.table import rewrite
 from pytest_bertsize.table.rewrite import settings_after
 from pytest_bertsize.table.settings import SettingsError, limits_from
@@ -112,7 +112,7 @@ def test_all_that_fails_is_raised_at_once(folder: Path) -> None:
 
 
 def test_a_budget_without_a_closed_form_is_accepted_as_well(folder: Path) -> None:
-    built = as_derived(run(folder, X + "budget.total = 1\n").gate.subjects["x"])
+    built = as_derived(run(folder, X + "budget.total = 1\n").gate.subject("x"))
     accepting = run(folder, X + "closed_form = false\nbudget.total = 1\n", built={"x": built})
     assert accepting.text() == X + "closed_form = false\nbudget.total = 59_549\n"
     assert accepting.red == []
@@ -123,10 +123,12 @@ def test_a_budget_without_a_closed_form_is_accepted_as_well(folder: Path) -> Non
 
 def test_a_model_off_its_closed_form_is_not_accepted(folder: Path) -> None:
     text = X + "budget.total = 50_000\nbudget.head = 9\n"
-    derived = as_derived(run(folder, text).gate.subjects["x"])
+    derived = as_derived(run(folder, text).gate.subject("x"))
     accepting = run(folder, text, built={"x": derived._replace(tensors=(*derived.tensors, ANOTHER))})
     why = "it fails for another reason as well (off-closed-form), which comes first"
-    assert accepting.gate.changes("x") == Asked(ANY, [], [Refused("x", "total", why), Refused("x", "head", why)])
+    assert accepting.gate.changes("x") == BudgetChanges(
+        ANY, [], [Refused("x", "total", why), Refused("x", "head", why)]
+    )
     assert {finding.kind for finding in accepting.review("x").errors} == {"over-budget", "off-closed-form"}
     assert accepting.text() == text
 
@@ -250,7 +252,7 @@ def test_an_exact_limit_of_several_models_is_left_as_it_is(several: Path) -> Non
 
 def test_of_a_pattern_a_model_that_fails_otherwise_stays_red_and_the_others_are_accepted(several: Path) -> None:
     text = f'{PATTERN}budget.total = "50K"\n'
-    derived = as_derived(run(several, text).gate.subjects["bert-b"])
+    derived = as_derived(run(several, text).gate.subject("bert-b"))
     odd = {"bert-b": derived._replace(tensors=(*derived.tensors, ANOTHER))}
     accepting = run(several, text, built=odd)
     assert accepting.text() == f'{PATTERN}budget.total = "60K"\n'

@@ -10,7 +10,8 @@ import pytest
 from pytest_bertsize.builder.messages import Built
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.release import Release
-from pytest_bertsize.review.check import conclude, examine
+from pytest_bertsize.review.check import conclude
+from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table.settings import parse
 
 TABLE = '[tool.bertsize.models.x]\nconfig = "config.json"\nbudget = "report-only"\n'
@@ -22,9 +23,9 @@ def errors(folder: Path, asked: Release, imported: str) -> list[str]:
     (folder / "config.json").write_text(json.dumps(CONFIG), encoding="utf-8")
     settings = parse(TABLE, folder / "pyproject.toml")
     subject = examine(settings.models["x"], settings, Registry(release=asked))
-    assert subject.review.expected is not None
-    built = Built(tuple(subject.review.expected.tensors), {}, transformers=imported)
-    found = conclude(subject, built, settings)
+    assert subject.expected is not None
+    built = Built(tuple(subject.expected.tensors), {}, transformers=imported)
+    found = conclude(subject, built)
     return [finding.sentence for finding in found.findings if finding.severity == "error"]
 
 

@@ -13,7 +13,7 @@ from pytest_bertsize.builder.messages import NotBuilt, Why
 from pytest_bertsize.closed_forms import blocks, family
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.reports.from_review import report_model
-from pytest_bertsize.review import check
+from pytest_bertsize.review import gate as gates
 from pytest_bertsize.review.gate import Gate, Mode
 from tests.conftest import TINY
 from tests.support.desk import lay
@@ -58,7 +58,7 @@ def of(settings: Settings, *, builds: bool = False) -> Gate:
 def test_a_worker_examines_the_models_of_its_own_tests_and_each_once(
     settings: Settings, counted: Callable[[object, str], list[object]]
 ) -> None:
-    examined = counted(check, "examine")
+    examined = counted(gates, "examine")
     gate = of(settings, builds=True)
     assert examined == []
     assert [gate.review(name).name for name in ("m3", "m1", "m3")] == ["m3", "m1", "m3"]

@@ -11,8 +11,6 @@ from pytest_bertsize.base.lock import Lock, Locked, render_lock
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import Tensor
 from pytest_bertsize.review.against_lock import AgainstLock, compare_with_lock
-from pytest_bertsize.review.check import Subject
-from pytest_bertsize.table.model import Model
 from tests.support.bert_reviews import subject as bert
 
 if TYPE_CHECKING:
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
 FILE = "locks/bertsize.lock"
 ANEW = "pytest --bert-budget --bert-budget-update"
 ACCEPT = f"if that is meant, accept it: {ANEW}"
-MODEL = Model("own", "config.json", "", "OwnModel", {}, {}, (), ("tool", "bertsize", "models", "own"))
 BEFORE = Locked(
     tuple(Tensor(f"part{at}.weight", (at + 2, 3), "part") for at in range(8)),
     "sha256:1",
@@ -34,8 +31,9 @@ def found(
 ) -> Review:
     models = {"own": before} if before else {}
     lock = Lock(FILE, strict, models, render_lock(models) if is_there else None)
-    known = replace(bert(), name="own", unbuilt=unbuilt)
-    return compare_with_lock(known, Subject(known, None, list, MODEL), now, lock)
+    known = bert()
+    subject = replace(known.subject, model=replace(known.subject.model, name="own"))
+    return compare_with_lock(replace(known, subject=subject, unbuilt=unbuilt), now, lock)
 
 
 def without(*names: str) -> Locked:
@@ -48,11 +46,6 @@ def one(review: Review) -> Finding:
 
 
 # whether it has the model
-
-
-def test_a_run_without_a_lock_says_nothing_of_one() -> None:
-    known = bert()
-    assert compare_with_lock(known, Subject(known, None, list, MODEL), BEFORE, None) is known
 
 
 def test_what_is_as_it_was_accepted_says_so_and_nothing_else() -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
+from typing import TYPE_CHECKING
 
 from pytest_bertsize.base.comparison import Comparison
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import Inventory, Tensor
+from pytest_bertsize.review.check import conclude_unbuilt
 from pytest_bertsize.review.measures import Measured
-from pytest_bertsize.review.review import Review, review_built, review_unbuilt
-from tests.support.bert_reviews import BERT, changed, chinese, only, subject
+from tests.support.bert_reviews import changed, chinese, hold, only, reviewed, subject, without_form
+
+if TYPE_CHECKING:
+    from pytest_bertsize.review.review import Review
 
 PARAMETERS = 102_290_312  # SOURCES D
 FLOAT32 = 4 * PARAMETERS
@@ -19,12 +22,12 @@ WHAT = "float32, ties once"
 
 def held(limit: object, *measured: Measured) -> Review:
     known = replace(subject(bytes=limit), measured=measured)
-    return review_built(known, chinese().inventory, known_components=list)
+    return hold(known, chinese().inventory)
 
 
 def in_bytes(actual: int = FLOAT32, expected: int | None = FLOAT32) -> tuple[Measured, ...]:
     """Behind another measure, which is none of its business."""
-    return Measured("flops", "128 tokens", 1, 1), Measured("bytes", WHAT, actual, expected)
+    return Measured("flops", "128 tokens", 1, 1), Measured("bytes", WHAT, actual, expected, dtype="float32")
 
 
 # bytes
@@ -65,7 +68,7 @@ def test_bytes_that_are_not_the_closed_forms_cannot_be_accepted() -> None:
 
 def test_a_count_that_is_off_the_closed_form_cannot_be_accepted_either() -> None:
     more = Tensor("bert.odd", (5,), "encoder")
-    found = review_built(subject(total="102M"), changed(odd=more), known_components=list)
+    found = reviewed(changed(odd=more), total="102M")
     assert [each.kind for each in found.findings] == ["off-closed-form", "over-budget"]
     assert found.findings[1].fix == "its closed form comes first: what is off it cannot be accepted"
 
@@ -74,14 +77,12 @@ def test_a_count_that_is_off_the_closed_form_cannot_be_accepted_either() -> None
 
 
 def test_what_a_class_without_a_closed_form_does_not_have_is_kept_out_by_a_zero() -> None:
-    assert without_closed_form("adapters", 0, known=["bert", "bert.pooler"]).findings == ()
-    assert only(without_closed_form("adapters", 1, known=["bert"])).message.endswith("BertForMaskedLM does not have")
+    assert without_closed_form("adapters", 0).findings == ()
+    assert only(without_closed_form("adapters", 1)).message.endswith("BertForMaskedLM does not have")
 
 
-def without_closed_form(component: str, limit: int, known: list[str]) -> Review:
-    names = {component.replace(".", "__"): limit}
-    unknown = replace(subject(**names), family="", expected=None, closed_form=False)
-    return review_built(unknown, chinese().inventory, known_components=lambda: known)
+def without_closed_form(component: str, limit: int) -> Review:
+    return hold(without_form(subject(**{component: limit}), closed_form=False), chinese().inventory)
 
 
 def test_the_components_of_the_base_are_there_as_well_and_measures_are_none() -> None:
@@ -96,12 +97,12 @@ def test_the_components_of_the_base_are_there_as_well_and_measures_are_none() ->
 
 
 def unbuilt(**budget: object) -> Review:
-    return review_unbuilt(subject(**budget), known_components=partial(BERT.component_names, chinese().dims))
+    return conclude_unbuilt(subject().subject, subject(**budget).budget)
 
 
 def test_the_closed_form_is_held_against_the_budget_where_nothing_is_built() -> None:
     found = unbuilt(total="110M", head="700K")
-    assert (found.verdict, found.findings, found.unbuilt) == ("passed", (), True)
+    assert (found.verdict, found.errors, found.unbuilt) == ("passed", (), True)
     assert found.held is found.expected
     assert found.headline == "zh: 102,290,312 parameters by the closed form, not built"
 
@@ -114,5 +115,5 @@ def test_a_limit_that_the_closed_form_breaks_fails_as_that_which_a_build_breaks(
 
 
 def test_what_has_no_closed_form_fails_where_nothing_is_built() -> None:
-    found = review_unbuilt(replace(subject(total=1), expected=None), known_components=list)
-    assert (found.verdict, found.unbuilt, found.findings) == ("failed", True, ())
+    found = conclude_unbuilt(without_form(subject(), closed_form=False).subject)
+    assert (found.verdict, found.unbuilt, only(found).kind) == ("failed", True, "build-failed")

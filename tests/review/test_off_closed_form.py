@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from pytest_bertsize.closed_forms.formula import Formula, Product
@@ -28,8 +30,12 @@ def parts(count: int) -> tuple[Tensor, ...]:
     return tuple(Tensor(f"encoder.part{index}", (2,), "encoder") for index in range(count))
 
 
-def compared(expected: tuple[Tensor, ...], actual: tuple[Tensor, ...], own: OwnClass | None = None) -> list[Finding]:
-    return compare_with_closed_form(Inventory(expected), Inventory(actual), FORMULAS, SYMBOLS, own)
+def compared(
+    expected: tuple[Tensor, ...], actual: tuple[Tensor, ...], own: OwnClass | None = None, **sizes: int
+) -> list[Finding]:
+    dims = SimpleNamespace(sizes={**SYMBOLS, **sizes})
+    form = SimpleNamespace(inventory=Inventory(expected), dims=dims, formulas=lambda: FORMULAS)
+    return compare_with_closed_form(form, Inventory(actual), own)  # type: ignore[arg-type]
 
 
 def message(expected: tuple[Tensor, ...], actual: tuple[Tensor, ...]) -> str:
@@ -192,12 +198,12 @@ def test_a_table_that_is_factorised_is_of_its_own_width() -> None:
     """ALBERT's: V·E, and not V·D."""
     words = Tensor("embeddings.words.weight", (V, 128), "embeddings")
     decoder = Tensor("decoder.weight", (V, 128), "head", tied_to=words.name)
-    tied, untied = Inventory((words, decoder)), Inventory((words, decoder._replace(tied_to=None)))
+    tied, untied = (words, decoder), (words, decoder._replace(tied_to=None))
     for expected, actual, cause in (
         (tied, untied, "an untied decoder"),
         (untied, tied, "a decoder that is tied after all"),
     ):
-        (found,) = compare_with_closed_form(expected, actual, {}, {**SYMBOLS, "E": 128})
+        (found,) = compared(expected, actual, E=128)
         assert f"perhaps {cause}: decoder.weight is V·E = {V * 128:,}" in found.fix
 
 

@@ -13,8 +13,18 @@ from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import Inventory, Tensor
 from pytest_bertsize.reports.from_review import report_model
-from pytest_bertsize.review.review import review_built
-from tests.support.bert_reviews import BERT, SIZES, SWITCHES, changed, chinese, only, reviewed, subject
+from tests.support.bert_reviews import (
+    BERT,
+    SIZES,
+    SWITCHES,
+    changed,
+    chinese,
+    hold,
+    only,
+    reviewed,
+    subject,
+    without_form,
+)
 
 if TYPE_CHECKING:
     from pytest_bertsize.findings import Kind
@@ -89,7 +99,7 @@ def test_every_component_and_both_totals_can_be_limited(component: str) -> None:
 
 def test_two_limits_on_one_component_both_hold() -> None:
     both = replace(subject(), budget=(*subject(head=613_256).budget, *subject(head=613_255).budget))
-    found = review_built(both, chinese().inventory, known_components=list)
+    found = hold(both, chinese().inventory)
     assert [finding.limit for finding in found.findings] == [613_255]
 
 
@@ -117,7 +127,7 @@ def test_a_limit_of_each_side_is_one_of_both() -> None:
 def test_a_finding_says_where_its_limit_stands() -> None:
     (limit,) = subject(head=1, total="200M").budget[:1]
     declared = limit._replace(line=None, table_key=("tool", "bertsize", "models", "zh", "budget", "head"))
-    found = only(review_built(replace(subject(), budget=(declared,)), chinese().inventory, known_components=list))
+    found = only(hold(replace(subject(), budget=(declared,)), chinese().inventory))
     assert (found.component, found.file, found.line, found.table_key) == (
         "head",
         "pyproject.toml",
@@ -280,26 +290,18 @@ def test_what_was_not_built_never_passed() -> None:
 
 
 def test_the_module_itself_is_there_where_the_model_was_built() -> None:
-    built = replace(reviewed(), build=lambda: "the module")
-    assert built.model == "the module"
-    for without in (replace(built, build=None), replace(built, actual=None)):
-        with pytest.raises(RuntimeError, match=r"^zh: "):
-            _ = without.model
+    assert type(reviewed().model).__name__ == "BertForMaskedLM"
+    with pytest.raises(RuntimeError, match=r"^zh: "):
+        _ = replace(reviewed(), actual=None).model
 
 
 def test_without_a_closed_form_nothing_passes_but_by_the_tables_own_word() -> None:
-    unknown = replace(subject(), expected=None, actual=chinese().inventory)
-    assert unknown.verdict == "failed"
-    assert replace(unknown, closed_form=False).verdict == "passed"
-    assert replace(unknown, closed_form=False, actual=None).verdict == "failed"
-
-
-def test_what_has_no_closed_form_is_not_compared_with_it() -> None:
-    unknown = replace(subject(total=1), expected=None)
-    with pytest.raises(ValueError, match=r"^a model without a closed form cannot be compared with it$"):
-        review_built(unknown, chinese().inventory, known_components=list)
-    held = review_built(replace(unknown, closed_form=False), chinese().inventory, known_components=list)
-    assert only(held).kind == "over-budget"
+    built = replace(subject(total=1), actual=chinese().inventory)
+    assert without_form(built).verdict == "failed"
+    alone = without_form(built, closed_form=False)
+    assert alone.verdict == "passed"
+    assert replace(alone, actual=None).verdict == "failed"
+    assert only(hold(alone, chinese().inventory)).kind == "over-budget"
 
 
 def test_the_components_are_those_of_either_side_and_those_that_are_limited() -> None:
@@ -309,7 +311,7 @@ def test_the_components_are_those_of_either_side_and_those_that_are_limited() ->
         "head.decoder",
     ]
     assert sorted(subject().component_names) == sorted(own)
-    built = replace(subject(total=1, trainable=1, head=1), expected=None, actual=chinese().inventory)
+    built = replace(without_form(subject(total=1, trainable=1, head=1)), actual=chinese().inventory)
     assert sorted(built.component_names) == sorted(own)
     more = reviewed(changed(crf=Tensor("crf.transitions", (18, 18), "unexpected")), pooler=0, total=1)
     assert sorted(more.component_names) == sorted([*own, "pooler", "unexpected"])
@@ -320,4 +322,4 @@ def test_the_components_are_those_of_either_side_and_those_that_are_limited() ->
 
 def test_warnings_fail_nothing() -> None:
     warned = replace(subject(), findings=(Finding("ignored-key", "the key x is ignored", severity="warning"),))
-    assert review_built(warned, chinese().inventory, known_components=list).verdict == "passed"
+    assert hold(warned, chinese().inventory).verdict == "passed"

@@ -14,7 +14,8 @@ from pytest_bertsize.closed_forms.contributed import registry_of
 from pytest_bertsize.closed_forms.registry import Registry
 from pytest_bertsize.inventory import Tensor
 from pytest_bertsize.release import NEWEST
-from pytest_bertsize.review.check import conclude, conclude_unbuilt, examine
+from pytest_bertsize.review.check import Accepted, conclude, conclude_unbuilt
+from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table.settings import limits_from, load
 from tests.support.git_projects import LAYER, committed, repository
 
@@ -44,7 +45,7 @@ def review(project: GitProject, asked: str | None = "main", name: str = "fits", 
 def against(project: GitProject, baseline: Baseline | None, name: str = "fits", **marker: object) -> Review:
     settings = load(project.folder / "pyproject.toml")
     subject = examine(settings.models[name], settings, Registry())
-    return conclude_unbuilt(subject, settings, limits_from(marker, file="test_a.py", line=2), baseline)
+    return conclude_unbuilt(subject, limits_from(marker, file="test_a.py", line=2), Accepted(baseline))
 
 
 def project(folder: Path, config: dict[str, Any], budget: str, **changes: Any) -> GitProject:
@@ -242,7 +243,7 @@ def built(made: GitProject, asked: str | None = "main") -> Review:
     settings = load(made.folder / "pyproject.toml")
     subject = examine(settings.models["fits"], settings, Registry())
     tensors = tuple(Tensor(f"layer.{index}.weight", (2, 5), "") for index in range(3))
-    return conclude(subject, Built(tensors, {}), settings, baseline=made.baseline(asked))
+    return conclude(subject, Built(tensors, {}), accepted=Accepted(made.baseline(asked)))
 
 
 ALONE = "closed_form = false\nbudget.total = 60_000\nbudget.growth = 0\n"
@@ -302,7 +303,7 @@ def test_what_a_closed_form_counts_that_the_base_did_not_have_is_no_count_of_the
     settings = load(tmp_path / "pyproject.toml")
     forms = registry_of(settings, NEWEST)
     then = read_base(settings, "main", forms, "--base")
-    found = conclude_unbuilt(examine(settings.models["fits"], settings, forms), settings, (), then)
+    found = conclude_unbuilt(examine(settings.models["fits"], settings, forms), (), Accepted(then))
     assert [each.kind for each in growth(found)] == kinds
     if kinds:
         assert "forms.toml is not what it was, so it says nothing of the base" in growth(found)[0].message

@@ -1,16 +1,23 @@
-"""Reviews of bert-base-chinese with its MLM head (SOURCES D), as it is built or changed."""
+"""Reviews of BertForMaskedLM in the sizes of bert-base-chinese (SOURCES D), as it is built or changed."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from pytest_bertsize.builder.messages import Request
 from pytest_bertsize.closed_forms import FAMILIES, ClosedForm
-from pytest_bertsize.config.dims import Dims
+from pytest_bertsize.closed_forms.derive import Chosen, derive
+from pytest_bertsize.config.text_files import parse_json
 from pytest_bertsize.inventory import Inventory, Tensor
-from pytest_bertsize.review.review import Review, review_built
-from pytest_bertsize.table.settings import limits_from
+from pytest_bertsize.review.examine import Subject
+from pytest_bertsize.review.limits import check_limits
+from pytest_bertsize.review.off_closed_form import compare_with_closed_form
+from pytest_bertsize.review.review import Review
+from pytest_bertsize.table.settings import limits_from, parse
 
 if TYPE_CHECKING:
     from pytest_bertsize.findings import Finding
@@ -20,35 +27,47 @@ SWITCHES = {"is_decoder": False, "add_cross_attention": False, "tie_word_embeddi
 BERT = FAMILIES["bert"]
 
 
-def chinese() -> ClosedForm:
+@cache
+def derived(file: str = "config.json", **keys: Any) -> Subject:
+    """The model of a config whose other keys are those of bert-base-uncased (Devlin et al. 2018, table 1)."""
     architecture = BERT.architecture("BertForMaskedLM")
     assert architecture
-    return ClosedForm(architecture, Dims(SIZES, SWITCHES))
+    table = f'[tool.bertsize.models.zh]\nconfig = "{file}"\nbudget = "report-only"\n'
+    settings = parse(table, Path("pyproject.toml"))
+    config = parse_json(json.dumps({"model_type": "bert", **keys}).encode(), file)
+    found = derive(settings.models["zh"], config, Chosen(BERT, architecture))
+    request = Request("zh", "bert", architecture.name, found.values.for_build, {})
+    model = settings.models["zh"]
+    return Subject(model, settings, "bert", architecture.name, config=config, derivation=found, request=request)
+
+
+def chinese() -> ClosedForm:
+    form = derived(vocab_size=21128).form
+    assert form
+    return form
 
 
 def subject(**budget: object) -> Review:
+    """The review of a model that was not built."""
     names = {name.replace("__", "."): limit for name, limit in budget.items()}
-    return Review(
-        name="zh",
-        family="bert",
-        architecture="BertForMaskedLM",
-        config="config.json",
-        config_sha256="",
-        symbols=SIZES,
-        expected=chinese().inventory,
-        actual=None,
-        budget=limits_from(names, file="pyproject.toml", line=3),
-        findings=(),
-    )
+    return Review(derived(vocab_size=21128), limits_from(names, file="pyproject.toml", line=3), ())
+
+
+def without_form(review: Review, **table: Any) -> Review:
+    """The same model, of which no closed form says anything."""
+    model = replace(review.subject.model, **table)
+    return replace(review, subject=replace(review.subject, model=model, family="", derivation=None))
+
+
+def hold(review: Review, actual: Inventory) -> Review:
+    """Hold a build against the closed form and the budget."""
+    found, form = replace(review, actual=actual), review.subject.form
+    found = found.with_findings(*(compare_with_closed_form(form, actual) if form else ()))
+    return found.with_findings(*check_limits(found, actual))
 
 
 def reviewed(actual: Inventory | None = None, /, **budget: object) -> Review:
-    form = chinese()
-    return review_built(
-        replace(subject(**budget), formulas=form.formulas()),
-        actual or form.inventory,
-        known_components=partial(BERT.component_names, form.dims),
-    )
+    return hold(subject(**budget), actual or chinese().inventory)
 
 
 def only(found: Review) -> Finding:

@@ -20,7 +20,7 @@ from pytest_bertsize.table.settings import Settings, parse
 if TYPE_CHECKING:
     from pytest_bertsize.base.baseline import Baseline
     from pytest_bertsize.review.accept import Refused, Verb
-    from pytest_bertsize.review.check import Subject
+    from pytest_bertsize.review.examine import Subject
     from pytest_bertsize.review.review import Review
     from pytest_bertsize.table.model import Limit
     from pytest_bertsize.table.rewrite import Change
@@ -49,7 +49,7 @@ class Run:
         self.gate = Gate(self.settings, Registry(), result, self.baseline, Mode(verb=self.verb))
 
     def _result(self, name: str) -> Built | NotBuilt:
-        return self.built[name] if name in self.built else as_derived(self.gate.subjects[name])
+        return self.built[name] if name in self.built else as_derived(self.gate.subject(name))
 
     def review(self, name: str, extra: tuple[Limit, ...] = ()) -> Review:
         return self.gate.review(name, extra)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_bertsize.base.run_base import read_base
 from pytest_bertsize.closed_forms.registry import Registry
-from pytest_bertsize.review.check import conclude, examine
+from pytest_bertsize.review.check import Accepted, conclude
+from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table.settings import load
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class GitProject:
         """What is found of a model before it is built: closed form, base and loosened limits."""
         settings = load(self.folder / "pyproject.toml")
         subject = examine(settings.models[name], settings, Registry())
-        return conclude(subject, None, settings, baseline=self.baseline(asked))
+        return conclude(subject, None, accepted=Accepted(self.baseline(asked)))
 
     def errors(self, name: str = "fits", asked: str = "main") -> list[str]:
         """What fails it, apart from what a build would say."""

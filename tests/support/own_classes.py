@@ -12,10 +12,12 @@ from transformers import BertConfig, BertModel
 
 from pytest_bertsize.builder.child.listing import take_inventory
 from pytest_bertsize.closed_forms.registry import Registry
-from pytest_bertsize.review.check import conclude, examine
+from pytest_bertsize.review.check import conclude
+from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table.settings import parse
 
 if TYPE_CHECKING:
+    from pytest_bertsize.review.examine import Subject
     from pytest_bertsize.review.review import Review
 
 TINY: dict[str, Any] = {
@@ -60,11 +62,8 @@ def checked(folder: Path, table: str, module: nn.Module, config: dict[str, Any] 
     (folder / "config.json").write_text(json.dumps(config))
     settings = parse(text, folder / "pyproject.toml")
     subject = examine(settings.models["own"], settings, Registry())
-    if subject.request is None:
-        return conclude(subject, None, settings)
-    built = take_inventory(module, own=True)
-    return conclude(subject, built, settings)
+    return conclude(subject, take_inventory(module, own=True) if subject.request else None)
 
 
-def errors(review: Review) -> list[str]:
+def errors(review: Review | Subject) -> list[str]:
     return [finding.message for finding in review.errors]

@@ -6,14 +6,12 @@ Every count is a closed form's; :data:`GROWN` and the shares of the three keys a
 from __future__ import annotations
 
 import copy
-from functools import cache, partial
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from msgspec.structs import replace
+from msgspec import structs
 
 from pytest_bertsize import __version__
-from pytest_bertsize.closed_forms import FAMILIES, ClosedForm
-from pytest_bertsize.config.dims import Dims
 from pytest_bertsize.findings import Finding
 from pytest_bertsize.inventory import Inventory, Tensor
 from pytest_bertsize.reports import headline
@@ -32,10 +30,14 @@ from pytest_bertsize.reports.report import (
     RunBase,
     RunReport,
 )
-from pytest_bertsize.review.review import Review, review_built
+from pytest_bertsize.review.examine import Subject
+from pytest_bertsize.review.review import Review
 from pytest_bertsize.table.settings import limits_from
+from tests.support.bert_reviews import derived, hold
 
-BERT = FAMILIES["bert"]
+if TYPE_CHECKING:
+    from pytest_bertsize.closed_forms import ClosedForm
+
 COMMIT, BASE_COMMIT = "a" * 40, "b" * 40
 
 LAYER = 4 * 768 * 768 + 2 * 768 * 3072 + 9 * 768 + 3072
@@ -48,22 +50,21 @@ GROWN = {
 """What two more layers, 512 more positions and an untied decoder add to bert-base: 38,040,378 in all."""
 
 
-@cache
+FILE = "models/encoder/config.json"
+
+
 def bert(layers: int, positions: int, *, tied: bool) -> ClosedForm:
     """BertForMaskedLM in the sizes of bert-base-uncased (Devlin et al. 2018, table 1), with three of them changed."""
-    architecture = BERT.architecture("BertForMaskedLM")
-    assert architecture
-    sizes = {"V": 30522, "D": 768, "L": layers, "A": 12, "I": 3072, "P": positions, "T": 2}
-    switches = {"is_decoder": False, "add_cross_attention": False, "tie_word_embeddings": tied, "hidden_act": "gelu"}
-    return ClosedForm(architecture, Dims(sizes, switches))
+    sizes = {"num_hidden_layers": layers, "max_position_embeddings": positions, "tie_word_embeddings": tied}
+    form = derived(FILE, **sizes).form
+    assert form
+    return form
 
 
-def reviewed(name: str, budget: dict[str, Any], **more: Any) -> Review:
-    """A model of BERT's, before it is built."""
-    kind: dict[str, Any] = {"family": "bert", "architecture": "BertForMaskedLM", "symbols": {}, "expected": None}
-    config = {"config": "models/encoder/config.json", "config_sha256": "0" * 64}
-    limits = limits_from(budget, file="pyproject.toml", line=11)
-    return Review(name=name, actual=None, budget=limits, **{"findings": (), **kind, **config, **more})
+def review_of(subject: Subject, name: str, budget: dict[str, Any], *findings: Finding) -> Review:
+    """A model by some name, before it is built."""
+    named = replace(subject, model=replace(subject.model, name=name))
+    return Review(named, limits_from(budget, file="pyproject.toml", line=11), findings)
 
 
 def reported(
@@ -71,10 +72,10 @@ def reported(
 ) -> ModelReport:
     """The report of a model that is what its closed form says, unless another inventory is given."""
     names = {key.replace("__", "."): limit for key, limit in budget.items()}
-    counted = {"symbols": form.dims.sizes, "expected": form.inventory, "formulas": form.formulas()}
-    subject = reviewed(name, names, architecture=form.architecture.name, **counted)
-    known = partial(BERT.component_names, form.dims)
-    return plain(report_model(review_built(subject, actual or form.inventory, known_components=known)))
+    found = derived(FILE)
+    assert found.derivation
+    subject = replace(found, shows_formulas=True, derivation=found.derivation._replace(form=form))
+    return plain(report_model(hold(review_of(subject, name, names), actual or form.inventory)))
 
 
 def plain(model: ModelReport) -> ModelReport:
@@ -197,25 +198,22 @@ def new(name: str = "fresh") -> ModelReport:
 
 def not_built(name: str = "broken") -> ModelReport:
     """Its closed form is known, and the class could not be built."""
-    form = bert(12, 512, tied=True)
     failed = Finding("build-failed", "BertForMaskedLM cannot be built: no room", "try again")
-    counted = {"symbols": form.dims.sizes, "expected": form.inventory}
-    return plain(report_model(reviewed(name, {"total": "120M"}, findings=(failed,), **counted)))
+    return plain(report_model(review_of(derived(FILE), name, {"total": "120M"}, failed)))
 
 
 def refused(name: str = "hostile") -> ModelReport:
     """Its config was not even read."""
     finding = Finding("config-refused", 'the key "auto_map" runs code', "remove it", file="config.json", line=3)
-    nothing = {"family": "", "architecture": "", "config": "config.json", "config_sha256": ""}
-    return plain(report_model(reviewed(name, {}, findings=(finding,), **nothing)))
+    subject = Subject(replace(derived(FILE).model, config="config.json"), derived(FILE).settings)
+    return plain(report_model(review_of(subject, name, {}, finding)))
 
 
 def without_closed_form(name: str = "own") -> ModelReport:
     """Held to its budget alone."""
-    form = bert(12, 512, tied=True)
-    own = {"architecture": "OwnModel", "config": "models/own/config.json", "closed_form": False}
-    subject = reviewed(name, {"total": "120M"}, **own)
-    return plain(report_model(review_built(subject, form.inventory, known_components=list)))
+    model = replace(derived(FILE).model, config="models/own/config.json", closed_form=False)
+    subject = Subject(model, derived(FILE).settings, "bert", "OwnModel")
+    return plain(report_model(hold(review_of(subject, name, {"total": "120M"}), bert(12, 512, tied=True).inventory)))
 
 
 def large(components: int = 200, layers: int = 1000) -> ModelReport:
@@ -254,22 +252,22 @@ def run(*models: ModelReport, **more: Any) -> RunReport:
         models=list(models),
         complete=True,
     )
-    found = replace(found, **more)
-    return replace(found, headline=headline.describe_run(found), changed=headline.has_news(found))
+    found = structs.replace(found, **more)
+    return structs.replace(found, headline=headline.describe_run(found), changed=headline.has_news(found))
 
 
 def compared(**more: Any) -> RunBase:
     """A base that a run was compared with."""
     found = RunBase(revision="main", commit=BASE_COMMIT, problem="", removed=[], not_compared=[])
-    return replace(found, **more)
+    return structs.replace(found, **more)
 
 
 def gone(name: str, total: int | None = None, limit: str | None = None, **more: Any) -> Removed:
     """A model that left the table, and nothing is amiss with it."""
     found = Removed(name=name, config=f"{name}.json", total=total, limit=limit, problem="", reason="", failed=False)
-    return replace(found, **more)
+    return structs.replace(found, **more)
 
 
 def renamed(model: ModelReport, name: str) -> ModelReport:
     """The same model by another name."""
-    return replace(copy.deepcopy(model), name=name, headline=model.headline.replace(model.name, name))
+    return structs.replace(copy.deepcopy(model), name=name, headline=model.headline.replace(model.name, name))

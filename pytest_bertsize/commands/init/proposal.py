@@ -14,7 +14,8 @@ from pytest_bertsize.commands.init.configs import ByHand, describe_others, expla
 from pytest_bertsize.commands.init.limits import budget
 from pytest_bertsize.commands.init.listing import list_files
 from pytest_bertsize.commands.init.naming import heading, model_name
-from pytest_bertsize.review.check import conclude_unbuilt, examine, with_limits
+from pytest_bertsize.review.check import conclude_unbuilt
+from pytest_bertsize.review.examine import examine
 from pytest_bertsize.table.model import NAMES
 from pytest_bertsize.table.toml import key, quoted
 from pytest_bertsize.wording import listed, printable
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from pytest_bertsize.commands.init.configs import Candidate
     from pytest_bertsize.commands.init.listing import Listing
     from pytest_bertsize.commands.init.project import Project
-    from pytest_bertsize.review.check import Subject
+    from pytest_bertsize.review.examine import Subject
     from pytest_bertsize.review.review import Review
 
 MOST_TABLES = 200
@@ -127,8 +128,8 @@ def _count(candidate: Candidate, project: Project, registry: Registry, by_hand: 
     table = ProposedTable("model", candidate)
     settings = project.beside(str(table))
     subject = examine(settings.models["model"], settings, registry)
-    if subject.derivation is None or subject.review.errors:
-        by_hand.append(explain(subject.review.errors, candidate.place))
+    if subject.derivation is None or subject.errors:
+        by_hand.append(explain(subject.errors, candidate.place))
         return []
     return [_Counted(table, subject, subject.derivation)]
 
@@ -137,9 +138,9 @@ def _limited(counted: _Counted, name: str, project: Project, code: Code, by_hand
     """The table with a budget; none that the gate would fail: whoever starts has to start from a pass."""
     table = replace(counted.table, name=name, limits=tuple(budget(counted.derivation)))
     settings = project.beside(str(table))
-    subject = with_limits(counted.subject._replace(model=settings.models[name]), settings.models[name].limits)
+    subject = replace(counted.subject, model=settings.models[name], settings=settings)
     own = next(filter(None, map(code.describe_key, counted.derivation.values.unknown)), "")
-    if problem := _problem(conclude_unbuilt(subject, settings)) or own:
+    if problem := _problem(conclude_unbuilt(subject)) or own:
         by_hand.append(ByHand(counted.place, problem))
         return None
     return table

@@ -1,0 +1,136 @@
+"""A declared model before it is built: read its config, derive its closed form, and make the request to build it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from pytest_bertsize.checkpoint.tokenizer import check_rows
+from pytest_bertsize.closed_forms.derive import choose, derive
+from pytest_bertsize.config import source
+from pytest_bertsize.findings import Finding, Unusable
+from pytest_bertsize.inventory import parents_first
+from pytest_bertsize.review import build_findings, build_request
+from pytest_bertsize.wording import printable
+
+if TYPE_CHECKING:
+    from pytest_bertsize.builder.messages import Answered, Request
+    from pytest_bertsize.checkpoint.headers import Stored
+    from pytest_bertsize.closed_forms.derive import Derivation
+    from pytest_bertsize.closed_forms.family import ClosedForm
+    from pytest_bertsize.closed_forms.registry import Registry
+    from pytest_bertsize.config.adapter import Adapter
+    from pytest_bertsize.config.model_config import ModelConfig
+    from pytest_bertsize.inventory import Inventory
+    from pytest_bertsize.table.model import Model
+    from pytest_bertsize.table.settings import Settings
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A declared model, as far as it is known without building it."""
+
+    model: Model
+    settings: Settings
+    family: str = ""
+    architecture: str = ""
+    detail: bool = True
+    """Whether anybody is shown its tensors, what the next change costs, and notes."""
+    shows_formulas: bool = False
+    config: ModelConfig | None = None
+    published: tuple[Answered, ...] = ()
+    """Where its config is from, if it was named as the hub names it."""
+    stored: Stored | None = None
+    """The contents of its checkpoint; ``None`` where none is declared."""
+    derivation: Derivation | None = None
+    """``None``: without a closed form, or refused."""
+    request: Request | None = None
+    """``None``: refused."""
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def form(self) -> ClosedForm | None:
+        return self.derivation.form if self.derivation else None
+
+    @property
+    def expected(self) -> Inventory | None:
+        """The inventory by the closed form."""
+        return self.form.inventory if self.form else None
+
+    @property
+    def reference(self) -> str:
+        """``models/config.json`` or ``train.json#model.bert_config``."""
+        return self.config.reference if self.config else printable(self.model.config)
+
+    @property
+    def errors(self) -> tuple[Finding, ...]:
+        return tuple(finding for finding in self.findings if finding.severity == "error")
+
+    @cached_property
+    def component_names(self) -> list[str]:
+        """The components of the family, and those that the project adds."""
+        if self.derivation is None:
+            return []
+        form = self.derivation.form
+        return parents_first({*self.derivation.family.component_names(form.dims), *form.components})
+
+    @property
+    def written_keys(self) -> dict[str, object]:
+        """The keys of the config, with the table's overrides."""
+        return {**(self.config.flat if self.config else {}), **self.model.overrides}
+
+
+def examine(
+    model: Model, settings: Settings, registry: Registry, *, formulas: bool = False, detail: bool = True
+) -> Subject:
+    """Read the config and derive the closed form. A model's mistakes become findings, never exceptions.
+
+    :param registry: the closed forms that there are.
+    :param formulas: whether a report shows them.
+    :param detail: whether anybody is shown tensors, what the next change costs, and notes.
+    """
+    known = Subject(model, settings, model.family or "", model.architecture or "", detail, formulas)
+    try:
+        config = source.read(model, settings)
+        known = replace(known, config=config, published=build_findings.published_config(model, config))
+        adapter = _read_adapter(model, settings, config)
+        known = replace(known, stored=_read_checkpoint(model, settings))
+        if model.closed_form:
+            chosen = choose(model, config, registry, adapter)
+            known = replace(known, family=chosen.family.name, architecture=model.factory or chosen.architecture.name)
+            found = derive(model, config, chosen)
+            request = build_request.ask_with_closed_form(model, settings, config, found, adapter)
+            files = (config.file, model.checkpoint)
+            beside = check_rows(settings.root, model.tokenizer, files, found.form.inventory)
+            known = replace(known, derivation=found, findings=(*found.values.findings, *found.notes, *beside))
+        else:
+            request = build_request.ask_without_closed_form(model, settings, config, registry, adapter)
+            notes = build_request.note_missing_form(request.family, request.architecture, registry)
+            architecture = model.factory or request.architecture
+            known = replace(known, family=request.family, architecture=architecture, findings=notes)
+    except Unusable as unusable:
+        return replace(known, findings=unusable.findings)
+    except Exception as error:  # noqa: BLE001  (whatever a config brings about is its model's failure, not the run's)
+        message = printable(f"the gate itself failed on this config: {type(error).__name__}: {error}")
+        finding = Finding("config-invalid", message, "report it, with the config", file=known.reference)
+        return replace(known, findings=(finding,))
+    stored = tuple((each.name, each.shape) for each in known.stored.inventory.tensors) if known.stored else ()
+    findings = (*build_findings.note_published_configs(known.published, "config"), *known.findings)
+    return replace(known, request=request._replace(filed=stored), findings=findings)
+
+
+def _read_adapter(model: Model, settings: Settings, config: ModelConfig) -> Adapter | None:
+    if model.adapter is None:
+        return None
+    from pytest_bertsize.config.adapter import adapter_of
+
+    return adapter_of(model, settings, config)
+
+
+def _read_checkpoint(model: Model, settings: Settings) -> Stored | None:
+    if model.checkpoint is None:
+        return None
+    from pytest_bertsize.checkpoint.headers import read_headers
+
+    return read_headers(settings.root, model.checkpoint)
